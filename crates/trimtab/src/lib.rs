@@ -1,0 +1,1 @@
+//! Keeps an LLM agent's conversation inside its context window.
