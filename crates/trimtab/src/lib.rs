@@ -1,1 +1,11 @@
 //! Keeps an LLM agent's conversation inside its context window.
+//!
+//! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
+
+mod history;
+mod json;
+mod wire;
+
+pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
+pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};

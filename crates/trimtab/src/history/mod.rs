@@ -1,0 +1,277 @@
+//! The conversation as it was sent: append-only truth. Takes what a wire format found in a request; gives
+//! entries (messages) of blocks (the smallest things decided about) of parts (the values inside them).
+//! Never edits and never copies: everything points into the request's own bytes.
+
+mod outline;
+
+use std::borrow::Cow;
+
+pub(crate) use outline::Outline;
+
+use crate::{
+    json::{Span, Tape, Value, decode},
+    wire::Format,
+};
+
+/// The number of an entry in its history, counted from 0 in provider order: tools, system, messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub u32);
+
+/// The number of a block in its history, counted from 0 in provider order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(pub u32);
+
+/// Who speaks in an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Nobody: the definitions of the tools.
+    Tools,
+    /// The system or developer prompt.
+    System,
+    /// The human, or the harness in the human's place.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that was called (formats where results are messages of their own).
+    Tool,
+    /// A role this version does not know; carried verbatim.
+    Other,
+}
+
+impl Role {
+    /// Returns the name used in pictures and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Tools => "tools",
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+            Role::Other => "other",
+        }
+    }
+}
+
+/// What a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// The definition of one tool.
+    Definition,
+    /// Text of the system, the user or the model.
+    Text,
+    /// The model's reasoning, readable or sealed.
+    Reasoning,
+    /// A tool call.
+    Call,
+    /// A tool's result.
+    Result,
+    /// An image, a document, a sound outside a tool result.
+    Media,
+    /// Something this version does not understand; carried verbatim and never touched.
+    Unknown,
+}
+
+impl BlockKind {
+    /// Returns the name used in pictures and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockKind::Definition => "definition",
+            BlockKind::Text => "text",
+            BlockKind::Reasoning => "reasoning",
+            BlockKind::Call => "call",
+            BlockKind::Result => "result",
+            BlockKind::Media => "media",
+            BlockKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a part of a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PartKind {
+    /// A JSON string that is read as text.
+    Text,
+    /// A JSON string that holds JSON, as the arguments of OpenAI's calls do.
+    JsonText,
+    /// A JSON value that is read as it stands.
+    Json,
+    /// An image, with or without its bytes.
+    Image,
+    /// A document or other file, with or without its bytes.
+    Document,
+    /// A sound, with or without its bytes.
+    Audio,
+    /// A signature or sealed content: bytes that only the provider can read.
+    Sealed,
+}
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Who speaks.
+    pub role: Role,
+    /// The message's JSON value.
+    pub span: Span,
+    /// The step it belongs to: the number of assistant messages up to here, itself included.
+    pub step: u32,
+    pub(crate) first_block: u32,
+    pub(crate) blocks: u32,
+}
+
+/// The smallest thing that is decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The entry it stands in.
+    pub entry: EntryId,
+    /// The block's JSON value.
+    pub span: Span,
+    /// The other half of a tool call or result, where it is there.
+    pub partner: Option<BlockId>,
+    /// Whether the protocol says that the tool failed.
+    pub failed: bool,
+    /// Whether the provider itself ran the tool.
+    pub by_server: bool,
+    /// Whether it carries a cache marker.
+    pub marked: bool,
+    /// Whether a part or the block itself is signed or sealed by the provider.
+    pub sealed: bool,
+    pub(crate) name: Span,
+    pub(crate) id: Span,
+    pub(crate) first_part: u32,
+    pub(crate) parts: u32,
+}
+
+/// One value inside a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// What it holds.
+    pub kind: PartKind,
+    /// The JSON value; for strings with the quotes.
+    pub span: Span,
+}
+
+/// One conversation, as one request carries it.
+#[derive(Debug, Clone)]
+pub struct History {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) format: Format,
+    pub(crate) tape: Tape,
+    /// Node of the list of messages; none where the conversation is one bare string.
+    pub(crate) list: Option<u32>,
+    pub(crate) outline: Outline,
+    /// How many entries stand before the first message: tools and system.
+    pub(crate) head_entries: u32,
+    pub(crate) reused_blocks: u32,
+}
+
+impl History {
+    /// Returns the request's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives the request's bytes back.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Returns the wire format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the model that the request names.
+    pub fn model(&self) -> Option<Cow<'_, str>> {
+        self.root()?.text("model")
+    }
+
+    /// Returns all entries in provider order: tools, system, messages.
+    pub fn entries(&self) -> &[Entry] {
+        &self.outline.entries
+    }
+
+    /// Returns all blocks in provider order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.outline.blocks
+    }
+
+    /// Returns one block.
+    pub fn block(&self, id: BlockId) -> Option<&Block> {
+        self.outline.blocks.get(crate::json::widen(id.0))
+    }
+
+    /// Returns the entry of a block.
+    pub fn entry_of(&self, block: &Block) -> Option<&Entry> {
+        self.outline.entries.get(crate::json::widen(block.entry.0))
+    }
+
+    /// Returns the blocks of an entry.
+    pub fn blocks_of(&self, entry: &Entry) -> &[Block] {
+        slice(&self.outline.blocks, entry.first_block, entry.blocks)
+    }
+
+    /// Returns the parts of a block.
+    pub fn parts_of(&self, block: &Block) -> &[Part] {
+        slice(&self.outline.parts, block.first_part, block.parts)
+    }
+
+    /// Returns the messages: the entries behind tools and system.
+    pub fn messages(&self) -> &[Entry] {
+        self.outline.entries.get(crate::json::widen(self.head_entries)..).unwrap_or_default()
+    }
+
+    /// Returns the name of the tool that a definition, call or result is about.
+    pub fn tool_name(&self, block: &Block) -> Option<Cow<'_, str>> {
+        let own = self.string(block.name);
+        own.or_else(|| self.string(self.block(block.partner?)?.name))
+    }
+
+    /// Returns the id by which call and result find each other.
+    pub fn call_id(&self, block: &Block) -> Option<Cow<'_, str>> {
+        self.string(block.id)
+    }
+
+    /// Returns a part as text: strings decoded, other values as they stand.
+    pub fn part_text(&self, part: &Part) -> Cow<'_, str> {
+        match part.kind {
+            PartKind::Text | PartKind::JsonText => self.string(part.span).unwrap_or_default(),
+            PartKind::Json | PartKind::Image | PartKind::Document | PartKind::Audio | PartKind::Sealed => {
+                String::from_utf8_lossy(part.span.of(&self.bytes))
+            }
+        }
+    }
+
+    /// Returns what can be read in a block: its texts and JSON values, joined by line breaks.
+    pub fn block_text(&self, block: &Block) -> Cow<'_, str> {
+        let readable =
+            |part: &&Part| matches!(part.kind, PartKind::Text | PartKind::JsonText | PartKind::Json);
+        let mut parts = self.parts_of(block).iter().filter(readable).map(|part| self.part_text(part));
+        let Some(first) = parts.next() else { return Cow::Borrowed("") };
+        parts.fold(first, |text, part| Cow::Owned(text.into_owned() + "\n" + &part))
+    }
+
+    /// Returns how many leading blocks are those of the history this one was parsed after.
+    pub fn reused_blocks(&self) -> usize {
+        crate::json::widen(self.reused_blocks)
+    }
+
+    pub(crate) fn root(&self) -> Option<Value<'_>> {
+        self.tape.root(&self.bytes)
+    }
+
+    pub(crate) fn list(&self) -> Option<Value<'_>> {
+        self.tape.value(&self.bytes, self.list?)
+    }
+
+    fn string(&self, span: Span) -> Option<Cow<'_, str>> {
+        let inner = span.of(&self.bytes).get(1..)?.split_last()?.1;
+        Some(decode(inner))
+    }
+}
+
+fn slice<T>(all: &[T], first: u32, count: u32) -> &[T] {
+    let first = crate::json::widen(first);
+    all.get(first..first + crate::json::widen(count)).unwrap_or_default()
+}

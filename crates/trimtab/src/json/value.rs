@@ -1,0 +1,144 @@
+//! Reads one value of a scanned text. Takes a tape and a place on it; gives members, items, decoded strings
+//! and raw bytes. Never allocates, except to decode a string that has escapes.
+
+use std::borrow::Cow;
+
+use super::{Span, scan::Node, text::decode, widen};
+
+/// What a JSON value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    True,
+    False,
+    Null,
+}
+
+/// A value somewhere in a scanned text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Value<'a> {
+    text: &'a [u8],
+    nodes: &'a [Node],
+    index: u32,
+    node: Node,
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn new(text: &'a [u8], nodes: &'a [Node], index: u32) -> Option<Value<'a>> {
+        nodes.get(widen(index)).map(|node| Value { text, nodes, index, node: *node })
+    }
+
+    pub(crate) fn kind(self) -> Kind {
+        self.node.kind
+    }
+
+    pub(crate) fn span(self) -> Span {
+        self.node.span()
+    }
+
+    /// Returns the index of the node on its tape.
+    pub(crate) fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Returns the index of the node behind this value on its tape.
+    pub(crate) fn next_index(self) -> u32 {
+        self.node.next
+    }
+
+    pub(crate) fn raw(self) -> &'a [u8] {
+        self.span().of(self.text)
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self.kind() == Kind::Object
+    }
+
+    pub(crate) fn is_array(self) -> bool {
+        self.kind() == Kind::Array
+    }
+
+    pub(crate) fn is_string(self) -> bool {
+        self.kind() == Kind::String
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Returns the member of that name; the last one where a key is repeated, as other readers do.
+    pub(crate) fn get(self, key: &str) -> Option<Value<'a>> {
+        self.members().filter(|(name, _)| name.is(key)).last().map(|(_, value)| value)
+    }
+
+    /// Follows several keys down.
+    pub(crate) fn path(self, keys: &[&str]) -> Option<Value<'a>> {
+        keys.iter().try_fold(self, |value, key| value.get(key))
+    }
+
+    /// Returns the decoded string member of that name.
+    pub(crate) fn text(self, key: &str) -> Option<Cow<'a, str>> {
+        self.get(key)?.string()
+    }
+
+    /// Returns keys and values of an object; nothing for other kinds.
+    pub(crate) fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+        let mut at = if self.is_object() { self.index + 1 } else { self.node.next };
+        std::iter::from_fn(move || {
+            if at >= self.node.next {
+                return None;
+            }
+            let key = Value::new(self.text, self.nodes, at)?;
+            let value = Value::new(self.text, self.nodes, at + 1)?;
+            at = value.node.next;
+            Some((key, value))
+        })
+    }
+
+    /// Returns the items of an array; nothing for other kinds.
+    pub(crate) fn items(self) -> impl Iterator<Item = Value<'a>> {
+        let mut at = if self.is_array() { self.index + 1 } else { self.node.next };
+        std::iter::from_fn(move || {
+            if at >= self.node.next {
+                return None;
+            }
+            let value = Value::new(self.text, self.nodes, at)?;
+            at = value.node.next;
+            Some(value)
+        })
+    }
+
+    /// Tells whether this is a string with these contents.
+    pub(crate) fn is(self, contents: &str) -> bool {
+        let Some(inner) = self.inner() else { return false };
+        inner == contents.as_bytes() || (inner.contains(&b'\\') && decode(inner) == contents)
+    }
+
+    /// Returns the decoded contents of a string.
+    pub(crate) fn string(self) -> Option<Cow<'a, str>> {
+        self.inner().map(decode)
+    }
+
+    /// Returns a number that is a whole non-negative one.
+    pub(crate) fn number(self) -> Option<u64> {
+        (self.kind() == Kind::Number).then_some(())?;
+        std::str::from_utf8(self.raw()).ok()?.parse().ok()
+    }
+
+    /// Returns a number with a fraction.
+    pub(crate) fn float(self) -> Option<f64> {
+        (self.kind() == Kind::Number).then_some(())?;
+        std::str::from_utf8(self.raw()).ok()?.parse().ok()
+    }
+
+    pub(crate) fn is_true(self) -> bool {
+        self.kind() == Kind::True
+    }
+
+    fn inner(self) -> Option<&'a [u8]> {
+        self.is_string().then(|| self.raw())?.get(1..)?.split_last().map(|(_, inner)| inner)
+    }
+}

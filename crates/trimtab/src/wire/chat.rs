@@ -1,0 +1,155 @@
+//! OpenAI Chat Completions, and the many servers that speak it. Takes a scanned request; gives its entries
+//! and blocks. Never relies on the order of keys: reasoning comes before text, text before calls.
+
+use super::{Format, Layout, unknown};
+use crate::{
+    history::{BlockKind, Outline, PartKind, Role},
+    json::Value,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    format: Format::Chat,
+    name: "chat",
+    title: "OpenAI Chat Completions",
+    list: "messages",
+    head,
+    entry,
+};
+
+fn head(root: Value<'_>, outline: &mut Outline) {
+    for key in ["tools", "functions"] {
+        let Some(tools) = root.get(key).filter(|tools| tools.is_array()) else { continue };
+        outline.entry(Role::Tools, tools.span());
+        for tool in tools.items() {
+            let named = tool
+                .path(&["function", "name"])
+                .or_else(|| tool.path(&["custom", "name"]))
+                .or(tool.get("name"));
+            let block = outline.block(BlockKind::Definition, tool.span());
+            block.name = named.map(Value::span).unwrap_or_default();
+            block.marked = marked(tool);
+            outline.part(PartKind::Json, Some(tool));
+        }
+    }
+}
+
+fn entry(message: Value<'_>, outline: &mut Outline) {
+    let role = match message.text("role").as_deref() {
+        Some("system" | "developer") => Role::System,
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("tool" | "function") => Role::Tool,
+        _ => Role::Other,
+    };
+    outline.entry(role, message.span());
+    if role == Role::Tool {
+        result(message, outline);
+        return;
+    }
+    for key in ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] {
+        if let Some(value) = message.get(key) {
+            reasoning(value, outline);
+        }
+    }
+    if let Some(value) = message.get("content") {
+        content(value, outline);
+    }
+    if let Some(refusal) = message.get("refusal").filter(|refusal| refusal.is_string()) {
+        outline.block(BlockKind::Text, refusal.span());
+        outline.part(PartKind::Text, Some(refusal));
+    }
+    if let Some(call) = message.get("function_call").filter(|call| call.is_object()) {
+        self::call(call, call, outline);
+    }
+    let calls = message.get("tool_calls").into_iter().flat_map(Value::items);
+    calls.for_each(|item| match (item.get("function"), item.get("custom")) {
+        (Some(function), _) => call(item, function, outline),
+        (None, Some(custom)) => call(item, custom, outline),
+        (None, None) => unknown(item, outline),
+    });
+}
+
+fn reasoning(value: Value<'_>, outline: &mut Outline) {
+    if value.is_null() {
+        return;
+    }
+    outline.block(BlockKind::Reasoning, value.span());
+    if value.is_string() {
+        outline.part(PartKind::Text, Some(value));
+        return;
+    }
+    for item in value.items() {
+        let text = ["text", "summary", "thinking"].iter().find_map(|key| item.get(key));
+        outline.part(PartKind::Text, text.filter(|text| text.is_string()));
+        for key in ["signature", "data"] {
+            outline.part(PartKind::Sealed, item.get(key));
+        }
+    }
+}
+
+fn content(value: Value<'_>, outline: &mut Outline) {
+    if value.is_string() {
+        outline.block(BlockKind::Text, value.span());
+        outline.part(PartKind::Text, Some(value));
+        return;
+    }
+    for item in value.items() {
+        let kind = item.text("type").unwrap_or_default();
+        let (block, part, value) = match kind.as_ref() {
+            "text" if item.get("text").is_some() => (BlockKind::Text, PartKind::Text, item.get("text")),
+            "refusal" if item.get("refusal").is_some() => {
+                (BlockKind::Text, PartKind::Text, item.get("refusal"))
+            }
+            "image_url" => (BlockKind::Media, PartKind::Image, Some(item)),
+            "input_audio" => (BlockKind::Media, PartKind::Audio, Some(item)),
+            "file" => (BlockKind::Media, PartKind::Document, Some(item)),
+            "thinking" => {
+                (BlockKind::Reasoning, PartKind::Text, item.get("thinking").filter(|text| text.is_string()))
+            }
+            _ => (BlockKind::Unknown, PartKind::Json, Some(item)),
+        };
+        outline.block(block, item.span()).marked = marked(item);
+        outline.part(part, value);
+    }
+}
+
+fn call(item: Value<'_>, function: Value<'_>, outline: &mut Outline) {
+    let block = outline.block(BlockKind::Call, item.span());
+    block.id = item.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
+    block.name = function.get("name").map(Value::span).unwrap_or_default();
+    if let Some(arguments) = function.get("arguments") {
+        outline
+            .part(if arguments.is_string() { PartKind::JsonText } else { PartKind::Json }, Some(arguments));
+    } else {
+        outline.part(PartKind::Text, function.get("input").filter(|input| input.is_string()));
+    }
+    outline.part(PartKind::Sealed, item.path(&["extra_content", "google", "thought_signature"]));
+}
+
+fn result(message: Value<'_>, outline: &mut Outline) {
+    let block = outline.block(BlockKind::Result, message.span());
+    block.id = message.get("tool_call_id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
+    block.name = message.get("name").filter(|name| name.is_string()).map(Value::span).unwrap_or_default();
+    block.marked = marked(message);
+    let Some(content) = message.get("content") else { return };
+    if content.is_string() {
+        outline.part(PartKind::Text, Some(content));
+        return;
+    }
+    for item in content.items() {
+        match item.text("type").as_deref() {
+            Some("text") if item.get("text").is_some_and(Value::is_string) => {
+                outline.part(PartKind::Text, item.get("text"));
+            }
+            Some("image_url") => outline.part(PartKind::Image, Some(item)),
+            _ => outline.part(PartKind::Json, Some(item)),
+        }
+        if let Some(block) = outline.blocks.last_mut() {
+            block.marked |= marked(item);
+        }
+    }
+}
+
+fn marked(item: Value<'_>) -> bool {
+    item.get("cache_control").is_some_and(|marker| !marker.is_null())
+}

@@ -1,0 +1,123 @@
+//! Gemini generateContent. Takes a scanned request, in camelCase or snake_case; gives its entries and blocks.
+//! Never moves a thought signature: it belongs to the exact part that carries it.
+
+use super::{Format, Layout, unknown};
+use crate::{
+    history::{BlockKind, Outline, PartKind, Role},
+    json::Value,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    format: Format::Gemini,
+    name: "gemini",
+    title: "Gemini generateContent",
+    list: "contents",
+    head,
+    entry,
+};
+
+fn head(root: Value<'_>, outline: &mut Outline) {
+    if let Some(tools) = root.get("tools").filter(|tools| tools.is_array()) {
+        outline.entry(Role::Tools, tools.span());
+        for tool in tools.items() {
+            let Some(functions) = either(tool, "functionDeclarations", "function_declarations") else {
+                outline.block(BlockKind::Definition, tool.span());
+                outline.part(PartKind::Json, Some(tool));
+                continue;
+            };
+            for function in functions.items() {
+                let block = outline.block(BlockKind::Definition, function.span());
+                block.name = function.get("name").map(Value::span).unwrap_or_default();
+                outline.part(PartKind::Json, Some(function));
+            }
+        }
+    }
+    let Some(system) = either(root, "systemInstruction", "system_instruction") else { return };
+    outline.entry(Role::System, system.span());
+    if system.is_string() {
+        outline.block(BlockKind::Text, system.span());
+        outline.part(PartKind::Text, Some(system));
+        return;
+    }
+    parts(system, outline);
+}
+
+fn entry(content: Value<'_>, outline: &mut Outline) {
+    let answers = |part: Value<'_>| either(part, "functionResponse", "function_response").is_some();
+    let role = match content.text("role").as_deref() {
+        Some("model") => Role::Assistant,
+        Some("function") => Role::Tool,
+        Some("user") | None if content.get("parts").is_some_and(|parts| parts.items().any(answers)) => {
+            Role::Tool
+        }
+        Some("user") | None => Role::User,
+        Some("system") => Role::System,
+        Some(_) => Role::Other,
+    };
+    outline.entry(role, content.span());
+    parts(content, outline);
+}
+
+fn parts(content: Value<'_>, outline: &mut Outline) {
+    content.get("parts").into_iter().flat_map(Value::items).for_each(|item| part(item, outline));
+}
+
+fn part(item: Value<'_>, outline: &mut Outline) {
+    if let Some(call) = either(item, "functionCall", "function_call") {
+        let block = outline.block(BlockKind::Call, item.span());
+        block.name = call.get("name").map(Value::span).unwrap_or_default();
+        block.id = call.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
+        outline.part(PartKind::Json, call.get("args"));
+    } else if let Some(answer) = either(item, "functionResponse", "function_response") {
+        result(item, answer, outline);
+    } else if let Some(text) = item.get("text").filter(|text| text.is_string()) {
+        let thought = item.get("thought").is_some_and(Value::is_true);
+        outline.block(if thought { BlockKind::Reasoning } else { BlockKind::Text }, item.span());
+        outline.part(PartKind::Text, Some(text));
+    } else if let Some(data) =
+        either(item, "inlineData", "inline_data").or(either(item, "fileData", "file_data"))
+    {
+        outline.block(BlockKind::Media, item.span());
+        outline.part(media_kind(data), Some(data));
+    } else {
+        unknown(item, outline);
+    }
+    outline.part(PartKind::Sealed, either(item, "thoughtSignature", "thought_signature"));
+}
+
+fn result(item: Value<'_>, answer: Value<'_>, outline: &mut Outline) {
+    let response = answer.get("response");
+    let block = outline.block(BlockKind::Result, item.span());
+    block.name = answer.get("name").map(Value::span).unwrap_or_default();
+    block.id = answer.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
+    block.failed =
+        response.is_some_and(|response| response.get("error").is_some_and(|error| !error.is_null()));
+    match response.and_then(only_text) {
+        Some(text) => outline.part(PartKind::Text, Some(text)),
+        None => outline.part(PartKind::Json, response),
+    }
+    for part in answer.get("parts").into_iter().flat_map(Value::items) {
+        let data = either(part, "inlineData", "inline_data").or(either(part, "fileData", "file_data"));
+        outline.part(data.map_or(PartKind::Json, media_kind), data.or(Some(part)));
+    }
+}
+
+/// Returns the text of a response that is nothing but a text under one key, as in `{"output": "…"}`.
+fn only_text(response: Value<'_>) -> Option<Value<'_>> {
+    let mut members = response.members();
+    let (_, value) = members.next()?;
+    (members.next().is_none() && value.is_string()).then_some(value)
+}
+
+fn media_kind(data: Value<'_>) -> PartKind {
+    let mime = data.text("mimeType").or(data.text("mime_type")).unwrap_or_default();
+    match mime.split('/').next() {
+        Some("image") => PartKind::Image,
+        Some("audio") => PartKind::Audio,
+        _ => PartKind::Document,
+    }
+}
+
+fn either<'a>(value: Value<'a>, camel: &str, snake: &str) -> Option<Value<'a>> {
+    value.get(camel).or_else(|| value.get(snake)).filter(|value| !value.is_null())
+}
