@@ -4,8 +4,10 @@
 
 mod history;
 mod json;
+mod recording;
 mod wire;
 
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};

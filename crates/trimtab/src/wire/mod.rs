@@ -67,6 +67,11 @@ impl Format {
         LAYOUTS.iter().find(|layout| layout.name == name).map(|layout| layout.format)
     }
 
+    /// Returns the key of the list of messages.
+    pub(crate) fn list_key(self) -> &'static str {
+        self.layout().list
+    }
+
     fn layout(self) -> &'static Layout {
         match self {
             Format::Anthropic => &anthropic::LAYOUT,

@@ -112,10 +112,10 @@ fn call(item: Value<'_>, kind: &str, outline: &mut Outline) {
     block.name = item.get("name").or(item.get("type")).map(Value::span).unwrap_or_default();
     match kind {
         "function_call" => {
-            outline.part(PartKind::JsonText, item.get("arguments").filter(|value| value.is_string()))
+            outline.part(PartKind::JsonText, item.get("arguments").filter(|value| value.is_string()));
         }
         "custom_tool_call" => {
-            outline.part(PartKind::Text, item.get("input").filter(|value| value.is_string()))
+            outline.part(PartKind::Text, item.get("input").filter(|value| value.is_string()));
         }
         _ => {
             let body = ["action", "operation", "arguments"].iter().find_map(|key| item.get(key));

@@ -1,0 +1,230 @@
+//! Transcript files to histories. Takes the bytes of a recording of any known agent; gives its segments: linear
+//! histories in that agent's wire format, with the points at which requests were made.
+//! Never fails for one bad line: what can be read is used, and the rest is listed.
+
+mod claude_code;
+mod draft;
+mod messages;
+mod source;
+
+use std::fmt;
+
+use draft::Draft;
+use source::Source;
+
+use crate::{
+    history::{History, Role},
+    json::{JsonError, MAX_JSON_BYTES},
+    wire::{self, WireError},
+};
+
+/// How one agent's files are read. A new one is one file and one line in [`READERS`].
+struct Reader {
+    name: &'static str,
+    about: &'static str,
+    /// Tells whether the file is one of this agent's.
+    fits: fn(&Source<'_>) -> bool,
+    read: fn(&Source<'_>, &mut Draft),
+}
+
+/// The agents whose recordings are read. The first that fits reads the file.
+const READERS: &[&Reader] = &[&claude_code::READER];
+
+/// A point in time: milliseconds since 1970 in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(pub i64);
+
+/// What a provider reported for one request, in tokens. The four kinds do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Input that was neither read from nor written to the cache.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// The part of `cache_write` that was written for an hour.
+    pub cache_write_1h: u64,
+    /// Output, reasoning included.
+    pub output: u64,
+}
+
+impl Usage {
+    /// Returns all input tokens, cached or not.
+    pub fn total_input(self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+}
+
+/// A request that was made: with the first `messages` messages of its segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// How many messages the request carried.
+    pub messages: usize,
+    /// When it was sent, where the recording tells.
+    pub at: Option<Millis>,
+    /// The model that answered, where the recording tells.
+    pub model: Option<String>,
+    /// What the provider reported.
+    pub usage: Option<Usage>,
+}
+
+/// Why a segment begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// The session began.
+    Session,
+    /// The agent replaced its history by a shorter one.
+    Compaction,
+    /// The user went back and took another way.
+    Branch,
+    /// A sub-agent was started.
+    SubAgent,
+}
+
+impl Start {
+    /// Returns the name used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Start::Session => "session",
+            Start::Compaction => "compaction",
+            Start::Branch => "branch",
+            Start::SubAgent => "sub-agent",
+        }
+    }
+}
+
+/// One linear history with its request points.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// A name, where the recording gives one.
+    pub name: Option<String>,
+    /// Why it begins.
+    pub start: Start,
+    /// All that was said in it, as the last request and its answer.
+    pub history: History,
+    /// The requests made in it, in order.
+    pub points: Vec<Point>,
+}
+
+impl Segment {
+    /// Returns the request that was sent at a point.
+    pub fn request(&self, point: &Point) -> Vec<u8> {
+        wire::request_of(&self.history, point.messages)
+    }
+}
+
+/// A place in a recording that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line in the file, counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// What one file holds.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The agent whose file it is; `request` for a plain request.
+    pub agent: &'static str,
+    /// Its linear histories, in the order in which they begin.
+    pub segments: Vec<Segment>,
+    /// What could not be used.
+    pub problems: Vec<Problem>,
+}
+
+impl Recording {
+    /// Returns the segment with the most bytes: the one that people mean.
+    pub fn longest(&self) -> Option<&Segment> {
+        // `max_by_key` gives the last of equals; the first is the one that began the session.
+        self.segments.iter().rev().max_by_key(|segment| segment.history.bytes().len())
+    }
+}
+
+/// A file that holds no conversation that could be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The file has no content.
+    #[error("the file is empty: expected a request or a recording")]
+    Empty,
+    /// The file is larger than what is read.
+    #[error("the file has {0} bytes; at most {MAX_JSON_BYTES} are read")]
+    TooLarge(usize),
+    /// No line is JSON.
+    #[error("neither JSON nor JSON lines: {0}")]
+    NotJson(JsonError),
+    /// It is JSON, but neither a request nor a known recording.
+    #[error("{0}. Recordings are read of: {known}", known = known_agents())]
+    Foreign(WireError),
+    /// It is a recording of a known agent without a single message in it.
+    #[error("a {agent} recording without a message that could be read{first}", first = first_problem(.problems))]
+    NoMessages {
+        /// The agent.
+        agent: &'static str,
+        /// What could not be used.
+        problems: Vec<Problem>,
+    },
+}
+
+/// Names and descriptions of the agents whose recordings are read.
+pub fn agents() -> impl Iterator<Item = (&'static str, &'static str)> {
+    READERS.iter().map(|reader| (reader.name, reader.about))
+}
+
+/// Reads a recording or a plain request, telling by itself whose it is.
+///
+/// # Errors
+/// Says what was expected, where the bytes hold no conversation at all.
+pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
+    if file.len() > MAX_JSON_BYTES {
+        return Err(ReadError::TooLarge(file.len()));
+    }
+    let source = Source::of(file)?;
+    let Some(reader) = READERS.iter().find(|reader| (reader.fits)(&source)) else {
+        return plain_request(file);
+    };
+    let mut draft = Draft::new();
+    (reader.read)(&source, &mut draft);
+    let (segments, mut problems) = draft.finish();
+    problems.extend(source.problems);
+    problems.sort_by_key(|problem| problem.line);
+    if segments.is_empty() {
+        return Err(ReadError::NoMessages { agent: reader.name, problems });
+    }
+    Ok(Recording { agent: reader.name, segments, problems })
+}
+
+fn plain_request(file: &[u8]) -> Result<Recording, ReadError> {
+    let history = wire::parse(file.to_vec()).map_err(ReadError::Foreign)?;
+    let points = points_of(&history);
+    let segment = Segment { name: None, start: Start::Session, history, points };
+    Ok(Recording { agent: "request", segments: vec![segment], problems: Vec::new() })
+}
+
+/// Tells the requests that must have been made: one before each answer of the model, and one for what is open.
+fn points_of(history: &History) -> Vec<Point> {
+    let messages = history.messages();
+    let said = |index: usize| messages.get(index).map(|entry| entry.role);
+    let answered = (0..messages.len())
+        .filter(|index| said(*index) == Some(Role::Assistant))
+        .filter(|index| index.checked_sub(1).and_then(said) != Some(Role::Assistant));
+    let open = (messages.last().map(|entry| entry.role) != Some(Role::Assistant)).then_some(messages.len());
+    let model = history.model().map(std::borrow::Cow::into_owned);
+    let point = |messages| Point { messages, at: None, model: model.clone(), usage: None };
+    answered.chain(open).map(point).collect()
+}
+
+fn known_agents() -> String {
+    agents().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+}
+
+fn first_problem(problems: &[Problem]) -> String {
+    problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
+}

@@ -1,0 +1,83 @@
+//! A file as the JSON values in it. Takes bytes: one JSON document, or one value a line; gives the values with
+//! their lines. Never stops at a bad line: it is listed as a problem.
+
+use super::{Problem, ReadError};
+use crate::json::{JsonError, Tape, Value, scan};
+
+/// The JSON values of a file.
+pub(super) struct Source<'a> {
+    rows: Vec<Row<'a>>,
+    pub(super) problems: Vec<Problem>,
+}
+
+struct Row<'a> {
+    line: usize,
+    text: &'a [u8],
+    tape: Tape,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of(file: &'a [u8]) -> Result<Source<'a>, ReadError> {
+        if file.iter().all(u8::is_ascii_whitespace) {
+            return Err(ReadError::Empty);
+        }
+        match scan(file) {
+            Ok(tape) => Ok(Source { rows: vec![Row { line: 1, text: file, tape }], problems: Vec::new() }
+                .with_utf8_checked()),
+            Err(fault) => Source::lines(file, fault),
+        }
+    }
+
+    /// Reads one value a line. `fault` is why the whole is not one document.
+    fn lines(file: &'a [u8], fault: JsonError) -> Result<Source<'a>, ReadError> {
+        let mut source = Source { rows: Vec::new(), problems: Vec::new() };
+        for (index, text) in file.split(|byte| *byte == b'\n').enumerate() {
+            if text.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            match scan(text) {
+                Ok(tape) => source.rows.push(Row { line: index + 1, text, tape }),
+                Err(fault) => source.problems.push(Problem { line: index + 1, what: describe(&fault) }),
+            }
+        }
+        // A document that breaks off is no file of lines, whatever its last fragments look like.
+        if source.values().any(|(_, value)| value.is_object()) {
+            Ok(source.with_utf8_checked())
+        } else {
+            Err(ReadError::NotJson(fault))
+        }
+    }
+
+    fn with_utf8_checked(mut self) -> Source<'a> {
+        for row in &self.rows {
+            if let Err(fault) = simdutf8::compat::from_utf8(row.text) {
+                let before = row.text.get(..fault.valid_up_to()).unwrap_or_default();
+                let line = row.line + memchr::memchr_iter(b'\n', before).count();
+                let what = format!("byte {} is not UTF-8; it is read as U+FFFD", fault.valid_up_to() + 1);
+                self.problems.push(Problem { line, what });
+            }
+        }
+        self
+    }
+
+    /// Returns the values with their lines.
+    pub(super) fn values(&self) -> impl Iterator<Item = (usize, Value<'_>)> {
+        self.rows.iter().filter_map(|row| Some((row.line, row.tape.root(row.text)?)))
+    }
+
+    /// Returns the value of a file that is one document.
+    pub(super) fn document(&self) -> Option<Value<'_>> {
+        let mut values = self.values();
+        values.next().filter(|_| values.next().is_none()).map(|(_, value)| value)
+    }
+
+    /// Tells whether one of the first values fits.
+    pub(super) fn begins(&self, fits: impl Fn(Value<'_>) -> bool) -> bool {
+        const LOOKED_AT: usize = 50;
+        self.values().take(LOOKED_AT).any(|(_, value)| fits(value))
+    }
+}
+
+fn describe(fault: &JsonError) -> String {
+    format!("not JSON: column {}: expected {}, found {}", fault.column, fault.expected, fault.found)
+}
