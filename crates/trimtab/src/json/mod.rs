@@ -7,7 +7,7 @@ mod text;
 mod value;
 mod write;
 
-pub(crate) use scan::{Tape, scan, scan_after};
+pub(crate) use scan::{Tape, scan, scan_after, scan_first};
 pub(crate) use text::decode;
 pub(crate) use value::Value;
 pub(crate) use write::{Array, Object};

@@ -44,11 +44,6 @@ impl<'a> Value<'a> {
         self.index
     }
 
-    /// Returns the index of the node behind this value on its tape.
-    pub(crate) fn next_index(self) -> u32 {
-        self.node.next
-    }
-
     pub(crate) fn raw(self) -> &'a [u8] {
         self.span().of(self.text)
     }

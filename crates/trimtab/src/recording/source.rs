@@ -2,7 +2,7 @@
 //! their lines. Never stops at a bad line: it is listed as a problem.
 
 use super::{Problem, ReadError};
-use crate::json::{JsonError, Tape, Value, scan};
+use crate::json::{JsonError, Tape, Value, scan, scan_first};
 
 /// The JSON values of a file.
 pub(super) struct Source<'a> {
@@ -35,16 +35,30 @@ impl<'a> Source<'a> {
             if text.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match scan(text) {
-                Ok(tape) => source.rows.push(Row { line: index + 1, text, tape }),
-                Err(fault) => source.problems.push(Problem { line: index + 1, what: describe(&fault) }),
-            }
+            source.line(index + 1, text);
         }
         // A document that breaks off is no file of lines, whatever its last fragments look like.
         if source.values().any(|(_, value)| value.is_object()) {
             Ok(source.with_utf8_checked())
         } else {
             Err(ReadError::NotJson(fault))
+        }
+    }
+
+    /// Reads the values of a line: two writers may have left theirs on one.
+    fn line(&mut self, line: usize, mut text: &'a [u8]) {
+        while !text.iter().all(u8::is_ascii_whitespace) {
+            match scan_first(text) {
+                Ok((tape, end)) => {
+                    let (value, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
+                    self.rows.push(Row { line, text: value, tape });
+                    text = rest;
+                }
+                Err(fault) => {
+                    self.problems.push(Problem { line, what: describe(&fault) });
+                    return;
+                }
+            }
         }
     }
 
