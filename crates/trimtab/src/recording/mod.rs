@@ -141,10 +141,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns the segment with the most bytes: the one that people mean.
-    pub fn longest(&self) -> Option<&Segment> {
-        // `max_by_key` gives the last of equals; the first is the one that began the session.
-        self.segments.iter().rev().max_by_key(|segment| segment.history.bytes().len())
+    /// Makes a recording of one request.
+    pub fn of_request(history: History) -> Recording {
+        let points = points_of(&history);
+        let segment = Segment { name: None, start: Start::Session, history, points };
+        Recording { agent: "request", segments: vec![segment], problems: Vec::new() }
+    }
+
+    /// Returns the number, counted from 1, of the segment with the most bytes: the one that people mean.
+    pub fn longest_number(&self) -> usize {
+        let sizes = self.segments.iter().map(|segment| segment.history.bytes().len());
+        // The last of equals is given, so that looking from the end finds the first.
+        sizes.enumerate().rev().max_by_key(|(_, size)| *size).map_or(1, |(index, _)| index + 1)
     }
 }
 
@@ -188,7 +196,7 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     }
     let source = Source::of(file)?;
     let Some(reader) = READERS.iter().find(|reader| (reader.fits)(&source)) else {
-        return plain_request(file);
+        return plain_request(file, &source);
     };
     let mut draft = Draft::new();
     (reader.read)(&source, &mut draft);
@@ -201,11 +209,11 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     Ok(Recording { agent: reader.name, segments, problems })
 }
 
-fn plain_request(file: &[u8]) -> Result<Recording, ReadError> {
-    let history = wire::parse(file.to_vec()).map_err(ReadError::Foreign)?;
-    let points = points_of(&history);
-    let segment = Segment { name: None, start: Start::Session, history, points };
-    Ok(Recording { agent: "request", segments: vec![segment], problems: Vec::new() })
+fn plain_request(file: &[u8], source: &Source<'_>) -> Result<Recording, ReadError> {
+    if source.document().is_none() {
+        return Err(ReadError::Foreign(WireError::NotAConversation));
+    }
+    Ok(Recording::of_request(wire::parse(file.to_vec()).map_err(ReadError::Foreign)?))
 }
 
 /// Tells the requests that must have been made: one before each answer of the model, and one for what is open.
