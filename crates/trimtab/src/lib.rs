@@ -1,1 +1,9 @@
 //! Keeps an LLM agent's conversation inside its context window.
+
+mod count;
+mod prices;
+
+pub use count::{
+    Calibration, ClaudeGeneration, ContentHash, Counter, Detail, Exactness, ImageRule, MediaBytes, Memo,
+    Tokenizer, Tokens, Vocabulary, WireFormat, framing, media,
+};
