@@ -2,11 +2,17 @@
 //!
 //! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
 
+mod count;
 mod history;
 mod json;
+mod prices;
 mod recording;
 mod wire;
 
+pub use count::{
+    Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
+    Vocabulary,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};

@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     let asked: Vec<String> = arguments.collect();
     let tables: [(&str, fn(&[files::File]) -> bool); 1] = [("reading", reading::table)];
     let files = files::below(folder.as_ref());
-    let wanted = tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
+    let wanted =
+        tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
     let mut good = !files.is_empty();
     for (_, table) in wanted {
         good &= table(&files);

@@ -29,7 +29,9 @@ struct Row {
 pub(crate) fn table(files: &[File]) -> bool {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut unreadable = 0;
-    println!("\nReading: what the recordings hold, and whether every request is written back byte for byte\n");
+    println!(
+        "\nReading: what the recordings hold, and whether every request is written back byte for byte\n"
+    );
     for file in files {
         let recording = match &file.recording {
             Ok(recording) => recording,
@@ -51,8 +53,22 @@ pub(crate) fn table(files: &[File]) -> bool {
     }
     println!(
         "{:28} {:>5} {:>7} {:>8} {:>7} {:>6} {:>5} {:>8} {:>7} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>9}",
-        "agent (wire format)", "files", "MB", "segments", "compact", "branch", "sub", "requests", "usage", "blocks",
-        "calls", "results", "unpaired", "unknown", "problems", "not ident"
+        "agent (wire format)",
+        "files",
+        "MB",
+        "segments",
+        "compact",
+        "branch",
+        "sub",
+        "requests",
+        "usage",
+        "blocks",
+        "calls",
+        "results",
+        "unpaired",
+        "unknown",
+        "problems",
+        "not ident"
     );
     let mut all = Row::default();
     for (name, row) in &rows {
@@ -80,7 +96,8 @@ impl Row {
             let pairs = matches!(block.kind, BlockKind::Call | BlockKind::Result) && !block.by_server;
             self.unpaired += usize::from(pairs && block.partner.is_none());
         }
-        self.not_identical += segment.points.iter().filter(|point| !identical(&segment.request(point), segment)).count();
+        self.not_identical +=
+            segment.points.iter().filter(|point| !identical(&segment.request(point), segment)).count();
     }
 
     fn merge(&mut self, other: &Row) {
@@ -104,9 +121,21 @@ impl Row {
     fn print(&self, name: &str) {
         println!(
             "{name:28} {:>5} {:>7.1} {:>8} {:>7} {:>6} {:>5} {:>8} {:>7} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>9}",
-            self.files, self.megabytes, self.segments, self.compactions, self.branches, self.sub_agents,
-            self.requests, self.with_usage, self.blocks, self.calls, self.results, self.unpaired, self.unknown,
-            self.problems, self.not_identical
+            self.files,
+            self.megabytes,
+            self.segments,
+            self.compactions,
+            self.branches,
+            self.sub_agents,
+            self.requests,
+            self.with_usage,
+            self.blocks,
+            self.calls,
+            self.results,
+            self.unpaired,
+            self.unknown,
+            self.problems,
+            self.not_identical
         );
     }
 }
@@ -115,6 +144,7 @@ impl Row {
 fn identical(request: &[u8], segment: &Segment) -> bool {
     let Ok(history) = parse_as(request.to_vec(), segment.history.format()) else { return false };
     let parts = history.blocks().iter().flat_map(|block| history.parts_of(block));
-    let same: Vec<Edit> = parts.map(|part| Edit { span: part.span, with: part.span.of(request).to_vec() }).collect();
+    let same: Vec<Edit> =
+        parts.map(|part| Edit { span: part.span, with: part.span.of(request).to_vec() }).collect();
     write(&history, &[]) == request && write(&history, &same) == request
 }
