@@ -92,3 +92,83 @@ fn add(message: Value<'_>, segment: &mut SegmentDraft) {
         segment.messages.push(write(message));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::recording::picture::picture;
+
+    fn check(file: &str, expected: &[&str]) {
+        assert_eq!(picture(file), expected.join("\n"));
+    }
+
+    #[test]
+    fn commands_in_text_stay_text_and_the_end_is_left_out() {
+        check(
+            r#"{"trajectory_format":"mini-swe-agent-1","instance_id":"demo-1","info":{"exit_status":"Submitted"},
+            "messages":[{"role":"system","content":"One command."},{"role":"user","content":"Fix it."},
+            {"role":"assistant","content":"```bash\nls\n```","extra":{"response":{"model":"m-1","created":7,
+            "usage":{"prompt_tokens":90,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":60}}}}},
+            {"role":"user","content":"<output>a.py</output>"},{"role":"assistant","content":"done"},
+            {"role":"user","content":"diff --git"}]}"#,
+            &[
+                "mini-swe-agent",
+                "session (demo-1), chat",
+                "  system: One command.",
+                "  user: Fix it.",
+                "  assistant: ```bash/ls/```",
+                "  user: <output>a.py</output>",
+                "  assistant: done",
+                "  @2 7000ms m-1 30+60r+0w>5",
+                "  @4",
+            ],
+        );
+    }
+
+    #[test]
+    fn tool_calls_are_sent_when_the_message_before_was_written() {
+        check(
+            r#"{"info":{"mini_version":"2.0.0","exit_status":"Submitted","config":{"model":{"model_name":"m-2"}}},
+            "messages":[{"role":"user","content":"Fix it.","extra":{"timestamp":5.25}},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash",
+            "arguments":"{\"command\":\"ls\"}"}}],"extra":{"response":{"created":9,"usage":{"prompt_tokens":4,
+            "completion_tokens":2,"cache_creation_input_tokens":50}}}},
+            {"role":"tool","tool_call_id":"c1","content":"a.py","extra":{"returncode":0}},
+            7, {"role":"exit","content":"diff"}]}"#,
+            &[
+                "mini-swe-agent",
+                "session, chat",
+                "  user: Fix it.",
+                r#"  assistant: bash#c1 {"command":"ls"}"#,
+                "  tool: bash#c1 = a.py",
+                "  @1 5250ms m-2 4+0r+50w>2",
+                "line 1: message 4 is not an object",
+            ],
+        );
+    }
+
+    #[test]
+    fn answers_of_the_responses_api_are_the_items_in_them() {
+        check(
+            r#"{"info":{"mini_version":"2.0.0"},"messages":[{"role":"user","content":"Fix it."},
+            {"object":"response","model":"m-3","created_at":8,"usage":{"input_tokens":20,"output_tokens":3},
+            "output":[{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}],"extra":{"cost":1}},
+            {"type":"function_call_output","call_id":"c1","output":"ok","extra":{}}]}"#,
+            &[
+                "mini-swe-agent",
+                "session, responses",
+                "  user: Fix it.",
+                "  assistant: bash#c1 {}",
+                "  tool: bash#c1 = ok",
+                "  @1 8000ms m-3 20+0r+0w>3",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_request_is_no_trajectory() {
+        check(
+            r#"{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"hi"}]}"#,
+            &["request", "session, chat", "  system: s", "  user: hi", "  @2 m"],
+        );
+    }
+}

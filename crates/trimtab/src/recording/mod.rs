@@ -9,6 +9,8 @@ mod messages;
 mod mini_swe_agent;
 mod openai_chat;
 mod openhands;
+#[cfg(test)]
+mod picture;
 mod source;
 mod swe_agent;
 

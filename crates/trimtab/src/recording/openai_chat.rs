@@ -158,3 +158,80 @@ fn nested(call: Value<'_>) -> Vec<u8> {
     let id = call.get("id").map_or(b"null".as_slice(), Value::raw);
     Object::new().raw("id", id).text("type", "function").raw("function", &function).end()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::recording::picture::picture;
+
+    fn check(file: &str, expected: &[&str]) {
+        assert_eq!(picture(file), expected.join("\n"));
+    }
+
+    #[test]
+    fn each_session_is_a_segment() {
+        check(
+            r#"[{"task_id":3,"trial":1,"traj":[{"role":"system","content":"S"},{"role":"user","content":"Hi"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"find",
+            "arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","name":"find","content":"x"},{"role":"user","content":"Bye."}]},
+            {"error":"timed out"},
+            {"id":"b","model":"m","messages":[{"role":"user","content":"Hi","timestamp":"1970-01-01T00:00:02"},
+            {"role":"assistant","content":"Yes?","usage":{"prompt_tokens":9,"completion_tokens":1}}]}]"#,
+            &[
+                "openai-chat",
+                "session (task 3 trial 1), chat",
+                "  system: S",
+                "  user: Hi",
+                "  assistant: find#c1 {}",
+                "  tool: find#c1 = x",
+                "  user: Bye.",
+                "  @2",
+                "session (b), chat",
+                "  user: Hi",
+                "  assistant: Yes?",
+                "  @1 2000ms m 9+0r+0w>1",
+                "line 1: item 2 holds no list of messages",
+            ],
+        );
+    }
+
+    #[test]
+    fn calls_without_function_around_them_get_it() {
+        check(
+            r#"{"info":{},"simulations":[{"id":"s","messages":[{"role":"user","content":"Hi","turn_idx":0},
+            {"role":"assistant","tool_calls":[{"id":"c1","name":"find","arguments":{"a":1},"requestor":"assistant"}],"cost":0.1},
+            {"role":"tool","id":"c1","content":"x","requestor":"assistant","error":false}]}]}"#,
+            &[
+                "openai-chat",
+                "session (s), chat",
+                "  user: Hi",
+                r#"  assistant: find#c1 {"a":1}"#,
+                "  tool: find#c1 = x",
+                "  @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn lines_are_sessions_and_bad_ones_are_listed() {
+        check(
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"A\"}]}\n{\"score\":1}\n{\"messages\":[{\"role\":\"user\"",
+            &[
+                "openai-chat",
+                "session, chat",
+                "  user: A",
+                "  @1",
+                "line 2: line 2 holds no list of messages",
+                "line 3: not JSON: column 28: expected `,` or `}`, found the end of the text",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_bare_list_of_messages_is_a_request() {
+        check(r#"[{"role":"user","content":"Hi"}]"#, &["request", "session, chat", "  user: Hi", "  @1"]);
+        check(
+            r#"[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"text":"Yes?"}]}]"#,
+            &["request", "session, gemini", "  user: Hi", "  assistant: Yes?", "  @1"],
+        );
+    }
+}

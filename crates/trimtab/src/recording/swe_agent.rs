@@ -130,3 +130,83 @@ fn model(attempt: Value<'_>) -> Option<String> {
     let tape = scan(text.as_bytes()).ok()?;
     named(tape.root(text.as_bytes())?)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::recording::picture::picture;
+
+    fn check(file: &str, expected: &[&str]) {
+        assert_eq!(picture(file), expected.join("\n"));
+    }
+
+    #[test]
+    fn a_demonstration_is_sent_but_was_not_asked_for() {
+        check(
+            r#"{"environment":"e","trajectory":[{"action":"ls","observation":"a","response":"ls","thought":"","state":""}],
+            "history":[{"role":"system","content":"S","agent":"main"},
+            {"role":"user","content":"Demo","is_demo":true,"agent":"main"},
+            {"role":"assistant","content":"like so","is_demo":true,"agent":"main"},
+            {"role":"user","content":"Fix it.","agent":"main"},{"mark":1},
+            {"role":"assistant","content":"ls","thought":"t","action":"ls","agent":"main"},
+            {"role":"user","content":"a","agent":"main","message_type":"observation"}],
+            "replay_config":"{\"agent\":{\"model\":{\"name\":\"m-1\"}}}"}"#,
+            &[
+                "swe-agent",
+                "session, chat",
+                "  system: S",
+                "  user: Demo",
+                "  assistant: like so",
+                "  user: Fix it.",
+                "  assistant: ls",
+                "  user: a",
+                "  @4 m-1",
+                "line 1: history item 5 is not a message",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_result_answers_the_first_of_its_calls() {
+        check(
+            r#"{"trajectory":[{"action":"ls","observation":"a","response":"ls"}],"info":{},
+            "replay_config":{"agent":{"model":{"name":"replay"}}},
+            "history":[{"role":"user","content":"Fix it.","tool_calls":null},
+            {"role":"assistant","content":"Look.","action":"ls","tool_calls":[{"id":"c1","type":"function",
+            "function":{"name":"bash","arguments":"{}"}}],"thinking_blocks":[{"type":"thinking","thinking":"hm"}]},
+            {"role":"tool","content":"a","tool_call_ids":["c1"]}]}"#,
+            &[
+                "swe-agent",
+                "session, chat",
+                "  user: Fix it.",
+                "  assistant: reasoning(hm), Look., bash#c1 {}",
+                "  tool: bash#c1 = a",
+                "  @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn other_agents_and_attempts_are_segments() {
+        check(
+            r#"{"attempts":[{"trajectory":[],"history":[{"role":"user","content":"One","agent":"primary"},
+            {"role":"user","content":"Sub","agent":"helper"},{"role":"assistant","content":"sure","agent":"helper"},
+            {"role":"assistant","content":"done","agent":"primary"}]},
+            {"trajectory":[{"action":"","observation":"","response":"r","query":[{"role":"user","content":"Two"}]}]}],
+            "trajectory":[],"history":[{"role":"user","content":"One"}]}"#,
+            &[
+                "swe-agent",
+                "session, chat",
+                "  user: One",
+                "  assistant: done",
+                "  @1",
+                "sub-agent (agent helper), chat",
+                "  user: Sub",
+                "  assistant: sure",
+                "  @1",
+                "session, chat",
+                "  user: Two",
+                "  @1",
+            ],
+        );
+    }
+}
