@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::json::value::Kind;
 
-    /// Scans, and compares with serde_json: what it accepts, we accept, with the same structure.
+    /// Scans, and compares with `serde_json`: what it accepts, we accept, with the same structure.
     fn check(text: &str) {
         let ours = scan(text.as_bytes());
         let Ok(theirs) = serde_json::from_str::<serde_json::Value>(text) else { return };
