@@ -2,10 +2,17 @@
 //! histories in that agent's wire format, with the points at which requests were made.
 //! Never fails for one bad line: what can be read is used, and the rest is listed.
 
+mod chat;
 mod claude_code;
 mod draft;
 mod messages;
+mod mini_swe_agent;
+mod openai_chat;
+mod openhands;
+#[cfg(test)]
+mod picture;
 mod source;
+mod swe_agent;
 
 use std::fmt;
 
@@ -28,7 +35,14 @@ struct Reader {
 }
 
 /// The agents whose recordings are read. The first that fits reads the file.
-const READERS: &[&Reader] = &[&claude_code::READER];
+const READERS: &[&Reader] = &[
+    &claude_code::READER,
+    &mini_swe_agent::READER,
+    &swe_agent::READER,
+    &openhands::READER,
+    // Last: its files are told by what they hold, not by whose they are.
+    &openai_chat::READER,
+];
 
 /// A point in time: milliseconds since 1970 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
