@@ -4,10 +4,9 @@ Takes a chat request; gives the `Reply` that belongs to its place in the story, 
 human message and the number of answers since. Holds no state.
 """
 
-from opencode_script import AS_JSON, FIRST, SURVEY, text_of
+from opencode_script import FIRST, SURVEY, text_of
 from scripted_upstream import Reply
 
-SECOND = "Good. Now add report.as_json, an array with the fee in cents, beside as_table. No flag yet."
 SYSTEM = "You are a coding agent. Use the tools to do what the user asks, then say what you did."
 
 
@@ -21,10 +20,6 @@ def read(root, *paths, **lines):
 
 def patch(*lines):
     return ("apply_patch", {"input": "\n".join(["*** Begin Patch", *lines, "*** End Patch"])})
-
-
-def added(text):
-    return ["+" + line for line in text.removesuffix("\n").split("\n")]
 
 
 def first_turn(root):
@@ -94,33 +89,9 @@ def survey(root):
     ]
 
 
-def second_turn(root):
-    return [
-        Reply(calls=[read(root, "shelf/report.py")]),
-        Reply(
-            calls=[
-                patch(
-                    f"*** Update File: {root}/shelf/report.py",
-                    "@@",
-                    "-from shelf import fees",
-                    "+import json",
-                    "+",
-                    "+from shelf import fees",
-                    "@@",
-                    '         text += "  ".join(cells).rstrip() + "\\n"',
-                    "     return text",
-                    *added(AS_JSON),
-                )
-            ],
-        ),
-        Reply(calls=[shell("python3 -m unittest", "git diff --stat")]),
-        Reply(text="`report.as_json` gives the rows with `fee_cents`; the table is unchanged."),
-    ]
-
-
 def answer(request, root):
     """Returns the reply for this request; a request outside the story gets a short text."""
-    turns = {FIRST: first_turn, SECOND: second_turn, SURVEY: survey}
+    turns = {FIRST: first_turn, SURVEY: survey}
     since = 0
     for message in reversed(request["messages"]):
         since += message["role"] == "assistant"
