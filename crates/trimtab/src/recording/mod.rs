@@ -4,10 +4,14 @@
 
 mod chat;
 mod claude_code;
+mod cline;
+mod cline_cli;
+mod dialog;
 mod draft;
 mod messages;
 mod mini_swe_agent;
 mod openai_chat;
+mod opencode;
 mod openhands;
 #[cfg(test)]
 mod picture;
@@ -37,6 +41,9 @@ struct Reader {
 /// The agents whose recordings are read. The first that fits reads the file.
 const READERS: &[&Reader] = &[
     &claude_code::READER,
+    &opencode::READER,
+    &cline_cli::READER,
+    &cline::READER,
     &mini_swe_agent::READER,
     &swe_agent::READER,
     &openhands::READER,
@@ -249,4 +256,21 @@ fn known_agents() -> String {
 
 fn first_problem(problems: &[Problem]) -> String {
     problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
+}
+
+/// Pictures a recording in tests: its agent, and a line for each segment.
+#[cfg(test)]
+fn picture(file: &[u8]) -> Vec<String> {
+    let recording = read(file).expect("a recording");
+    assert_eq!(recording.problems, []);
+    let line = |segment: &Segment| {
+        let (start, format) = (segment.start.name(), segment.history.format());
+        let (messages, points) = (segment.history.messages().len(), segment.points.len());
+        let usage = segment.points.last().and_then(|point| point.usage);
+        let saw = usage.map_or(String::new(), |usage| {
+            format!(", last saw {} tokens, {} of them cached", usage.total_input(), usage.cache_read)
+        });
+        format!("{start} {format}: {messages} messages, {points} requests{saw}")
+    };
+    std::iter::once(recording.agent.to_owned()).chain(recording.segments.iter().map(line)).collect()
 }
