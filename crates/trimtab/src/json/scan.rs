@@ -289,7 +289,7 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
     use super::*;
-    use crate::json::Kind;
+    use crate::json::value::Kind;
 
     /// Scans, and compares with serde_json: what it accepts, we accept, with the same structure.
     fn check(text: &str) {

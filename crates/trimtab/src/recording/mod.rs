@@ -3,8 +3,12 @@
 //! Never fails for one bad line: what can be read is used, and the rest is listed.
 
 mod claude_code;
+mod codex;
+mod copilot_cli;
 mod draft;
 mod messages;
+mod pi;
+mod said;
 mod source;
 
 use std::fmt;
@@ -28,7 +32,7 @@ struct Reader {
 }
 
 /// The agents whose recordings are read. The first that fits reads the file.
-const READERS: &[&Reader] = &[&claude_code::READER];
+const READERS: &[&Reader] = &[&claude_code::READER, &codex::READER, &copilot_cli::READER, &pi::READER];
 
 /// A point in time: milliseconds since 1970 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
