@@ -227,7 +227,7 @@ fn total_of(line: Value<'_>) -> Option<Value<'_>> {
 fn by_model(item: Value<'_>) -> bool {
     match item.text("type").as_deref() {
         Some("message") => item.get("role").is_some_and(|role| role.is("assistant")),
-        Some(kind) => kind == "reasoning" || kind.ends_with("_call"),
+        Some(kind) => kind == "reasoning" || kind == "compaction" || kind.ends_with("_call"),
         None => false,
     }
 }
@@ -293,3 +293,6 @@ fn usage(value: Value<'_>) -> Usage {
         ..Usage::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

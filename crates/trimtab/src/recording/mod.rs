@@ -8,6 +8,8 @@ mod copilot_cli;
 mod draft;
 mod messages;
 mod pi;
+#[cfg(test)]
+mod picture;
 mod said;
 mod source;
 

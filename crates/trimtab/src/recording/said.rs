@@ -82,15 +82,15 @@ fn write(message: &Said, follows: bool, segment: &mut SegmentDraft) {
         (Format::Responses, Said::Result(result)) => responses_result(result, messages),
         (Format::Responses, Said::User(pieces)) => message_of("user", responses_input(pieces), messages),
         (Format::Responses, Said::Assistant(pieces)) => {
-            messages.extend(pieces.iter().filter_map(responses_item))
+            messages.extend(pieces.iter().filter_map(responses_item));
         }
-        // No reader has an agent of its own shape that speaks to Gemini alone; Chat is what the others share.
+        // No reader asks for Gemini; what an agent said to it is written as Chat.
         (Format::Chat | Format::Gemini, Said::System(text)) => {
             messages.push(Object::new().text("role", "system").raw("content", text).end());
         }
         (Format::Chat | Format::Gemini, Said::Result(result)) => chat_result(result, messages),
         (Format::Chat | Format::Gemini, Said::User(pieces)) => {
-            message_of("user", chat_content(pieces), messages)
+            message_of("user", chat_content(pieces), messages);
         }
         (Format::Chat | Format::Gemini, Said::Assistant(pieces)) => messages.push(chat_answer(pieces)),
     }
@@ -105,7 +105,10 @@ fn message_of(role: &str, content: Array, messages: &mut Vec<Json>) {
 fn anthropic(pieces: &[Piece]) -> Array {
     pieces.iter().fold(Array::new(), |list, piece| {
         let block = match piece {
-            Piece::Text(text) => Object::new().text("type", "text").raw("text", text),
+            // The provider refuses thinking that is not signed, so agents send it as text.
+            Piece::Text(text) | Piece::Thinking { text, signature: None } => {
+                Object::new().text("type", "text").raw("text", text)
+            }
             Piece::Image { mime, data } => {
                 let source =
                     Object::new().text("type", "base64").text("media_type", mime).text("data", data).end();
@@ -114,8 +117,6 @@ fn anthropic(pieces: &[Piece]) -> Array {
             Piece::Thinking { text, signature: Some(signature) } => {
                 Object::new().text("type", "thinking").raw("thinking", text).text("signature", signature)
             }
-            // The provider refuses thinking that is not signed, so agents send it as text.
-            Piece::Thinking { text, signature: None } => Object::new().text("type", "text").raw("text", text),
             Piece::Sealed(data) => Object::new().text("type", "redacted_thinking").text("data", data),
             Piece::Call { id, name, arguments } => Object::new()
                 .text("type", "tool_use")
@@ -135,20 +136,15 @@ fn anthropic_result(result: &Answered, follows: bool, messages: &mut Vec<Json>) 
         block = block.raw("is_error", b"true");
     }
     let block = block.end();
-    match messages
-        .last_mut()
-        .filter(|_| follows)
-        .and_then(|last| last.strip_suffix(b"]}").map(<[u8]>::to_vec))
-    {
-        Some(mut open) => {
-            open.push(b',');
-            open.extend_from_slice(&block);
-            open.extend_from_slice(b"]}");
-            messages.pop();
-            messages.push(open);
-        }
-        None => message_of("user", Array::new().raw(&block), messages),
+    // A message ends with its list of blocks, as `message_of` writes it.
+    if let Some(last) = messages.last_mut().filter(|last| follows && last.ends_with(b"]}")) {
+        last.truncate(last.len() - 2);
+        last.push(b',');
+        last.extend_from_slice(&block);
+        last.extend_from_slice(b"]}");
+        return;
     }
+    message_of("user", Array::new().raw(&block), messages);
 }
 
 fn responses_input(pieces: &[Piece]) -> Array {

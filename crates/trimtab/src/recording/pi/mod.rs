@@ -4,7 +4,7 @@
 
 mod say;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use say::{call_of, say};
 
@@ -83,25 +83,20 @@ fn entries<'a>(source: &'a Source<'_>, draft: &mut Draft) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'a>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (line, value) in source.values() {
-        let index = entries.len();
-        let parent = value
-            .get("parentId")
-            .map(|parent| parent.string().and_then(|id| places.get(id.as_ref()).copied()));
-        if let Some(id) = value.text("id") {
-            places.insert(id.into_owned(), index);
-        }
         if value.get("type").is_none() {
             draft.problem(line, "expected an entry with a `type`");
         }
-        let entry = Entry { line, value, parent: None };
-        // The header is no entry of the tree, but old compactions count it.
-        let header = entries.first().is_some_and(|first| first.is("session")).then_some(0);
-        let parent = if entry.is("session") {
-            index.checked_sub(1)
-        } else {
-            parent.map_or(index.checked_sub(1), |known| known.or(header))
+        let before = entries.len().checked_sub(1);
+        let parent = match value.get("parentId") {
+            Some(parent) if parent.is_null() => None,
+            // A parent that is not there was a bad line: then the line before it is the nearest.
+            Some(parent) => parent.string().and_then(|id| places.get(id.as_ref()).copied()).or(before),
+            None => before,
         };
-        entries.push(Entry { parent, ..entry });
+        if let Some(id) = value.text("id") {
+            places.insert(id.into_owned(), entries.len());
+        }
+        entries.push(Entry { line, value, parent });
     }
     entries
 }
@@ -196,7 +191,7 @@ impl<'e, 'a> Walk<'e, 'a> {
 
     /// Tells whether going on from an entry leaves messages behind.
     fn leaves_messages(&self, parent: Option<usize>) -> bool {
-        let next = self.path_to(parent);
+        let next: HashSet<usize> = self.path_to(parent).into_iter().collect();
         let left = self.path.iter().filter(|index| !next.contains(index));
         left.filter_map(|index| self.entries.get(*index)).any(|entry| entry.message().is_some())
     }
@@ -221,9 +216,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             let model = answer.text("model").map(std::borrow::Cow::into_owned);
             self.asked.push(Asked { said, at, model, usage });
         }
-        if !broke_off(answer) {
-            self.tell(index);
-        }
+        self.tell(index);
     }
 
     /// Adds an entry to what the next request carries.
@@ -279,3 +272,6 @@ fn usage(value: Option<Value<'_>>) -> Option<Usage> {
     };
     Some(usage).filter(|usage| usage.total_input() > 0)
 }
+
+#[cfg(test)]
+mod tests;

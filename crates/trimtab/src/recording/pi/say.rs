@@ -1,7 +1,7 @@
 //! What pi tells the model. Takes one entry of a session; gives the message that it becomes, in pi's words.
 //! Never tells what the user kept from the model.
 
-use super::{Entry, Speaker};
+use super::{Entry, Speaker, broke_off};
 use crate::{
     json::Value,
     recording::said::{Answered, Piece, Said, quoted},
@@ -34,6 +34,7 @@ pub(super) fn say(entry: &Entry<'_>, speaker: &Speaker) -> Option<Said> {
         _ => entry.message()?,
     };
     match message.text("role").as_deref() {
+        Some("assistant") if broke_off(message) => None,
         Some("assistant") => {
             let own = message.text("model").as_deref() == speaker.model.as_deref();
             let pieces = blocks(message).filter_map(|block| answer_piece(block, own, speaker.format));
@@ -128,7 +129,7 @@ fn shell_text(message: Value<'_>) -> String {
     let text = |key| message.text(key).unwrap_or_default();
     let output = text("output");
     let output = if output.is_empty() { "(no output)".to_owned() } else { format!("```\n{output}\n```") };
-    let code = message.get("exitCode").filter(|code| !code.is_null()).map(Value::raw).unwrap_or(b"0");
+    let code = message.get("exitCode").filter(|code| !code.is_null()).map_or(b"0".as_slice(), Value::raw);
     let ended = if message.get("cancelled").is_some_and(Value::is_true) {
         "\n\n(command cancelled)".to_owned()
     } else if code == b"0" {
