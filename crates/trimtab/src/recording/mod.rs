@@ -6,6 +6,8 @@ mod chat;
 mod claude_code;
 mod cline;
 mod cline_cli;
+mod codex;
+mod copilot_cli;
 mod dialog;
 mod draft;
 mod messages;
@@ -13,8 +15,12 @@ mod mini_swe_agent;
 mod openai_chat;
 mod opencode;
 mod openhands;
+mod pi;
 #[cfg(test)]
 mod picture;
+#[cfg(test)]
+mod picture_lines;
+mod said;
 mod source;
 mod swe_agent;
 
@@ -41,6 +47,9 @@ struct Reader {
 /// The agents whose recordings are read. The first that fits reads the file.
 const READERS: &[&Reader] = &[
     &claude_code::READER,
+    &codex::READER,
+    &copilot_cli::READER,
+    &pi::READER,
     &opencode::READER,
     &cline_cli::READER,
     &cline::READER,
