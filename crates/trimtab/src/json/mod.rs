@@ -75,14 +75,17 @@ pub struct JsonError {
     pub column: usize,
     /// What would have fitted there.
     pub expected: &'static str,
-    /// What stands there instead.
-    pub found: String,
+    /// What stands there instead; nothing where the text breaks off.
+    pub found: Option<String>,
 }
 
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let JsonError { line, column, expected, found, .. } = self;
-        write!(f, "line {line}, column {column}: expected {expected}, found {found}")
+        match found {
+            None => write!(f, "line {line}, column {column}: it breaks off where {expected} was expected"),
+            Some(found) => write!(f, "line {line}, column {column}: expected {expected}, found {found}"),
+        }
     }
 }
 
@@ -91,11 +94,10 @@ impl JsonError {
         let before = text.get(..offset).unwrap_or(text);
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         let column = offset - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1) + 1;
-        let found = match text.get(offset) {
-            None => "the end of the text".to_owned(),
-            Some(byte) if byte.is_ascii_graphic() => format!("`{}`", char::from(*byte)),
-            Some(byte) => format!("byte 0x{byte:02x}"),
-        };
+        let found = text.get(offset).map(|byte| match byte {
+            byte if byte.is_ascii_graphic() => format!("`{}`", char::from(*byte)),
+            byte => format!("byte 0x{byte:02x}"),
+        });
         JsonError { offset, line, column, expected, found }
     }
 }

@@ -343,8 +343,8 @@ mod tests {
         assert_eq!(error("{\"a\": 1,\n \"b\" 2}"), "line 2, column 6: expected `:` after the key, found `2`");
         assert_eq!(error("[1 2]"), "line 1, column 4: expected `,` or `]`, found `2`");
         assert_eq!(error("{\"a\":1]"), "line 1, column 7: expected `,` or `}`, found `]`");
-        assert_eq!(error("\"abc"), "line 1, column 5: expected a closing quote, found the end of the text");
-        assert_eq!(error(""), "line 1, column 1: expected a value, found the end of the text");
+        assert_eq!(error("\"abc"), "line 1, column 5: it breaks off where a closing quote was expected");
+        assert_eq!(error(""), "line 1, column 1: it breaks off where a value was expected");
         assert_eq!(error("{} x"), "line 1, column 4: expected nothing after the value, found `x`");
         assert_eq!(error("[01]"), "line 1, column 3: expected `,` or `]`, found `1`");
         assert_eq!(error("[nul]"), "line 1, column 2: expected true, false or null, found `n`");

@@ -79,6 +79,26 @@ impl<'a> Value<'a> {
         self.get(key)?.string()
     }
 
+    /// Returns the decoded string member of that name, as a text of its own.
+    pub(crate) fn owned(self, key: &str) -> Option<String> {
+        self.text(key).map(Cow::into_owned)
+    }
+
+    /// Tells whether the member of that name is a string with these contents.
+    pub(crate) fn has(self, key: &str, contents: &str) -> bool {
+        self.get(key).is_some_and(|value| value.is(contents))
+    }
+
+    /// Tells whether the member of that name is true.
+    pub(crate) fn flag(self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.kind() == Kind::True)
+    }
+
+    /// Returns the items of the array of that name; nothing where there is none.
+    pub(crate) fn list(self, key: &str) -> impl Iterator<Item = Value<'a>> {
+        self.get(key).into_iter().flat_map(Value::items)
+    }
+
     /// Returns keys and values of an object; nothing for other kinds.
     pub(crate) fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let mut at = if self.is_object() { self.index + 1 } else { self.node.next };

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Millis, Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
+    usage::{self, Keys},
 };
 use crate::{
     json::{Array, Object, Value},
@@ -22,6 +23,8 @@ pub(super) const READER: Reader =
 const OWN_FIELDS: [&str; 3] = ["reasoning_details", "call_id", "summary"];
 /// The tools by which the model hands in a summary.
 const SUMMARIES: [&str; 2] = ["summarize_task", "condense"];
+/// How Cline names usage. What is written to the cache is not reported.
+const USAGE: Keys = ["prompt", "cached", "written", "completion"];
 
 fn fits(source: &Source<'_>) -> bool {
     let list = source.document().filter(|root| root.is_array());
@@ -62,16 +65,17 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
             draft.problem(1, format!("message {}: expected `role` and `content`", index + 1));
             continue;
         };
-        let assistant = is_assistant(*message);
+        let assistant = message.has("role", "assistant");
         if assistant {
             let model = message.path(&["modelInfo", "modelId"]).and_then(Value::string);
-            segment.point(before.or(at), model).usage = message.path(&["metrics", "tokens"]).and_then(usage);
+            let tokens = message.path(&["metrics", "tokens"]);
+            segment.point(before.or(at), model).usage =
+                tokens.and_then(|tokens| usage::cached_within(tokens, USAGE));
             segment.messages.push(written);
         } else if std::mem::take(&mut summarized) {
-            let mut next = SegmentDraft::new(Start::Compaction, Format::Anthropic, 1);
-            next.messages = kept(&messages);
-            next.messages.push(without_results(*message));
-            draft.push(std::mem::replace(&mut segment, next));
+            draft.push(segment.next(Start::Compaction, 1));
+            segment.messages = kept(&messages);
+            segment.messages.push(without_results(*message));
         } else {
             segment.messages.push(written);
         }
@@ -81,12 +85,8 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     draft.push(segment);
 }
 
-fn is_assistant(message: Value<'_>) -> bool {
-    message.get("role").is_some_and(|role| role.is("assistant"))
-}
-
 fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    message.get("content").into_iter().flat_map(Value::items)
+    message.list("content")
 }
 
 /// Tells whether the model handed in a summary, by a tool call or in the older way: as XML in its text.
@@ -101,11 +101,10 @@ fn is_summary(message: Value<'_>) -> bool {
 /// Returns what stays behind a summary: the task, and what was said first without the calls whose results are gone.
 fn kept(messages: &[Value<'_>]) -> Vec<Vec<u8>> {
     let task = messages.first().and_then(|message| write(*message));
-    let words = messages.get(1).filter(|message| is_assistant(**message)).and_then(|message| {
-        let texts = blocks(*message).filter(|block| block.get("type").is_some_and(|kind| kind.is("text")));
+    let words = messages.get(1).filter(|message| message.has("role", "assistant")).and_then(|message| {
+        let texts = blocks(*message).filter(|block| block.has("type", "text"));
         let texts = texts.filter_map(sent).fold(Array::new(), |list, block| list.raw(&block));
-        (!texts.is_empty())
-            .then(|| Object::new().text("role", "assistant").raw("content", &texts.end()).end())
+        (!texts.is_empty()).then(|| chat::message("assistant", &texts.end()))
     });
     task.into_iter().chain(words).collect()
 }
@@ -123,7 +122,7 @@ fn without_results(message: Value<'_>) -> Vec<u8> {
             None => sent(block).into_iter().for_each(|block| content.push(&block)),
         }
     }
-    Object::new().text("role", "user").raw("content", &content.end()).end()
+    chat::message("user", &content.end())
 }
 
 fn write(message: Value<'_>) -> Option<Vec<u8>> {
@@ -138,88 +137,93 @@ fn write(message: Value<'_>) -> Option<Vec<u8>> {
 
 /// Returns a block as Cline sends it; nothing for a thought without signature, which is not sent.
 fn sent(block: Value<'_>) -> Option<Vec<u8>> {
-    let thought = block.get("type").is_some_and(|kind| kind.is("thinking"));
+    let thought = block.has("type", "thinking");
     let signed = block.get("signature").and_then(Value::string).is_some_and(|text| !text.is_empty());
     if thought && !signed {
         return None;
     }
-    let own =
-        |key: Value<'_>| OWN_FIELDS.iter().any(|field| key.is(field)) || (!thought && key.is("signature"));
-    if !block.members().any(|(key, _)| own(key)) {
-        return Some(block.raw().to_vec());
-    }
-    let others = block.members().filter(|(key, _)| !own(*key));
-    let block = others.fold(Object::new(), |object, (key, value)| {
-        object.raw(&key.string().unwrap_or_default(), value.raw())
-    });
-    Some(block.end())
-}
-
-/// Cline counts what came from the cache among the prompt.
-fn usage(tokens: Value<'_>) -> Option<Usage> {
-    let number = |key| tokens.get(key).and_then(Value::number).unwrap_or_default();
-    tokens.get("prompt")?;
-    Some(Usage {
-        input: number("prompt").saturating_sub(number("cached")),
-        cache_read: number("cached"),
-        cache_write: 0,
-        cache_write_1h: 0,
-        output: number("completion"),
-    })
+    Some(chat::copy(block, |key| !OWN_FIELDS.contains(&key) && (thought || key != "signature")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ReadError, picture, read};
-    use crate::history::BlockKind;
-
-    const NATIVE: &[u8] =
-        include_bytes!("../../../../fixtures/recordings/cline/api_conversation_history.json");
-    const XML: &[u8] =
-        include_bytes!("../../../../fixtures/recordings/cline/xml/api_conversation_history.json");
-    const SCREEN: &[u8] = include_bytes!("../../../../fixtures/recordings/cline/ui_messages.json");
-
-    fn check(file: &[u8], expected: &[&str]) {
-        assert_eq!(picture(file), ["cline"].iter().chain(expected).copied().collect::<Vec<_>>());
-    }
+    use crate::recording::picture::check;
 
     #[test]
-    fn a_summary_begins_a_segment() {
+    fn an_answer_is_sent_without_what_cline_notes_beside_it() {
         check(
-            NATIVE,
+            r#"[{"role":"user","ts":1700000000000,"content":[{"type":"text","text":"<task>Fix it.</task>"}]},
+            {"role":"assistant","ts":1700000009000,"modelInfo":{"providerId":"p","modelId":"m"},
+            "metrics":{"tokens":{"prompt":10,"completion":2,"cached":7}},"content":[
+            {"type":"thinking","thinking":"Unsigned.","summary":[]},{"type":"thinking","thinking":"Hm.","signature":"s","summary":[]},
+            {"type":"tool_use","id":"a","name":"ls","input":{},"call_id":"fc_1","signature":"t"}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x.rs"}]},
+            {"role":"assistant","text":"no content"}]"#,
             &[
-                "session anthropic: 10 messages, 5 requests, last saw 11234 tokens, 10110 of them cached",
-                "compaction anthropic: 6 messages, 2 requests, last saw 11866 tokens, 10679 of them cached",
+                "cline",
+                "session, anthropic",
+                "  user: <task>Fix it.</task>",
+                "  assistant: reasoning(Hm.) + ls#a {}",
+                "  user: ls#a = x.rs",
+                "  @1 1700000000000ms m 3+7r+0w>2",
+                "line 1: message 4: expected `role` and `content`",
             ],
         );
     }
 
     #[test]
     fn calls_in_text_are_read_as_text() {
-        check(XML, &["session anthropic: 12 messages, 6 requests"]);
+        check(
+            r#"[{"role":"user","content":[{"type":"text","text":"<task>Fix it.</task>"}]},
+            {"role":"assistant","content":"<read_file>x</read_file>"},
+            {"role":"user","content":[{"type":"text","text":"[read_file for 'x'] Result:"},{"type":"text","text":"1"}]}]"#,
+            &[
+                "cline",
+                "session, anthropic",
+                "  user: <task>Fix it.</task>",
+                "  assistant: <read_file>x</read_file>",
+                "  user: [read_file for 'x'] Result: + 1",
+                "  @1",
+            ],
+        );
     }
 
     #[test]
-    fn behind_a_summary_no_result_is_left_without_its_call() {
-        let recording = read(NATIVE).expect("a recording");
-        for segment in &recording.segments {
-            let results = segment.history.blocks().iter().filter(|block| block.kind == BlockKind::Result);
-            assert!(results.into_iter().all(|block| block.partner.is_some()));
-        }
-    }
-
-    #[test]
-    fn fields_of_clines_own_are_not_sent() {
-        let recording = read(NATIVE).expect("a recording");
-        let request = String::from_utf8_lossy(recording.segments[0].history.bytes()).into_owned();
-        assert!(!request.contains("call_id") && !request.contains("modelInfo"));
-        assert!(request.contains("\"signature\""), "a signed thought is sent");
+    fn behind_a_summary_stay_the_task_and_the_first_words_and_no_result_without_its_call() {
+        check(
+            r#"[{"role":"user","content":[{"type":"text","text":"<task>Fix it.</task>"}]},
+            {"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"ls","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x.rs"}]},
+            {"role":"assistant","content":[{"type":"tool_use","id":"b","name":"summarize_task","input":{"context":"All."}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"All."}]},{"type":"text","text":"Go on."}]},
+            {"role":"assistant","content":[{"type":"text","text":"Done."}]}]"#,
+            &[
+                "cline",
+                "session, anthropic",
+                "  user: <task>Fix it.</task>",
+                "  assistant: I look. + ls#a {}",
+                "  user: ls#a = x.rs",
+                r#"  assistant: summarize_task#b {"context":"All."}"#,
+                "  @1",
+                "  @3",
+                "compaction, anthropic",
+                "  user: <task>Fix it.</task>",
+                "  assistant: I look.",
+                "  user: All. + Go on.",
+                "  assistant: Done.",
+                "  @3",
+            ],
+        );
     }
 
     #[test]
     fn what_was_shown_names_the_file_that_is_meant() {
-        let Err(ReadError::NoMessages { agent, problems }) = read(SCREEN) else { panic!("no conversation") };
-        assert_eq!(agent, "cline");
-        assert!(problems[0].what.contains("api_conversation_history.json"));
+        check(
+            r#"[{"ts":1,"type":"say","say":"text","text":"Hi"}]"#,
+            &[
+                "a cline recording without a message that could be read (line 1: this is what Cline showed; the \
+               conversation is in `api_conversation_history.json` beside it)",
+            ],
+        );
     }
 }

@@ -2,18 +2,14 @@
 //! gives one segment: the session, or a sub-agent's, which is a file of its own.
 //! Tools are not recorded; a system prompt is where the file has it.
 
-use std::borrow::Cow;
-
 use super::{
-    Millis, Reader, Start, Usage,
-    dialog::{Piece, Speaker, compact, write},
+    Millis, Reader, Start,
     draft::{Draft, SegmentDraft, time},
+    said::{Answered, Piece, Said, compact, quoted, write},
     source::Source,
+    usage,
 };
-use crate::{
-    json::{Object, Value},
-    wire::Format,
-};
+use crate::{json::Value, wire::Format};
 
 pub(super) const READER: Reader =
     Reader { name: "cline-cli", about: "Cline session (SESSION.messages.json)", fits, read };
@@ -26,7 +22,7 @@ fn fits(source: &Source<'_>) -> bool {
 
 fn read(source: &Source<'_>, draft: &mut Draft) {
     let Some(root) = source.document() else { return };
-    let messages = || root.get("messages").into_iter().flat_map(Value::items);
+    let messages = || root.list("messages");
     let provider = messages().find_map(|message| message.path(&["modelInfo", "provider"]));
     let format = match provider.is_some_and(|provider| provider.is("anthropic")) {
         true => Format::Anthropic,
@@ -35,9 +31,9 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     let lead = root.get("agent").is_none_or(|agent| agent.is("lead"));
     let start = if lead { Start::Session } else { Start::SubAgent };
     let mut segment = SegmentDraft::new(start, format, 1);
-    segment.name = root.text("sessionId").map(Cow::into_owned);
-    if let Some(prompt) = root.text("system_prompt") {
-        system(&mut segment, &prompt);
+    segment.name = root.owned("sessionId");
+    if let Some(prompt) = root.get("system_prompt").filter(|prompt| prompt.is_string()) {
+        write(&Said::System(prompt.raw().to_vec()), &mut segment);
     }
     let mut before: Option<Millis> = None;
     for (index, message) in messages().enumerate() {
@@ -46,55 +42,44 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
             draft.problem(1, format!("message {}: expected a list `content`", index + 1));
             continue;
         };
-        if message.get("role").is_some_and(|role| role.is("assistant")) {
+        if message.has("role", "assistant") {
             // The time of an answer is that of its end; what was answered was written just before the request.
             let point =
                 segment.point(before.or(at), message.path(&["modelInfo", "id"]).and_then(Value::string));
-            point.usage = message.get("metrics").and_then(usage);
-            let pieces: Vec<Piece<'_>> = content.items().filter_map(said).collect();
-            segment.messages.extend(write(format, Speaker::Model, &pieces));
+            point.usage =
+                message.get("metrics").and_then(|metrics| usage::cached_within(metrics, usage::CAMEL_CASE));
+            write(&Said::Assistant(content.items().filter_map(said).collect()), &mut segment);
         } else {
-            let results: Vec<Piece<'_>> = content.items().filter_map(result).collect();
-            segment.messages.extend(write(format, Speaker::Tools, &results));
-            let texts: Vec<Piece<'_>> = content.items().filter_map(asked).collect();
-            segment.messages.extend(write(format, Speaker::User, &texts));
+            write(&Said::Results(content.items().filter_map(result).collect()), &mut segment);
+            write(&Said::User(content.items().filter_map(asked).collect()), &mut segment);
         }
         before = at.or(before);
     }
     draft.push(segment);
 }
 
-fn system(segment: &mut SegmentDraft, prompt: &str) {
-    let message = Object::new().text("role", "system").text("content", prompt).end();
-    if segment.format == Format::Anthropic {
-        let block = Object::new().text("type", "text").text("text", prompt).end();
-        segment.head.push(("system", [b"[".as_slice(), &block, b"]"].concat()));
-    } else {
-        segment.messages.push(message);
-    }
-}
-
-fn said(block: Value<'_>) -> Option<Piece<'_>> {
+fn said(block: Value<'_>) -> Option<Piece> {
     match block.text("type")?.as_ref() {
-        "text" => block.text("text").map(Piece::Text),
-        "thinking" => {
-            Some(Piece::Reasoning { text: block.text("thinking")?, signature: block.text("signature") })
-        }
+        "text" => Piece::text(block.get("text")),
+        "thinking" => Some(Piece::Thinking {
+            text: block.get("thinking").filter(|text| text.is_string())?.raw().to_vec(),
+            signature: block.owned("signature"),
+        }),
         "tool_use" => Some(Piece::Call {
-            id: block.text("id")?,
-            name: block.text("name")?,
-            input: block.get("input").map_or_else(|| b"{}".to_vec(), compact),
+            id: block.owned("id")?,
+            name: block.owned("name")?,
+            arguments: block.get("input").map_or_else(|| b"{}".to_vec(), compact),
         }),
         _ => None,
     }
 }
 
-fn asked(block: Value<'_>) -> Option<Piece<'_>> {
-    let text = block.get("type").filter(|kind| kind.is("text")).and_then(|_| block.text("text"))?;
-    Some(Piece::Text(match unwrapped(&text) {
-        Some(inner) => Cow::Owned(inner.to_owned()),
-        None => text,
-    }))
+fn asked(block: Value<'_>) -> Option<Piece> {
+    let text = block.get("text").filter(|_| block.has("type", "text"))?;
+    match text.string().as_deref().and_then(unwrapped) {
+        Some(inner) => Some(Piece::words(inner)),
+        None => Piece::text(Some(text)),
+    }
 }
 
 /// Returns what the user wrote: `<user_input mode="act">...</user_input>` is for the record and not sent.
@@ -103,69 +88,60 @@ fn unwrapped(text: &str) -> Option<&str> {
     rest.strip_suffix("</user_input>")
 }
 
-fn result(block: Value<'_>) -> Option<Piece<'_>> {
-    block.get("type").filter(|kind| kind.is("tool_result"))?;
-    let content = block.get("content");
+fn result(block: Value<'_>) -> Option<Answered> {
+    let content = block.get("content").filter(|_| block.has("type", "tool_result"));
     // Results that are not text are sent as the text of their JSON.
-    let json = || content.map(|content| String::from_utf8_lossy(&compact(content)).into_owned());
-    let text = content.and_then(Value::string).unwrap_or_else(|| Cow::Owned(json().unwrap_or_default()));
-    let failed = block.get("is_error").is_some_and(Value::is_true);
-    Some(Piece::Result { id: block.text("tool_use_id")?, text, failed, media: Vec::new() })
-}
-
-/// Cline counts what came from the cache among the input.
-fn usage(metrics: Value<'_>) -> Option<Usage> {
-    let number = |key| metrics.get(key).and_then(Value::number).unwrap_or_default();
-    metrics.get("inputTokens")?;
-    let (cache_read, cache_write) = (number("cacheReadTokens"), number("cacheWriteTokens"));
-    Some(Usage {
-        input: number("inputTokens").saturating_sub(cache_read + cache_write),
-        cache_read,
-        cache_write,
-        cache_write_1h: 0,
-        output: number("outputTokens"),
-    })
+    let json = content.map(|content| quoted(&String::from_utf8_lossy(&compact(content))));
+    let text = Piece::text(content).or(json.map(Piece::Text));
+    let call = block.owned("tool_use_id")?;
+    Some(Answered { call, failed: block.flag("is_error"), pieces: text.into_iter().collect() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{picture, read};
+    use crate::recording::picture::check;
 
-    const LEAD: &[u8] = include_bytes!("../../../../fixtures/recordings/cline-cli.messages.json");
-    const SUB_AGENT: &[u8] =
-        include_bytes!("../../../../fixtures/recordings/cline-cli-subagent.messages.json");
-
-    fn check(file: &[u8], expected: &str) {
-        assert_eq!(picture(file), ["cline-cli", expected]);
+    #[test]
+    fn the_user_is_read_without_the_wrapping_and_each_answer_is_a_request() {
+        check(
+            r#"{"version":1,"sessionId":"s","agent":"lead","system_prompt":"Be brief.","messages":[
+            {"role":"user","ts":1700000000000,"content":[{"type":"text","text":"<user_input mode=\"act\">Fix it.</user_input>"}]},
+            {"role":"assistant","ts":1700000009000,"modelInfo":{"id":"m","provider":"deepseek"},
+            "metrics":{"inputTokens":10,"cacheReadTokens":6,"cacheWriteTokens":1,"outputTokens":2},
+            "content":[{"type":"thinking","thinking":"Hm."},{"type":"tool_use","id":"a","name":"run","input":{ "c" : "l s" }}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[ {"out" : 1} ]},{"type":"text","text":"Go on."}]},
+            {"role":"assistant","content":"odd"}]}"#,
+            &[
+                "cline-cli",
+                "session (s), chat",
+                "  system: Be brief.",
+                "  user: Fix it.",
+                r#"  assistant: reasoning(Hm.) + run#a {"c":"l s"}"#,
+                r#"  tool: run#a = [{"out":1}]"#,
+                "  user: Go on.",
+                "  @2 1700000000000ms m 3+6r+1w>2",
+                "line 1: message 4: expected a list `content`",
+            ],
+        );
     }
 
     #[test]
-    fn each_answer_is_a_request() {
-        check(LEAD, "session chat: 24 messages, 11 requests, last saw 9034 tokens, 8832 of them cached");
-    }
-
-    #[test]
-    fn the_file_of_a_sub_agent_is_one_segment() {
-        check(SUB_AGENT, "sub-agent chat: 7 messages, 3 requests, last saw 4063 tokens, 2816 of them cached");
-    }
-
-    #[test]
-    fn the_user_is_read_without_the_wrapping() {
-        let recording = read(LEAD).expect("a recording");
-        let history = &recording.segments[0].history;
-        let said: Vec<String> =
-            history.blocks().iter().map(|block| history.block_text(block).into_owned()).collect();
-        assert!(said[1].starts_with("Four tests in"), "{}", said[1]);
-    }
-
-    #[test]
-    fn a_session_with_anthropic_is_in_its_format() {
-        let file = br#"{"version":1,"sessionId":"s","system_prompt":"Be brief.","messages":[
+    fn the_file_of_a_sub_agent_is_one_segment_and_anthropic_gets_its_format() {
+        check(
+            r#"{"version":1,"sessionId":"s","agent":"scout","system_prompt":"Be brief.","messages":[
             {"role":"user","content":[{"type":"text","text":"Hi"}]},
-            {"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Ho"}],
-             "modelInfo":{"id":"claude-opus-5","provider":"anthropic"}}]}"#;
-        let recording = read(file).expect("a recording");
-        let expected = r#"{"model":"claude-opus-5","system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]},{"role":"assistant","content":[{"type":"text","text":"Ho"}]}]}"#;
-        assert_eq!(String::from_utf8_lossy(recording.segments[0].history.bytes()), expected);
+            {"role":"assistant","content":[{"type":"thinking","thinking":"Unsigned."},{"type":"tool_use","id":"a","name":"run","input":{}}],
+            "modelInfo":{"id":"claude-opus-5","provider":"anthropic"}},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"No.","is_error":true}]}]}"#,
+            &[
+                "cline-cli",
+                "sub-agent (s), anthropic",
+                "  system: Be brief.",
+                "  user: Hi",
+                "  assistant: run#a {}",
+                "  user: run#a failed: No.",
+                "  @1 claude-opus-5",
+            ],
+        );
     }
 }

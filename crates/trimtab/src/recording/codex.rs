@@ -3,10 +3,11 @@
 //! Items are copied as they stand, less what codex notes for itself. Tools are not recorded; usage tells their size.
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Millis, Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     said::quoted,
     source::Source,
+    usage,
 };
 use crate::{
     json::{Array, Object, Value},
@@ -46,7 +47,7 @@ fn fits(source: &Source<'_>) -> bool {
 
 /// Tells the first line of an old rollout: neither a type nor messages, but the session's id and instructions.
 fn is_old_head(line: Value<'_>) -> bool {
-    let is_state = line.get("record_type").is_some_and(|kind| kind.is("state"));
+    let is_state = line.has("record_type", "state");
     let is_head = ["id", "timestamp", "instructions"].iter().all(|key| line.get(key).is_some());
     is_state || (is_head && line.get("type").is_none())
 }
@@ -119,7 +120,7 @@ impl Rollout {
 
     fn context(&mut self, context: Value<'_>) {
         self.answering = false;
-        self.model = context.text("model").map(std::borrow::Cow::into_owned).or(self.model.take());
+        self.model = context.owned("model").or(self.model.take());
     }
 
     fn item(&mut self, line: Value<'_>, item: Value<'_>, number: usize, draft: &mut Draft) {
@@ -181,7 +182,7 @@ impl Rollout {
         let Some(point) = self.segment.points.last_mut().filter(|point| point.usage.is_none()) else {
             return;
         };
-        point.usage = line.path(&["payload", "info", "last_token_usage"]).map(usage);
+        point.usage = usage::openai(line.path(&["payload", "info", "last_token_usage"]));
     }
 
     fn compacted(&mut self, line: Value<'_>, compaction: Value<'_>, number: usize, draft: &mut Draft) {
@@ -208,10 +209,7 @@ impl Rollout {
 
     /// Closes the segment so far and begins another one; returns the messages so far.
     fn begin(&mut self, start: Start, line: usize, draft: &mut Draft) -> Vec<Vec<u8>> {
-        let mut next = SegmentDraft::new(start, Format::Responses, line);
-        next.head.clone_from(&self.segment.head);
-        next.name.clone_from(&self.segment.name);
-        let ended = std::mem::replace(&mut self.segment, next);
+        let ended = self.segment.next(start, line);
         let messages = ended.messages.clone();
         draft.push(ended);
         self.answering = false;
@@ -226,7 +224,7 @@ fn total_of(line: Value<'_>) -> Option<Value<'_>> {
 
 fn by_model(item: Value<'_>) -> bool {
     match item.text("type").as_deref() {
-        Some("message") => item.get("role").is_some_and(|role| role.is("assistant")),
+        Some("message") => item.has("role", "assistant"),
         Some(kind) => kind == "reasoning" || kind == "compaction" || kind.ends_with("_call"),
         None => false,
     }
@@ -244,15 +242,7 @@ fn output_of(kind: &str) -> Option<&'static str> {
 
 /// Copies an item without what codex notes for itself.
 fn sent_form(item: Value<'_>) -> Vec<u8> {
-    let noted = |key: Value<'_>| NOTES.iter().any(|note| key.is(note));
-    if !item.members().any(|(key, _)| noted(key)) {
-        return item.raw().to_vec();
-    }
-    let sent = item.members().filter(|(key, _)| !noted(*key));
-    sent.fold(Object::new(), |object, (key, value)| {
-        object.raw(&key.string().unwrap_or_default(), value.raw())
-    })
-    .end()
+    chat::copy(item, |key| !NOTES.contains(&key))
 }
 
 fn user_message(text: &[u8]) -> Vec<u8> {
@@ -263,14 +253,14 @@ fn user_message(text: &[u8]) -> Vec<u8> {
 
 /// Tells whether an item was said to the model, by the user or by codex.
 fn is_told(item: Value<'_>) -> bool {
-    item.get("type").is_some_and(|kind| kind.is("message")) && !by_model(item)
+    item.has("type", "message") && !by_model(item)
 }
 
 /// Tells whether an item is what the user typed.
 fn is_prompt(item: Value<'_>) -> bool {
     let text = item.get("content").and_then(|content| content.items().next()?.text("text"));
     let typed = text.is_none_or(|text| !NOT_THE_USER.iter().any(|start| text.starts_with(start)));
-    is_told(item) && item.get("role").is_some_and(|role| role.is("user")) && typed
+    is_told(item) && item.has("role", "user") && typed
 }
 
 /// Asks about an item that was written before.
@@ -280,18 +270,6 @@ fn with(item: &[u8], ask: fn(Value<'_>) -> bool) -> bool {
 
 fn with_at(items: &[Vec<u8>], at: usize, ask: fn(Value<'_>) -> bool) -> bool {
     items.get(at).is_some_and(|item| with(item, ask))
-}
-
-/// Reads the usage that OpenAI reports: its input includes what was cached.
-fn usage(value: Value<'_>) -> Usage {
-    let number = |key| value.get(key).and_then(Value::number).unwrap_or_default();
-    let cached = number("cached_input_tokens");
-    Usage {
-        input: number("input_tokens").saturating_sub(cached),
-        cache_read: cached,
-        output: number("output_tokens"),
-        ..Usage::default()
-    }
 }
 
 #[cfg(test)]

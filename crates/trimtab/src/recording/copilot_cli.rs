@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Millis, Reader, Start,
     draft::{Draft, SegmentDraft, time},
-    said::{Answered, Asked, Json, Piece, Said, fill, quoted},
+    said::{Answered, Asked, Json, Piece, Said, add_result, fill},
     source::Source,
+    usage,
 };
 use crate::{json::Value, wire::Format};
 
@@ -61,7 +62,7 @@ fn thread_of<'a>(names: impl Iterator<Item = Cow<'a, str>>, line: usize, threads
     let mut thread = Thread::new(Start::SubAgent, line);
     thread.segment.name = names.first().map(|name| format!("agent {name}"));
     let prompt = names.iter().find_map(|name| threads.iter().find_map(|thread| thread.prompt_of(name)));
-    thread.said.extend(prompt.map(|text| Said::User(vec![Piece::Text(text)])));
+    thread.said.extend(prompt.map(|prompt| Said::User(vec![prompt])));
     thread.names = names;
     threads.push(thread);
     threads.len() - 1
@@ -91,25 +92,23 @@ impl Thread {
     fn event(&mut self, kind: &str, line: Value<'_>, data: Value<'_>, number: usize, draft: &mut Draft) {
         let at = time(line.get("timestamp"));
         match kind {
-            "session.start" => self.model = data.text("selectedModel").map(Cow::into_owned),
-            "session.model_change" => self.model = data.text("newModel").map(Cow::into_owned),
+            "session.start" => self.model = data.owned("selectedModel"),
+            "session.model_change" => self.model = data.owned("newModel"),
             "system.message" => self.system(data),
             "user.message" | "system.notification" => {
                 // What the model saw, with the date and the reminders around what the user typed.
-                let text =
-                    data.get("transformedContent").or(data.get("content")).filter(|text| text.is_string());
-                let Some(text) = text else {
+                let Some(text) = Piece::text(data.get("transformedContent").or(data.get("content"))) else {
                     draft.problem(number, "a message without `content`");
                     return;
                 };
-                self.said.push(Said::User(vec![Piece::Text(text.raw().to_vec())]));
+                self.said.push(Said::User(vec![text]));
                 self.sent = at.or(self.sent);
             }
             "assistant.turn_start" => self.sent = at.or(self.sent),
             "assistant.message" => self.assistant(data),
             "assistant.usage" => {
                 if let Some(request) = self.asked.last_mut() {
-                    request.usage = usage(data).or(request.usage);
+                    request.usage = usage::cached_within(data, usage::CAMEL_CASE).or(request.usage);
                 }
             }
             "tool.execution_complete" => {
@@ -134,7 +133,7 @@ impl Thread {
 
     /// Takes an answer, or another part of one: parts name the same call of the model.
     fn assistant(&mut self, data: Value<'_>) {
-        let key = ["apiCallId", "messageId"].iter().find_map(|key| data.text(key)).map(Cow::into_owned);
+        let key = ["apiCallId", "messageId"].iter().find_map(|key| data.owned(key));
         let pieces = pieces(data);
         let same =
             self.answer.as_ref().filter(|(call, _)| Some(call) == key.as_ref()).map(|(_, place)| *place);
@@ -142,7 +141,7 @@ impl Thread {
             answer.extend(pieces);
             return;
         }
-        let model = data.text("model").map(Cow::into_owned).or_else(|| self.model.clone());
+        let model = data.owned("model").or_else(|| self.model.clone());
         self.asked.push(Asked { said: self.said.len(), at: self.sent, model, usage: None });
         self.answer = key.map(|key| (key, self.said.len()));
         self.said.push(Said::Assistant(pieces));
@@ -151,49 +150,44 @@ impl Thread {
     /// Takes a result. What the user ran by himself answers no call and is not sent as a result.
     fn result(&mut self, data: Value<'_>) {
         let Some(call) = data.text("toolCallId") else { return };
-        let Some(tool) =
-            self.calls().find(|(id, _, _)| *id == call.as_ref()).map(|(_, name, _)| name.to_owned())
-        else {
+        if self.arguments_of(&call).is_none() {
             return;
-        };
+        }
         let failed = data.get("success").is_some_and(|success| !success.is_true());
         let texts = [["result", "content"], ["error", "message"]];
-        let text = texts.iter().find_map(|path| data.path(path)).filter(|text| text.is_string());
-        let pieces = text.map(|text| Piece::Text(text.raw().to_vec())).into_iter().collect();
-        self.said.push(Said::Result(Answered { call: call.into_owned(), tool, failed, pieces }));
+        let text = Piece::text(texts.iter().find_map(|path| data.path(path)));
+        let result = Answered { call: call.into_owned(), failed, pieces: text.into_iter().collect() };
+        add_result(&mut self.said, result);
     }
 
-    fn calls(&self) -> impl Iterator<Item = (&str, &str, &Json)> {
+    /// Finds a call by its id.
+    fn arguments_of(&self, call: &str) -> Option<&Json> {
         let pieces = self.said.iter().rev().flat_map(|said| match said {
             Said::Assistant(pieces) => pieces.as_slice(),
-            Said::System(_) | Said::User(_) | Said::Result(_) => &[],
+            Said::System(_) | Said::User(_) | Said::Results(_) => &[],
         });
-        pieces.filter_map(|piece| match piece {
-            Piece::Call { id, name, arguments } => Some((id.as_str(), name.as_str(), arguments)),
-            Piece::Text(_) | Piece::Image { .. } | Piece::Thinking { .. } | Piece::Sealed(_) => None,
+        pieces.into_iter().find_map(|piece| match piece {
+            Piece::Call { id, arguments, .. } if id == call => Some(arguments),
+            _ => None,
         })
     }
 
-    /// Returns the prompt that a call gives to the agent it starts, as a JSON string.
-    fn prompt_of(&self, agent: &str) -> Option<Json> {
-        let (_, _, arguments) = self.calls().find(|(id, _, _)| *id == agent)?;
+    /// Returns the prompt that a call gives to the agent it starts.
+    fn prompt_of(&self, agent: &str) -> Option<Piece> {
+        let arguments = self.arguments_of(agent)?;
         let tape = crate::json::scan(arguments).ok()?;
-        tape.root(arguments)?.text("prompt").map(|prompt| quoted(&prompt))
+        Piece::text(tape.root(arguments)?.get("prompt"))
     }
 
     /// Goes on with the system prompt and the summary, which is all the file tells of what was kept.
     fn compacted(&mut self, data: Value<'_>, number: usize, draft: &mut Draft) {
         let done = data.get("success").is_none_or(Value::is_true);
-        let Some(summary) = data.get("summaryContent").filter(|text| done && text.is_string()) else {
-            return;
-        };
-        let mut next = SegmentDraft::new(Start::Compaction, Format::Chat, number);
-        next.name.clone_from(&self.segment.name);
-        let mut ended = std::mem::replace(&mut self.segment, next);
+        let Some(summary) = Piece::text(data.get("summaryContent").filter(|_| done)) else { return };
+        let mut ended = self.segment.next(Start::Compaction, number);
         fill(&mut ended, &self.said, std::mem::take(&mut self.asked));
         draft.push(ended);
         self.said.retain(|said| matches!(said, Said::System(_)));
-        self.said.push(Said::User(vec![Piece::Text(summary.raw().to_vec())]));
+        self.said.push(Said::User(vec![summary]));
         self.answer = None;
     }
 
@@ -205,18 +199,16 @@ impl Thread {
 
 fn pieces(data: Value<'_>) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let sealed = data.text("reasoningOpaque").or_else(|| data.text("encryptedContent")).map(Cow::into_owned);
+    let sealed = data.owned("reasoningOpaque").or_else(|| data.owned("encryptedContent"));
     match data.get("reasoningText").filter(|text| text.is_string()) {
         Some(text) => pieces.push(Piece::Thinking { text: text.raw().to_vec(), signature: sealed }),
         None => pieces.extend(sealed.map(Piece::Sealed)),
     }
-    let text = data.get("content").filter(|text| text.string().is_some_and(|text| !text.is_empty()));
-    pieces.extend(text.map(|text| Piece::Text(text.raw().to_vec())));
-    let requests = data.get("toolRequests").into_iter().flat_map(Value::items);
-    pieces.extend(requests.filter_map(|request| {
+    pieces.extend(Piece::text(data.get("content").filter(|text| !text.is(""))));
+    pieces.extend(data.list("toolRequests").filter_map(|request| {
         Some(Piece::Call {
-            id: request.text("toolCallId")?.into_owned(),
-            name: request.text("name")?.into_owned(),
+            id: request.owned("toolCallId")?,
+            name: request.owned("name")?,
             arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), arguments),
         })
     }));
@@ -228,17 +220,9 @@ fn arguments(value: Value<'_>) -> Json {
     value.string().map_or_else(|| value.raw().to_vec(), |text| text.into_owned().into_bytes())
 }
 
-/// Reads the usage as Copilot reports it: its input includes what was cached.
-fn usage(data: Value<'_>) -> Option<Usage> {
-    let number = |key| data.get(key).and_then(Value::number).unwrap_or_default();
-    let (cache_read, cache_write) = (number("cacheReadTokens"), number("cacheWriteTokens"));
-    let input = data.get("inputTokens")?.number()?.saturating_sub(cache_read + cache_write);
-    Some(Usage { input, cache_read, cache_write, output: number("outputTokens"), ..Usage::default() })
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::recording::picture_lines::check;
+    use crate::recording::picture::{check, lines};
 
     const SYSTEM: &str = r#"{"type":"system.message","data":{"role":"system","content":"Be brief."}}"#;
     const ASK: &str = r#"{"type":"user.message","timestamp":"1970-01-01T00:00:02Z","data":{"content":"Look.","transformedContent":"<date/> Look."}}"#;
@@ -252,15 +236,19 @@ mod tests {
     #[test]
     fn the_model_sees_what_was_made_of_the_users_words() {
         check(
-            &[
+            lines(&[
                 SYSTEM,
                 ASK,
                 TURN,
                 &answer(r#""apiCallId":"1","model":"m","content":"Done.","toolRequests":[]"#),
-            ],
+            ]),
             &[
-                "session chat | system: Be brief. | user: <date/> Look. | assistant: Done.",
-                "  2 messages at 3000 to m",
+                "copilot-cli",
+                "session, chat",
+                "  system: Be brief.",
+                "  user: <date/> Look.",
+                "  assistant: Done.",
+                "  @2 3000ms m",
             ],
         );
     }
@@ -272,7 +260,7 @@ mod tests {
             r#""apiCallId":"1","content":"","toolRequests":[{"toolCallId":"a","name":"bash","arguments":{"command":"ls"}},{"toolCallId":"b","name":"view","arguments":{}}]"#,
         );
         check(
-            &[
+            lines(&[
                 ASK,
                 &thought,
                 &calls,
@@ -282,12 +270,18 @@ mod tests {
                 r#"{"type":"tool.execution_complete","data":{"toolCallId":"z","success":true,"result":{"content":"run by the user"}}}"#,
                 r#"{"type":"system.notification","timestamp":"1970-01-01T00:00:13Z","data":{"content":"Shell 1 is done."}}"#,
                 &answer(r#""apiCallId":"2","content":"Done.""#),
-            ],
+            ]),
             &[
-                "session chat | user: <date/> Look. | assistant: reasoning Hm. + bash({\"command\":\"ls\"}) + view({}) \
-                 | tool: view gave No such file | tool: bash gave x.rs | user: Shell 1 is done. | assistant: Done.",
-                "  1 messages at 2000",
-                "  5 messages at 13000",
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                r#"  assistant: reasoning(Hm.) + bash#a {"command":"ls"} + view#b {}"#,
+                "  tool: view#b = No such file",
+                "  tool: bash#a = x.rs",
+                "  user: Shell 1 is done.",
+                "  assistant: Done.",
+                "  @1 2000ms",
+                "  @5 13000ms",
             ],
         );
     }
@@ -298,19 +292,26 @@ mod tests {
             r#""apiCallId":"1","content":"","toolRequests":[{"toolCallId":"t","name":"task","arguments":{"prompt":"Find it."}}]"#,
         );
         check(
-            &[
+            lines(&[
                 ASK,
                 &call,
                 r#"{"type":"subagent.started","agentId":"x","data":{"toolCallId":"t","agentName":"explore"}}"#,
                 &answer(r#""apiCallId":"2","parentToolCallId":"t","content":"Found.""#),
                 r#"{"type":"user.message","agentId":"x","data":{"content":"Go on."}}"#,
                 r#"{"type":"tool.execution_complete","data":{"toolCallId":"t","success":true,"result":{"content":"Found."}}}"#,
-            ],
+            ]),
             &[
-                "session chat | user: <date/> Look. | assistant: task({\"prompt\":\"Find it.\"}) | tool: task gave Found.",
-                "  1 messages at 2000",
-                "sub-agent agent explore chat | user: Find it. | assistant: Found. | user: Go on.",
-                "  1 messages",
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                r#"  assistant: task#t {"prompt":"Find it."}"#,
+                "  tool: task#t = Found.",
+                "  @1 2000ms",
+                "sub-agent (agent explore), chat",
+                "  user: Find it.",
+                "  assistant: Found.",
+                "  user: Go on.",
+                "  @1",
             ],
         );
     }
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn a_compaction_goes_on_with_system_and_summary() {
         check(
-            &[
+            lines(&[
                 SYSTEM,
                 ASK,
                 &answer(r#""apiCallId":"1","content":"Done.""#),
@@ -326,12 +327,20 @@ mod tests {
                 r#"{"type":"session.compaction_complete","data":{"success":true,"summaryContent":"In short."}}"#,
                 ASK,
                 &answer(r#""apiCallId":"2","content":"Again.""#),
-            ],
+            ]),
             &[
-                "session chat | system: Be brief. | user: <date/> Look. | assistant: Done.",
-                "  2 messages at 2000",
-                "compaction chat | system: Be brief. | user: In short. | user: <date/> Look. | assistant: Again.",
-                "  3 messages at 2000",
+                "copilot-cli",
+                "session, chat",
+                "  system: Be brief.",
+                "  user: <date/> Look.",
+                "  assistant: Done.",
+                "  @2 2000ms",
+                "compaction, chat",
+                "  system: Be brief.",
+                "  user: In short.",
+                "  user: <date/> Look.",
+                "  assistant: Again.",
+                "  @3 2000ms",
             ],
         );
     }
@@ -339,16 +348,19 @@ mod tests {
     #[test]
     fn cached_input_is_counted_once_and_a_bad_line_is_listed() {
         check(
-            &[
+            lines(&[
                 ASK,
                 r#"{"type":"assistant.message","da"#,
                 &answer(r#""apiCallId":"1","content":"Done.""#),
                 r#"{"type":"assistant.usage","data":{"inputTokens":10,"cacheReadTokens":4,"cacheWriteTokens":2,"outputTokens":3}}"#,
-            ],
+            ]),
             &[
-                "session chat | user: <date/> Look. | assistant: Done.",
-                "  1 messages at 2000: 4 new, 4 read, 2 written, 3 out",
-                "line 2: not JSON: column 32: expected a closing quote, found the end of the text",
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                "  assistant: Done.",
+                "  @1 2000ms 4+4r+2w>3",
+                "line 2: not JSON: it breaks off at column 32, where a closing quote was expected",
             ],
         );
     }

@@ -73,6 +73,14 @@ impl SegmentDraft {
         }
     }
 
+    /// Begins the segment that follows this one, with its name, format and head; returns the one that ends.
+    pub(super) fn next(&mut self, start: Start, line: usize) -> SegmentDraft {
+        let mut next = SegmentDraft::new(start, self.format, line);
+        next.name.clone_from(&self.name);
+        next.head.clone_from(&self.head);
+        std::mem::replace(self, next)
+    }
+
     /// Notes that a request was made with the messages so far.
     pub(super) fn point(&mut self, at: Option<Millis>, model: Option<Cow<'_, str>>) -> &mut Point {
         let point =

@@ -3,10 +3,10 @@
 //! Never includes the message by which the agent tells that it ended: no request carried it.
 
 use super::{
-    Millis, Reader, Start,
-    chat::{self, is_assistant},
+    Millis, Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
+    usage,
 };
 use crate::{json::Value, wire::Format};
 
@@ -36,32 +36,32 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
 }
 
 fn trajectory(document: Value<'_>, line: usize, draft: &mut Draft) {
-    let messages = || document.get("messages").into_iter().flat_map(Value::items);
+    let messages = || document.list("messages");
     let format = if messages().any(is_response) { Format::Responses } else { Format::Chat };
     let mut segment = SegmentDraft::new(Start::Session, format, line);
-    segment.name = document.text("instance_id").map(std::borrow::Cow::into_owned);
+    segment.name = document.owned("instance_id");
     let configured = document.path(&["info", "config", "model", "model_name"]).and_then(Value::string);
     let mut sent = None;
     let mut told_end = false;
     for (index, message) in messages().enumerate() {
-        if message.get("role").is_some_and(|role| role.is("exit")) {
+        if message.has("role", "exit") {
             continue;
         }
         if !message.is_object() {
             draft.problem(line, format!("message {} is not an object", index + 1));
             continue;
         }
-        let answer = is_response(message) || is_assistant(message);
+        let answer = is_response(message) || message.has("role", "assistant");
         if answer {
             let response = message
                 .path(&["extra", "response"])
                 .or(Some(message).filter(|message| is_response(*message)));
             let model = response.and_then(|response| response.text("model")).or_else(|| configured.clone());
             let at = sent.or_else(|| created(response));
-            segment.point(at, model);
-            chat::answered(&mut segment, chat::usage(response.and_then(|response| response.get("usage"))));
+            segment.point(at, model).usage =
+                usage::openai(response.and_then(|response| response.get("usage")));
         }
-        told_end = message.get("role").is_some_and(|role| role.is("user"));
+        told_end = message.has("role", "user");
         sent = time(message.path(&["extra", "timestamp"]));
         add(message, &mut segment);
     }
@@ -75,7 +75,7 @@ fn trajectory(document: Value<'_>, line: usize, draft: &mut Draft) {
 
 /// Tells whether this is a whole answer of the Responses API, which is sent again as the items in it.
 fn is_response(message: Value<'_>) -> bool {
-    message.get("object").is_some_and(|object| object.is("response"))
+    message.has("object", "response")
 }
 
 fn created(response: Option<Value<'_>>) -> Option<Millis> {
@@ -84,9 +84,9 @@ fn created(response: Option<Value<'_>>) -> Option<Millis> {
 }
 
 fn add(message: Value<'_>, segment: &mut SegmentDraft) {
-    let write = |item| chat::message(item, |key| key != "extra");
+    let write = |item| chat::copy(item, |key| key != "extra");
     if is_response(message) {
-        let items = message.get("output").into_iter().flat_map(Value::items);
+        let items = message.list("output");
         segment.messages.extend(items.map(write));
     } else {
         segment.messages.push(write(message));
@@ -95,11 +95,7 @@ fn add(message: Value<'_>, segment: &mut SegmentDraft) {
 
 #[cfg(test)]
 mod tests {
-    use crate::recording::picture::picture;
-
-    fn check(file: &str, expected: &[&str]) {
-        assert_eq!(picture(file), expected.join("\n"));
-    }
+    use crate::recording::picture::check;
 
     #[test]
     fn commands_in_text_stay_text_and_the_end_is_left_out() {

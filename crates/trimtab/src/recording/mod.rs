@@ -8,9 +8,7 @@ mod cline;
 mod cline_cli;
 mod codex;
 mod copilot_cli;
-mod dialog;
 mod draft;
-mod messages;
 mod mini_swe_agent;
 mod openai_chat;
 mod opencode;
@@ -18,11 +16,10 @@ mod openhands;
 mod pi;
 #[cfg(test)]
 mod picture;
-#[cfg(test)]
-mod picture_lines;
 mod said;
 mod source;
 mod swe_agent;
+mod usage;
 
 use std::fmt;
 
@@ -193,14 +190,17 @@ pub enum ReadError {
     #[error("the file is empty: expected a request or a recording")]
     Empty,
     /// The file is larger than what is read.
-    #[error("the file has {0} bytes; at most {MAX_JSON_BYTES} are read")]
+    #[error("the file has {0} bytes; at most {MAX_JSON_BYTES} (1 GiB) are read")]
     TooLarge(usize),
-    /// No line is JSON.
-    #[error("neither JSON nor JSON lines: {0}")]
+    /// The file is neither a JSON document nor are its lines.
+    #[error("{}", not_json(.0))]
     NotJson(JsonError),
+    /// It is JSON, but no request that could be read.
+    #[error("{0}")]
+    NotARequest(WireError),
     /// It is JSON, but neither a request nor a known recording.
-    #[error("{0}. Recordings are read of: {known}", known = known_agents())]
-    Foreign(WireError),
+    #[error("{}. Recordings are read of: {}", WireError::NotAConversation, known_agents())]
+    Foreign,
     /// It is a recording of a known agent without a single message in it.
     #[error("a {agent} recording without a message that could be read{first}", first = first_problem(.problems))]
     NoMessages {
@@ -221,9 +221,7 @@ pub fn agents() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Errors
 /// Says what was expected, where the bytes hold no conversation at all.
 pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
-    if file.len() > MAX_JSON_BYTES {
-        return Err(ReadError::TooLarge(file.len()));
-    }
+    check_size(file.len())?;
     let source = Source::of(file)?;
     let Some(reader) = READERS.iter().find(|reader| (reader.fits)(&source)) else {
         return plain_request(file, &source);
@@ -241,9 +239,17 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
 
 fn plain_request(file: &[u8], source: &Source<'_>) -> Result<Recording, ReadError> {
     if source.document().is_none() {
-        return Err(ReadError::Foreign(WireError::NotAConversation));
+        return Err(ReadError::Foreign);
     }
-    Ok(Recording::of_request(wire::parse(file.to_vec()).map_err(ReadError::Foreign)?))
+    match wire::parse(file.to_vec()) {
+        Ok(history) => Ok(Recording::of_request(history)),
+        Err(WireError::NotAConversation) => Err(ReadError::Foreign),
+        Err(fault) => Err(ReadError::NotARequest(fault)),
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), ReadError> {
+    if bytes > MAX_JSON_BYTES { Err(ReadError::TooLarge(bytes)) } else { Ok(()) }
 }
 
 /// Tells the requests that must have been made: one before each answer of the model, and one for what is open.
@@ -263,23 +269,31 @@ fn known_agents() -> String {
     agents().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
 }
 
+fn not_json(fault: &JsonError) -> String {
+    let JsonError { line, column, expected, .. } = fault;
+    match fault.found {
+        None => format!(
+            "the file is cut off: its JSON ends at line {line}, column {column}, where {expected} was expected"
+        ),
+        Some(_) => format!("neither JSON nor JSON lines: {fault}"),
+    }
+}
+
 fn first_problem(problems: &[Problem]) -> String {
     problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
 }
 
-/// Pictures a recording in tests: its agent, and a line for each segment.
 #[cfg(test)]
-fn picture(file: &[u8]) -> Vec<String> {
-    let recording = read(file).expect("a recording");
-    assert_eq!(recording.problems, []);
-    let line = |segment: &Segment| {
-        let (start, format) = (segment.start.name(), segment.history.format());
-        let (messages, points) = (segment.history.messages().len(), segment.points.len());
-        let usage = segment.points.last().and_then(|point| point.usage);
-        let saw = usage.map_or(String::new(), |usage| {
-            format!(", last saw {} tokens, {} of them cached", usage.total_input(), usage.cache_read)
-        });
-        format!("{start} {format}: {messages} messages, {points} requests{saw}")
-    };
-    std::iter::once(recording.agent.to_owned()).chain(recording.segments.iter().map(line)).collect()
+mod tests {
+    use super::*;
+
+    fn check(bytes: usize, expected: Result<(), &str>) {
+        assert_eq!(check_size(bytes).map_err(|fault| fault.to_string()), expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_refused_with_the_limit_named() {
+        check(MAX_JSON_BYTES, Ok(()));
+        check(MAX_JSON_BYTES + 1, Err("the file has 1073741825 bytes; at most 1073741824 (1 GiB) are read"));
+    }
 }

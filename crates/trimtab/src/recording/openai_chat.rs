@@ -3,10 +3,10 @@
 //! Never takes a single request or a bare list of messages: those are requests.
 
 use super::{
-    Reader, Start,
-    chat::{self, is_assistant},
+    Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
+    usage,
 };
 use crate::{
     json::{Array, Object, Value},
@@ -68,9 +68,7 @@ fn of_a_session(session: Value<'_>) -> Option<(&'static str, Value<'_>)> {
 fn read(source: &Source<'_>, draft: &mut Draft) {
     let list = source.document().and_then(sessions);
     let Some(list) = list else {
-        source
-            .values()
-            .for_each(|(line, session)| read_session(session, line, &format!("line {line}"), draft));
+        source.values().for_each(|(line, session)| read_session(session, line, "the session", draft));
         return;
     };
     for (index, session) in list.items().enumerate() {
@@ -99,9 +97,9 @@ fn read_session(session: Value<'_>, line: usize, place: &str, draft: &mut Draft)
             draft.problem(line, format!("{place}: message {} has no role", index + 1));
             continue;
         }
-        if is_assistant(message) {
-            segment.point(sent, message.text("model").or_else(|| model.clone()));
-            chat::answered(&mut segment, chat::usage(message.get("usage")));
+        if message.has("role", "assistant") {
+            segment.point(sent, message.text("model").or_else(|| model.clone())).usage =
+                usage::openai(message.get("usage"));
         }
         sent = time(message.get("timestamp"));
         segment.messages.push(written(message));
@@ -126,12 +124,12 @@ fn name(session: Value<'_>) -> Option<String> {
 /// Writes a message as it was sent. tau2-bench stores calls without `function` around name and arguments.
 fn written(message: Value<'_>) -> Vec<u8> {
     let is_flat = |call: Value<'_>| call.get("function").is_none() && call.get("name").is_some();
-    let calls = || message.get("tool_calls").into_iter().flat_map(Value::items);
-    let flat_answer = message.get("role").is_some_and(|role| role.is("tool"))
+    let calls = || message.list("tool_calls");
+    let flat_answer = message.has("role", "tool")
         && message.get("tool_call_id").is_none()
         && message.get("id").is_some_and(Value::is_string);
     if !calls().any(is_flat) && !flat_answer {
-        return chat::message(message, |key| !NOT_SENT.contains(&key));
+        return chat::copy(message, |key| !NOT_SENT.contains(&key));
     }
     let mut copy = Object::new();
     for (key, value) in message.members() {
@@ -154,18 +152,12 @@ fn nested(call: Value<'_>) -> Vec<u8> {
     let text = arguments.map_or("{}".into(), |arguments| {
         arguments.string().unwrap_or_else(|| String::from_utf8_lossy(arguments.raw()))
     });
-    let function = Object::new().raw("name", name.raw()).text("arguments", &text).end();
-    let id = call.get("id").map_or(b"null".as_slice(), Value::raw);
-    Object::new().raw("id", id).text("type", "function").raw("function", &function).end()
+    chat::call(call.get("id").map_or(b"null".as_slice(), Value::raw), name.raw(), &text)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::recording::picture::picture;
-
-    fn check(file: &str, expected: &[&str]) {
-        assert_eq!(picture(file), expected.join("\n"));
-    }
+    use crate::recording::picture::check;
 
     #[test]
     fn each_session_is_a_segment() {
@@ -220,8 +212,8 @@ mod tests {
                 "session, chat",
                 "  user: A",
                 "  @1",
-                "line 2: line 2 holds no list of messages",
-                "line 3: not JSON: column 28: expected `,` or `}`, found the end of the text",
+                "line 2: the session holds no list of messages",
+                "line 3: not JSON: it breaks off at column 28, where `,` or `}` was expected",
             ],
         );
     }

@@ -30,6 +30,10 @@ impl<'a> Source<'a> {
 
     /// Reads one value a line. `fault` is why the whole is not one document.
     fn lines(file: &'a [u8], fault: JsonError) -> Result<Source<'a>, ReadError> {
+        // What is right up to its end is a document that was cut, whatever single lines of it look like.
+        if fault.found.is_none() {
+            return Err(ReadError::NotJson(fault));
+        }
         let mut source = Source { rows: Vec::new(), problems: Vec::new() };
         for (index, text) in file.split(|byte| *byte == b'\n').enumerate() {
             if text.iter().all(u8::is_ascii_whitespace) {
@@ -37,7 +41,6 @@ impl<'a> Source<'a> {
             }
             source.line(index + 1, text);
         }
-        // A document that breaks off is no file of lines, whatever its last fragments look like.
         if source.values().any(|(_, value)| value.is_object()) {
             Ok(source.with_utf8_checked())
         } else {
@@ -93,5 +96,9 @@ impl<'a> Source<'a> {
 }
 
 fn describe(fault: &JsonError) -> String {
-    format!("not JSON: column {}: expected {}, found {}", fault.column, fault.expected, fault.found)
+    let JsonError { column, expected, found, .. } = fault;
+    match found {
+        None => format!("not JSON: it breaks off at column {column}, where {expected} was expected"),
+        Some(found) => format!("not JSON: column {column}: expected {expected}, found {found}"),
+    }
 }

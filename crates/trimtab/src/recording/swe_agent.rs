@@ -7,8 +7,7 @@
 //! has no history, the last step's list stands for it.
 
 use super::{
-    Reader, Start,
-    chat::{self, is_assistant},
+    Reader, Start, chat,
     draft::{Draft, SegmentDraft},
     source::Source,
 };
@@ -34,7 +33,7 @@ fn is_trajectory(document: Value<'_>) -> bool {
 
 /// Returns the runs of a document: those it lists, of which it repeats the best one outside, else itself.
 fn attempts(document: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    let listed = document.get("attempts").into_iter().flat_map(Value::items);
+    let listed = document.list("attempts");
     let itself = document.get("attempts").is_none_or(|attempts| attempts.items().next().is_none());
     listed.chain(itself.then_some(document)).filter(|attempt| is_attempt(*attempt))
 }
@@ -78,7 +77,7 @@ fn read_attempt(attempt: Value<'_>, line: usize, draft: &mut Draft) {
         let index = known.unwrap_or(agents.len() - 1);
         let Some((_, segment)) = agents.get_mut(index) else { continue };
         // What an assistant says in a demonstration was never asked for.
-        if is_assistant(item) && !item.get("is_demo").is_some_and(Value::is_true) {
+        if item.has("role", "assistant") && !item.flag("is_demo") {
             segment.point(None, model.as_deref().map(Into::into));
         }
         segment.messages.push(message(item));
@@ -96,14 +95,14 @@ fn begin(agent: &str, first: bool, line: usize) -> SegmentDraft {
 
 fn history(attempt: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let written = attempt.get("history").filter(|history| history.items().next().is_some());
-    let last = attempt.get("trajectory").into_iter().flat_map(Value::items).last();
+    let last = attempt.list("trajectory").last();
     let sent = move || last.and_then(|step| step.get("query").or(step.get("messages")));
     written.or_else(sent).into_iter().flat_map(Value::items)
 }
 
 fn message(item: Value<'_>) -> Vec<u8> {
     let missing = |key: &str| item.get(key).is_none_or(Value::is_null);
-    let copy = chat::message(item, |key| {
+    let copy = chat::copy(item, |key| {
         let optional = key != "content" && missing(key);
         (SENT.contains(&key) || key == "tool_call_id") && !optional
     });
@@ -133,11 +132,7 @@ fn model(attempt: Value<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::recording::picture::picture;
-
-    fn check(file: &str, expected: &[&str]) {
-        assert_eq!(picture(file), expected.join("\n"));
-    }
+    use crate::recording::picture::check;
 
     #[test]
     fn a_demonstration_is_sent_but_was_not_asked_for() {
@@ -178,7 +173,7 @@ mod tests {
                 "swe-agent",
                 "session, chat",
                 "  user: Fix it.",
-                "  assistant: reasoning(hm), Look., bash#c1 {}",
+                "  assistant: reasoning(hm) + Look. + bash#c1 {}",
                 "  tool: bash#c1 = a",
                 "  @1",
             ],

@@ -1,6 +1,6 @@
 //! Codex rollouts, line by line, and the pictures of what is read in them.
 
-use crate::recording::picture_lines::check;
+use crate::recording::picture::{check, lines};
 
 const META: &str = r#"{"timestamp":"1970-01-01T00:00:01Z","type":"session_meta","payload":{"id":"s","base_instructions":{"text":"Be brief."}}}"#;
 const MODEL: &str = r#"{"type":"turn_context","payload":{"model":"gpt-5"}}"#;
@@ -20,10 +20,14 @@ fn item(json: &str) -> String {
 #[test]
 fn cached_input_is_counted_once_and_a_repeated_total_is_no_request() {
     check(
-        &[META, MODEL, ASK, DONE, &count(13, 10, 4, 3), &count(13, 99, 0, 0)],
+        lines(&[META, MODEL, ASK, DONE, &count(13, 10, 4, 3), &count(13, 99, 0, 0)]),
         &[
-            "session responses | system: Be brief. | user: Look. | assistant: Done.",
-            "  1 messages at 2000 to gpt-5: 6 new, 4 read, 0 written, 3 out",
+            "codex",
+            "session, responses",
+            "  system: Be brief.",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @1 2000ms gpt-5 6+4r+0w>3",
         ],
     );
 }
@@ -36,12 +40,18 @@ fn parallel_calls_are_one_answer_and_their_outputs_one_request() {
     let patched = item(r#"{"type":"custom_tool_call_output","call_id":"b","output":"fine"}"#);
     let kept = item(r#"{"type":"ghost_snapshot","ghost_commit":{}}"#);
     check(
-        &[ASK, &shell, &patch, &kept, &ran, &patched, &count(1, 5, 0, 1), DONE, &count(2, 8, 5, 1)],
+        lines(&[ASK, &shell, &patch, &kept, &ran, &patched, &count(1, 5, 0, 1), DONE, &count(2, 8, 5, 1)]),
         &[
-            "session responses | user: Look. | assistant: shell({}) | assistant: patch(+1) | tool: shell gave ok \
-             | tool: patch gave fine | assistant: Done.",
-            "  1 messages at 2000: 5 new, 0 read, 0 written, 1 out",
-            "  5 messages at 5000: 3 new, 5 read, 0 written, 1 out",
+            "codex",
+            "session, responses",
+            "  user: Look.",
+            "  assistant: shell#a {}",
+            "  assistant: patch#b +1",
+            "  tool: shell#a = ok",
+            "  tool: patch#b = fine",
+            "  assistant: Done.",
+            "  @1 2000ms 5+0r+0w>1",
+            "  @5 5000ms 3+5r+0w>1",
         ],
     );
 }
@@ -54,11 +64,16 @@ fn an_output_that_comes_between_calls_does_not_end_the_answer() {
     let ran =
         |id: &str| item(&format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"ok"}}"#));
     check(
-        &[ASK, &call("a"), &ran("a"), &call("b"), &ran("b"), &count(1, 5, 0, 1)],
+        lines(&[ASK, &call("a"), &ran("a"), &call("b"), &ran("b"), &count(1, 5, 0, 1)]),
         &[
-            "session responses | user: Look. | assistant: shell({}) | tool: shell gave ok | assistant: shell({}) \
-             | tool: shell gave ok",
-            "  1 messages at 2000: 5 new, 0 read, 0 written, 1 out",
+            "codex",
+            "session, responses",
+            "  user: Look.",
+            "  assistant: shell#a {}",
+            "  tool: shell#a = ok",
+            "  assistant: shell#b {}",
+            "  tool: shell#b = ok",
+            "  @1 2000ms 5+0r+0w>1",
         ],
     );
 }
@@ -68,12 +83,17 @@ fn a_call_that_was_cut_off_gets_the_output_that_codex_sends() {
     let call = item(r#"{"type":"local_shell_call","call_id":"a","action":{"type":"exec"}}"#);
     let aborted = r#"{"type":"event_msg","payload":{"type":"turn_aborted"}}"#;
     check(
-        &[ASK, &call, aborted, ASK, DONE],
+        lines(&[ASK, &call, aborted, ASK, DONE]),
         &[
-            "session responses | user: Look. | assistant: local_shell_call({\"type\":\"exec\"}) | tool: \
-             local_shell_call gave aborted | user: Look. | assistant: Done.",
-            "  1 messages at 2000",
-            "  4 messages at 2000",
+            "codex",
+            "session, responses",
+            "  user: Look.",
+            r#"  assistant: local_shell_call#a {"type":"exec"}"#,
+            "  tool: local_shell_call#a = aborted",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @1 2000ms",
+            "  @4 2000ms",
         ],
     );
 }
@@ -82,7 +102,7 @@ fn a_call_that_was_cut_off_gets_the_output_that_codex_sends() {
 fn a_compaction_begins_with_the_history_that_replaces_the_old_one() {
     let compacted = r#"{"timestamp":"1970-01-01T00:00:20Z","type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"In short."}]}]}}"#;
     check(
-        &[
+        lines(&[
             META,
             MODEL,
             ASK,
@@ -92,12 +112,19 @@ fn a_compaction_begins_with_the_history_that_replaces_the_old_one() {
             &count(1, 0, 0, 0),
             DONE,
             &count(2, 3, 0, 1),
-        ],
+        ]),
         &[
-            "session responses | system: Be brief. | user: Look. | assistant: Done.",
-            "  1 messages at 2000 to gpt-5: 5 new, 0 read, 0 written, 1 out",
-            "compaction responses | system: Be brief. | user: In short. | assistant: Done.",
-            "  1 messages at 20000 to gpt-5: 3 new, 0 read, 0 written, 1 out",
+            "codex",
+            "session, responses",
+            "  system: Be brief.",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @1 2000ms gpt-5 5+0r+0w>1",
+            "compaction, responses",
+            "  system: Be brief.",
+            "  user: In short.",
+            "  assistant: Done.",
+            "  @1 20000ms gpt-5 3+0r+0w>1",
         ],
     );
 }
@@ -106,12 +133,18 @@ fn a_compaction_begins_with_the_history_that_replaces_the_old_one() {
 fn an_old_compaction_keeps_what_was_told_and_adds_the_summary() {
     let compacted = r#"{"type":"compacted","payload":{"message":"All good."}}"#;
     check(
-        &[ASK, DONE, compacted, DONE],
+        lines(&[ASK, DONE, compacted, DONE]),
         &[
-            "session responses | user: Look. | assistant: Done.",
-            "  1 messages at 2000",
-            "compaction responses | user: Look. | user: All good. | assistant: Done.",
-            "  2 messages at 2000",
+            "codex",
+            "session, responses",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @1 2000ms",
+            "compaction, responses",
+            "  user: Look.",
+            "  user: All good.",
+            "  assistant: Done.",
+            "  @2 2000ms",
         ],
     );
 }
@@ -123,12 +156,19 @@ fn a_rollback_takes_back_turns_of_the_user() {
     );
     let back = r#"{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}"#;
     check(
-        &[&context, ASK, DONE, back, ASK, DONE],
+        lines(&[&context, ASK, DONE, back, ASK, DONE]),
         &[
-            "session responses | user: <environment_context> | user: Look. | assistant: Done.",
-            "  2 messages at 2000",
-            "branch responses | user: <environment_context> | user: Look. | assistant: Done.",
-            "  2 messages at 2000",
+            "codex",
+            "session, responses",
+            "  user: <environment_context>",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @2 2000ms",
+            "branch, responses",
+            "  user: <environment_context>",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @2 2000ms",
         ],
     );
 }
@@ -137,32 +177,35 @@ fn a_rollback_takes_back_turns_of_the_user() {
 fn a_sub_agent_says_so_in_its_head() {
     let meta = r#"{"type":"session_meta","payload":{"source":{"subagent":{"thread_spawn":{}}},"agent_nickname":"Ada"}}"#;
     check(
-        &[meta, ASK, DONE],
-        &["sub-agent agent Ada responses | user: Look. | assistant: Done.", "  1 messages at 2000"],
+        lines(&[meta, ASK, DONE]),
+        &["codex", "sub-agent (agent Ada), responses", "  user: Look.", "  assistant: Done.", "  @1 2000ms"],
     );
 }
 
 #[test]
 fn old_rollouts_have_bare_items() {
     check(
-        &[
+        lines(&[
             r#"{"id":"s","timestamp":"1970-01-01T00:00:01Z","instructions":null}"#,
             r#"{"record_type":"state"}"#,
             r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}"#,
             r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}"#,
-        ],
-        &["session responses | user: Hi | assistant: Hello", "  1 messages"],
+        ]),
+        &["codex", "session, responses", "  user: Hi", "  assistant: Hello", "  @1"],
     );
 }
 
 #[test]
 fn a_bad_line_is_listed_and_the_rest_is_read() {
     check(
-        &[ASK, r#"{"type":"response_item","payl"#, DONE],
+        lines(&[ASK, r#"{"type":"response_item","payl"#, DONE]),
         &[
-            "session responses | user: Look. | assistant: Done.",
-            "  1 messages at 2000",
-            "line 2: not JSON: column 30: expected a closing quote, found the end of the text",
+            "codex",
+            "session, responses",
+            "  user: Look.",
+            "  assistant: Done.",
+            "  @1 2000ms",
+            "line 2: not JSON: it breaks off at column 30, where a closing quote was expected",
         ],
     );
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::words;
 use crate::{
     json::{Array, Object, Value},
-    recording::chat,
+    recording::{chat, said::quoted},
 };
 
 /// Who is heard in an event.
@@ -55,7 +55,7 @@ impl Messages {
 
     /// Tells who is heard in an event.
     pub(super) fn speaker(&self, event: Value<'_>) -> Speaker {
-        let by_user = event.get("source").is_some_and(|source| source.is("user"));
+        let by_user = event.has("source", "user");
         match (event.text("action").as_deref(), event.text("observation").as_deref()) {
             (Some("system"), _) => Speaker::System,
             (
@@ -87,7 +87,7 @@ impl Messages {
 
     /// Adds an event.
     pub(super) fn add(&mut self, event: Value<'_>, speaker: Speaker) {
-        let is = |kind: &str| event.get("action").is_some_and(|action| action.is(kind));
+        let is = |kind: &str| event.has("action", kind);
         self.agent_spoke_last = speaker == Speaker::Agent && is("message");
         match speaker {
             Speaker::System => self.all.push(chat::text("system", &words::text(event, "content"))),
@@ -131,7 +131,7 @@ impl Messages {
     }
 
     fn observation(&mut self, event: Value<'_>) {
-        if event.get("observation").is_some_and(|kind| kind.is("recall")) {
+        if event.has("observation", "recall") {
             let text = words::recalled(event, &mut self.known);
             self.all.extend(text.map(|text| chat::text("user", &text)));
             return;
@@ -187,11 +187,8 @@ impl Call {
     fn made(event: Value<'_>, id: &str) -> Call {
         let name = event.path(&["tool_call_metadata", "function_name"]).and_then(Value::string);
         let arguments = event.get("args").map_or(b"{}".as_slice(), Value::raw);
-        let function = Object::new()
-            .text("name", &name.unwrap_or_default())
-            .text("arguments", &String::from_utf8_lossy(arguments))
-            .end();
-        let json = Object::new().text("id", id).text("type", "function").raw("function", &function).end();
+        let name = quoted(&name.unwrap_or_default());
+        let json = chat::call(&quoted(id), &name, &String::from_utf8_lossy(arguments));
         Call { id: id.to_owned(), json, result: None }
     }
 }

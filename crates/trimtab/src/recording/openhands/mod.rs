@@ -13,9 +13,10 @@ use messages::{Messages, Speaker};
 use words::{field, text};
 
 use super::{
-    Millis, Reader, Start, Usage, chat,
+    Millis, Reader, Start, Usage,
     draft::{Draft, SegmentDraft, time},
     source::Source,
+    usage,
 };
 use crate::{json::Value, wire::Format};
 
@@ -96,7 +97,7 @@ impl<'a> Stream<'a> {
 
     fn event(&mut self, event: Value<'a>, line: usize) {
         let used = self.used(event);
-        let ends_delegate = event.get("observation").is_some_and(|kind| kind.is("delegate"));
+        let ends_delegate = event.has("observation", "delegate");
         if ends_delegate && self.agents.len() > 1 {
             let delegate = self.agents.pop();
             self.done.extend(delegate.map(Agent::finish));
@@ -126,7 +127,7 @@ impl<'a> Stream<'a> {
         let [prompt, read, write, output] = self.spent.replace(now)?;
         let [all, all_read, all_write, all_output] = now;
         // A resumed session may count from an earlier sum: then nothing is known.
-        Some(chat::split(
+        Some(usage::split(
             all.checked_sub(prompt).filter(|prompt| *prompt > 0)?,
             all_read.checked_sub(read)?,
             all_write.checked_sub(write)?,
@@ -185,7 +186,7 @@ impl<'a> Agent<'a> {
         let speaker = self.messages.speaker(event);
         match speaker {
             Speaker::Nobody => {
-                let recall = event.get("action").is_some_and(|kind| kind.is("recall"));
+                let recall = event.has("action", "recall");
                 self.recalls |= recall;
                 self.unread = if recall { 0 } else { self.unread };
                 // Counted by the offset of a summary, though it makes no message.
@@ -224,7 +225,7 @@ impl<'a> Agent<'a> {
         let unread = if self.recalls { self.unread } else { 0 };
         let point = self.segment.point(at, named.or(model.map(Into::into)));
         point.messages = self.messages.len().saturating_sub(unread);
-        point.usage = chat::usage(response.and_then(|response| response.get("usage"))).or(used);
+        point.usage = usage::openai(response.and_then(|response| response.get("usage"))).or(used);
     }
 
     fn tools(&mut self, event: Value<'_>) {
@@ -255,10 +256,7 @@ impl<'a> Agent<'a> {
             let offset = bound("summary_offset").and_then(|offset| usize::try_from(offset).ok());
             self.summary = Some((offset.unwrap_or(usize::MAX), summary.into_owned()));
         }
-        let mut next = SegmentDraft::new(Start::Compaction, Format::Chat, line);
-        next.name.clone_from(&self.segment.name);
-        next.head.clone_from(&self.segment.head);
-        let mut ended = std::mem::replace(&mut self.segment, next);
+        let mut ended = self.segment.next(Start::Compaction, line);
         ended.messages = std::mem::take(&mut self.messages).close();
         self.replay();
         (std::mem::replace(&mut self.begun, begun), ended)

@@ -1,10 +1,6 @@
 //! Small event streams, each with the picture of what is read from it.
 
-use crate::recording::picture::picture;
-
-fn check(file: &str, expected: &[&str]) {
-    assert_eq!(picture(file), expected.join("\n"));
-}
+use crate::recording::picture::check;
 
 #[test]
 fn a_call_is_sent_with_its_result_and_parallel_ones_together() {
@@ -32,7 +28,7 @@ fn a_call_is_sent_with_its_result_and_parallel_ones_together() {
             "  system: S",
             "  user: Fix it.",
             "  user: <REPOSITORY_INFO>/r/</REPOSITORY_INFO>//<EXTRA_INFO>/K/</EXTRA_INFO>",
-            "  assistant: Look., bash#c1 {}, bash#c2 {}",
+            "  assistant: Look. + bash#c1 {} + bash#c2 {}",
             "  tool: bash#c1 = a.py/[Done]/[Current working directory: /w]/[Command finished with exit code 0]",
             "  tool: bash#c2 = no/[Error occurred in processing last action]",
             "  user: Wait.",

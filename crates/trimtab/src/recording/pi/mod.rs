@@ -6,13 +6,14 @@ mod say;
 
 use std::collections::{HashMap, HashSet};
 
-use say::{call_of, say};
+use say::say;
 
 use super::{
     Millis, Reader, Start, Usage,
     draft::{Draft, SegmentDraft, time},
-    said::{Answered, Asked, Piece, Said, fill, quoted},
+    said::{Answered, Asked, Piece, Said, add_result, fill},
     source::Source,
+    usage::number,
 };
 use crate::{json::Value, wire::Format};
 
@@ -25,7 +26,7 @@ const NO_RESULT: &str = "No result provided";
 fn fits(source: &Source<'_>) -> bool {
     let roles = ["user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"];
     source.begins(|line| {
-        let of_type = |name: &str| line.get("type").is_some_and(|kind| kind.is(name));
+        let of_type = |name: &str| line.has("type", name);
         let header = of_type("session") && line.get("cwd").is_some() && line.get("id").is_some();
         let role = line.path(&["message", "role"]).and_then(Value::string);
         let known = role.is_some_and(|role| roles.contains(&role.as_ref()));
@@ -66,7 +67,7 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn is(&self, kind: &str) -> bool {
-        self.value.get("type").is_some_and(|value| value.is(kind))
+        self.value.has("type", kind)
     }
 
     fn message(&self) -> Option<Value<'a>> {
@@ -75,7 +76,7 @@ impl<'a> Entry<'a> {
 
     /// Returns the model's answer, where this is one.
     fn answer(&self) -> Option<Value<'a>> {
-        self.message().filter(|message| message.get("role").is_some_and(|role| role.is("assistant")))
+        self.message().filter(|message| message.has("role", "assistant"))
     }
 }
 
@@ -138,7 +139,7 @@ fn format_of(api: &str) -> Format {
 
 /// Tells an answer that ended by an error or by the user: pi does not send it again.
 fn broke_off(answer: Value<'_>) -> bool {
-    answer.get("stopReason").is_some_and(|reason| reason.is("error") || reason.is("aborted"))
+    answer.has("stopReason", "error") || answer.has("stopReason", "aborted")
 }
 
 /// The way through the entries so far.
@@ -149,8 +150,8 @@ struct Walk<'e, 'a> {
     path: Vec<usize>,
     /// What they say.
     said: Vec<Said>,
-    /// Calls without a result, with their tools.
-    open: Vec<(String, String)>,
+    /// Calls without a result.
+    open: Vec<String>,
     asked: Vec<Asked>,
     /// When the last entry that goes into a request was written.
     sent: Option<Millis>,
@@ -181,10 +182,7 @@ impl<'e, 'a> Walk<'e, 'a> {
 
     fn first_kept(&self, compaction: Value<'_>) -> Option<usize> {
         if let Some(id) = compaction.text("firstKeptEntryId") {
-            return self
-                .entries
-                .iter()
-                .position(|entry| entry.value.get("id").is_some_and(|known| known.is(&id)));
+            return self.entries.iter().position(|entry| entry.value.has("id", &id));
         }
         usize::try_from(compaction.get("firstKeptEntryIndex")?.number()?).ok()
     }
@@ -213,7 +211,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             let said = self.said.len();
             // pi stamps an answer when it sends the request, and the line when the answer is complete.
             let at = time(answer.get("timestamp")).or(self.sent);
-            let model = answer.text("model").map(std::borrow::Cow::into_owned);
+            let model = answer.owned("model");
             self.asked.push(Asked { said, at, model, usage });
         }
         self.tell(index);
@@ -223,22 +221,26 @@ impl<'e, 'a> Walk<'e, 'a> {
     fn tell(&mut self, index: usize) {
         self.path.push(index);
         let Some(next) = self.entries.get(index).and_then(|entry| say(entry, &self.speaker)) else { return };
-        match &next {
-            Said::Result(result) => self.open.retain(|(call, _)| *call != result.call),
-            Said::System(_) | Said::User(_) | Said::Assistant(_) => self.answer_open_calls(),
+        if let Said::Results(results) = next {
+            self.open.retain(|call| !results.iter().any(|result| result.call == *call));
+            results.into_iter().for_each(|result| add_result(&mut self.said, result));
+            return;
         }
+        self.answer_open_calls();
         if let Said::Assistant(pieces) = &next {
-            self.open.extend(pieces.iter().filter_map(call_of));
+            self.open.extend(pieces.iter().filter_map(|piece| match piece {
+                Piece::Call { id, .. } => Some(id.clone()),
+                _ => None,
+            }));
         }
         self.said.push(next);
     }
 
     fn answer_open_calls(&mut self) {
-        let answered = self.open.drain(..).map(|(call, tool)| {
-            let pieces = vec![Piece::Text(quoted(NO_RESULT))];
-            Said::Result(Answered { call, tool, failed: true, pieces })
-        });
-        self.said.extend(answered);
+        for call in self.open.drain(..) {
+            let result = Answered { call, failed: true, pieces: vec![Piece::words(NO_RESULT)] };
+            add_result(&mut self.said, result);
+        }
     }
 
     /// Goes on from an entry.
@@ -252,8 +254,7 @@ impl<'e, 'a> Walk<'e, 'a> {
 
     /// Closes a segment; the next one begins with `start`.
     fn close(&mut self, segment: &mut SegmentDraft, start: Start, line: usize, draft: &mut Draft) {
-        let next = SegmentDraft::new(start, self.speaker.format, line);
-        let mut ended = std::mem::replace(segment, next);
+        let mut ended = segment.next(start, line);
         fill(&mut ended, &self.said, std::mem::take(&mut self.asked));
         draft.push(ended);
     }
@@ -262,13 +263,13 @@ impl<'e, 'a> Walk<'e, 'a> {
 /// Reads the usage as pi keeps it: the kinds do not overlap. All zero is no report.
 fn usage(value: Option<Value<'_>>) -> Option<Usage> {
     let value = value?;
-    let number = |key| value.get(key).and_then(Value::number).unwrap_or_default();
+    let figure = |key| number(value, &[key]).unwrap_or_default();
     let usage = Usage {
-        input: number("input"),
-        cache_read: number("cacheRead"),
-        cache_write: number("cacheWrite"),
-        output: number("output"),
-        ..Usage::default()
+        input: figure("input"),
+        cache_read: figure("cacheRead"),
+        cache_write: figure("cacheWrite"),
+        cache_write_1h: 0,
+        output: figure("output"),
     };
     Some(usage).filter(|usage| usage.total_input() > 0)
 }

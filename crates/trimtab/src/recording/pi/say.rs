@@ -4,7 +4,7 @@
 use super::{Entry, Speaker, broke_off};
 use crate::{
     json::Value,
-    recording::said::{Answered, Piece, Said, quoted},
+    recording::said::{Answered, Piece, Said},
     wire::Format,
 };
 
@@ -37,44 +37,36 @@ pub(super) fn say(entry: &Entry<'_>, speaker: &Speaker) -> Option<Said> {
         Some("assistant") if broke_off(message) => None,
         Some("assistant") => {
             let own = message.text("model").as_deref() == speaker.model.as_deref();
-            let pieces = blocks(message).filter_map(|block| answer_piece(block, own, speaker.format));
+            let pieces = message.list("content").filter_map(|block| answer_piece(block, own, speaker.format));
             Some(Said::Assistant(pieces.collect())).filter(has_pieces)
         }
-        Some("toolResult") => Some(Said::Result(Answered {
-            call: message.text("toolCallId")?.into_owned(),
-            tool: message.text("toolName").unwrap_or_default().into_owned(),
-            failed: message.get("isError").is_some_and(Value::is_true),
-            pieces: blocks(message).filter_map(told_piece).collect(),
-        })),
-        Some("bashExecution") if message.get("excludeFromContext").is_some_and(Value::is_true) => None,
+        Some("toolResult") => Some(Said::Results(vec![Answered {
+            call: plain(&message.text("toolCallId")?),
+            failed: message.flag("isError"),
+            pieces: message.list("content").filter_map(told_piece).collect(),
+        }])),
+        Some("bashExecution") if message.flag("excludeFromContext") => None,
         Some("bashExecution") => Some(user_text(&shell_text(message))),
         Some("user" | "custom" | "hookMessage") | None => {
-            let bare = message.get("content").filter(|content| content.is_string());
-            let bare = bare.map(|text| Piece::Text(text.raw().to_vec()));
-            let pieces = blocks(message).filter_map(told_piece).chain(bare);
+            let bare = Piece::text(message.get("content"));
+            let pieces = message.list("content").filter_map(told_piece).chain(bare);
             Some(Said::User(pieces.collect())).filter(has_pieces)
         }
         Some(_) => None,
     }
 }
 
-fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    message.get("content").into_iter().flat_map(Value::items)
-}
-
 fn has_pieces(said: &Said) -> bool {
     !matches!(said, Said::User(pieces) | Said::Assistant(pieces) if pieces.is_empty())
 }
 
-pub(super) fn call_of(piece: &Piece) -> Option<(String, String)> {
-    match piece {
-        Piece::Call { id, name, .. } => Some((id.clone(), name.clone())),
-        Piece::Text(_) | Piece::Image { .. } | Piece::Thinking { .. } | Piece::Sealed(_) => None,
-    }
+/// Returns a call's id without the item's id that pi joins to it.
+fn plain(id: &str) -> String {
+    id.split('|').next().unwrap_or(id).to_owned()
 }
 
 fn user_text(text: &str) -> Said {
-    Said::User(vec![Piece::Text(quoted(text))])
+    Said::User(vec![Piece::words(text)])
 }
 
 /// Reads a piece of what the model was told.
@@ -82,8 +74,9 @@ fn told_piece(block: Value<'_>) -> Option<Piece> {
     match block.text("type").as_deref() {
         Some("text") => text_piece(block.get("text")?),
         Some("image") => {
-            let text = |key| block.text(key).map(std::borrow::Cow::into_owned);
-            Some(Piece::Image { mime: text("mimeType")?, data: text("data")? })
+            let (mime, data) = (block.owned("mimeType")?, block.text("data")?);
+            let url = format!("data:{mime};base64,{data}");
+            Some(Piece::Media { mime, url })
         }
         _ => None,
     }
@@ -98,20 +91,25 @@ fn answer_piece(block: Value<'_>, own: bool, format: Format) -> Option<Piece> {
                 block.text("thinkingSignature").filter(|signature| own && !signature.trim().is_empty());
             // For Chat the signature is the name of the field that the thought came in.
             let signature = signature.filter(|_| format != Format::Chat).map(std::borrow::Cow::into_owned);
-            if block.get("redacted").is_some_and(Value::is_true) {
+            if block.flag("redacted") {
                 return signature.map(Piece::Sealed);
             }
             let text = block.get("thinking").filter(|text| text.is_string())?;
             let empty = text.string().is_none_or(|text| text.trim().is_empty());
-            match (own, empty && signature.is_none()) {
-                (_, true) => None,
-                (false, false) => text_piece(text),
-                (true, false) => Some(Piece::Thinking { text: text.raw().to_vec(), signature }),
+            if empty && signature.is_none() {
+                return None;
+            }
+            // Anthropic refuses thinking that is not signed, so pi sends it as text.
+            let refused = format == Format::Anthropic && signature.is_none();
+            if own && !refused {
+                Some(Piece::Thinking { text: text.raw().to_vec(), signature })
+            } else {
+                text_piece(text)
             }
         }
         Some("toolCall") => Some(Piece::Call {
-            id: block.text("id")?.into_owned(),
-            name: block.text("name")?.into_owned(),
+            id: plain(&block.text("id")?),
+            name: block.owned("name")?,
             arguments: block.get("arguments").map_or_else(|| b"{}".to_vec(), |value| value.raw().to_vec()),
         }),
         _ => None,
@@ -120,8 +118,8 @@ fn answer_piece(block: Value<'_>, own: bool, format: Format) -> Option<Piece> {
 
 /// Returns a text that is not empty: providers refuse empty ones, so pi leaves them out.
 fn text_piece(text: Value<'_>) -> Option<Piece> {
-    let text = text.string().filter(|words| !words.trim().is_empty()).map(|_| text.raw())?;
-    Some(Piece::Text(text.to_vec()))
+    text.string().filter(|words| !words.trim().is_empty())?;
+    Piece::text(Some(text))
 }
 
 /// Words a command that the user ran as pi tells it to the model.
@@ -130,7 +128,7 @@ fn shell_text(message: Value<'_>) -> String {
     let output = text("output");
     let output = if output.is_empty() { "(no output)".to_owned() } else { format!("```\n{output}\n```") };
     let code = message.get("exitCode").filter(|code| !code.is_null()).map_or(b"0".as_slice(), Value::raw);
-    let ended = if message.get("cancelled").is_some_and(Value::is_true) {
+    let ended = if message.flag("cancelled") {
         "\n\n(command cancelled)".to_owned()
     } else if code == b"0" {
         String::new()
@@ -138,7 +136,7 @@ fn shell_text(message: Value<'_>) -> String {
         format!("\n\nCommand exited with code {}", String::from_utf8_lossy(code))
     };
     let rest = match message.text("fullOutputPath") {
-        Some(path) if message.get("truncated").is_some_and(Value::is_true) => {
+        Some(path) if message.flag("truncated") => {
             format!("\n\n[Output truncated. Full output: {path}]")
         }
         _ => String::new(),

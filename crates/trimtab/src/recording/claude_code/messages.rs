@@ -117,7 +117,7 @@ impl Message {
 
 impl Piece {
     fn of(block: Value<'_>) -> Piece {
-        let is_result = block.get("type").is_some_and(|kind| kind.is("tool_result"));
+        let is_result = block.has("type", "tool_result");
         let answers = is_result.then(|| block.text("tool_use_id")).flatten();
         Piece { json: block.raw().to_vec(), answers: answers.map(std::borrow::Cow::into_owned) }
     }

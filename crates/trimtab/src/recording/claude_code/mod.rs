@@ -2,13 +2,19 @@
 //! one behind each compaction, one for each rewound branch and one for each sub-agent.
 //! System prompt and tools are not recorded; the usage of the requests tells their size.
 
-use std::collections::HashMap;
+mod messages;
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, collections::HashMap};
+
+use messages::Messages;
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Millis, Reader, Start,
     draft::{Draft, SegmentDraft, time},
-    messages::Messages,
     source::Source,
+    usage,
 };
 use crate::{json::Value, wire::Format};
 
@@ -20,7 +26,7 @@ const CLEARED: &str = "[Old tool result content cleared]";
 
 fn fits(source: &Source<'_>) -> bool {
     source.begins(|line| {
-        let said = line.get("type").is_some_and(|kind| kind.is("user") || kind.is("assistant"));
+        let said = line.has("type", "user") || line.has("type", "assistant");
         said && line.get("uuid").is_some() && line.path(&["message", "role"]).is_some()
     })
 }
@@ -33,13 +39,12 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
             draft.problem(number, "expected an object");
             continue;
         }
-        let progress =
-            line.get("data").filter(|data| data.get("type").is_some_and(|kind| kind.is("agent_progress")));
+        let progress = line.get("data").filter(|data| data.has("type", "agent_progress"));
         if let Some(data) = progress {
             let agent = data.text("agentId").unwrap_or_default().into_owned();
             let Some(message) = data.get("message") else { continue };
             thread_of(agent, number, &mut others).line(message, number, draft);
-        } else if line.get("isSidechain").is_some_and(Value::is_true) {
+        } else if line.flag("isSidechain") {
             let agent = side_agent(line, &others);
             thread_of(agent, number, &mut others).line(line, number, draft);
         } else {
@@ -122,8 +127,8 @@ impl Thread {
 
     fn assistant(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
         let message = line.get("message")?;
-        let made_up = message.get("model").is_some_and(|model| model.is("<synthetic>"));
-        if made_up || line.get("isApiErrorMessage").is_some_and(Value::is_true) {
+        let made_up = message.has("model", "<synthetic>");
+        if made_up || line.flag("isApiErrorMessage") {
             return None;
         }
         let Some(content) = content(line) else {
@@ -131,14 +136,14 @@ impl Thread {
             return None;
         };
         let before = self.messages.len();
-        let id = message.text("id").map(std::borrow::Cow::into_owned);
+        let id = message.owned("id");
         let (place, new) = self.messages.assistant(id, content);
         if new {
             let at = self.sent.or_else(|| time(line.get("timestamp")));
             self.segment.point(at, message.text("model")).messages = before;
         }
         if let Some(point) = self.segment.points.iter_mut().rfind(|point| point.messages == place) {
-            point.usage = usage(message.get("usage")).or(point.usage);
+            point.usage = usage::anthropic(message.get("usage")).or(point.usage);
         }
         Some(place)
     }
@@ -152,8 +157,9 @@ impl Thread {
             }
             Some("microcompact_boundary") => {
                 self.begin(Start::Compaction, number, draft);
-                let calls = line.path(&["microcompactMetadata", "compactedToolIds"]);
-                let calls: Vec<String> = calls.into_iter().flat_map(Value::items).filter_map(owned).collect();
+                let metadata = line.get("microcompactMetadata");
+                let calls = metadata.into_iter().flat_map(|metadata| metadata.list("compactedToolIds"));
+                let calls: Vec<String> = calls.filter_map(Value::string).map(Cow::into_owned).collect();
                 self.messages.clear_results(&calls, CLEARED);
             }
             _ => {}
@@ -174,9 +180,7 @@ impl Thread {
 
     /// Closes the segment so far and begins another one with the same messages.
     fn begin(&mut self, start: Start, line: usize, draft: &mut Draft) {
-        let mut next = SegmentDraft::new(start, Format::Anthropic, line);
-        next.name.clone_from(&self.segment.name);
-        let mut ended = std::mem::replace(&mut self.segment, next);
+        let mut ended = self.segment.next(start, line);
         ended.messages = self.messages.write();
         draft.push(ended);
     }
@@ -192,27 +196,6 @@ fn content(line: Value<'_>) -> Option<Value<'_>> {
 }
 
 fn is_result(line: Value<'_>) -> bool {
-    let blocks = content(line).into_iter().flat_map(Value::items);
-    blocks.into_iter().any(|block| block.get("type").is_some_and(|kind| kind.is("tool_result")))
-}
-
-fn owned(value: Value<'_>) -> Option<String> {
-    value.string().map(std::borrow::Cow::into_owned)
-}
-
-/// Reads the usage that Anthropic reports.
-pub(super) fn usage(value: Option<Value<'_>>) -> Option<Usage> {
-    let value = value?;
-    let number = |key| value.get(key).and_then(Value::number).unwrap_or_default();
-    value.get("input_tokens")?;
-    Some(Usage {
-        input: number("input_tokens"),
-        cache_read: number("cache_read_input_tokens"),
-        cache_write: number("cache_creation_input_tokens"),
-        cache_write_1h: value
-            .path(&["cache_creation", "ephemeral_1h_input_tokens"])
-            .and_then(Value::number)
-            .unwrap_or_default(),
-        output: number("output_tokens"),
-    })
+    let mut blocks = content(line).into_iter().flat_map(Value::items);
+    blocks.any(|block| block.has("type", "tool_result"))
 }
