@@ -1,6 +1,8 @@
 //! The shipped files. Every recording and request is read and written back, every broken file is refused or read
 //! with its problems, and two texts beside this file show what comes out. `TRIMTAB_BLESS=1` rewrites those.
 
+#![expect(clippy::expect_used, reason = "a test stops at what must not happen")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -69,12 +71,10 @@ fn every_broken_file_says_what_was_expected() {
         match read(&bytes) {
             Err(fault) => messages.push_str(&format!("    {fault}\n")),
             Ok(recording) => {
-                let blocks: usize =
-                    recording.segments.iter().map(|segment| segment.history.blocks().len()).sum();
-                messages.push_str(&format!("    read as {}, {blocks} blocks\n", recording.agent));
-                for problem in &recording.problems {
-                    messages.push_str(&format!("    {problem}\n"));
-                }
+                let segments = recording.segments.iter().map(summary);
+                let problems = recording.problems.iter().map(ToString::to_string);
+                messages.push_str(&format!("    read as {}\n", recording.agent));
+                segments.chain(problems).for_each(|line| messages.push_str(&format!("    {line}\n")));
             }
         }
     }
@@ -93,21 +93,23 @@ fn cut_files() -> Vec<(String, Vec<u8>)> {
 /// Describes a segment in one line.
 fn summary(segment: &Segment) -> String {
     let history = &segment.history;
-    let (messages, blocks) = (history.messages().len(), history.blocks().len());
-    let alone = history
-        .blocks()
-        .iter()
-        .filter(|block| matches!(block.kind, BlockKind::Call | BlockKind::Result) && block.partner.is_none());
+    let alone = |kind: BlockKind, words: &str| {
+        let blocks = history.blocks().iter().filter(|block| block.kind == kind && block.partner.is_none());
+        Some(blocks.count()).filter(|count| *count > 0).map(|count| format!(", {words}: {count}"))
+    };
     let usage = segment.points.iter().rev().find_map(|point| point.usage);
-    let saw = usage.map_or(String::new(), |usage| {
-        format!(", last saw {} tokens, {} of them cached", usage.total_input(), usage.cache_read)
-    });
     format!(
-        "{} {}: {messages} messages, {blocks} blocks, {} without partner, {} requests{saw}",
+        "{} {}, messages: {}, blocks: {}{}{}, requests: {}{}",
         segment.start.name(),
         history.format(),
-        alone.count(),
-        segment.points.len()
+        history.messages().len(),
+        history.blocks().len(),
+        alone(BlockKind::Call, "calls without result").unwrap_or_default(),
+        alone(BlockKind::Result, "results without call").unwrap_or_default(),
+        segment.points.len(),
+        usage.map_or(String::new(), |usage| {
+            format!(", last saw {} tokens, {} of them cached", usage.total_input(), usage.cache_read)
+        }),
     )
 }
 

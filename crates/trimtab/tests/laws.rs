@@ -1,6 +1,15 @@
 //! The laws, over conversations made up by the thousand, in every wire format.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test stops at what must not happen and says how many cases it saw"
+)]
+
 mod conversations;
+
+use std::borrow::Cow;
 
 use conversations::{Conversation, Expected, Style, conversation, style};
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
@@ -118,7 +127,7 @@ fn found(history: &History, expected: &[Expected]) -> Vec<Expected> {
             let told = expected.get(index).is_some_and(|expected| expected.text.is_some());
             Expected {
                 kind: block.kind,
-                tool: history.tool_name(block).map(|name| name.into_owned()),
+                tool: history.tool_name(block).map(Cow::into_owned),
                 text: told.then(|| history.block_text(block).into_owned()),
             }
         })

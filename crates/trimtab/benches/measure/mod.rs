@@ -12,8 +12,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Contestants that do comparable work.
 pub(crate) struct Contest<'a> {
     yardstick: &'static str,
-    contestants: Vec<(&'static str, Box<dyn FnMut() -> usize + 'a>, Vec<Duration>)>,
+    contestants: Vec<Contestant<'a>>,
 }
+
+/// A name, the work, and the time that each try took.
+type Contestant<'a> = (&'static str, Box<dyn FnMut() -> usize + 'a>, Vec<Duration>);
 
 impl<'a> Contest<'a> {
     /// Starts a contest whose results are given as multiples of the named contestant.

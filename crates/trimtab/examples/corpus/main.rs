@@ -1,10 +1,15 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, and how
 //! well it is counted. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "its tables are for people to read")]
+
 mod files;
 mod reading;
 
 use std::process::ExitCode;
+
+/// Prints a table over the files; tells whether all is well.
+type Table = fn(&[files::File]) -> bool;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -13,7 +18,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [(&str, fn(&[files::File]) -> bool); 1] = [("reading", reading::table)];
+    let tables: [(&str, Table); 1] = [("reading", reading::table)];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));

@@ -20,7 +20,7 @@ struct Row {
     results: usize,
     unpaired: usize,
     unknown: usize,
-    megabytes: f64,
+    bytes: usize,
     problems: usize,
     not_identical: usize,
 }
@@ -44,7 +44,7 @@ pub(crate) fn table(files: &[File]) -> bool {
         let formats = recording.segments.first().map_or("-", |segment| segment.history.format().name());
         let row = rows.entry(format!("{} ({formats})", recording.agent)).or_default();
         row.files += 1;
-        row.megabytes += file.bytes as f64 / 1e6;
+        row.bytes += file.bytes;
         row.problems += recording.problems.len();
         recording.segments.iter().for_each(|segment| row.add(segment));
         for problem in &recording.problems {
@@ -113,16 +113,17 @@ impl Row {
         self.results += other.results;
         self.unpaired += other.unpaired;
         self.unknown += other.unknown;
-        self.megabytes += other.megabytes;
+        self.bytes += other.bytes;
         self.problems += other.problems;
         self.not_identical += other.not_identical;
     }
 
     fn print(&self, name: &str) {
+        let megabytes = f64::from(u32::try_from(self.bytes / 1000).unwrap_or(u32::MAX)) / 1e3;
         println!(
             "{name:28} {:>5} {:>7.1} {:>8} {:>7} {:>6} {:>5} {:>8} {:>7} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>9}",
             self.files,
-            self.megabytes,
+            megabytes,
             self.segments,
             self.compactions,
             self.branches,

@@ -148,7 +148,7 @@ impl<'a> Medium<'a> {
             _ => Detail::Auto,
         };
         let as_text = body.get("type").is_some_and(|kind| kind.is("text"));
-        match (data, url.and_then(data_url)) {
+        match (data, url.as_deref().and_then(data_url)) {
             (Some(text), _) if as_text => Medium { text: Some(text), ..Medium::default() },
             (Some(base64), _) => Medium { mime, base64: Some(base64), text: None, detail },
             (None, Some((mime, base64))) => {
@@ -160,7 +160,7 @@ impl<'a> Medium<'a> {
 }
 
 /// Takes a `data:` URL apart: media type and base64.
-fn data_url(url: Cow<'_, str>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+fn data_url(url: &str) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
     let (head, base64) = url.strip_prefix("data:")?.split_once(',')?;
     let mime = head.split(';').next().unwrap_or_default();
     Some((Cow::Owned(mime.to_owned()), Cow::Owned(base64.to_owned())))

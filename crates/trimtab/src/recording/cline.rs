@@ -52,7 +52,7 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     if list.items().any(is_screen_line) {
         draft.problem(
             1,
-            "this is what Cline showed; the conversation is in `api_conversation_history.json` beside it",
+            "this is what Cline showed on the screen; the conversation is in `api_conversation_history.json` beside it",
         );
         return;
     }
@@ -221,8 +221,8 @@ mod tests {
         check(
             r#"[{"ts":1,"type":"say","say":"text","text":"Hi"}]"#,
             &[
-                "a cline recording without a message that could be read (line 1: this is what Cline showed; the \
-               conversation is in `api_conversation_history.json` beside it)",
+                "no message of this cline recording could be read: line 1: this is what Cline showed on the screen; \
+                 the conversation is in `api_conversation_history.json` beside it",
             ],
         );
     }

@@ -103,6 +103,11 @@ impl SegmentDraft {
             request = request.raw(key, value);
         }
         let request = request.raw(self.format.list_key(), &messages.end()).end();
+        // What is not UTF-8 was listed when the file was read, and would cost the whole segment here.
+        let request = match String::from_utf8(request) {
+            Ok(text) => text.into_bytes(),
+            Err(broken) => String::from_utf8_lossy(broken.as_bytes()).into_owned().into_bytes(),
+        };
         let history = parse_as(request, self.format).map_err(|fault| fault.to_string())?;
         let points = if self.points.is_empty() { points_of(&history) } else { self.points };
         Ok(Segment { name: self.name, start: self.start, history, points })

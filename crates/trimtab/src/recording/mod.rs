@@ -199,10 +199,10 @@ pub enum ReadError {
     #[error("{0}")]
     NotARequest(WireError),
     /// It is JSON, but neither a request nor a known recording.
-    #[error("{}. Recordings are read of: {}", WireError::NotAConversation, known_agents())]
+    #[error("{}. Recordings of these agents are read: {}", WireError::NotAConversation, known_agents())]
     Foreign,
     /// It is a recording of a known agent without a single message in it.
-    #[error("a {agent} recording without a message that could be read{first}", first = first_problem(.problems))]
+    #[error("{}", no_messages(agent, problems))]
     NoMessages {
         /// The agent.
         agent: &'static str,
@@ -273,14 +273,17 @@ fn not_json(fault: &JsonError) -> String {
     let JsonError { line, column, expected, .. } = fault;
     match fault.found {
         None => format!(
-            "the file is cut off: its JSON ends at line {line}, column {column}, where {expected} was expected"
+            "the JSON breaks off at line {line}, column {column}, where {expected} was expected: was the file cut?"
         ),
         Some(_) => format!("neither JSON nor JSON lines: {fault}"),
     }
 }
 
-fn first_problem(problems: &[Problem]) -> String {
-    problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
+fn no_messages(agent: &str, problems: &[Problem]) -> String {
+    match problems {
+        [] => format!("this {agent} recording holds no messages"),
+        [first, ..] => format!("no message of this {agent} recording could be read: {first}"),
+    }
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub enum WireError {
     #[error("the request is not JSON: {0}")]
     Json(#[from] JsonError),
     /// The text is not UTF-8.
-    #[error("the request is not UTF-8 text: byte {offset} (line {line}) does not fit")]
+    #[error("the request is not UTF-8 text: the byte at offset {offset} (line {line}) does not fit")]
     Utf8 {
         /// Offset of the first byte that does not fit.
         offset: usize,
@@ -109,7 +109,7 @@ pub enum WireError {
     )]
     NotAConversation,
     /// The list of messages is not a list.
-    #[error("not a {format} request: `{key}` should be a list")]
+    #[error("`{key}` should be a list of messages (the request was read as {format})")]
     NotAList {
         /// The format read.
         format: &'static str,
