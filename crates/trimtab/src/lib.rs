@@ -7,3 +7,4 @@ pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Detail, Exactness, ImageRule, MediaBytes, Memo,
     Tokenizer, Tokens, Vocabulary, WireFormat, framing, media,
 };
+pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
