@@ -4,6 +4,14 @@
 //! With `-- file PATH` it counts that file alone in pieces of 4 KB and prints the tokens and the best
 //! time in microseconds: the half of `scripts/bench-python-count` that is ours.
 
+#![expect(
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a benchmark is a program that prints, and stops at the first thing that is wrong"
+)]
+
 use std::{
     env, fs,
     hint::black_box,

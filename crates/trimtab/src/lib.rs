@@ -4,7 +4,7 @@ mod count;
 mod prices;
 
 pub use count::{
-    Calibration, ClaudeGeneration, ContentHash, Counter, Detail, Exactness, ImageRule, MediaBytes, Memo,
-    Tokenizer, Tokens, Vocabulary, WireFormat, framing, media,
+    Calibration, ClaudeGeneration, ContentHash, Counter, Detail, Exactness, Framing, ImageRule, MediaBytes,
+    Memo, Tokenizer, Tokens, Vocabulary, WireFormat, media,
 };
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};

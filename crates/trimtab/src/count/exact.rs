@@ -68,7 +68,7 @@ fn repeated_token_bytes(bpe: &CoreBpe, character: &str) -> Option<usize> {
     let &[before, token, after] = tokens.get(middle.checked_sub(1)?..middle + 2)? else { return None };
     let bytes = bpe.decode(&[token]).len();
     // A token that ends inside a character would shift the cut off the character's boundary.
-    (before == token && token == after && bytes % character.len() == 0).then_some(bytes)
+    (before == token && token == after && bytes.is_multiple_of(character.len())).then_some(bytes)
 }
 
 /// Finds the runs of one character that are at least `LONG_RUN_BYTES` long.

@@ -5,14 +5,14 @@
 mod calibration;
 mod estimate;
 mod exact;
-pub mod framing;
+mod framing;
 mod media;
 mod memo;
 mod tokenizer;
 mod tokens;
 
 pub use calibration::Calibration;
-pub use framing::WireFormat;
+pub use framing::{Framing, WireFormat};
 pub use media::{Detail, ImageRule, MediaBytes, media};
 pub use memo::{ContentHash, Memo};
 pub use tokenizer::{ClaudeGeneration, Exactness, Tokenizer, Vocabulary};
