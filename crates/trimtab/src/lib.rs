@@ -15,5 +15,6 @@ pub use count::{
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
