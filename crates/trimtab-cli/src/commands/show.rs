@@ -59,17 +59,18 @@ fn heading(
         let start = segment.start.name();
         out.line(format_args!("segment {number} of {segments} ({start}); --segment N shows another"))?;
     }
-    let certainty = match exactness {
-        Exactness::Exact => "exact".to_owned(),
-        Exactness::Estimate { guard } => format!("an estimate; 95 % are at most {guard:.2} times it"),
-    };
-    let model = model.map_or_else(|| "no model named".to_owned(), |model| format!("for {model}"));
+    let model = model.map_or_else(|| "(no model named)".to_owned(), |model| format!("for {model}"));
     out.line(format_args!(
-        "{} tokens {model} ({certainty}): {} in blocks, {} around them",
+        "{} tokens {model}: {} in blocks, {} around them",
         grouped(counts.total().0),
         grouped(counts.total().0 - counts.frame().0),
         grouped(counts.frame().0)
     ))?;
+    if let Exactness::Estimate { guard } = exactness {
+        out.line(format_args!(
+            "an estimate: in 95 of 100 cases the real count is at most {guard:.2} times it"
+        ))?;
+    }
     out.line("")?;
     out.line(format_args!(
         "{DIM}{:>4} {:>5}  {:10} {:11} {:TOOL_WIDTH$} {:>8}  text{DIM:#}",
