@@ -1,6 +1,13 @@
 //! Reading and splicing a 4 MB request against a plain copy and against one `serde_json::Value` round trip.
 //! Prints ratios of the best of many interleaved tries; run with `cargo bench -p trimtab --bench wire`.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a benchmark is a program that prints, and stops at the first thing that is wrong"
+)]
+
 mod measure;
 
 use std::hint::black_box;

@@ -15,6 +15,9 @@ mod reading;
 
 use std::process::ExitCode;
 
+/// A table's name and what prints it; it tells whether all is well.
+type Table = (&'static str, fn(&[files::File]) -> bool);
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(folder) = arguments.next() else {
@@ -22,8 +25,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [(&str, fn(&[files::File]) -> bool); 3] =
-        [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
+    let tables: [Table; 3] = [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
