@@ -2,11 +2,17 @@
 //!
 //! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
 
+mod files;
 mod history;
 mod json;
 mod recording;
 mod wire;
 
+pub use files::{
+    Access, AccessKind, Action, Asked, Change, End, Existence, FileChanges, FileState, Files, Hunk, HunkLine,
+    KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog, codex_patch,
+    search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail, unified_diff,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
