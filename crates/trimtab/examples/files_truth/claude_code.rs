@@ -16,7 +16,7 @@ pub(crate) struct Call {
 
 /// Shell words after which any file may be another one.
 const CHANGES_ANYTHING: &[&str] = &[
-    "git checkout",
+    "checkout",
     "git restore",
     "git stash",
     "git reset",
@@ -31,17 +31,13 @@ const CHANGES_ANYTHING: &[&str] = &[
     "go fmt",
     "gofmt -w",
     " fmt",
-    "format",
     "--fix",
     "--write",
     "lint:fix",
     "prettier",
     "biome",
-    "golangci-lint",
     "go mod tidy",
     "git clean",
-    "git commit",
-    "xargs",
 ];
 
 /// Shell words after which any file that the command names may be another one.

@@ -4,6 +4,8 @@
 
 mod changelog;
 mod hunks;
+#[cfg(test)]
+mod laws;
 mod lines;
 mod maker;
 mod operation;
@@ -11,6 +13,8 @@ mod patch;
 mod place;
 mod shown;
 mod state;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
 pub use changelog::{Change, FileChanges, Note, changelog};

@@ -279,13 +279,21 @@ fn named_hit(line: &str) -> Option<(&str, usize, &str)> {
 fn named_context<'a>(line: &'a str, named: &[&'a str]) -> Option<(&'a str, usize, &'a str)> {
     named.iter().find_map(|path| {
         let (number, text) = marked(line.strip_prefix(path)?.strip_prefix('-')?, '-')?;
-        Some((*path, number, text))
+        Some((*path, number, untidied(text)?))
     })
 }
 
 /// Reads `12:text` or `12-text`.
 fn bare_hit(line: &str) -> Option<(usize, &str)> {
-    marked(line, ':').or_else(|| marked(line, '-'))
+    let context = || marked(line, '-').and_then(|(number, text)| Some((number, untidied(text)?)));
+    marked(line, ':').or_else(context)
+}
+
+/// Claude Code takes what stands before the first colon of a context line for a path and tidies it, so that `//` is
+/// shown as `/`: such a line is not shown as it is.
+fn untidied(text: &str) -> Option<&str> {
+    let tidied = text.split_once(':').is_some_and(|(path, _)| path.contains(['/', '\\']));
+    (!tidied).then_some(text)
 }
 
 /// Reads `L12: text` or `L12- text`.
