@@ -2,12 +2,18 @@
 //!
 //! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
 
+mod count;
 mod files;
 mod history;
 mod json;
+mod prices;
 mod recording;
 mod wire;
 
+pub use count::{
+    Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
+    Vocabulary,
+};
 pub use files::{
     Access, AccessKind, Action, Asked, Change, End, Existence, FileChanges, FileState, Files, Hunk, HunkLine,
     KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog, codex_patch,
