@@ -9,20 +9,24 @@ use super::{
     maker::Maker,
     operation::End,
     patch::{Hunk, Place},
-    place::{Grown, blur, is_distinct, possible_places},
+    place::{Grown, Unit, blur, is_distinct, possible_places},
 };
 
 /// Applies all hunks in order.
 pub(super) fn apply(lines: &Lines, end: End, hunks: &[Hunk], maker: &mut Maker) -> (Lines, End) {
     let mut text = Patched { lines: lines.clone(), end, next: 0, grown: 0 };
+    let by_codex = hunks.iter().any(|hunk| matches!(hunk.place, Place::Behind { .. }));
+    if by_codex {
+        text.without_final_break();
+    }
     for hunk in hunks {
         match &hunk.place {
             Place::Line(number) => text.at_line(*number, hunk, maker),
             Place::Behind { anchors, at_end } => text.behind(anchors, *at_end, hunk, maker),
         }
     }
-    if hunks.iter().any(|hunk| matches!(hunk.place, Place::Behind { .. })) {
-        text.end_in_a_line_break(maker);
+    if by_codex {
+        text.with_final_break(maker);
     }
     (text.lines, text.end)
 }
@@ -93,25 +97,26 @@ impl Patched {
         let from =
             if at_end && self.end != End::Open { all.len().saturating_sub(old.len() + 1) } else { self.next };
         let found = find(&all, from, &old).or_else(|| find(&all, self.next, &old));
-        let (place, old, new) = match (found, shorter) {
-            (Some(at), _) => (Some(at), old.as_slice(), new.as_slice()),
-            (None, Some(shorter)) if !shorter.is_empty() => {
-                let new = match new.split_last() {
-                    Some((last, rest)) if last.is_empty() => rest,
-                    Some(_) | None => new.as_slice(),
-                };
-                match find(&all, self.next, shorter) {
-                    Some(at) => (Some(at), shorter, new),
-                    None => (None, old.as_slice(), new),
-                }
-            }
-            (None, _) => (None, old.as_slice(), new.as_slice()),
-        };
         let next = self.next;
-        let mut possible = possible_places(&self.lines, self.end, old);
-        possible.retain(|range| range.end > next && place.is_none_or(|at| range.start <= at));
+        let could_be = |block: &[&str]| {
+            let mut places = possible_places(&self.lines, self.end, block, Unit::WholeLines);
+            places.retain(|range| range.end > next);
+            places
+        };
+        let retry = shorter.filter(|shorter| !shorter.is_empty() && found.is_none() && could_be(&old).is_empty());
+        let rest = new.split_last().filter(|(last, _)| last.is_empty()).map(|(_, rest)| rest);
+        let (place, old, new) = match retry {
+            None => (found, old.as_slice(), new.as_slice()),
+            Some(shorter) => (find(&all, next, shorter), shorter, rest.unwrap_or(&new)),
+        };
+        let mut possible = could_be(old);
+        // An exact copy anywhere goes before one that is only alike.
+        let exact = place.is_some_and(|at| matches(&all, at, old, &LEVELS[..1]));
+        possible.retain(|range| place.is_none_or(|at| !exact || range.start <= at));
         match place {
-            Some(at) if possible.is_empty() || is_distinct(&old.join("\n")) => self.put(at, old, new, maker),
+            Some(at) if possible.is_empty() || (exact && is_distinct(&old.join("\n"))) => {
+                self.put(at, old, new, maker);
+            }
             Some(at) => self.somewhere(possible, Some(at..at + old.len()), old, new),
             None if possible.is_empty() => self.forget(),
             None => self.somewhere(possible, None, old, new),
@@ -157,18 +162,36 @@ impl Patched {
         }
     }
 
-    /// codex writes a line break at the end of every file it patches.
-    fn end_in_a_line_break(&mut self, maker: &mut Maker) {
+    /// codex leaves out what a final line break begins while it works. Where it is not known what that is, the end
+    /// is not known afterwards.
+    fn without_final_break(&mut self) {
+        let Some(last) = self.lines.len().checked_sub(1) else { return };
+        let is_empty = self.lines.get(last).map(|line| line.text.is_empty());
+        match (self.end, is_empty) {
+            (End::Exact, Some(false)) | (End::Open | End::EmptyLines, Some(false) | None) => {}
+            (End::LineBreak, Some(false)) => self.end = End::Exact,
+            (End::LineBreak, None) => self.end = End::Open,
+            (End::Exact, Some(true)) => self.lines = self.lines.splice(last..last + 1, Vec::new()),
+            (End::Exact, None) | (End::Open | End::EmptyLines | End::LineBreak, Some(true)) => {
+                self.lines = self.lines.splice(last..last + 1, Vec::new());
+                self.end = End::Open;
+            }
+        }
+    }
+
+    /// codex then puts a line break behind a last line that has text: a file that ends in an empty line loses it.
+    fn with_final_break(&mut self, maker: &mut Maker) {
+        if self.end != End::Exact {
+            return;
+        }
         let count = self.lines.len();
-        let last = count.checked_sub(1).and_then(|last| self.lines.get(last));
-        let missing = match self.end {
-            End::Open | End::EmptyLines => false,
-            End::LineBreak => true,
-            End::Exact => last.is_some_and(|line| !line.text.is_empty()),
-        };
-        if missing {
-            self.lines = self.lines.splice(count..count, vec![Piece::known(vec![maker.line("")])]);
-            self.end = End::Exact;
+        let last = count.checked_sub(1).map(|last| self.lines.get(last));
+        match last {
+            Some(Some(line)) if line.text.is_empty() => {}
+            Some(None) => self.end = End::LineBreak,
+            Some(Some(_)) | None => {
+                self.lines = self.lines.splice(count..count, vec![Piece::known(vec![maker.line("")])]);
+            }
         }
     }
 

@@ -185,6 +185,9 @@ fn patched(truth: &mut String, first: usize, count: usize, context: usize, text:
     let new: Vec<&str> = rows(text);
     let (from, to) = (first.saturating_sub(context), (last + context).min(lines.len()));
     let block = &lines[from..to];
+    if truth.is_empty() {
+        return None;
+    }
     // codex takes the first block of equal lines: only a patch that is meant so is one.
     let place = lines.windows(block.len().max(1)).position(|rows| rows == block);
     if block.is_empty() || place != Some(from) {
@@ -199,10 +202,8 @@ fn patched(truth: &mut String, first: usize, count: usize, context: usize, text:
     let mut after: Vec<&str> = lines[..first].iter().map(String::as_str).collect();
     after.extend(new);
     after.extend(lines[last..].iter().map(String::as_str));
-    *truth = after.join("\n");
-    if !truth.ends_with('\n') {
-        truth.push('\n');
-    }
+    let has_text = after.last().is_some_and(|line| !line.is_empty());
+    *truth = after.join("\n") + if has_text { "\n" } else { "" };
     codex_patch(&patch).pop().map(|operation| operation.action)
 }
 

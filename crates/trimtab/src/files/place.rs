@@ -26,7 +26,7 @@ pub(super) fn replace(
     let old: Vec<&str> = replacement.old.split('\n').collect();
     let grown = Grown { removed: old.len(), added: replacement.new.split('\n').count() };
     let certain = certain_places(lines, replacement);
-    let possible = possible_places(lines, end, &old);
+    let possible = possible_places(lines, end, &old, Unit::Text);
     match replacement.which {
         Which::Only => match certain.as_slice() {
             [place] => Some((put(lines, place, maker), end)),
@@ -68,23 +68,28 @@ fn replace_all(
     if certain.is_empty() && possible.is_empty() {
         return None;
     }
-    // Where every hit keeps the number of lines, those in unseen lines move nothing.
-    let keeps_count = grown.added == grown.removed;
-    let trusted_to = match possible.iter().map(|range| range.start).min() {
-        Some(start) if !keeps_count => start,
-        Some(_) | None => usize::MAX,
+    if grown.added == grown.removed {
+        // Every hit keeps the number of lines, so that those in unseen lines move nothing. One that an unseen hit
+        // could overlap may not have happened.
+        let overlaps = |hit: &&Hit| possible.iter().any(|range| range.start <= hit.last && hit.first < range.end);
+        let unsure = certain.iter().filter(overlaps).map(|hit| hit.first..hit.last + 1);
+        let unsure: Vec<Range<usize>> = unsure.chain(possible.iter().cloned()).collect();
+        return Some(blur(&put_all(lines, certain, maker), end, &unsure, grown));
+    }
+    let Some(doubtful) = possible.iter().map(|range| range.start).min() else {
+        return Some((put_all(lines, certain, maker), end));
     };
-    // Back to front, so that earlier line numbers stay right.
-    let kept = certain.iter().rev().filter(|place| place.last < trusted_to);
-    let replaced = kept.fold(lines.clone(), |lines, place| put(&lines, place, maker));
-    if keeps_count {
-        return Some(blur(&replaced, end, possible, grown));
-    }
-    if trusted_to == usize::MAX {
-        return Some((replaced, end));
-    }
-    let moved = lines.len() - trusted_to.min(lines.len());
-    Some((replaced.splice(replaced.len().saturating_sub(moved)..replaced.len(), Vec::new()), End::Open))
+    // From the first place on that an unseen hit could have, lines have moved by an unknown number.
+    let across = certain.iter().find(|hit| hit.last >= doubtful).map_or(doubtful, |hit| hit.first);
+    let trusted = doubtful.min(across);
+    let before = certain.iter().take_while(|hit| hit.last < trusted).count();
+    let cut = lines.splice(trusted.min(lines.len())..lines.len(), Vec::new());
+    Some((put_all(&cut, certain.get(..before).unwrap_or_default(), maker), End::Open))
+}
+
+/// Puts the new text in several places, back to front so that earlier line numbers stay right.
+fn put_all(lines: &Lines, hits: &[Hit], maker: &mut Maker) -> Lines {
+    hits.iter().rev().fold(lines.clone(), |lines, hit| put(&lines, hit, maker))
 }
 
 /// How many lines a replacement takes away and puts there.
@@ -203,13 +208,26 @@ fn put(lines: &Lines, hit: &Hit, maker: &mut Maker) -> Lines {
     lines.splice(range, Piece::of(made))
 }
 
+/// What a tool compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Text that may begin and end inside a line.
+    Text,
+    /// Lines from end to end.
+    WholeLines,
+}
+
 /// Finds the ranges of lines that a text could touch if unknown lines held it.
-pub(super) fn possible_places(lines: &Lines, end: End, old: &[&str]) -> Vec<Range<usize>> {
+pub(super) fn possible_places(lines: &Lines, end: End, old: &[&str], unit: Unit) -> Vec<Range<usize>> {
     let height = old.len();
+    let edges = |offset: usize| match unit {
+        Unit::Text => (offset == 0, offset + 1 == height),
+        Unit::WholeLines => (false, false),
+    };
     let fits = |start: usize| {
         let mut doubtful = false;
         for (offset, part) in old.iter().enumerate() {
-            match fit(lines, end, start + offset, part, offset == 0, offset + 1 == height) {
+            match fit(lines, end, start + offset, part, edges(offset)) {
                 Fit::No => return false,
                 Fit::Perhaps => doubtful = true,
                 Fit::Yes => {}
@@ -255,8 +273,9 @@ enum Fit {
     No,
 }
 
-/// Tells whether a line could hold its part of a text; a certain empty part of an unknown line fits for sure.
-fn fit(lines: &Lines, end: End, index: usize, part: &str, first: bool, last: bool) -> Fit {
+/// Tells whether a line could hold its part of a text, of which it may be the first or the last line. An empty part
+/// at the edge of an unknown line fits for sure.
+fn fit(lines: &Lines, end: End, index: usize, part: &str, (first, last): (bool, bool)) -> Fit {
     let perhaps = |fits: bool| if fits { Fit::Perhaps } else { Fit::No };
     if index >= lines.len() {
         return match end {

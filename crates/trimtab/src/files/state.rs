@@ -90,13 +90,11 @@ impl FileState {
     /// line.
     pub fn line_count(&self) -> Option<usize> {
         let count = self.lines.len();
+        let last_is_empty = self.lines.get(count.checked_sub(1)?)?.text.is_empty();
         match self.end {
             End::Open | End::EmptyLines => None,
-            End::LineBreak => Some(count),
-            End::Exact => {
-                let last = self.lines.get(count.checked_sub(1)?)?;
-                Some(count - usize::from(last.text.is_empty()))
-            }
+            End::LineBreak => (!last_is_empty).then_some(count),
+            End::Exact => Some(count - usize::from(last_is_empty)),
         }
     }
 
@@ -202,9 +200,8 @@ impl FileState {
         }
         let keep = count.saturating_sub(1);
         match self.end {
-            End::Open => (self.lines.clone(), End::Open),
             // Whether the text began a new line or went on with the last one is not known.
-            End::EmptyLines | End::LineBreak => (self.lines.splice(keep..count, Vec::new()), End::Open),
+            End::Open | End::EmptyLines | End::LineBreak => (self.lines.splice(keep..count, Vec::new()), End::Open),
             End::Exact => {
                 let last = self.lines.get(keep);
                 let mut after: Vec<Option<String>> = split(content).map(Some).collect();
@@ -219,15 +216,23 @@ impl FileState {
 
     fn spliced(&self, range: Range<usize>, text: Option<&str>, maker: &mut Maker) -> (Lines, End) {
         let count = self.lines.len();
-        let (lines, range) = if range.end > count && self.end == End::Open {
-            (self.lines.splice(count..count, vec![Piece::Unknown(range.end - count)]), range)
-        } else {
-            (self.lines.clone(), range.start.min(count)..range.end.min(count))
+        let beyond = range.end.saturating_sub(count);
+        let (lines, end) = match self.end {
+            _ if beyond == 0 => (self.lines.clone(), self.end),
+            End::Open => (self.lines.splice(count..count, vec![Piece::Unknown(beyond)]), End::Open),
+            // The tool took the line, so it is there: an empty one.
+            End::EmptyLines | End::LineBreak => {
+                let empty = (0..beyond).map(|_| maker.line("")).collect();
+                let end = if self.end == End::LineBreak { End::Exact } else { End::EmptyLines };
+                (self.lines.splice(count..count, vec![Piece::known(empty)]), end)
+            }
+            End::Exact => (self.lines.clone(), End::Exact),
         };
+        let range = range.start.min(lines.len())..range.end.min(lines.len());
         let before: Vec<Option<&Line>> = range.clone().map(|index| lines.get(index)).collect();
         let after: Vec<Option<String>> = text.into_iter().flat_map(split).map(Some).collect();
         let made = maker.lines(&before, &after);
-        (lines.splice(range, Piece::of(made)), self.end)
+        (lines.splice(range, Piece::of(made)), end)
     }
 
     fn replaced(&self, replacement: &super::Replacement, maker: &mut Maker) -> (Lines, End) {
