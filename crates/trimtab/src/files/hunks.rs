@@ -103,7 +103,8 @@ impl Patched {
             places.retain(|range| range.end > next);
             places
         };
-        let retry = shorter.filter(|shorter| !shorter.is_empty() && found.is_none() && could_be(&old).is_empty());
+        let retry =
+            shorter.filter(|shorter| !shorter.is_empty() && found.is_none() && could_be(&old).is_empty());
         let rest = new.split_last().filter(|(last, _)| last.is_empty()).map(|(_, rest)| rest);
         let (place, old, new) = match retry {
             None => (found, old.as_slice(), new.as_slice()),

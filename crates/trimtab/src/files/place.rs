@@ -71,7 +71,8 @@ fn replace_all(
     if grown.added == grown.removed {
         // Every hit keeps the number of lines, so that those in unseen lines move nothing. One that an unseen hit
         // could overlap may not have happened.
-        let overlaps = |hit: &&Hit| possible.iter().any(|range| range.start <= hit.last && hit.first < range.end);
+        let overlaps =
+            |hit: &&Hit| possible.iter().any(|range| range.start <= hit.last && hit.first < range.end);
         let unsure = certain.iter().filter(overlaps).map(|hit| hit.first..hit.last + 1);
         let unsure: Vec<Range<usize>> = unsure.chain(possible.iter().cloned()).collect();
         return Some(blur(&put_all(lines, certain, maker), end, &unsure, grown));

@@ -174,7 +174,13 @@ impl FileState {
 
     /// Tells whether a line of this number may exist that is not known.
     pub(super) fn may_hold(&self, number: usize) -> bool {
-        self.existence != Existence::Absent && (number <= self.lines.len() || self.end == End::Open)
+        let count = self.lines.len();
+        let behind = match self.end {
+            End::Open | End::EmptyLines => true,
+            End::LineBreak => number == count + 1,
+            End::Exact => false,
+        };
+        self.existence != Existence::Absent && (number <= count || behind)
     }
 
     /// Everything unknown, but no identity given twice.
@@ -201,7 +207,9 @@ impl FileState {
         let keep = count.saturating_sub(1);
         match self.end {
             // Whether the text began a new line or went on with the last one is not known.
-            End::Open | End::EmptyLines | End::LineBreak => (self.lines.splice(keep..count, Vec::new()), End::Open),
+            End::Open | End::EmptyLines | End::LineBreak => {
+                (self.lines.splice(keep..count, Vec::new()), End::Open)
+            }
             End::Exact => {
                 let last = self.lines.get(keep);
                 let mut after: Vec<Option<String>> = split(content).map(Some).collect();
