@@ -81,8 +81,8 @@ fn replace_all(
         return Some((put_all(lines, certain, maker), end));
     };
     // From the first place on that an unseen hit could have, lines have moved by an unknown number.
-    let across = certain.iter().find(|hit| hit.last >= doubtful).map_or(doubtful, |hit| hit.first);
-    let trusted = doubtful.min(across);
+    let back = |trusted: usize, hit: &Hit| if hit.last >= trusted { trusted.min(hit.first) } else { trusted };
+    let trusted = certain.iter().rev().fold(doubtful, back);
     let before = certain.iter().take_while(|hit| hit.last < trusted).count();
     let cut = lines.splice(trusted.min(lines.len())..lines.len(), Vec::new());
     Some((put_all(&cut, certain.get(..before).unwrap_or_default(), maker), End::Open))

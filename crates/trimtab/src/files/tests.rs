@@ -237,7 +237,7 @@ fn an_edit_among_unseen_lines_makes_no_seen_line_unknown_that_it_cannot_touch() 
         lines: vec![(1, "a".to_owned()), (5, String::new())],
         total: Some((5, End::Exact)),
     });
-    check_state(&[ends, replace("unseen\n", "", Which::Only)], &["a", "? 2", ""]);
+    check_state(&[ends, replace("unseen\n", "", Which::Only)], &["a", "? 3"]);
 }
 
 #[test]
