@@ -50,16 +50,13 @@ pub struct Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.changes, self.first == self.last) {
-            (1, _) => write!(f, "step {}", self.first)?,
-            (changes, true) => write!(f, "{changes} changes in step {}", self.first)?,
+            (1, _) => write!(f, "step {}", self.first),
+            (changes, true) => write!(f, "{changes} changes in step {}", self.first),
             (changes, false) => {
-                write!(f, "{changes} changes between steps {} and {}", self.first, self.last)?
+                write!(f, "{changes} changes between steps {} and {}", self.first, self.last)
             }
-        }
-        match self.words.as_slice() {
-            [] => Ok(()),
-            words => write!(f, ": {}", words.join("; ")),
-        }
+        }?;
+        if self.words.is_empty() { Ok(()) } else { write!(f, ": {}", self.words.join("; ")) }
     }
 }
 

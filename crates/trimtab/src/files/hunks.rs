@@ -37,7 +37,7 @@ pub(super) fn touched(lines: &Lines, hunks: &[Hunk]) -> Vec<Range<usize>> {
     let mut next = 0;
     let mut found = Vec::new();
     for hunk in hunks {
-        let old = hunk.old();
+        let old = hunk.old_lines();
         let place = match hunk.place {
             Place::Line(number) => number.checked_sub(1).filter(|at| matches(&all, *at, &old, &LEVELS)),
             Place::Behind { .. } => None,
@@ -61,7 +61,7 @@ struct Patched {
 
 impl Patched {
     fn at_line(&mut self, number: usize, hunk: &Hunk, maker: &mut Maker) {
-        let (old, new) = (hunk.old(), hunk.new());
+        let (old, new) = (hunk.old_lines(), hunk.new_lines());
         let stated = number.saturating_sub(1).saturating_add_signed(self.grown);
         let all: Vec<Option<&Line>> = self.lines.iter().collect();
         let open = self.end == End::Open;
@@ -82,7 +82,7 @@ impl Patched {
     }
 
     fn behind(&mut self, anchors: &[String], at_end: bool, hunk: &Hunk, maker: &mut Maker) {
-        let (old, new) = (hunk.old(), hunk.new());
+        let (old, new) = (hunk.old_lines(), hunk.new_lines());
         let all: Vec<Option<&Line>> = self.lines.iter().collect();
         for anchor in anchors {
             if let Some(at) = find(&all, self.next, &[anchor]) {

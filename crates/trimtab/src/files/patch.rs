@@ -38,7 +38,7 @@ pub enum HunkLine {
 }
 
 impl Hunk {
-    pub(super) fn old(&self) -> Vec<&str> {
+    pub(super) fn old_lines(&self) -> Vec<&str> {
         let old = |line| match line {
             &HunkLine::Keep(ref text) | &HunkLine::Remove(ref text) => Some(text.as_str()),
             &HunkLine::Add(_) => None,
@@ -46,7 +46,7 @@ impl Hunk {
         self.lines.iter().filter_map(old).collect()
     }
 
-    pub(super) fn new(&self) -> Vec<&str> {
+    pub(super) fn new_lines(&self) -> Vec<&str> {
         let new = |line| match line {
             &HunkLine::Keep(ref text) | &HunkLine::Add(ref text) => Some(text.as_str()),
             &HunkLine::Remove(_) => None,
@@ -274,7 +274,7 @@ impl Diff {
         let hunks = std::mem::take(&mut self.hunks);
         let operation = match (old, new) {
             (None, Some(path)) => {
-                let mut content = hunks.iter().flat_map(Hunk::new).collect::<Vec<_>>().join("\n");
+                let mut content = hunks.iter().flat_map(Hunk::new_lines).collect::<Vec<_>>().join("\n");
                 if !unbroken && !hunks.is_empty() {
                     content.push('\n');
                 }

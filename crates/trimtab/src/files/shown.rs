@@ -150,7 +150,10 @@ fn is_cut(text: &str, limit: usize) -> bool {
 /// where it has as many lines as were asked for.
 pub fn shown_plain(text: &str, first: usize, asked: Asked) -> Shown {
     let text = command_output(text);
-    let (text, first, total) = truncated_file(text).unwrap_or((text, first, None));
+    let (text, first, total) = match truncated_file(text) {
+        Some((content, first, count)) => (content, first, Some((count, End::LineBreak))),
+        None => (text, first, None),
+    };
     let mut lines = Vec::new();
     let mut whole = true;
     let broken = text.strip_suffix('\n');
@@ -197,14 +200,14 @@ fn command_output(text: &str) -> &str {
 }
 
 /// Reads Gemini CLI's head of a file of which it shows a part: the text, its first line, the file's lines.
-fn truncated_file(text: &str) -> Option<(&str, usize, Option<(usize, End)>)> {
+fn truncated_file(text: &str) -> Option<(&str, usize, usize)> {
     let head = text.trim_start().strip_prefix("IMPORTANT: The file content has been truncated.")?;
     let (head, content) = head.split_once("--- FILE CONTENT (truncated) ---\n")?;
     let (_, status) = head.split_once("Status: Showing lines ")?;
     let (first, status) = status.split_once('-')?;
     let (_, status) = status.split_once(" of ")?;
     let total = status.split(' ').next()?.parse().ok()?;
-    Some((content, first.parse().ok()?, Some((total, End::LineBreak))))
+    Some((content, first.parse().ok()?, total))
 }
 
 /// Reads the last lines of a file, where it is known how many lines it has.
@@ -318,7 +321,7 @@ pub fn shown_diff(text: &str) -> Vec<(String, Shown)> {
             for hunk in &hunks {
                 let Place::Line(start) = hunk.place else { continue };
                 let first = start.saturating_add_signed(grown);
-                lines.extend((first..).zip(hunk.new().into_iter().map(str::to_owned)));
+                lines.extend((first..).zip(hunk.new_lines().into_iter().map(str::to_owned)));
                 let added = hunk.lines.iter().filter(|line| matches!(line, HunkLine::Add(_))).count();
                 let removed = hunk.lines.iter().filter(|line| matches!(line, HunkLine::Remove(_))).count();
                 grown = grown.saturating_add_unsigned(added).saturating_sub_unsigned(removed);

@@ -174,9 +174,8 @@ impl Files {
             let fate = match (there, places.get(&line.id)) {
                 (Some(there), _) if *there.text == *line.text => LineNow::Current,
                 (_, Some(place)) => LineNow::Moved(*place),
-                (Some(_), None) => LineNow::Stale,
                 (None, None) if now.may_hold(number) => LineNow::Unknown,
-                (None, None) => LineNow::Stale,
+                (Some(_) | None, None) => LineNow::Stale,
             };
             Some((number, fate))
         };
@@ -224,13 +223,21 @@ fn kind_of(action: &Action) -> AccessKind {
 
 /// Returns the identities of the known lines that an edit's old text stands on.
 fn replaced(before: &FileState, action: &Action) -> Vec<u32> {
-    let ranges = match action {
+    let lines = |range: Range<usize>| {
+        let known = range.start..range.end.min(before.lines.len());
+        known.filter_map(|index| before.lines.get(index)).map(|line| line.id).collect::<Vec<u32>>()
+    };
+    match action {
         Action::Replace(replacements) => {
-            replacements.iter().flat_map(|replacement| place::touched(&before.lines, replacement)).collect()
+            let touched =
+                replacements.iter().flat_map(|replacement| place::touched(&before.lines, replacement));
+            touched.flat_map(lines).collect()
         }
-        Action::Patch(hunks) => super::hunks::touched(&before.lines, hunks),
-        Action::ReplaceLines { first, last, .. } => vec![first.saturating_sub(1)..*last],
-        Action::Insert { after, .. } => vec![after.saturating_sub(1)..*after],
+        Action::Patch(hunks) => {
+            super::hunks::touched(&before.lines, hunks).into_iter().flat_map(lines).collect()
+        }
+        Action::ReplaceLines { first, last, .. } => lines(first.saturating_sub(1)..*last),
+        Action::Insert { after, .. } => lines(after.saturating_sub(1)..*after),
         Action::Read(_)
         | Action::Missing
         | Action::Write { .. }
@@ -238,9 +245,7 @@ fn replaced(before: &FileState, action: &Action) -> Vec<u32> {
         | Action::Delete
         | Action::Rename { .. }
         | Action::Changed => Vec::new(),
-    };
-    let lines = ranges.into_iter().flat_map(|range| range.start..range.end.min(before.lines.len()));
-    lines.filter_map(|index| before.lines.get(index)).map(|line| line.id).collect()
+    }
 }
 
 fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
