@@ -50,7 +50,7 @@ fn measure(file: &Path, recording: &trimtab::Recording, tally: &mut Tally) {
     let mut measured: HashSet<String> = HashSet::new();
     for segment in &recording.segments {
         let mut files = Files::default();
-        for step in claude_code::operations(&segment.history, &mut files) {
+        for step in claude_code::operations(&segment.history) {
             let new = measured.insert(step.call.clone());
             for operation in &step.operations {
                 if new {

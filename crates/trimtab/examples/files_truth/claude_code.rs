@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use trimtab::{
-    Action, Asked, Block, BlockKind, Files, History, Operation, Replacement, Which, shown_hits,
-    shown_numbered, shown_plain,
+    Action, Asked, Block, BlockKind, History, Operation, Replacement, Which, shown_hits, shown_numbered,
+    shown_plain,
 };
 
 /// What one call did.
@@ -45,7 +45,7 @@ const CHANGES_NAMED: &[&str] =
     &["sed -i", "perl", "python", "node ", "awk", "mv ", "rm ", "cp ", "tee ", ">", "patch ", "ed "];
 
 /// Returns the calls that touched files, in the order of their results.
-pub(crate) fn operations<'a>(history: &'a History, _files: &mut Files) -> impl Iterator<Item = Call> + 'a {
+pub(crate) fn operations(history: &History) -> impl Iterator<Item = Call> {
     let mut known: Vec<String> = Vec::new();
     let results = history.blocks().iter().filter(|block| block.kind == BlockKind::Result);
     results.filter_map(move |result| {

@@ -96,7 +96,7 @@ fn shortened(file: FileChanges) -> FileChanges {
     FileChanges { path: file.path, notes: vec![Note { changes, first, last, words }] }
 }
 
-/// Returns the first sentence of the last paragraph that is prose, without the colon that led to the call.
+/// Returns the first sentence of the first line that has words, without its closing sign.
 fn first_sentence(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric))?;
     let line = line.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*');
