@@ -3,6 +3,7 @@
 //! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
 
 mod count;
+mod files;
 mod history;
 mod json;
 mod prices;
@@ -12,6 +13,11 @@ mod wire;
 pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
     Vocabulary,
+};
+pub use files::{
+    Access, AccessKind, Action, Asked, Change, End, Existence, FileChanges, FileState, Files, Hunk, HunkLine,
+    KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog, codex_patch,
+    search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail, unified_diff,
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
