@@ -1,12 +1,17 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, facts. No I/O, no clock, no globals.
 
+mod facts;
 mod history;
 mod json;
 mod recording;
 mod wire;
 
+pub use facts::{
+    Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
+    Voice, constraints, facts, sections,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
