@@ -1,2 +1,30 @@
-//! The command line of trimtab.
-fn main() {}
+//! The command line of trimtab. Takes arguments, files and standard input; gives data on standard output and
+//! words for people on standard error. Never does the work itself: that is the library's.
+
+mod args;
+mod commands;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+// Requests of several megabytes come and go: an allocator that keeps its pages is worth more than any tuning.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let mut out = output::Output::new(args.color);
+    let done = commands::run(&args.command, &mut out).and_then(|()| out.finish());
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever closed the pipe has seen enough.
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -15,7 +15,7 @@ use trimtab::{BlockId, BlockKind, Facts, History, Outcome, Subject, ToolKind};
 #[derive(Default)]
 struct Table {
     blocks: BTreeMap<(String, &'static str), u64>,
-    bytes: BTreeMap<String, [u64; 4]>,
+    bytes: BTreeMap<String, [u64; 3]>,
     unknown: BTreeMap<String, (u64, u64)>,
     runs: BTreeMap<String, (u64, u64)>,
     outcomes: BTreeMap<(String, &'static str, &'static str), u64>,
@@ -98,11 +98,10 @@ impl Table {
         let id = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
         let block = history.block(id);
         let name = block.and_then(|block| history.tool_name(block)).unwrap_or_default().into_owned();
-        if let [all, no_kind, no_subject, _] = bytes {
-            *all += size;
-            *no_kind += if kind == ToolKind::Other { size } else { 0 };
-            *no_subject += if needs_subject && *subject == Subject::Nothing { size } else { 0 };
-        }
+        let [all, no_kind, no_subject] = bytes;
+        *all += size;
+        *no_kind += if kind == ToolKind::Other { size } else { 0 };
+        *no_subject += if needs_subject && *subject == Subject::Nothing { size } else { 0 };
         if kind == ToolKind::Other || (needs_subject && *subject == Subject::Nothing) {
             let entry = self.unknown.entry(format!("{agent} {name} ({})", kind.name())).or_default();
             entry.0 += 1;
@@ -135,7 +134,7 @@ impl Table {
         println!(
             "\nshare of call and result bytes (tokens are about a fourth) without kind, without subject"
         );
-        let mut sum = [0_u64; 4];
+        let mut sum = [0_u64; 3];
         for (agent, bytes) in &self.bytes {
             sum.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes);
             print_share(agent, bytes);
@@ -164,8 +163,8 @@ impl Table {
     }
 }
 
-fn print_share(agent: &str, bytes: &[u64; 4]) {
-    let [all, no_kind, no_subject, _] = bytes;
+fn print_share(agent: &str, bytes: &[u64; 3]) {
+    let [all, no_kind, no_subject] = bytes;
     let share = |part: &u64| if *all == 0 { 0 } else { part * 10_000 / all };
     let (kind, subject) = (share(no_kind), share(no_subject));
     println!(

@@ -1,13 +1,19 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, facts. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, count, facts. No I/O, no clock, no globals.
 
+mod count;
 mod facts;
 mod history;
 mod json;
+mod prices;
 mod recording;
 mod wire;
 
+pub use count::{
+    Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
+    Vocabulary,
+};
 pub use facts::{
     Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
     Voice, constraints, facts, sections,

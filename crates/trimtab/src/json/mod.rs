@@ -8,7 +8,7 @@ mod value;
 mod write;
 
 pub(crate) use scan::{Tape, scan, scan_after, scan_first};
-pub(crate) use text::decode;
+pub(crate) use text::{decode, encode};
 pub(crate) use value::Value;
 pub(crate) use write::{Array, Object};
 

@@ -289,9 +289,9 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
     use super::*;
-    use crate::json::Kind;
+    use crate::json::value::Kind;
 
-    /// Scans, and compares with serde_json: what it accepts, we accept, with the same structure.
+    /// Scans, and compares with `serde_json`: what it accepts, we accept, with the same structure.
     fn check(text: &str) {
         let ours = scan(text.as_bytes());
         let Ok(theirs) = serde_json::from_str::<serde_json::Value>(text) else { return };

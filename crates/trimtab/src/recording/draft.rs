@@ -101,7 +101,7 @@ impl SegmentDraft {
     }
 }
 
-/// Reads a time: RFC 3339 text (UTC where no zone is given), or milliseconds or seconds since 1970.
+/// Reads a time: RFC 3339 text (UTC where no zone is given), or milliseconds or seconds since 1970; a fraction is one of seconds.
 pub(super) fn time(value: Option<Value<'_>>) -> Option<Millis> {
     let value = value?;
     if let Some(text) = value.string() {
@@ -110,7 +110,11 @@ pub(super) fn time(value: Option<Value<'_>>) -> Option<Millis> {
         let instant = zoned.ok().or_else(|| local().map(|zoned| zoned.timestamp()))?;
         return Some(Millis(instant.as_millisecond()));
     }
-    let number = i64::try_from(value.number()?).ok()?;
+    let seconds = || jiff::SignedDuration::try_from_secs_f64(value.float()?).ok();
+    let Some(number) = value.number() else {
+        return Some(Millis(i64::try_from(seconds()?.as_millis()).ok()?));
+    };
+    let number = i64::try_from(number).ok()?;
     // Seconds until the year 5138, milliseconds since March 1973: no recording lies outside.
     Some(Millis(if number < 100_000_000_000 { number * 1000 } else { number }))
 }

@@ -2,10 +2,27 @@
 //! histories in that agent's wire format, with the points at which requests were made.
 //! Never fails for one bad line: what can be read is used, and the rest is listed.
 
+mod chat;
 mod claude_code;
+mod cline;
+mod cline_cli;
+mod codex;
+mod copilot_cli;
+mod dialog;
 mod draft;
 mod messages;
+mod mini_swe_agent;
+mod openai_chat;
+mod opencode;
+mod openhands;
+mod pi;
+#[cfg(test)]
+mod picture;
+#[cfg(test)]
+mod picture_lines;
+mod said;
 mod source;
+mod swe_agent;
 
 use std::fmt;
 
@@ -28,7 +45,20 @@ struct Reader {
 }
 
 /// The agents whose recordings are read. The first that fits reads the file.
-const READERS: &[&Reader] = &[&claude_code::READER];
+const READERS: &[&Reader] = &[
+    &claude_code::READER,
+    &codex::READER,
+    &copilot_cli::READER,
+    &pi::READER,
+    &opencode::READER,
+    &cline_cli::READER,
+    &cline::READER,
+    &mini_swe_agent::READER,
+    &swe_agent::READER,
+    &openhands::READER,
+    // Last: its files are told by what they hold, not by whose they are.
+    &openai_chat::READER,
+];
 
 /// A point in time: milliseconds since 1970 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,10 +171,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns the segment with the most bytes: the one that people mean.
-    pub fn longest(&self) -> Option<&Segment> {
-        // `max_by_key` gives the last of equals; the first is the one that began the session.
-        self.segments.iter().rev().max_by_key(|segment| segment.history.bytes().len())
+    /// Makes a recording of one request.
+    pub fn of_request(history: History) -> Recording {
+        let points = points_of(&history);
+        let segment = Segment { name: None, start: Start::Session, history, points };
+        Recording { agent: "request", segments: vec![segment], problems: Vec::new() }
+    }
+
+    /// Returns the number, counted from 1, of the segment with the most bytes: the one that people mean.
+    pub fn longest_number(&self) -> usize {
+        let sizes = self.segments.iter().map(|segment| segment.history.bytes().len());
+        // The last of equals is given, so that looking from the end finds the first.
+        sizes.enumerate().rev().max_by_key(|(_, size)| *size).map_or(1, |(index, _)| index + 1)
     }
 }
 
@@ -188,7 +226,7 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     }
     let source = Source::of(file)?;
     let Some(reader) = READERS.iter().find(|reader| (reader.fits)(&source)) else {
-        return plain_request(file);
+        return plain_request(file, &source);
     };
     let mut draft = Draft::new();
     (reader.read)(&source, &mut draft);
@@ -201,11 +239,11 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     Ok(Recording { agent: reader.name, segments, problems })
 }
 
-fn plain_request(file: &[u8]) -> Result<Recording, ReadError> {
-    let history = wire::parse(file.to_vec()).map_err(ReadError::Foreign)?;
-    let points = points_of(&history);
-    let segment = Segment { name: None, start: Start::Session, history, points };
-    Ok(Recording { agent: "request", segments: vec![segment], problems: Vec::new() })
+fn plain_request(file: &[u8], source: &Source<'_>) -> Result<Recording, ReadError> {
+    if source.document().is_none() {
+        return Err(ReadError::Foreign(WireError::NotAConversation));
+    }
+    Ok(Recording::of_request(wire::parse(file.to_vec()).map_err(ReadError::Foreign)?))
 }
 
 /// Tells the requests that must have been made: one before each answer of the model, and one for what is open.
@@ -227,4 +265,21 @@ fn known_agents() -> String {
 
 fn first_problem(problems: &[Problem]) -> String {
     problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
+}
+
+/// Pictures a recording in tests: its agent, and a line for each segment.
+#[cfg(test)]
+fn picture(file: &[u8]) -> Vec<String> {
+    let recording = read(file).expect("a recording");
+    assert_eq!(recording.problems, []);
+    let line = |segment: &Segment| {
+        let (start, format) = (segment.start.name(), segment.history.format());
+        let (messages, points) = (segment.history.messages().len(), segment.points.len());
+        let usage = segment.points.last().and_then(|point| point.usage);
+        let saw = usage.map_or(String::new(), |usage| {
+            format!(", last saw {} tokens, {} of them cached", usage.total_input(), usage.cache_read)
+        });
+        format!("{start} {format}: {messages} messages, {points} requests{saw}")
+    };
+    std::iter::once(recording.agent.to_owned()).chain(recording.segments.iter().map(line)).collect()
 }

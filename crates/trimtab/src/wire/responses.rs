@@ -129,7 +129,8 @@ fn result(item: Value<'_>, outline: &mut Outline) {
     let block = outline.block(BlockKind::Result, item.span());
     block.id = item.get("call_id").map(Value::span).unwrap_or_default();
     block.failed = matches!(item.text("status").as_deref(), Some("failed" | "incomplete"));
-    let Some(output) = item.get("output") else { return };
+    // A search for tools answers with definitions.
+    let Some(output) = item.get("output").or(item.get("tools")) else { return };
     if output.is_string() {
         outline.part(PartKind::Text, Some(output));
         return;

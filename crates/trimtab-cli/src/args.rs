@@ -1,0 +1,126 @@
+//! What can be said on the command line. Takes the words; gives values that need no further checking.
+//! Never reads a file.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use trimtab::Format;
+
+/// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
+#[derive(Debug, Parser)]
+#[command(name = "trimtab", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Data goes to standard output, words for people to standard error.\n\
+    Exit codes: 0 done, 1 could not (with the reason), 2 wrong usage.")]
+pub(crate) struct Args {
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "TRIMTAB_COLOR")]
+    pub(crate) color: When,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a conversation, one line per block
+    Show(Show),
+    /// Write a request that fits, in the format it came in
+    Fit(Fit),
+    /// List the models that are known: window, prices, how their tokens are counted
+    Models(Models),
+    /// Check this installation
+    Doctor(Doctor),
+    /// Write completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
+    curl -s … | trimtab show -")]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// Count as this model does; without it, the model named in the file
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  trimtab fit --policy none request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json")]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// What may be hidden, and when
+    #[arg(long, value_name = "NAME", default_value = "none", env = "TRIMTAB_POLICY")]
+    pub(crate) policy: Policy,
+}
+
+/// The policies there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// Hide nothing: the request as it is, byte for byte
+    None,
+}
+
+/// Which conversation is meant.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Input {
+    /// A request or a recording; `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Read it as a request in this format instead of telling by itself
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: Option<Format>,
+
+    /// Which segment of a recording, counted from 1; without it, the longest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) segment: Option<u32>,
+
+    /// The request that was answered by step N, counted from 1; without it, all that was said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) step: Option<u32>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Models {
+    /// Only models whose name contains this
+    #[arg(value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Doctor {
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn format(name: &str) -> Result<Format, String> {
+    let known = || Format::ALL.map(Format::name).join(", ");
+    Format::named(name).ok_or_else(|| format!("formats are: {}", known()))
+}

@@ -1,0 +1,105 @@
+//! Files and standard input. Takes what was named on the command line; gives the conversation that is meant.
+//! Never guesses past a wrong name: it says what is there and what to do.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Read},
+    path::Path,
+};
+
+use anyhow::{Context, Result, bail};
+use trimtab::{History, MAX_JSON_BYTES, Problem, Recording, Role, Segment, parse_as, read, request_of};
+
+use crate::{args::Input, output};
+
+/// How many problems of a recording are said one by one.
+const PROBLEMS_SAID: usize = 3;
+
+/// The conversation that was asked for.
+pub(crate) struct Conversation {
+    pub(crate) name: String,
+    /// The agent whose recording it is; `request` for a plain request.
+    pub(crate) agent: &'static str,
+    pub(crate) segment: Segment,
+    /// Number of the segment, counted from 1, and how many there are.
+    pub(crate) number: usize,
+    pub(crate) segments: usize,
+    pub(crate) problems: Vec<Problem>,
+    /// The request asked for: all that was said, or what was sent before a step.
+    pub(crate) history: History,
+}
+
+/// Reads the conversation that is meant.
+pub(crate) fn conversation(input: &Input) -> Result<Conversation> {
+    let name = name_of(&input.file);
+    let recording = recording(input).with_context(|| name.clone())?;
+    say_problems(&name, &recording.problems);
+    let number = segment_number(input, &recording).with_context(|| name.clone())?;
+    let segments = recording.segments.len();
+    let Recording { agent, segments: mut all, problems } = recording;
+    let segment = all.swap_remove(number - 1);
+    let history = history(input, &segment).with_context(|| name.clone())?;
+    Ok(Conversation { name, agent, segment, number, segments, problems, history })
+}
+
+/// Returns the bytes of a file, or of standard input for `-`.
+pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
+    if file.as_os_str() == "-" {
+        if io::stdin().is_terminal() {
+            bail!("nothing to read: name a FILE, or pipe a request in");
+        }
+        return limited(io::stdin().lock());
+    }
+    let opened = File::open(file).context("cannot be opened")?;
+    if opened.metadata().is_ok_and(|about| about.is_dir()) {
+        bail!("is a folder: name one file in it");
+    }
+    limited(opened)
+}
+
+fn limited(reader: impl Read) -> Result<Vec<u8>> {
+    let limit = u64::try_from(MAX_JSON_BYTES).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    reader.take(limit + 1).read_to_end(&mut bytes).context("cannot be read")?;
+    if bytes.len() > MAX_JSON_BYTES {
+        bail!("has more than {MAX_JSON_BYTES} bytes, the most that is read");
+    }
+    Ok(bytes)
+}
+
+fn recording(input: &Input) -> Result<Recording> {
+    let bytes = bytes(&input.file)?;
+    let Some(format) = input.format else { return Ok(read(&bytes)?) };
+    Ok(Recording::of_request(parse_as(bytes, format)?))
+}
+
+fn segment_number(input: &Input, recording: &Recording) -> Result<usize> {
+    let Some(number) = input.segment else { return Ok(recording.longest_number()) };
+    let number = usize::try_from(number)?;
+    if number > recording.segments.len() {
+        bail!("has no segment {number}: there are {}", recording.segments.len());
+    }
+    Ok(number)
+}
+
+fn history(input: &Input, segment: &Segment) -> Result<History> {
+    let Some(step) = input.step else { return Ok(segment.history.clone()) };
+    let messages = segment.history.messages();
+    let answer = messages.iter().position(|entry| entry.step == step && entry.role == Role::Assistant);
+    let Some(before) = answer else {
+        let last = messages.last().map_or(0, |entry| entry.step);
+        bail!("has no step {step}: the last is {last}");
+    };
+    Ok(parse_as(request_of(&segment.history, before), segment.history.format())?)
+}
+
+fn say_problems(name: &str, problems: &[Problem]) {
+    problems.iter().take(PROBLEMS_SAID).for_each(|problem| output::note(format_args!("{name}: {problem}")));
+    if problems.len() > PROBLEMS_SAID {
+        output::note(format_args!("{name}: {} more lines could not be used", problems.len() - PROBLEMS_SAID));
+    }
+}
+
+fn name_of(file: &Path) -> String {
+    if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() }
+}

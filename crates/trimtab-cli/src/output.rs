@@ -1,0 +1,140 @@
+//! Standard output and standard error. Takes bytes and words; gives them on without a panic when the reader has
+//! gone, with colour only for people who want it.
+
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Error;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::args::When;
+
+/// Columns that are used where no terminal tells its width.
+const DEFAULT_WIDTH: usize = 120;
+
+/// Where data goes.
+pub(crate) struct Output {
+    stream: AutoStream<BufWriter<StdoutLock<'static>>>,
+    width: usize,
+}
+
+impl Output {
+    pub(crate) fn new(color: When) -> Output {
+        let choice = match color {
+            When::Auto => AutoStream::choice(&io::stdout()),
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        };
+        choice.write_global();
+        let stream = AutoStream::new(BufWriter::new(io::stdout().lock()), choice);
+        let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+        let width = terminal.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40));
+        Output { stream, width }
+    }
+
+    /// Returns how many columns a line may have.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Writes bytes that no colour rule may touch: a request, JSON.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.stream.as_inner_mut().write_all(bytes)?;
+        Ok(())
+    }
+
+    /// Writes a value as JSON on lines of its own.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        let mut json = serde_json::to_vec_pretty(value)?;
+        json.push(b'\n');
+        self.bytes(&json)
+    }
+
+    /// Writes a line for people.
+    pub(crate) fn line(&mut self, line: impl std::fmt::Display) -> anyhow::Result<()> {
+        writeln!(self.stream, "{line}")?;
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        self.stream.flush()?;
+        Ok(())
+    }
+}
+
+/// Tells whether the only thing wrong is that nobody reads any more.
+pub(crate) fn is_closed_pipe(error: &Error) -> bool {
+    let causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.into_iter().any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says on standard error what went wrong.
+pub(crate) fn complain(error: &Error) {
+    // Nobody is left to be told when standard error is closed as well.
+    let _ = writeln!(anstream::stderr(), "trimtab: {error:#}");
+}
+
+/// Says something to people beside the data.
+pub(crate) fn note(words: impl std::fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "trimtab: {words}");
+}
+
+/// Returns a text on one line of at most `width` columns: line breaks as `⏎`, other control characters as `·`.
+pub(crate) fn on_one_line(text: &str, width: usize) -> String {
+    let mut line = String::new();
+    let mut used = 0;
+    for letter in text.trim_start().chars() {
+        let shown = match letter {
+            '\n' => '⏎',
+            '\t' => ' ',
+            letter if letter.is_control() => '·',
+            letter => letter,
+        };
+        used += shown.width().unwrap_or(0);
+        if used > width.saturating_sub(1) {
+            line.push('…');
+            return line;
+        }
+        line.push(shown);
+    }
+    line
+}
+
+/// Returns a text padded to `width` columns, cut where it is wider.
+pub(crate) fn padded(text: &str, width: usize) -> String {
+    let text = if text.width() > width { on_one_line(text, width) } else { text.to_owned() };
+    let missing = width.saturating_sub(text.width());
+    text + &" ".repeat(missing)
+}
+
+/// Returns a number with its thousands apart: `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(grouped).collect();
+        assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_text_fits_its_columns_whatever_its_letters() {
+        assert_eq!(on_one_line("one\ntwo", 20), "one⏎two");
+        assert_eq!(on_one_line("中文字符很宽", 7), "中文字…");
+        assert_eq!(on_one_line("abcdefgh", 5), "abcd…");
+        assert_eq!(padded("中", 4), "中  ");
+    }
+}

@@ -1,0 +1,25 @@
+//! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, and how
+//! well it is counted. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+
+mod files;
+mod reading;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(folder) = arguments.next() else {
+        eprintln!("corpus: name a folder or a file");
+        return ExitCode::from(2);
+    };
+    let asked: Vec<String> = arguments.collect();
+    let tables: [(&str, fn(&[files::File]) -> bool); 1] = [("reading", reading::table)];
+    let files = files::below(folder.as_ref());
+    let wanted =
+        tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
+    let mut good = !files.is_empty();
+    for (_, table) in wanted {
+        good &= table(&files);
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

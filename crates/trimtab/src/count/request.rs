@@ -1,0 +1,176 @@
+//! Counts a whole request. Takes a history, a counter and a memo; gives the tokens of every block and of the
+//! frame around them. Never counts a block twice: a history that goes on where an earlier one ended costs only
+//! what is new in it.
+
+use std::borrow::Cow;
+
+use super::{
+    Counter, Memo, framing,
+    media::{Detail, MediaBytes, media},
+    tokens::Tokens,
+};
+use crate::{
+    history::{Block, BlockKind, Entry, History, Part, PartKind, Role},
+    json::{Value, scan},
+};
+
+/// Characters of base64 per token of sealed reasoning: three quarters of them are bytes, and sealed text has about
+/// as many bytes per token as plain text. Assumed; a session's calibration absorbs what it misses.
+const SEALED_CHARACTERS_PER_TOKEN: usize = 5;
+
+/// The tokens of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    blocks: Vec<Tokens>,
+    in_blocks: Tokens,
+    frame: Tokens,
+}
+
+impl Counts {
+    /// Returns the tokens of each block, in the order of the history.
+    pub fn blocks(&self) -> &[Tokens] {
+        &self.blocks
+    }
+
+    /// Returns the tokens around the blocks: what the format adds per message and per request.
+    pub fn frame(&self) -> Tokens {
+        self.frame
+    }
+
+    /// Returns the tokens of the whole request.
+    pub fn total(&self) -> Tokens {
+        self.in_blocks + self.frame
+    }
+}
+
+impl Counter {
+    /// Counts a request.
+    pub fn request(self, history: &History, memo: &mut Memo) -> Counts {
+        let mut counts = Counts::default();
+        self.extend(&mut counts, history, memo, 0);
+        counts
+    }
+
+    /// Counts a request that was parsed after the one that `counts` are of: only its new blocks are counted.
+    pub fn request_after(self, counts: &mut Counts, history: &History, memo: &mut Memo) {
+        self.extend(counts, history, memo, history.reused_blocks());
+    }
+
+    fn extend(self, counts: &mut Counts, history: &History, memo: &mut Memo, known: usize) {
+        for gone in counts.blocks.drain(known.min(counts.blocks.len())..) {
+            counts.in_blocks = counts.in_blocks - gone;
+        }
+        for block in history.blocks().iter().skip(counts.blocks.len()) {
+            let tokens = self.block(history, block, memo);
+            counts.blocks.push(tokens);
+            counts.in_blocks += tokens;
+        }
+        counts.frame = self.frame(history);
+    }
+
+    fn block(self, history: &History, block: &Block, memo: &mut Memo) -> Tokens {
+        let format = history.format();
+        let parts =
+            history.parts_of(block).iter().map(|part| self.part(history, block, part, memo)).sum::<Tokens>();
+        let named = |memo: &mut Memo| memo.text(self, &history.tool_name(block).unwrap_or_default());
+        match block.kind {
+            BlockKind::Definition => parts + framing::per_tool_definition(format),
+            BlockKind::Call => parts + named(memo) + framing::per_tool_block(format),
+            BlockKind::Result => parts + framing::per_tool_block(format),
+            BlockKind::Text | BlockKind::Reasoning | BlockKind::Media | BlockKind::Unknown => parts,
+        }
+    }
+
+    fn part(self, history: &History, block: &Block, part: &Part, memo: &mut Memo) -> Tokens {
+        match part.kind {
+            PartKind::Text | PartKind::JsonText | PartKind::Json => memo.text(self, &history.part_text(part)),
+            PartKind::Image | PartKind::Document | PartKind::Audio => {
+                let raw = part.span.of(history.bytes());
+                let Ok(tape) = scan(raw) else { return Tokens::ZERO };
+                tape.root(raw).map_or(Tokens::ZERO, |value| self.medium(value, part.kind, memo))
+            }
+            PartKind::Sealed => sealed(history, block, part),
+        }
+    }
+
+    fn medium(self, value: Value<'_>, kind: PartKind, memo: &mut Memo) -> Tokens {
+        let found = Medium::of(value);
+        if let Some(text) = found.text {
+            return memo.text(self, &text);
+        }
+        let assumed = match kind {
+            PartKind::Image => "image/png",
+            PartKind::Audio => "audio/mpeg",
+            _ => "application/pdf",
+        };
+        let mime = found.mime.unwrap_or(Cow::Borrowed(assumed));
+        let bytes = found.base64.as_deref().map_or(MediaBytes::Length(0), MediaBytes::Base64);
+        media(self.images, &mime, bytes, found.detail)
+    }
+
+    /// Counts what the format adds around the blocks.
+    fn frame(self, history: &History) -> Tokens {
+        let format = history.format();
+        let spoken = |entry: &&Entry| entry.role != Role::Tools;
+        let entries = history.entries();
+        // Tools come first; everything else is spoken, so only the head needs a look.
+        let tools = entries.iter().take_while(|entry| entry.role == Role::Tools).count();
+        let has_tools = entries.iter().take(tools).any(|entry| !history.blocks_of(entry).is_empty());
+        let spoken =
+            if tools == 0 { entries.len() } else { entries.iter().skip(tools).filter(spoken).count() };
+        let list = if has_tools { framing::per_tool_list(format, self.tokenizer) } else { Tokens::ZERO };
+        framing::per_entry(format).times(spoken) + framing::per_request(format) + list
+    }
+}
+
+/// What a medium's JSON tells about it.
+#[derive(Default)]
+struct Medium<'a> {
+    mime: Option<Cow<'a, str>>,
+    base64: Option<Cow<'a, str>>,
+    /// The text of a document that is given as text.
+    text: Option<Cow<'a, str>>,
+    detail: Detail,
+}
+
+impl<'a> Medium<'a> {
+    /// Looks for media type and bytes in all the shapes that the four formats have.
+    fn of(value: Value<'a>) -> Medium<'a> {
+        let inner = ["source", "image_url", "input_audio", "file", "inlineData", "inline_data"];
+        let body =
+            inner.iter().find_map(|key| value.get(key)).filter(|body| body.is_object()).unwrap_or(value);
+        let mime = ["media_type", "mimeType", "mime_type"].iter().find_map(|key| body.text(key));
+        let url = ["url", "image_url", "file_data"].iter().find_map(|key| body.text(key));
+        let data = body.text("data");
+        let detail = match body.text("detail").or(value.text("detail")).as_deref() {
+            Some("low") => Detail::Low,
+            Some("high") => Detail::High,
+            _ => Detail::Auto,
+        };
+        let as_text = body.get("type").is_some_and(|kind| kind.is("text"));
+        match (data, url.and_then(data_url)) {
+            (Some(text), _) if as_text => Medium { text: Some(text), ..Medium::default() },
+            (Some(base64), _) => Medium { mime, base64: Some(base64), text: None, detail },
+            (None, Some((mime, base64))) => {
+                Medium { mime: Some(mime), base64: Some(base64), text: None, detail }
+            }
+            (None, None) => Medium { mime, base64: None, text: None, detail },
+        }
+    }
+}
+
+/// Takes a `data:` URL apart: media type and base64.
+fn data_url(url: Cow<'_, str>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let (head, base64) = url.strip_prefix("data:")?.split_once(',')?;
+    let mime = head.split(';').next().unwrap_or_default();
+    Some((Cow::Owned(mime.to_owned()), Cow::Owned(base64.to_owned())))
+}
+
+/// Estimates what stands behind sealed content. A signature beside readable reasoning seals what is counted already.
+fn sealed(history: &History, block: &Block, part: &Part) -> Tokens {
+    let readable = history.parts_of(block).iter().any(|other| other.kind != PartKind::Sealed);
+    if readable {
+        return Tokens::ZERO;
+    }
+    Tokens::from_len(part.span.len() / SEALED_CHARACTERS_PER_TOKEN)
+}

@@ -1,0 +1,2 @@
+mod name;
+pub(crate) use name::bare_model_name;

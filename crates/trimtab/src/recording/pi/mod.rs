@@ -1,0 +1,277 @@
+//! pi sessions: JSON lines, linear in old files, a tree by `id` and `parentId` in new ones. Takes the lines; gives
+//! a segment for the session, one behind each compaction and one for each other way taken in the tree.
+//! System prompt and tools are not recorded; the usage of the requests tells their size.
+
+mod say;
+
+use std::collections::{HashMap, HashSet};
+
+use say::{call_of, say};
+
+use super::{
+    Millis, Reader, Start, Usage,
+    draft::{Draft, SegmentDraft, time},
+    said::{Answered, Asked, Piece, Said, fill, quoted},
+    source::Source,
+};
+use crate::{json::Value, wire::Format};
+
+pub(super) const READER: Reader =
+    Reader { name: "pi", about: "pi coding agent session (JSON lines)", fits, read };
+
+/// What pi answers in the place of a tool that was never run.
+const NO_RESULT: &str = "No result provided";
+
+fn fits(source: &Source<'_>) -> bool {
+    let roles = ["user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"];
+    source.begins(|line| {
+        let of_type = |name: &str| line.get("type").is_some_and(|kind| kind.is(name));
+        let header = of_type("session") && line.get("cwd").is_some() && line.get("id").is_some();
+        let role = line.path(&["message", "role"]).and_then(Value::string);
+        let known = role.is_some_and(|role| roles.contains(&role.as_ref()));
+        header || (of_type("message") && known && line.path(&["message", "timestamp"]).is_some())
+    })
+}
+
+fn read(source: &Source<'_>, draft: &mut Draft) {
+    let entries: Vec<Entry<'_>> = entries(source, draft);
+    let mut walk = Walk::new(&entries, Speaker::most_heard(&entries));
+    let mut segment = SegmentDraft::new(Start::Session, walk.speaker.format, 1);
+    for (index, entry) in entries.iter().enumerate() {
+        let last = index.checked_sub(1);
+        if entry.parent != last && walk.leaves_messages(entry.parent) {
+            walk.close(&mut segment, Start::Branch, entry.line, draft);
+        }
+        if entry.parent != last {
+            walk.go_to(entry.parent);
+        }
+        if entry.is("compaction") {
+            walk.close(&mut segment, Start::Compaction, entry.line, draft);
+            walk.go_to(Some(index));
+            walk.sent = time(entry.value.get("timestamp"));
+        } else {
+            walk.step(index);
+        }
+    }
+    walk.close(&mut segment, Start::Session, 0, draft);
+}
+
+/// One line of the file.
+struct Entry<'a> {
+    line: usize,
+    value: Value<'a>,
+    /// The entry before it on its way.
+    parent: Option<usize>,
+}
+
+impl<'a> Entry<'a> {
+    fn is(&self, kind: &str) -> bool {
+        self.value.get("type").is_some_and(|value| value.is(kind))
+    }
+
+    fn message(&self) -> Option<Value<'a>> {
+        self.value.get("message").filter(|_| self.is("message"))
+    }
+
+    /// Returns the model's answer, where this is one.
+    fn answer(&self) -> Option<Value<'a>> {
+        self.message().filter(|message| message.get("role").is_some_and(|role| role.is("assistant")))
+    }
+}
+
+fn entries<'a>(source: &'a Source<'_>, draft: &mut Draft) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (line, value) in source.values() {
+        if value.get("type").is_none() {
+            draft.problem(line, "expected an entry with a `type`");
+        }
+        let before = entries.len().checked_sub(1);
+        let parent = match value.get("parentId") {
+            Some(parent) if parent.is_null() => None,
+            // A parent that is not there was a bad line: then the line before it is the nearest.
+            Some(parent) => parent.string().and_then(|id| places.get(id.as_ref()).copied()).or(before),
+            None => before,
+        };
+        if let Some(id) = value.text("id") {
+            places.insert(id.into_owned(), entries.len());
+        }
+        entries.push(Entry { line, value, parent });
+    }
+    entries
+}
+
+/// The model that answered most often; what others thought is text to it.
+struct Speaker {
+    format: Format,
+    model: Option<String>,
+}
+
+impl Speaker {
+    fn most_heard(entries: &[Entry<'_>]) -> Speaker {
+        let mut heard: Vec<(String, Format, usize)> = Vec::new();
+        for answer in entries.iter().filter_map(Entry::answer).filter(|answer| !broke_off(*answer)) {
+            let model = answer.text("model").unwrap_or_default().into_owned();
+            let format = format_of(&answer.text("api").unwrap_or_default());
+            match heard.iter_mut().find(|(name, spoken, _)| *name == model && *spoken == format) {
+                Some((_, _, times)) => *times += 1,
+                None => heard.push((model, format, 1)),
+            }
+        }
+        let times_of =
+            |format: Format| heard.iter().filter(|(_, spoken, _)| *spoken == format).map(|(_, _, n)| n).sum();
+        let format = Format::ALL.into_iter().rev().max_by_key(|format| -> usize { times_of(*format) });
+        let format = format.filter(|_| !heard.is_empty()).unwrap_or(Format::Anthropic);
+        let same = heard.into_iter().filter(|(_, spoken, _)| *spoken == format);
+        Speaker { format, model: same.max_by_key(|(_, _, times)| *times).map(|(model, _, _)| model) }
+    }
+}
+
+/// Returns the wire format of one of pi's ways to speak to a provider; Chat where it is no format of ours.
+fn format_of(api: &str) -> Format {
+    match api {
+        "anthropic-messages" | "bedrock-converse-stream" => Format::Anthropic,
+        api if api.contains("responses") => Format::Responses,
+        _ => Format::Chat,
+    }
+}
+
+/// Tells an answer that ended by an error or by the user: pi does not send it again.
+fn broke_off(answer: Value<'_>) -> bool {
+    answer.get("stopReason").is_some_and(|reason| reason.is("error") || reason.is("aborted"))
+}
+
+/// The way through the entries so far.
+struct Walk<'e, 'a> {
+    entries: &'e [Entry<'a>],
+    speaker: Speaker,
+    /// The entries that a request carries, in order; the last compaction comes first.
+    path: Vec<usize>,
+    /// What they say.
+    said: Vec<Said>,
+    /// Calls without a result, with their tools.
+    open: Vec<(String, String)>,
+    asked: Vec<Asked>,
+    /// When the last entry that goes into a request was written.
+    sent: Option<Millis>,
+}
+
+impl<'e, 'a> Walk<'e, 'a> {
+    fn new(entries: &'e [Entry<'a>], speaker: Speaker) -> Walk<'e, 'a> {
+        let (path, said, open, asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Walk { entries, speaker, path, said, open, asked, sent: None }
+    }
+
+    /// Returns what a request carries at an entry: from the last compaction on, with what that kept.
+    fn path_to(&self, leaf: Option<usize>) -> Vec<usize> {
+        let entry_at = |index: usize| self.entries.get(index);
+        let parent_of =
+            |index: &usize| entry_at(*index).and_then(|entry| entry.parent).filter(|parent| parent < index);
+        let mut way: Vec<usize> = std::iter::successors(leaf, parent_of).collect();
+        way.reverse();
+        let is_compaction = |index: &usize| entry_at(*index).is_some_and(|entry| entry.is("compaction"));
+        let Some(at) = way.iter().rposition(is_compaction) else { return way };
+        let (before, from) = way.split_at(at);
+        let Some((compaction, after)) = from.split_first() else { return way };
+        let first = entry_at(*compaction).and_then(|entry| self.first_kept(entry.value));
+        let kept =
+            before.iter().skip_while(|index| Some(**index) != first).filter(|index| !is_compaction(index));
+        std::iter::once(compaction).chain(kept).chain(after).copied().collect()
+    }
+
+    fn first_kept(&self, compaction: Value<'_>) -> Option<usize> {
+        if let Some(id) = compaction.text("firstKeptEntryId") {
+            return self
+                .entries
+                .iter()
+                .position(|entry| entry.value.get("id").is_some_and(|known| known.is(&id)));
+        }
+        usize::try_from(compaction.get("firstKeptEntryIndex")?.number()?).ok()
+    }
+
+    /// Tells whether going on from an entry leaves messages behind.
+    fn leaves_messages(&self, parent: Option<usize>) -> bool {
+        let next: HashSet<usize> = self.path_to(parent).into_iter().collect();
+        let left = self.path.iter().filter(|index| !next.contains(index));
+        left.filter_map(|index| self.entries.get(*index)).any(|entry| entry.message().is_some())
+    }
+
+    /// Takes one more entry.
+    fn step(&mut self, index: usize) {
+        let Some(entry) = self.entries.get(index) else { return };
+        let Some(answer) = entry.answer() else {
+            if entry.message().is_some() || entry.is("custom_message") || entry.is("branch_summary") {
+                self.sent = time(entry.value.get("timestamp")).or(self.sent);
+            }
+            self.tell(index);
+            return;
+        };
+        let usage = usage(answer.get("usage"));
+        // An answer without usage that broke off never reached the model, as far as the file tells.
+        if !broke_off(answer) || usage.is_some() {
+            self.answer_open_calls();
+            let said = self.said.len();
+            // pi stamps an answer when it sends the request, and the line when the answer is complete.
+            let at = time(answer.get("timestamp")).or(self.sent);
+            let model = answer.text("model").map(std::borrow::Cow::into_owned);
+            self.asked.push(Asked { said, at, model, usage });
+        }
+        self.tell(index);
+    }
+
+    /// Adds an entry to what the next request carries.
+    fn tell(&mut self, index: usize) {
+        self.path.push(index);
+        let Some(next) = self.entries.get(index).and_then(|entry| say(entry, &self.speaker)) else { return };
+        match &next {
+            Said::Result(result) => self.open.retain(|(call, _)| *call != result.call),
+            Said::System(_) | Said::User(_) | Said::Assistant(_) => self.answer_open_calls(),
+        }
+        if let Said::Assistant(pieces) = &next {
+            self.open.extend(pieces.iter().filter_map(call_of));
+        }
+        self.said.push(next);
+    }
+
+    fn answer_open_calls(&mut self) {
+        let answered = self.open.drain(..).map(|(call, tool)| {
+            let pieces = vec![Piece::Text(quoted(NO_RESULT))];
+            Said::Result(Answered { call, tool, failed: true, pieces })
+        });
+        self.said.extend(answered);
+    }
+
+    /// Goes on from an entry.
+    fn go_to(&mut self, leaf: Option<usize>) {
+        let path = self.path_to(leaf);
+        self.path.clear();
+        self.said.clear();
+        self.open.clear();
+        path.into_iter().for_each(|index| self.tell(index));
+    }
+
+    /// Closes a segment; the next one begins with `start`.
+    fn close(&mut self, segment: &mut SegmentDraft, start: Start, line: usize, draft: &mut Draft) {
+        let next = SegmentDraft::new(start, self.speaker.format, line);
+        let mut ended = std::mem::replace(segment, next);
+        fill(&mut ended, &self.said, std::mem::take(&mut self.asked));
+        draft.push(ended);
+    }
+}
+
+/// Reads the usage as pi keeps it: the kinds do not overlap. All zero is no report.
+fn usage(value: Option<Value<'_>>) -> Option<Usage> {
+    let value = value?;
+    let number = |key| value.get(key).and_then(Value::number).unwrap_or_default();
+    let usage = Usage {
+        input: number("input"),
+        cache_read: number("cacheRead"),
+        cache_write: number("cacheWrite"),
+        output: number("output"),
+        ..Usage::default()
+    };
+    Some(usage).filter(|usage| usage.total_input() > 0)
+}
+
+#[cfg(test)]
+mod tests;
