@@ -16,7 +16,7 @@ fn main() {
     if let Some(path) = recording {
         let Ok(bytes) = std::fs::read(&path) else { return println!("{path} cannot be read") };
         let Ok(recording) = trimtab::read(&bytes) else { return println!("{path} holds no conversation") };
-        if let Some(segment) = recording.longest() {
+        if let Some(segment) = recording.segments.get(recording.longest_number() - 1) {
             whole("recording", &segment.history);
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn ending(kind: ToolKind, text: &str, flag: Flag) -> Ending {
     } else {
         Outcome::Unknown
     };
-    let refused = code.is_none() && is_refusal(text);
+    let refused = code.is_none() && is_refusal(text, flag);
     let outcome = match (flag, code, totals) {
         (Flag::Failed, _, _) => Outcome::Failed,
         (_, Some(code), _) if code != 0 => Outcome::Failed,
@@ -154,7 +154,7 @@ fn code_in_json(text: &str) -> Option<i64> {
 }
 
 /// Tells whether a result is a tool's refusal: it begins as one. Long answers are content, whatever their first word.
-fn is_refusal(text: &str) -> bool {
+fn is_refusal(text: &str, flag: Flag) -> bool {
     const LONGEST_REFUSAL: usize = 2000;
     const BEGINNINGS: &[&str] = &[
         "error:",
@@ -197,6 +197,10 @@ fn is_refusal(text: &str) -> bool {
         return false;
     }
     let head = text_head(text.trim_start(), 80).to_ascii_lowercase();
+    if flag == Flag::Unset {
+        // Where a flag could have been set, only a harness's own tag says more than the flag.
+        return head.starts_with("<tool_use_error>");
+    }
     BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
 }
 
