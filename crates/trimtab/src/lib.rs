@@ -20,5 +20,11 @@ pub use facts::{
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
+
+/// Holds the README's example to the compiler.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

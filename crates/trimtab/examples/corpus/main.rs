@@ -1,6 +1,15 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, and how
 //! well it is counted. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::as_conversions,
+    reason = "a table maker prints, and its figures are far from where a float loses whole numbers"
+)]
+
+mod estimate;
+mod exact;
 mod files;
 mod reading;
 
@@ -13,7 +22,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [(&str, fn(&[files::File]) -> bool); 1] = [("reading", reading::table)];
+    let tables: [(&str, fn(&[files::File]) -> bool); 3] =
+        [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
