@@ -73,7 +73,7 @@ impl Known {
 
     /// Notes a listing; returns what it supersedes.
     pub(crate) fn listing(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.listings, key, shown, |_, _| true)
+        note(&mut self.listings, key, shown, |newer, older| newer.lines.covers(older.lines))
     }
 
     /// Notes a run; returns what it supersedes.

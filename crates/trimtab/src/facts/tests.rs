@@ -272,7 +272,7 @@ fn an_editor_that_names_its_file_in_the_answer_is_understood() {
     let facts = told(&messages);
     assert_eq!(facts.rows()[4].tool(), Some(ToolKind::Edit));
     assert_eq!(facts.rows()[4].subject().to_string(), "/repo/src/a.py:part");
-    assert_eq!(facts.modified_files(), ["/repo/src/a.py"]);
+    assert_eq!((facts.root(), facts.modified_files()), (Some("/repo"), vec!["src/a.py"]));
 }
 
 #[test]

@@ -138,8 +138,9 @@ impl Reader {
         };
         let shows = self.redirect(command, &mut actions);
         if !shows {
-            // What it read went into a file: nothing of it is shown.
-            actions.retain(|action| action.kind != ToolKind::Read);
+            // What it read or said went into a file: nothing of it is shown.
+            actions
+                .retain(|action| action.kind != ToolKind::Read && !is_program(action, &["echo", "printf"]));
         }
         let cwd = self.cwd.as_deref();
         pipeline.extend(actions.into_iter().map(|action| action.seen_from(cwd)));
@@ -174,14 +175,11 @@ impl Reader {
         if let ["xargs" | "parallel", rest @ ..] = words {
             return self.for_each(rest, pipeline);
         }
-        if matches!(words, ["tee", ..]) {
-            return programs::actions_of(words, None).unwrap_or_default();
-        }
         let Some(last) = pipeline.last_mut() else { return Vec::new() };
-        let starts_nothing = last.kind == ToolKind::Run && is_program(last, &["echo", "printf", "yes"]);
-        if starts_nothing {
+        let said = is_program(last, &["echo", "printf", "yes"]);
+        if said || matches!(words, ["tee", ..]) {
             let actions = programs::actions_of(words, None).unwrap_or_default();
-            if !actions.is_empty() {
+            if said && !actions.is_empty() {
                 pipeline.pop();
             }
             return actions;

@@ -333,6 +333,8 @@ fn package_task(words: &[&str]) -> ToolKind {
         ) => ToolKind::Run,
         Some("install" | "i" | "ci" | "add" | "remove" | "update" | "upgrade" | "link" | "publish")
         | None => ToolKind::Build,
+        Some(task) if TESTS.contains(&task) => ToolKind::Test,
+        Some(task) if BUILDS.contains(&task) => ToolKind::Build,
         Some(task) => task_kind(task),
     }
 }
