@@ -1,6 +1,8 @@
 //! What test runners, compilers and linters say in the end. Takes both ends of their output; gives whether all went
 //! well. Never counts the word "error": only a runner's own line of totals speaks.
 
+use std::borrow::Cow;
+
 use super::outcome::Outcome;
 
 /// Reads one line; says nothing about lines that are no totals.
@@ -48,9 +50,9 @@ pub(crate) fn outcome(head: &str, tail: &str) -> Outcome {
 }
 
 /// Takes colours and the space around a line away.
-fn plain(line: &str) -> String {
+fn plain(line: &str) -> Cow<'_, str> {
     if !line.contains('\u{1b}') {
-        return line.trim().to_owned();
+        return Cow::Borrowed(line.trim());
     }
     let mut plain = String::new();
     let mut rest = line;
@@ -59,7 +61,7 @@ fn plain(line: &str) -> String {
         rest = escape.find('m').and_then(|end| escape.get(end + 1..)).unwrap_or_default();
     }
     plain.push_str(rest);
-    plain.trim().to_owned()
+    Cow::Owned(plain.trim().to_owned())
 }
 
 /// Returns the number that stands right before `word`.
