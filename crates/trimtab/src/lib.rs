@@ -1,8 +1,9 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, count, facts. No I/O, no clock, no globals.
 
 mod count;
+mod facts;
 mod files;
 mod history;
 mod json;
@@ -14,10 +15,15 @@ pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
     Vocabulary,
 };
+pub use facts::{
+    Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
+    Voice, constraints, facts, sections,
+};
 pub use files::{
-    Access, AccessKind, Action, Asked, Change, End, Existence, FileChanges, FileState, Files, Hunk, HunkLine,
-    KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog, codex_patch,
-    search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail, unified_diff,
+    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileChanges, FileState, Files, Hunk,
+    HunkLine, KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog,
+    codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail,
+    unified_diff,
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};

@@ -25,7 +25,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 3] = [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
+    let tables: [Table; 3] =
+        [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use trimtab::{
-    Action, Asked, Block, BlockKind, History, Operation, Replacement, Which, shown_hits, shown_numbered,
+    Asked, Block, BlockKind, FileAction, History, Operation, Replacement, Which, shown_hits, shown_numbered,
     shown_plain,
 };
 
@@ -79,30 +79,30 @@ fn of_call(history: &History, call: &Block, result: &Block, known: &[String]) ->
         let echoed = text.contains("Here's the result of running `cat -n`");
         echoed.then(|| Operation {
             path: path.clone(),
-            action: Action::Read(shown_numbered(&text, Asked::Part)),
+            action: FileAction::Read(shown_numbered(&text, Asked::Part)),
         })
     };
     match name.as_ref() {
         "Read" => {
             let part = ["offset", "limit", "pages"].iter().any(|name| arguments.get(name).is_some());
             let asked = if part { Asked::Part } else { Asked::Whole };
-            one(Action::Read(shown_numbered(&text, asked)))
+            one(FileAction::Read(shown_numbered(&text, asked)))
         }
         "Write" => {
-            let mut operations = one(Action::Write { content: argument("content") });
+            let mut operations = one(FileAction::Write { content: argument("content") });
             operations.extend(echo());
             operations
         }
         "Edit" => {
-            let mut operations = one(Action::Replace(vec![replacement(&arguments)]));
+            let mut operations = one(FileAction::Replace(vec![replacement(&arguments)]));
             operations.extend(echo());
             operations
         }
         "MultiEdit" => {
             let edits = arguments.get("edits").and_then(Value::as_array).cloned().unwrap_or_default();
-            one(Action::Replace(edits.iter().map(replacement).collect()))
+            one(FileAction::Replace(edits.iter().map(replacement).collect()))
         }
-        "NotebookEdit" => vec![Operation { path: argument("notebook_path"), action: Action::Changed }],
+        "NotebookEdit" => vec![Operation { path: argument("notebook_path"), action: FileAction::Changed }],
         "Grep" => searched(&arguments, &text, known),
         _ => Vec::new(),
     }
@@ -126,7 +126,7 @@ fn searched(arguments: &Value, text: &str, known: &[String]) -> Vec<Operation> {
         arguments.get("path").and_then(Value::as_str).filter(|path| known.iter().any(|file| file == path));
     let hits = shown_hits(text, path).into_iter();
     let named = hits.filter_map(|(path, shown)| {
-        Some(Operation { path: full(&path, known)?, action: Action::Read(shown) })
+        Some(Operation { path: full(&path, known)?, action: FileAction::Read(shown) })
     });
     named.collect()
 }
@@ -143,7 +143,7 @@ fn full(path: &str, known: &[String]) -> Option<String> {
 }
 
 fn shell(command: &str, text: &str, failed: bool, known: &[String]) -> Vec<Operation> {
-    let changed = |path: &String| Operation { path: path.clone(), action: Action::Changed };
+    let changed = |path: &String| Operation { path: path.clone(), action: FileAction::Changed };
     if CHANGES_ANYTHING.iter().any(|words| command.contains(words)) {
         return known.iter().map(changed).collect();
     }
@@ -176,5 +176,5 @@ fn shell(command: &str, text: &str, failed: bool, known: &[String]) -> Vec<Opera
             shown
         }
     };
-    vec![Operation { path, action: Action::Read(shown) }]
+    vec![Operation { path, action: FileAction::Read(shown) }]
 }

@@ -7,7 +7,7 @@ use proptest::{
 };
 
 use super::{
-    Action, Asked, FileState, Files, LineNow, Operation, Replacement, Which, codex_patch, shown_numbered,
+    Asked, FileAction, FileState, Files, LineNow, Operation, Replacement, Which, codex_patch, shown_numbered,
     shown_plain, unified_diff,
 };
 
@@ -62,34 +62,36 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Carries a step out on the true text and says which action the conversation shows of it; none where the tool would
 /// have refused.
-fn act(truth: &mut String, step: &Step) -> Option<Action> {
+fn act(truth: &mut String, step: &Step) -> Option<FileAction> {
     let lines: Vec<String> = truth.split('\n').map(str::to_owned).collect();
     let count = lines.len();
     match step {
         Step::ReadArrows { first, count: rows } => {
             let first = first % count;
             let rows = &lines[first..(first + rows).min(count)];
-            Some(Action::Read(shown_numbered(&numbered(rows, first + 1, "→"), Asked::Part)))
+            Some(FileAction::Read(shown_numbered(&numbered(rows, first + 1, "→"), Asked::Part)))
         }
-        Step::ReadWholeArrows => Some(Action::Read(shown_numbered(&numbered(&lines, 1, "→"), Asked::Whole))),
+        Step::ReadWholeArrows => {
+            Some(FileAction::Read(shown_numbered(&numbered(&lines, 1, "→"), Asked::Whole)))
+        }
         Step::ReadWholeTabs => {
             let rows =
                 if lines.last().is_some_and(String::is_empty) { &lines[..count - 1] } else { &lines[..] };
-            Some(Action::Read(shown_numbered(&numbered(rows, 1, "\t"), Asked::Whole)))
+            Some(FileAction::Read(shown_numbered(&numbered(rows, 1, "\t"), Asked::Whole)))
         }
         Step::ReadPlain { first, count: rows } => {
             let first = first % count;
             let rows = &lines[first..(first + rows).min(count)];
-            Some(Action::Read(shown_plain(&(rows.join("\n") + "\n"), first + 1, Asked::Part)))
+            Some(FileAction::Read(shown_plain(&(rows.join("\n") + "\n"), first + 1, Asked::Part)))
         }
-        Step::Cat => Some(Action::Read(shown_plain(truth.trim_end_matches('\n'), 1, Asked::Whole))),
+        Step::Cat => Some(FileAction::Read(shown_plain(truth.trim_end_matches('\n'), 1, Asked::Whole))),
         Step::Write(text) => {
             truth.clone_from(text);
-            Some(Action::Write { content: text.clone() })
+            Some(FileAction::Write { content: text.clone() })
         }
         Step::Append(text) => {
             truth.push_str(text);
-            Some(Action::Append { content: text.clone() })
+            Some(FileAction::Append { content: text.clone() })
         }
         Step::Replace { from, length, new, which } => {
             let from = from % (truth.len() + 1);
@@ -102,14 +104,14 @@ fn act(truth: &mut String, step: &Step) -> Option<Action> {
                 Which::Only | Which::First => truth.replacen(&old, new, 1),
                 Which::All => truth.replace(&old, new),
             };
-            Some(Action::Replace(vec![Replacement { old, new: new.clone(), which: *which }]))
+            Some(FileAction::Replace(vec![Replacement { old, new: new.clone(), which: *which }]))
         }
         Step::Insert { after, text } => {
             let after = after % (count + 1);
             let mut lines = lines;
             lines.splice(after..after, text.split('\n').map(str::to_owned));
             *truth = lines.join("\n");
-            Some(Action::Insert { after, text: text.clone() })
+            Some(FileAction::Insert { after, text: text.clone() })
         }
         Step::ReplaceLines { first, count: rows, text } => {
             let first = first % count;
@@ -120,7 +122,7 @@ fn act(truth: &mut String, step: &Step) -> Option<Action> {
             let mut lines = lines;
             lines.splice(first..last, text.split('\n').map(str::to_owned));
             *truth = lines.join("\n");
-            Some(Action::ReplaceLines { first: first + 1, last, text: Some(text.clone()) })
+            Some(FileAction::ReplaceLines { first: first + 1, last, text: Some(text.clone()) })
         }
         Step::UnifiedDiff { first, count: rows, context, text } => {
             diffed(truth, *first, *rows, *context, text)
@@ -130,7 +132,7 @@ fn act(truth: &mut String, step: &Step) -> Option<Action> {
         }
         Step::Changed(text) => {
             truth.clone_from(text);
-            Some(Action::Changed)
+            Some(FileAction::Changed)
         }
     }
 }
@@ -150,7 +152,7 @@ fn rows(text: &str) -> Vec<&str> {
     text.strip_suffix('\n').map_or_else(|| text.split('\n').collect(), |text| text.split('\n').collect())
 }
 
-fn diffed(truth: &mut String, first: usize, count: usize, context: usize, text: &str) -> Option<Action> {
+fn diffed(truth: &mut String, first: usize, count: usize, context: usize, text: &str) -> Option<FileAction> {
     if !truth.ends_with('\n') {
         return None;
     }
@@ -178,7 +180,7 @@ fn diffed(truth: &mut String, first: usize, count: usize, context: usize, text: 
     unified_diff(&diff).pop().map(|operation| operation.action)
 }
 
-fn patched(truth: &mut String, first: usize, count: usize, context: usize, text: &str) -> Option<Action> {
+fn patched(truth: &mut String, first: usize, count: usize, context: usize, text: &str) -> Option<FileAction> {
     let lines: Vec<String> = rows(truth).into_iter().map(str::to_owned).collect();
     let first = first % lines.len();
     let last = (first + count).min(lines.len());
@@ -238,7 +240,7 @@ proptest! {
     #[test]
     fn a_file_written_once_stays_known_through_every_told_edit(start in text(), steps in vec(step(), 1..12)) {
         let mut truth = start.clone();
-        let mut state = FileState::default().after(1, &Action::Write { content: start });
+        let mut state = FileState::default().after(1, &FileAction::Write { content: start });
         for (number, step) in (2..).zip(&steps) {
             if matches!(step, Step::Changed(_)) {
                 continue;

@@ -18,7 +18,7 @@ mod tests;
 mod timeline;
 
 pub use changelog::{Change, FileChanges, Note, changelog};
-pub use operation::{Action, End, Operation, Replacement, Shown, Which};
+pub use operation::{End, FileAction, Operation, Replacement, Shown, Which};
 pub use patch::{Hunk, HunkLine, Place, codex_patch, search_replace_blocks, unified_diff};
 pub use shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail};
 pub use state::{Existence, FileState, KnownLine, Run};

@@ -9,12 +9,12 @@ pub struct Operation {
     /// The file, by the one name it has in the session.
     pub path: String,
     /// What was done.
-    pub action: Action,
+    pub action: FileAction,
 }
 
 /// What was done to a file. Lines are counted from 1; a line break is `\n`, `\r\n` is read as `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum FileAction {
     /// Lines of it were shown.
     Read(Shown),
     /// It was found not to exist.
@@ -60,10 +60,10 @@ pub enum Action {
     Changed,
 }
 
-impl Action {
+impl FileAction {
     /// Tells whether the file may be another one afterwards.
     pub fn changes(&self) -> bool {
-        !matches!(self, Action::Read(_) | Action::Missing)
+        !matches!(self, FileAction::Read(_) | FileAction::Missing)
     }
 }
 

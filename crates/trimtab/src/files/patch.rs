@@ -1,7 +1,7 @@
 //! Patches as text to operations. Takes codex patches, unified diffs and SEARCH/REPLACE blocks; gives what they do
 //! to each file. Never applies anything: [`hunks`](super::hunks) does.
 
-use super::operation::{Action, Operation, Replacement, Which};
+use super::operation::{FileAction, Operation, Replacement, Which};
 
 /// Some lines of a patch that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn codex_patch(text: &str) -> Vec<Operation> {
             file = Some(CodexFile::Add { path, content: String::new() });
         } else if let Some(path) = header("*** Delete File: ") {
             finish(&mut file, &mut operations);
-            operations.push(Operation { path, action: Action::Delete });
+            operations.push(Operation { path, action: FileAction::Delete });
         } else if let Some(path) = header("*** Update File: ") {
             finish(&mut file, &mut operations);
             file = Some(CodexFile::Update { path, to: None, hunks: Vec::new() });
@@ -142,12 +142,12 @@ fn finish(file: &mut Option<CodexFile>, operations: &mut Vec<Operation>) {
     match file.take() {
         None => {}
         Some(CodexFile::Add { path, content }) => {
-            operations.push(Operation { path, action: Action::Write { content } });
+            operations.push(Operation { path, action: FileAction::Write { content } });
         }
         Some(CodexFile::Update { path, to, mut hunks }) => {
             hunks.retain(|hunk| !hunk.lines.is_empty());
-            operations.push(Operation { path: path.clone(), action: Action::Patch(hunks) });
-            operations.extend(to.map(|to| Operation { path, action: Action::Rename { to } }));
+            operations.push(Operation { path: path.clone(), action: FileAction::Patch(hunks) });
+            operations.extend(to.map(|to| Operation { path, action: FileAction::Rename { to } }));
         }
     }
 }
@@ -208,7 +208,8 @@ impl Diff {
         } else if let Some(path) = line.strip_prefix("rename from ") {
             self.renamed = Some(path.to_owned());
         } else if let (Some(path), Some(from)) = (line.strip_prefix("rename to "), self.renamed.take()) {
-            self.operations.push(Operation { path: from, action: Action::Rename { to: path.to_owned() } });
+            self.operations
+                .push(Operation { path: from, action: FileAction::Rename { to: path.to_owned() } });
         }
     }
 
@@ -278,10 +279,12 @@ impl Diff {
                 if !unbroken && !hunks.is_empty() {
                     content.push('\n');
                 }
-                Operation { path, action: Action::Write { content } }
+                Operation { path, action: FileAction::Write { content } }
             }
-            (Some(path), None) => Operation { path, action: Action::Delete },
-            (Some(_), Some(path)) if !hunks.is_empty() => Operation { path, action: Action::Patch(hunks) },
+            (Some(path), None) => Operation { path, action: FileAction::Delete },
+            (Some(_), Some(path)) if !hunks.is_empty() => {
+                Operation { path, action: FileAction::Patch(hunks) }
+            }
             (Some(_), Some(_)) | (None, None) => return,
         };
         self.operations.push(operation);

@@ -2,7 +2,7 @@
 //! numbers and texts. Never takes a notice for a line: where an output is cut or goes on in other words, it stops.
 
 use super::{
-    operation::{Action, End, Shown},
+    operation::{End, FileAction, Shown},
     patch::{HunkLine, Place, unified_diff},
 };
 
@@ -315,7 +315,7 @@ fn marked(text: &str, mark: char) -> Option<(usize, &str)> {
 /// Reads the lines that a unified diff shows of the files as they are after it.
 pub fn shown_diff(text: &str) -> Vec<(String, Shown)> {
     let shown = |operation: super::Operation| match operation.action {
-        Action::Patch(hunks) => {
+        FileAction::Patch(hunks) => {
             let mut grown: isize = 0;
             let mut lines = Vec::new();
             for hunk in &hunks {
@@ -328,16 +328,16 @@ pub fn shown_diff(text: &str) -> Vec<(String, Shown)> {
             }
             Some((operation.path, Shown { lines, total: None }))
         }
-        Action::Write { content } => Some((operation.path, shown_plain(&content, 1, Asked::Whole))),
-        Action::Read(_)
-        | Action::Missing
-        | Action::Append { .. }
-        | Action::Replace(_)
-        | Action::Insert { .. }
-        | Action::ReplaceLines { .. }
-        | Action::Delete
-        | Action::Rename { .. }
-        | Action::Changed => None,
+        FileAction::Write { content } => Some((operation.path, shown_plain(&content, 1, Asked::Whole))),
+        FileAction::Read(_)
+        | FileAction::Missing
+        | FileAction::Append { .. }
+        | FileAction::Replace(_)
+        | FileAction::Insert { .. }
+        | FileAction::ReplaceLines { .. }
+        | FileAction::Delete
+        | FileAction::Rename { .. }
+        | FileAction::Changed => None,
     };
     unified_diff(text).into_iter().filter_map(shown).collect()
 }

@@ -8,7 +8,7 @@ use super::{
     hunks,
     lines::{Line, Lines, Piece, Row},
     maker::Maker,
-    operation::{Action, End, Shown},
+    operation::{End, FileAction, Shown},
     place,
 };
 
@@ -145,21 +145,21 @@ impl FileState {
     }
 
     /// Returns the state after one more operation that succeeded at a step.
-    pub fn after(&self, step: u32, action: &Action) -> FileState {
+    pub fn after(&self, step: u32, action: &FileAction) -> FileState {
         let mut maker = Maker { next_id: self.next_id, step };
         let (lines, end) = match action {
-            Action::Delete | Action::Rename { .. } | Action::Missing => {
+            FileAction::Delete | FileAction::Rename { .. } | FileAction::Missing => {
                 return FileState { existence: Existence::Absent, end: End::Exact, ..self.forgotten() };
             }
-            Action::Changed => return FileState { existence: self.existence, ..self.forgotten() },
-            Action::Read(shown) => self.shown(shown, &mut maker),
-            Action::Write { content } => self.written(content, &mut maker),
-            Action::Append { content } => self.appended(content, &mut maker),
-            Action::Insert { after, text } => self.spliced(*after..*after, Some(text), &mut maker),
-            Action::ReplaceLines { first, last, text } => {
+            FileAction::Changed => return FileState { existence: self.existence, ..self.forgotten() },
+            FileAction::Read(shown) => self.shown(shown, &mut maker),
+            FileAction::Write { content } => self.written(content, &mut maker),
+            FileAction::Append { content } => self.appended(content, &mut maker),
+            FileAction::Insert { after, text } => self.spliced(*after..*after, Some(text), &mut maker),
+            FileAction::ReplaceLines { first, last, text } => {
                 self.spliced(first.saturating_sub(1)..*last, text.as_deref(), &mut maker)
             }
-            Action::Replace(replacements) => {
+            FileAction::Replace(replacements) => {
                 let mut state = self.clone();
                 for replacement in replacements {
                     let (lines, end) = state.replaced(replacement, &mut maker);
@@ -167,7 +167,7 @@ impl FileState {
                 }
                 (state.lines, state.end)
             }
-            Action::Patch(hunks) => hunks::apply(&self.lines, self.end_for_edit(), hunks, &mut maker),
+            FileAction::Patch(hunks) => hunks::apply(&self.lines, self.end_for_edit(), hunks, &mut maker),
         };
         FileState { lines, end, existence: Existence::Present, next_id: maker.next_id }
     }

@@ -1,7 +1,7 @@
 //! Tables: the forms in which tools show lines, the forms of patches, and what the timeline tells.
 
 use super::{
-    Access, AccessKind, Action, Asked, Change, End, Existence, FileState, Files, LineNow, Operation,
+    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileState, Files, LineNow, Operation,
     Replacement, Run, Shown, Which, changelog, codex_patch, search_replace_blocks, shown_diff, shown_hits,
     shown_numbered, shown_plain, shown_tail, unified_diff,
 };
@@ -17,16 +17,16 @@ fn part(text: &str, lines: &[(usize, &str)]) {
     check(&shown_numbered(text, Asked::Part), lines, None);
 }
 
-fn operation(path: &str, action: Action) -> Operation {
+fn operation(path: &str, action: FileAction) -> Operation {
     Operation { path: path.to_owned(), action }
 }
 
-fn replace(old: &str, new: &str, which: Which) -> Action {
-    Action::Replace(vec![Replacement { old: old.to_owned(), new: new.to_owned(), which }])
+fn replace(old: &str, new: &str, which: Which) -> FileAction {
+    FileAction::Replace(vec![Replacement { old: old.to_owned(), new: new.to_owned(), which }])
 }
 
-fn write(content: &str) -> Action {
-    Action::Write { content: content.to_owned() }
+fn write(content: &str) -> FileAction {
+    FileAction::Write { content: content.to_owned() }
 }
 
 /// A picture of a state: known lines as they are, unknown ones as `?`, an open end as `…`.
@@ -42,7 +42,7 @@ fn picture(state: &FileState) -> Vec<String> {
     rows
 }
 
-fn check_state(actions: &[Action], expected: &[&str]) -> FileState {
+fn check_state(actions: &[FileAction], expected: &[&str]) -> FileState {
     let states =
         (1..).zip(actions).fold(FileState::default(), |state, (step, action)| state.after(step, action));
     assert_eq!(picture(&states), expected);
@@ -209,7 +209,7 @@ fn a_unified_diff_knows_about_final_line_breaks() {
     let made = unified_diff(
         "--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
     );
-    assert_eq!(made, [operation("new", write("a\nb\n")), operation("old", Action::Delete)]);
+    assert_eq!(made, [operation("new", write("a\nb\n")), operation("old", FileAction::Delete)]);
 }
 
 #[test]
@@ -224,16 +224,16 @@ fn search_and_replace_blocks_name_their_file() {
 
 #[test]
 fn an_edit_in_shown_lines_moves_the_lines_behind_it() {
-    let read = Action::Read(shown_numbered("    10→a\n    11→b\n    12→c", Asked::Part));
+    let read = FileAction::Read(shown_numbered("    10→a\n    11→b\n    12→c", Asked::Part));
     check_state(&[read, replace("b", "b1\nb2", Which::Only)], &["? 9", "a", "b1", "b2", "c", "…"]);
 }
 
 #[test]
 fn an_edit_among_unseen_lines_makes_no_seen_line_unknown_that_it_cannot_touch() {
-    let read = Action::Read(shown_numbered("     1→a\n     2→b", Asked::Part));
+    let read = FileAction::Read(shown_numbered("     1→a\n     2→b", Asked::Part));
     check_state(&[read.clone(), replace("unseen", "x\ny", Which::Only)], &["a", "b", "…"]);
     check_state(&[read, replace("b\nunseen", "x", Which::Only)], &["a", "…"]);
-    let ends = Action::Read(Shown {
+    let ends = FileAction::Read(Shown {
         lines: vec![(1, "a".to_owned()), (5, String::new())],
         total: Some((5, End::Exact)),
     });
@@ -242,35 +242,35 @@ fn an_edit_among_unseen_lines_makes_no_seen_line_unknown_that_it_cannot_touch() 
 
 #[test]
 fn replacing_all_keeps_what_cannot_have_moved() {
-    let read = Action::Read(shown_numbered("     1→x = a\n     2→y = a", Asked::Part));
+    let read = FileAction::Read(shown_numbered("     1→x = a\n     2→y = a", Asked::Part));
     check_state(&[read.clone(), replace("a", "b", Which::All)], &["x = b", "y = b", "…"]);
     check_state(&[read, replace(" = a", "\n", Which::All)], &["x", "", "y", "", "…"]);
 }
 
 #[test]
 fn a_read_that_contradicts_takes_the_rest_with_it() {
-    let actions = [write("a\nb\nc\n"), Action::Read(shown_numbered("     2→other", Asked::Part))];
+    let actions = [write("a\nb\nc\n"), FileAction::Read(shown_numbered("     2→other", Asked::Part))];
     check_state(&actions, &["? 1", "other", "…"]);
 }
 
 #[test]
 fn deleted_changed_and_missing_files_hold_nothing_known() {
-    let state = check_state(&[write("a"), Action::Delete], &[]);
+    let state = check_state(&[write("a"), FileAction::Delete], &[]);
     assert_eq!(state.existence(), Existence::Absent);
-    check_state(&[write("a"), Action::Changed], &["…"]);
-    assert_eq!(check_state(&[Action::Missing], &[]).existence(), Existence::Absent);
-    let state = check_state(&[Action::Missing, replace("", "new\n", Which::Only)], &["new", ""]);
+    check_state(&[write("a"), FileAction::Changed], &["…"]);
+    assert_eq!(check_state(&[FileAction::Missing], &[]).existence(), Existence::Absent);
+    let state = check_state(&[FileAction::Missing, replace("", "new\n", Which::Only)], &["new", ""]);
     assert_eq!((state.line_count(), state.preview().as_deref()), (Some(1), Some("new\n\n")));
 }
 
 #[test]
 fn tracks_modified_files_correctly() {
     let mut files = Files::default();
-    let read = Action::Read(shown_numbered("     1→let a = 1;\n     2→", Asked::Whole));
+    let read = FileAction::Read(shown_numbered("     1→let a = 1;\n     2→", Asked::Whole));
     files.apply(1, &operation("/app/file.ts", read.clone()));
     assert!(!files.was_modified("/app/file.ts"));
     files.apply(2, &operation("/app/file.ts", replace("1", "2", Which::Only)));
-    files.apply(3, &operation("/app/file.ts", Action::Changed));
+    files.apply(3, &operation("/app/file.ts", FileAction::Changed));
     files.apply(4, &operation("/app/file.ts", read));
     assert!(files.was_modified("/app/file.ts"));
     assert!(!files.was_modified("/app/other.ts"));
@@ -280,7 +280,7 @@ fn tracks_modified_files_correctly() {
 fn builds_from_a_session() {
     let mut files = Files::default();
     files.apply(1, &operation("/app/new.ts", write("export {};\n")));
-    let read = Action::Read(shown_numbered("     1→x\n     2→", Asked::Whole));
+    let read = FileAction::Read(shown_numbered("     1→x\n     2→", Asked::Whole));
     files.apply(2, &operation("/app/existing.ts", read));
     assert!(files.was_modified("/app/new.ts"));
     assert!(!files.was_modified("/app/existing.ts"));
@@ -301,9 +301,9 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
     let path = "f";
     files.apply(
         1,
-        &operation(path, Action::Read(shown_numbered("     1→a\n     2→b\n     3→c", Asked::Part))),
+        &operation(path, FileAction::Read(shown_numbered("     1→a\n     2→b\n     3→c", Asked::Part))),
     );
-    files.apply(2, &operation(path, Action::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
+    files.apply(2, &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
     files.apply(3, &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
     files.apply(4, &operation(path, replace("y", "z", Which::Only)));
     let fates = |access, step| {

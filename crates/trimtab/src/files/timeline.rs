@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    operation::{Action, Operation},
+    operation::{FileAction, Operation},
     place,
     state::FileState,
 };
@@ -69,14 +69,14 @@ pub enum LineNow {
 /// The files of a session.
 ///
 /// ```
-/// use trimtab::{Action, Files, Operation, Replacement, Which};
+/// use trimtab::{FileAction, Files, Operation, Replacement, Which};
 ///
 /// let mut files = Files::default();
 /// let path = "src/lib.rs".to_owned();
 /// let content = "fn a() {}\nfn b() {}\n".to_owned();
-/// files.apply(1, &Operation { path: path.clone(), action: Action::Write { content } });
+/// files.apply(1, &Operation { path: path.clone(), action: FileAction::Write { content } });
 /// let edit = Replacement { old: "a()".to_owned(), new: "first()".to_owned(), which: Which::Only };
-/// files.apply(4, &Operation { path, action: Action::Replace(vec![edit]) });
+/// files.apply(4, &Operation { path, action: FileAction::Replace(vec![edit]) });
 ///
 /// let before = files.file_state_at("src/lib.rs", 3).expect("written in step 1");
 /// assert_eq!(before.text().as_deref(), Some("fn a() {}\nfn b() {}\n"));
@@ -96,10 +96,10 @@ impl Files {
         let kind = kind_of(&operation.action);
         let replaced = replaced(&before, &operation.action);
         let shown = match &operation.action {
-            Action::Read(shown) => ranges(shown.lines.iter().map(|(number, _)| *number)),
+            FileAction::Read(shown) => ranges(shown.lines.iter().map(|(number, _)| *number)),
             _ => Vec::new(),
         };
-        if let Action::Rename { to } = &operation.action {
+        if let FileAction::Rename { to } = &operation.action {
             let access = Access {
                 step,
                 kind: AccessKind::Create,
@@ -207,44 +207,44 @@ impl Files {
     }
 }
 
-fn kind_of(action: &Action) -> AccessKind {
+fn kind_of(action: &FileAction) -> AccessKind {
     match action {
-        Action::Read(_) | Action::Missing => AccessKind::Read,
-        Action::Write { .. } => AccessKind::Create,
-        Action::Append { .. }
-        | Action::Replace(_)
-        | Action::Insert { .. }
-        | Action::ReplaceLines { .. }
-        | Action::Patch(_)
-        | Action::Changed => AccessKind::Edit,
-        Action::Delete | Action::Rename { .. } => AccessKind::Delete,
+        FileAction::Read(_) | FileAction::Missing => AccessKind::Read,
+        FileAction::Write { .. } => AccessKind::Create,
+        FileAction::Append { .. }
+        | FileAction::Replace(_)
+        | FileAction::Insert { .. }
+        | FileAction::ReplaceLines { .. }
+        | FileAction::Patch(_)
+        | FileAction::Changed => AccessKind::Edit,
+        FileAction::Delete | FileAction::Rename { .. } => AccessKind::Delete,
     }
 }
 
 /// Returns the identities of the known lines that an edit's old text stands on.
-fn replaced(before: &FileState, action: &Action) -> Vec<u32> {
+fn replaced(before: &FileState, action: &FileAction) -> Vec<u32> {
     let lines = |range: Range<usize>| {
         let known = range.start..range.end.min(before.lines.len());
         known.filter_map(|index| before.lines.get(index)).map(|line| line.id).collect::<Vec<u32>>()
     };
     match action {
-        Action::Replace(replacements) => {
+        FileAction::Replace(replacements) => {
             let touched =
                 replacements.iter().flat_map(|replacement| place::touched(&before.lines, replacement));
             touched.flat_map(lines).collect()
         }
-        Action::Patch(hunks) => {
+        FileAction::Patch(hunks) => {
             super::hunks::touched(&before.lines, hunks).into_iter().flat_map(lines).collect()
         }
-        Action::ReplaceLines { first, last, .. } => lines(first.saturating_sub(1)..*last),
-        Action::Insert { after, .. } => lines(after.saturating_sub(1)..*after),
-        Action::Read(_)
-        | Action::Missing
-        | Action::Write { .. }
-        | Action::Append { .. }
-        | Action::Delete
-        | Action::Rename { .. }
-        | Action::Changed => Vec::new(),
+        FileAction::ReplaceLines { first, last, .. } => lines(first.saturating_sub(1)..*last),
+        FileAction::Insert { after, .. } => lines(after.saturating_sub(1)..*after),
+        FileAction::Read(_)
+        | FileAction::Missing
+        | FileAction::Write { .. }
+        | FileAction::Append { .. }
+        | FileAction::Delete
+        | FileAction::Rename { .. }
+        | FileAction::Changed => Vec::new(),
     }
 }
 
