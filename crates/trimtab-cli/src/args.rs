@@ -49,8 +49,10 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
-    curl -s … | trimtab show -")]
+#[command(
+    after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
+    curl -s … | trimtab show -"
+)]
 pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -65,7 +67,9 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  trimtab fit --policy none request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json")]
+#[command(
+    after_help = "Examples:\n  trimtab fit --policy none request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json"
+)]
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) input: Input,

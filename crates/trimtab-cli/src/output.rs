@@ -3,7 +3,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anyhow::Error;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -14,22 +14,21 @@ const DEFAULT_WIDTH: usize = 120;
 
 /// Where data goes.
 pub(crate) struct Output {
-    stream: AutoStream<BufWriter<StdoutLock<'static>>>,
+    stream: BufWriter<StdoutLock<'static>>,
+    colored: bool,
     width: usize,
 }
 
 impl Output {
     pub(crate) fn new(color: When) -> Output {
-        let choice = match color {
-            When::Auto => AutoStream::choice(&io::stdout()),
-            When::Always => ColorChoice::Always,
-            When::Never => ColorChoice::Never,
+        let colored = match color {
+            When::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            When::Always => true,
+            When::Never => false,
         };
-        choice.write_global();
-        let stream = AutoStream::new(BufWriter::new(io::stdout().lock()), choice);
         let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
         let width = terminal.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40));
-        Output { stream, width }
+        Output { stream: BufWriter::new(io::stdout().lock()), colored, width }
     }
 
     /// Returns how many columns a line may have.
@@ -39,7 +38,7 @@ impl Output {
 
     /// Writes bytes that no colour rule may touch: a request, JSON.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.stream.as_inner_mut().write_all(bytes)?;
+        self.stream.write_all(bytes)?;
         Ok(())
     }
 
@@ -52,7 +51,12 @@ impl Output {
 
     /// Writes a line for people.
     pub(crate) fn line(&mut self, line: impl std::fmt::Display) -> anyhow::Result<()> {
-        writeln!(self.stream, "{line}")?;
+        let line = format!("{line}\n");
+        if self.colored {
+            self.stream.write_all(line.as_bytes())?;
+        } else {
+            write!(self.stream, "{}", strip_str(&line))?;
+        }
         Ok(())
     }
 

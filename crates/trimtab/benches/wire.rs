@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a benchmark prints, and stops where its own request is not as it was made"
+    reason = "a benchmark is a program that prints, and stops at the first thing that is wrong"
 )]
 
 mod measure;

@@ -1,8 +1,10 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, count. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, count, facts. No I/O, no clock, no globals.
 
 mod count;
+mod facts;
+mod files;
 mod history;
 mod json;
 mod prices;
@@ -13,7 +15,23 @@ pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
     Vocabulary,
 };
+pub use facts::{
+    Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
+    Voice, constraints, facts, sections,
+};
+pub use files::{
+    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileChanges, FileState, Files, Hunk,
+    HunkLine, KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog,
+    codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail,
+    unified_diff,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
+
+/// Holds the README's example to the compiler.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

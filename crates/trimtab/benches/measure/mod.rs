@@ -1,6 +1,8 @@
 //! What every benchmark needs: a realistic request of any size, and a fair race. Contestants take turns, so that
 //! a noisy neighbour slows all of them; the best of many tries counts; what is printed are ratios.
 
+#![allow(dead_code, reason = "each benchmark uses its own part of this")]
+
 use std::time::{Duration, Instant};
 
 use trimtab::Format;
@@ -15,7 +17,6 @@ pub(crate) struct Contest<'a> {
     contestants: Vec<Contestant<'a>>,
 }
 
-/// A name, the work, and the time that each try took.
 type Contestant<'a> = (&'static str, Box<dyn FnMut() -> usize + 'a>, Vec<Duration>);
 
 impl<'a> Contest<'a> {
@@ -60,6 +61,18 @@ fn source_text() -> String {
 
 /// An agent's request of about `bytes` bytes: reads of source files, with thoughts in between.
 pub(crate) fn request(format: Format, bytes: usize) -> Vec<u8> {
+    write(format, &conversation(format, bytes))
+}
+
+/// The same, with a last exchange whose result has `last` bytes, equal whatever came before.
+pub(crate) fn request_with_last_turn(format: Format, bytes: usize, last: usize) -> Vec<u8> {
+    let mut messages = conversation(format, bytes);
+    let text: String = include_str!("../../src/wire/warm.rs").chars().take(last).collect();
+    messages.extend(exchange(format, 1_000_000, &text));
+    write(format, &messages)
+}
+
+fn conversation(format: Format, bytes: usize) -> Vec<serde_json::Value> {
     let source = source_text();
     let lines: Vec<&str> = source.lines().collect();
     let mut messages = Vec::new();
@@ -76,6 +89,10 @@ pub(crate) fn request(format: Format, bytes: usize) -> Vec<u8> {
         messages.extend(new);
         step += 1;
     }
+    messages
+}
+
+fn write(format: Format, messages: &[serde_json::Value]) -> Vec<u8> {
     let request = match format {
         Format::Anthropic => {
             serde_json::json!({"model": "claude-opus-5", "system": "You are an engineer.", "messages": messages})

@@ -1,10 +1,8 @@
-//! What a request costs beyond its texts. Gives the tokens that each wire format adds per entry, tool
-//! definition, call and request. Never counts text: these are plain numbers, each with its origin.
+//! What a request costs beyond its texts. Takes a wire format and a tokenizer, gives the tokens that
+//! are added per entry, call, tool definition and request. Never counts text: these are plain numbers.
 //!
-//! OpenAI's for Chat Completions are published. The others are measured or assumed and small: a
-//! session's `Calibration` absorbs what they miss.
-
-#![expect(clippy::match_same_arms, reason = "one arm per format, each with the origin of its number")]
+//! Those of `OpenAI` are published for Chat Completions; the others are measured on the frame of one
+//! message or assumed, and small: a session's `Calibration` absorbs what they miss.
 
 use super::{
     tokenizer::{ClaudeGeneration, Tokenizer},
@@ -12,68 +10,83 @@ use super::{
 };
 use crate::wire::Format;
 
-/// Returns what every message, turn or item adds.
-pub(super) const fn per_entry(format: Format) -> Tokens {
-    match format {
-        // One message and its frame measure 7 tokens by `ctok` 1.3.0 (6 since Opus 4.8); the frame holds
-        // the priming of the reply too, which `per_request` counts.
-        Format::Anthropic => Tokens(4),
-        // "3 tokens per message" in OpenAI's cookbook on counting with tiktoken; the role is one more.
-        Format::Chat => Tokens(4),
-        // Assumed to be as in Chat.
-        Format::Responses => Tokens(4),
-        // Gemma's turn markers: start, role, newline, end, newline.
-        Format::Gemini => Tokens(5),
+/// Tokens that a wire format adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Framing {
+    /// Around every message, turn or item, its role included.
+    pub(super) entry: Tokens,
+    /// Around the texts of a tool call or a tool result.
+    pub(super) tool_block: Tokens,
+    /// Around the name, description and schema of a tool.
+    pub(super) tool_definition: Tokens,
+    /// Once, if any tool is defined.
+    pub(super) tool_list: Tokens,
+    /// Once: the priming of the reply.
+    pub(super) request: Tokens,
+}
+
+impl Framing {
+    /// Returns what `format` adds for a model that counts with `tokenizer`.
+    pub(super) const fn of(format: Format, tokenizer: Tokenizer) -> Self {
+        match (format, tokenizer) {
+            (Format::Anthropic, Tokenizer::Claude(ClaudeGeneration::FromOpus47)) => ANTHROPIC_FROM_OPUS_47,
+            (Format::Anthropic, _) => ANTHROPIC,
+            (Format::Chat | Format::Responses, _) => OPENAI,
+            (Format::Gemini, _) => GEMINI,
+        }
     }
 }
 
-/// Returns what every request adds once: the priming of the reply.
-pub(super) const fn per_request(format: Format) -> Tokens {
-    match format {
-        // "Every reply is primed with <|start|>assistant<|message|>" in OpenAI's cookbook.
-        Format::Chat | Format::Responses => Tokens(3),
-        // The rest of the measured frame of 7.
-        Format::Anthropic => Tokens(3),
-        Format::Gemini => Tokens(3),
-    }
-}
+/// `entry` and `request` are those of the cookbook's page on counting with tiktoken: 3 per
+/// message and 1 for the role, 3 for the reply; so are `tool_definition` (`func_init`, 7) and
+/// `tool_list` (`func_end`, 12) for models since GPT-4o. `tool_block` is assumed: a recipient and a
+/// channel. Responses is assumed to cost what Chat does.
+const OPENAI: Framing = Framing {
+    entry: Tokens(4),
+    tool_block: Tokens(4),
+    tool_definition: Tokens(7),
+    tool_list: Tokens(12),
+    request: Tokens(3),
+};
 
-/// Returns what a tool call or a tool result adds around its texts.
-pub(super) const fn per_tool_block(format: Format) -> Tokens {
-    match format {
-        // Assumed: Claude sees calls and results as tagged text with an id that the request spells out.
-        Format::Anthropic => Tokens(10),
-        // Assumed: a recipient and a channel beside the message frame.
-        Format::Chat | Format::Responses => Tokens(4),
-        Format::Gemini => Tokens(4),
-    }
-}
+/// A single message has a frame of 7 tokens by `ctok` 1.3.0, here shared out between `entry` and
+/// `request`. `tool_list` is the tool-use system prompt of the pricing page for Claude 4 models with
+/// `tool_choice` `auto`: 346. The tags around calls, results and definitions are assumed.
+const ANTHROPIC: Framing = Framing {
+    entry: Tokens(4),
+    tool_block: Tokens(10),
+    tool_definition: Tokens(8),
+    tool_list: Tokens(346),
+    request: Tokens(3),
+};
 
-/// Returns what each tool definition adds to its name, description and schema.
-pub(super) const fn per_tool_definition(format: Format) -> Tokens {
-    match format {
-        // "func_init 7, func_end 12 once" in OpenAI's cookbook, for models since GPT-4o.
-        Format::Chat | Format::Responses => Tokens(7),
-        // Assumed: the schema is counted as it is spelt in the request.
-        Format::Anthropic => Tokens(8),
-        Format::Gemini => Tokens(4),
-    }
-}
+/// The frame of a single message is 6 tokens since Opus 4.8 (11 for Opus 4.7) by `ctok`. The system
+/// prompt for tools is assumed to be the same text, which the newer tokenizer counts 1.38 times.
+const ANTHROPIC_FROM_OPUS_47: Framing = Framing { entry: Tokens(3), tool_list: Tokens(477), ..ANTHROPIC };
 
-/// Returns what a request with any tool definition adds once.
-pub(super) const fn per_tool_list(format: Format, tokenizer: Tokenizer) -> Tokens {
-    match format {
-        // The tool-use system prompt in Anthropic's pricing table: 346 tokens with tool_choice `auto` for
-        // Claude 4 models. For the newer tokenizer the same text is scaled by its factor on prose, 1.38.
-        Format::Anthropic => match tokenizer {
-            Tokenizer::Claude(ClaudeGeneration::FromOpus47) => Tokens(477),
-            Tokenizer::Claude(ClaudeGeneration::UpToOpus46)
-            | Tokenizer::Exact(_)
-            | Tokenizer::Gemini
-            | Tokenizer::Unknown
-            | Tokenizer::CharsPerFour => Tokens(346),
-        },
-        Format::Chat | Format::Responses => Tokens(12),
-        Format::Gemini => Tokens::ZERO,
+/// Gemma's turn markers: start, role, line feed, end, line feed. The rest is assumed.
+const GEMINI: Framing = Framing {
+    entry: Tokens(5),
+    tool_block: Tokens(4),
+    tool_definition: Tokens(4),
+    tool_list: Tokens::ZERO,
+    request: Tokens(3),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::{Format, Framing};
+    use crate::count::{Tokenizer, Tokens, Vocabulary};
+
+    #[test]
+    fn one_short_chat_message_costs_its_text_and_seven() {
+        let framing = Framing::of(Format::Chat, Tokenizer::Exact(Vocabulary::O200k));
+        assert_eq!(framing.entry + framing.request, Tokens(7));
+    }
+
+    #[test]
+    fn the_tool_prompt_of_claude_grows_with_its_tokenizer() {
+        let of = |model| Framing::of(Format::Anthropic, Tokenizer::for_model(model)).tool_list;
+        assert_eq!((of("claude-opus-4-6"), of("claude-opus-4-7")), (Tokens(346), Tokens(477)));
     }
 }

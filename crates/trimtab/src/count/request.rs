@@ -5,12 +5,13 @@
 use std::borrow::Cow;
 
 use super::{
-    Counter, Memo, framing,
+    Counter, Memo,
+    framing::Framing,
     media::{Detail, MediaBytes, media},
     tokens::Tokens,
 };
 use crate::{
-    history::{Block, BlockKind, Entry, History, Part, PartKind, Role},
+    history::{Block, BlockKind, History, Part, PartKind, Role},
     json::{Value, scan},
 };
 
@@ -69,14 +70,16 @@ impl Counter {
     }
 
     fn block(self, history: &History, block: &Block, memo: &mut Memo) -> Tokens {
-        let format = history.format();
-        let parts =
-            history.parts_of(block).iter().map(|part| self.part(history, block, part, memo)).sum::<Tokens>();
-        let named = |memo: &mut Memo| memo.text(self, &history.tool_name(block).unwrap_or_default());
+        let framing = Framing::of(history.format(), self.tokenizer);
+        let parts = history.parts_of(block).iter();
+        let parts = parts.map(|part| self.part(history, block, part, memo)).sum::<Tokens>();
         match block.kind {
-            BlockKind::Definition => parts + framing::per_tool_definition(format),
-            BlockKind::Call => parts + named(memo) + framing::per_tool_block(format),
-            BlockKind::Result => parts + framing::per_tool_block(format),
+            BlockKind::Definition => parts + framing.tool_definition,
+            BlockKind::Call => {
+                let name = history.tool_name(block).unwrap_or_default();
+                parts + memo.text(self, &name) + framing.tool_block
+            }
+            BlockKind::Result => parts + framing.tool_block,
             BlockKind::Text | BlockKind::Reasoning | BlockKind::Media | BlockKind::Unknown => parts,
         }
     }
@@ -110,16 +113,13 @@ impl Counter {
 
     /// Counts what the format adds around the blocks.
     fn frame(self, history: &History) -> Tokens {
-        let format = history.format();
-        let spoken = |entry: &&Entry| entry.role != Role::Tools;
+        let framing = Framing::of(history.format(), self.tokenizer);
         let entries = history.entries();
-        // Tools come first; everything else is spoken, so only the head needs a look.
-        let tools = entries.iter().take_while(|entry| entry.role == Role::Tools).count();
-        let has_tools = entries.iter().take(tools).any(|entry| !history.blocks_of(entry).is_empty());
-        let spoken =
-            if tools == 0 { entries.len() } else { entries.iter().skip(tools).filter(spoken).count() };
-        let list = if has_tools { framing::per_tool_list(format, self.tokenizer) } else { Tokens::ZERO };
-        framing::per_entry(format).times(spoken) + framing::per_request(format) + list
+        // Tools stand first; what follows is spoken.
+        let lists = entries.iter().take_while(|entry| entry.role == Role::Tools).count();
+        let defined = entries.iter().take(lists).any(|entry| !history.blocks_of(entry).is_empty());
+        let list = if defined { framing.tool_list } else { Tokens::ZERO };
+        framing.entry.times(entries.len() - lists) + framing.request + list
     }
 }
 
@@ -152,7 +152,7 @@ impl<'a> Medium<'a> {
             (Some(text), _) if as_text => Medium { text: Some(text), ..Medium::default() },
             (Some(base64), _) => Medium { mime, base64: Some(base64), text: None, detail },
             (None, Some((mime, base64))) => {
-                Medium { mime: Some(mime), base64: Some(base64), text: None, detail }
+                Medium { mime: Some(mime.into()), base64: Some(base64.into()), text: None, detail }
             }
             (None, None) => Medium { mime, base64: None, text: None, detail },
         }
@@ -160,10 +160,10 @@ impl<'a> Medium<'a> {
 }
 
 /// Takes a `data:` URL apart: media type and base64.
-fn data_url(url: &str) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
+fn data_url(url: &str) -> Option<(String, String)> {
     let (head, base64) = url.strip_prefix("data:")?.split_once(',')?;
     let mime = head.split(';').next().unwrap_or_default();
-    Some((Cow::Owned(mime.to_owned()), Cow::Owned(base64.to_owned())))
+    Some((mime.to_owned(), base64.to_owned()))
 }
 
 /// Estimates what stands behind sealed content. A signature beside readable reasoning seals what is counted already.

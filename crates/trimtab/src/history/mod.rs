@@ -137,6 +137,8 @@ pub struct Block {
     pub marked: bool,
     /// Whether a part or the block itself is signed or sealed by the provider.
     pub sealed: bool,
+    /// The JSON value that holds the content of a call, result or message; empty where there is none.
+    pub(crate) body: Span,
     pub(crate) name: Span,
     pub(crate) id: Span,
     pub(crate) first_part: u32,

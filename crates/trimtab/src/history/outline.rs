@@ -49,6 +49,7 @@ impl Outline {
             by_server: false,
             marked: false,
             sealed: false,
+            body: Span::default(),
             name: Span::default(),
             id: Span::default(),
             first_part: narrow(self.parts.len()),

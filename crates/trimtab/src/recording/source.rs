@@ -68,10 +68,9 @@ impl<'a> Source<'a> {
     fn with_utf8_checked(mut self) -> Source<'a> {
         for row in &self.rows {
             if let Err(fault) = simdutf8::compat::from_utf8(row.text) {
-                let before = row.text.get(..fault.valid_up_to()).unwrap_or_default();
-                let line = row.line + memchr::memchr_iter(b'\n', before).count();
-                let what = format!("byte {} is not UTF-8; it is read as U+FFFD", fault.valid_up_to() + 1);
-                self.problems.push(Problem { line, what });
+                let place = JsonError::at(row.text, fault.valid_up_to(), "UTF-8");
+                let what = format!("not UTF-8: column {}; read as U+FFFD", place.column);
+                self.problems.push(Problem { line: row.line + place.line - 1, what });
             }
         }
         self

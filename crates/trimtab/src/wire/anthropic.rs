@@ -81,6 +81,7 @@ fn block(item: Value<'_>, outline: &mut Outline) {
             block.marked = marked(item);
             block.id = item.get("id").map(Value::span).unwrap_or_default();
             block.name = item.get("name").map(Value::span).unwrap_or_default();
+            block.body = item.get("input").map(Value::span).unwrap_or_default();
             outline.part(PartKind::Json, item.get("input"));
         }
         kind if kind == "tool_result" || kind.ends_with("_tool_result") => {
@@ -90,6 +91,7 @@ fn block(item: Value<'_>, outline: &mut Outline) {
             block.marked = marked(item);
             block.failed = item.get("is_error").is_some_and(Value::is_true);
             block.id = item.get("tool_use_id").map(Value::span).unwrap_or_default();
+            block.body = item.get("content").map(Value::span).unwrap_or_default();
             result_parts(item.get("content"), by_server, outline);
         }
         "image" | "document" => {

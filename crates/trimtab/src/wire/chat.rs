@@ -117,6 +117,7 @@ fn call(item: Value<'_>, function: Value<'_>, outline: &mut Outline) {
     let block = outline.block(BlockKind::Call, item.span());
     block.id = item.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.name = function.get("name").map(Value::span).unwrap_or_default();
+    block.body = function.get("arguments").or(function.get("input")).map(Value::span).unwrap_or_default();
     if let Some(arguments) = function.get("arguments") {
         outline
             .part(if arguments.is_string() { PartKind::JsonText } else { PartKind::Json }, Some(arguments));
@@ -132,6 +133,7 @@ fn result(message: Value<'_>, outline: &mut Outline) {
     block.name = message.get("name").filter(|name| name.is_string()).map(Value::span).unwrap_or_default();
     block.marked = marked(message);
     let Some(content) = message.get("content") else { return };
+    block.body = content.span();
     if content.is_string() {
         outline.part(PartKind::Text, Some(content));
         return;

@@ -67,6 +67,7 @@ fn part(item: Value<'_>, outline: &mut Outline) {
         let block = outline.block(BlockKind::Call, item.span());
         block.name = call.get("name").map(Value::span).unwrap_or_default();
         block.id = call.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
+        block.body = call.get("args").map(Value::span).unwrap_or_default();
         outline.part(PartKind::Json, call.get("args"));
     } else if let Some(answer) = either(item, "functionResponse", "function_response") {
         result(item, answer, outline);
@@ -88,6 +89,7 @@ fn part(item: Value<'_>, outline: &mut Outline) {
 fn result(item: Value<'_>, answer: Value<'_>, outline: &mut Outline) {
     let response = answer.get("response");
     let block = outline.block(BlockKind::Result, item.span());
+    block.body = response.map(Value::span).unwrap_or_default();
     block.name = answer.get("name").map(Value::span).unwrap_or_default();
     block.id = answer.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.failed =

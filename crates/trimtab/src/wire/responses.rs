@@ -110,6 +110,11 @@ fn call(item: Value<'_>, kind: &str, outline: &mut Outline) {
     block.id = item.get("call_id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.by_server = block.id.is_empty();
     block.name = item.get("name").or(item.get("type")).map(Value::span).unwrap_or_default();
+    block.body = ["arguments", "input", "action", "operation"]
+        .iter()
+        .find_map(|key| item.get(key))
+        .map(Value::span)
+        .unwrap_or_default();
     match kind {
         "function_call" => {
             outline.part(PartKind::JsonText, item.get("arguments").filter(|value| value.is_string()));
@@ -129,6 +134,7 @@ fn result(item: Value<'_>, outline: &mut Outline) {
     let block = outline.block(BlockKind::Result, item.span());
     block.id = item.get("call_id").map(Value::span).unwrap_or_default();
     block.failed = matches!(item.text("status").as_deref(), Some("failed" | "incomplete"));
+    block.body = item.get("output").map(Value::span).unwrap_or_default();
     // A search for tools answers with definitions.
     let Some(output) = item.get("output").or(item.get("tools")) else { return };
     if output.is_string() {

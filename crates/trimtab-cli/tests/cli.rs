@@ -1,0 +1,150 @@
+//! The command line as its users meet it: good input, wrong input, closed pipes.
+
+mod common;
+
+use std::{io::Read, process::Stdio};
+
+use common::{command, files_below, root, trimtab, trimtab_reading};
+
+#[test]
+fn show_prints_one_line_per_block_of_every_recording_shipped() {
+    for file in files_below("fixtures/recordings") {
+        let name = file.to_string_lossy().into_owned();
+        let shown = trimtab(&["show", &name]);
+        if shown.code != Some(0) {
+            // Cline keeps files beside the conversation; the error says which one to take.
+            assert!(name.contains("/cline/"), "{name}: {}", shown.words);
+            continue;
+        }
+        let json: serde_json::Value =
+            serde_json::from_slice(&trimtab(&["show", &name, "--json"]).out).expect(&name);
+        let blocks = json["blocks"].as_array().expect("blocks").len();
+        let text = shown.text();
+        let lines = text.lines().skip_while(|line| !line.trim_start().starts_with('#')).skip(1).count();
+        assert_eq!(lines, blocks, "{name}");
+        assert!(json["tokens"].as_u64() > Some(0), "{name}");
+    }
+}
+
+#[test]
+fn fit_by_policy_none_gives_every_request_back_byte_for_byte() {
+    let mut requests = 0;
+    for file in files_below("fixtures/requests") {
+        let bytes = std::fs::read(&file).expect("a file");
+        let name = file.to_string_lossy().into_owned();
+        let fitted = trimtab(&["fit", "--policy", "none", &name]);
+        assert_eq!(fitted.code, Some(0), "{name}: {}", fitted.words);
+        assert_eq!(fitted.out, bytes, "{name}");
+        let piped = trimtab_reading(&["fit", "--policy", "none", "-"], &bytes);
+        assert_eq!(piped.out, bytes, "{name} on standard input");
+        requests += 1;
+    }
+    assert!(requests > 30);
+}
+
+#[test]
+fn a_step_of_a_recording_is_the_request_that_was_sent_then() {
+    let recording = "fixtures/recordings/codex.jsonl";
+    let early = trimtab(&["fit", "--policy", "none", recording, "--step", "3"]);
+    let shown = trimtab_reading(&["show", "-", "--json"], &early.out);
+    let json: serde_json::Value = serde_json::from_slice(&shown.out).expect("JSON");
+    assert_eq!(json["format"], "responses");
+    assert_eq!(json["blocks"].as_array().and_then(|blocks| blocks.last()).expect("a block")["step"], 2);
+    let late = trimtab(&["fit", "--policy", "none", recording, "--step", "9999"]);
+    assert_eq!(late.code, Some(1));
+    assert!(late.words.contains("has no step 9999: the last is"), "{}", late.words);
+}
+
+#[test]
+fn broken_files_are_refused_with_a_sentence_and_never_a_panic() {
+    for file in files_below("fixtures/broken") {
+        let name = file.to_string_lossy().into_owned();
+        let shown = trimtab(&["show", &name]);
+        assert!(!shown.words.contains("panicked"), "{name}: {}", shown.words);
+        match shown.code {
+            Some(0) => assert!(!shown.out.is_empty(), "{name}"),
+            Some(1) => {
+                assert!(shown.words.contains("trimtab: ") && shown.out.is_empty(), "{name}: {}", shown.words)
+            }
+            other => panic!("{name}: exit code {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_with_the_remedy() {
+    for (arguments, code, sentence) in [
+        (&["show", "nowhere.json"][..], 1, "nowhere.json: cannot be opened: No such file"),
+        (&["show", "fixtures"], 1, "fixtures: is a folder: name one file in it"),
+        (&["show", "Cargo.toml"], 1, "Cargo.toml: neither JSON nor JSON lines"),
+        (&["show", "--format", "xml", "-"], 2, "formats are: anthropic, chat, responses, gemini"),
+        (&["show", "fixtures/recordings/codex.jsonl", "--segment", "77"], 1, "has no segment 77: there are"),
+        (&["fit", "--policy", "sloppy", "-"], 2, "possible values: none"),
+        (&["models", "no-such-model"], 1, "no model's name contains \"no-such-model\""),
+        (&["sho"], 2, "unrecognized subcommand 'sho'"),
+    ] {
+        let run = trimtab(arguments);
+        assert_eq!(run.code, Some(code), "{arguments:?}: {}", run.words);
+        assert!(run.words.contains(sentence), "{arguments:?} said: {}", run.words);
+        assert!(run.out.is_empty(), "{arguments:?} wrote data");
+    }
+    let empty = trimtab_reading(&["show"], b" \n");
+    assert_eq!(
+        (empty.code, empty.words.trim()),
+        (Some(1), "trimtab: standard input: the file is empty: expected a request or a recording")
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = command(&["show", "fixtures/recordings/claude-code.jsonl", "--json"])
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("the binary");
+    let mut first = [0; 10];
+    child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some output");
+    // The pipe is closed here, with most of the output unread.
+    let done = child.wait_with_output().expect("an end");
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+}
+
+#[test]
+fn colour_is_for_people_who_want_it() {
+    let file = "fixtures/recordings/claude-code.jsonl";
+    let plain = trimtab(&["show", file]);
+    assert!(!plain.out.contains(&0x1b));
+    let colored = trimtab(&["show", file, "--color", "always"]);
+    assert!(colored.out.contains(&0x1b));
+    let json = trimtab(&["show", file, "--color", "always", "--json"]);
+    assert!(!json.out.contains(&0x1b));
+}
+
+#[test]
+fn models_and_doctor_speak_json_too() {
+    for command in ["models", "doctor"] {
+        assert_eq!(trimtab(&[command]).code, Some(0));
+        let json: serde_json::Value =
+            serde_json::from_slice(&trimtab(&[command, "--json"]).out).expect(command);
+        assert!(json.as_array().is_some_and(|rows| rows.len() > 3), "{command}");
+    }
+}
+
+#[test]
+fn completions_are_written_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = trimtab(&["completions", shell]);
+        assert!(run.text().contains("trimtab"), "{shell}");
+    }
+}
+
+#[test]
+fn lines_keep_to_a_width_of_120_columns_without_a_terminal() {
+    for file in ["claude-code.jsonl", "codex.jsonl", "mini-swe-agent.traj.json"] {
+        let shown =
+            trimtab(&["show", &root().join("fixtures/recordings").join(file).to_string_lossy()]).text();
+        // The first line names the file, whose path may be long.
+        let widest = shown.lines().skip(1).map(|line| line.chars().count()).max();
+        assert!(widest <= Some(120), "{file}: {widest:?}");
+    }
+}

@@ -1,0 +1,41 @@
+//! Documents stay true by being made: the reference of the command line, and what the README shows.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{check_between, check_file, trimtab};
+
+/// How many lines of a long picture the README shows.
+const PICTURE_LINES: usize = 22;
+
+#[test]
+fn the_reference_is_what_the_program_says_of_itself() {
+    let mut page = "# Command line\n\nWritten by a test from `trimtab --help`; `TRIMTAB_BLESS=1 cargo test` renews it.\n".to_owned();
+    let help = trimtab(&["--help"]).text();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> =
+        commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+    assert!(names.len() > 3, "{help}");
+    let _ = write!(page, "\n## trimtab\n\n```text\n{}```\n", help);
+    for name in names {
+        let help = trimtab(&[name, "--help"]).text();
+        let _ = write!(page, "\n## trimtab {name}\n\n```text\n{help}```\n");
+    }
+    check_file("docs/commands.md", &page);
+}
+
+#[test]
+fn the_readme_shows_what_show_prints() {
+    let shown = trimtab(&["show", "fixtures/recordings/claude-code.jsonl"]).text();
+    let lines: Vec<&str> = shown.lines().take(PICTURE_LINES).map(str::trim_end).collect();
+    check_between("README.md", "picture", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+}
+
+#[test]
+fn the_readme_lists_every_agent_that_is_read() {
+    let rows = trimtab::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
+    check_between("README.md", "agents", &table);
+}

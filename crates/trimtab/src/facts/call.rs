@@ -1,0 +1,490 @@
+//! What a call does. Takes a tool's name and its arguments; gives actions. Never looks at the result, except in
+//! [`path_in_result`], for calls that name no file.
+
+use std::borrow::Cow;
+
+use super::{
+    names::{self, Manner},
+    patch, shell,
+    subject::{Lines, Subject},
+    tool::{Action, ToolKind},
+};
+use crate::json::{Value, scan};
+
+/// The arguments of a call.
+pub(crate) enum Given<'a> {
+    Json(Value<'a>),
+    /// Named texts, as agents with a text protocol write them.
+    Named(&'a [(String, String)]),
+    Text(&'a str),
+    Nothing,
+}
+
+/// What was told from a call.
+pub(crate) struct Call {
+    /// Its actions, at least one; the one that names it first.
+    pub(crate) actions: Vec<Action>,
+    /// The directory that a lasting shell is in afterwards.
+    pub(crate) cwd: Option<String>,
+    /// The directory that the call names as its own.
+    pub(crate) own_cwd: Option<String>,
+    /// The running command that it goes on with.
+    pub(crate) session: Option<String>,
+}
+
+const PATHS: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "absolutePath",
+    "AbsolutePath",
+    "target_file",
+    "targetFile",
+    "TargetFile",
+    "relative_workspace_path",
+    "relative_path",
+    "filename",
+    "file_name",
+    "fileName",
+    "file",
+    "notebook_path",
+    "notebookPath",
+    "uri",
+    "filepath",
+    "source",
+    "name",
+];
+const PLACES: &[&str] = &[
+    "path",
+    "dir_path",
+    "dirPath",
+    "dir",
+    "directory",
+    "target_directory",
+    "folder",
+    "DirectoryPath",
+    "SearchDirectory",
+    "relative_workspace_path",
+    "repo_path",
+    "file_path",
+    "absolute_path",
+    "root",
+    "cwd",
+];
+const PATTERNS: &[&str] = &[
+    "pattern",
+    "query",
+    "regex",
+    "search_term",
+    "searchTerm",
+    "q",
+    "Query",
+    "Pattern",
+    "glob_pattern",
+    "globPattern",
+    "glob",
+    "file_name",
+    "search",
+    "symbolName",
+    "name",
+    "keyword",
+    "text",
+];
+const CONTENTS: &[&str] =
+    &["content", "contents", "file_text", "fileText", "new_content", "CodeContent", "text", "code"];
+const OLDS: &[&str] = &[
+    "old_string",
+    "old_str",
+    "oldString",
+    "oldText",
+    "old_text",
+    "search",
+    "edits",
+    "diff",
+    "replacements",
+    "new_string",
+    "replacement_text",
+    "code_edit",
+    "insert_line",
+    "ReplacementChunks",
+    "changes",
+];
+const COMMANDS: &[&str] = &["command", "cmd", "script", "CommandLine", "bash", "shell_command", "input"];
+const URLS: &[&str] = &["url", "urls", "uri", "link", "address"];
+const DIRECTORIES: &[&str] =
+    &["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path", "Cwd", "dir"];
+
+/// Reads a call that is made in a directory, where that is known.
+pub(crate) fn read(name: &str, given: &Given<'_>, cwd: Option<&str>) -> Call {
+    let own_cwd = DIRECTORIES.iter().find_map(|key| given.text(key)).map(Cow::into_owned);
+    let manner = names::named(name).unwrap_or_else(|| by_shape(name, given));
+    match manner {
+        Manner::Shell | Manner::LastingShell => shell_call(name, given, cwd, own_cwd.as_deref(), manner),
+        Manner::Session => {
+            let session = ["session_id", "shellId", "shell_id", "bash_id", "task_id", "id"]
+                .iter()
+                .find_map(|key| given.scalar(key));
+            let subject = Subject::Command(format!("session {}", session.as_deref().unwrap_or("?")).into());
+            Call { actions: vec![Action { kind: ToolKind::Run, subject }], cwd: None, own_cwd: None, session }
+        }
+        Manner::Editor => plain(vec![editor(given)], cwd),
+        Manner::Patch => {
+            let text = ["input", "patch", "patchText", "diff"].iter().find_map(|key| given.text(key));
+            plain(patch::actions(&text.or_else(|| given.whole()).unwrap_or_default()), cwd)
+        }
+        Manner::Plain(kind) => plain(plain_actions(name, kind, given), cwd),
+    }
+}
+
+fn plain(actions: Vec<Action>, cwd: Option<&str>) -> Call {
+    let seen = |action: Action| Action { subject: action.subject.seen_from(cwd), ..action };
+    let mut actions: Vec<Action> = actions.into_iter().map(seen).collect();
+    if actions.is_empty() {
+        actions.push(Action { kind: ToolKind::Other, subject: Subject::Nothing });
+    }
+    Call { actions, cwd: None, own_cwd: None, session: None }
+}
+
+fn shell_call(name: &str, given: &Given<'_>, cwd: Option<&str>, own: Option<&str>, manner: Manner) -> Call {
+    let Some(command) = command_text(given) else {
+        return plain(plain_actions(name, ToolKind::Run, given), cwd);
+    };
+    let from = own.map(|own| super::subject::joined(cwd.unwrap_or_default(), own));
+    let script = shell::read(&command, from.as_deref().or(cwd));
+    let mut actions = script.actions;
+    let first = shell::primary(&actions);
+    if let Some(front) = actions.get_mut(..=first) {
+        front.rotate_right(1);
+    }
+    let moved = script.cwd.filter(|_| manner == Manner::LastingShell);
+    Call { actions, cwd: moved, own_cwd: from, session: None }
+}
+
+/// Returns the command, also where it is a list of words.
+fn command_text(given: &Given<'_>) -> Option<String> {
+    if let Some(text) = COMMANDS.iter().find_map(|key| given.text(key)) {
+        return Some(text.into_owned());
+    }
+    let Given::Json(value) = given else { return given.whole().map(Cow::into_owned) };
+    let list = ["command", "cmd", "args", "argv"]
+        .iter()
+        .find_map(|key| value.get(key).filter(|list| list.is_array()))?;
+    let words: Vec<Cow<'_, str>> = list.items().filter_map(Value::string).collect();
+    if let [shell, option, script, ..] = words.as_slice()
+        && shell.rsplit('/').next().is_some_and(|name| name.ends_with("sh"))
+        && option.starts_with('-')
+    {
+        return Some(script.clone().into_owned());
+    }
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    Some(quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Tells how a call of an unknown tool is read: by its arguments, then by the words of its name.
+fn by_shape(name: &str, given: &Given<'_>) -> Manner {
+    let has = |keys: &[&str]| keys.iter().any(|key| given.has(key));
+    if has(&["command", "cmd", "CommandLine", "shell_command"]) && !has(&["path", "file_path"]) {
+        return Manner::Shell;
+    }
+    let names_file = has(&[
+        "file_path",
+        "filePath",
+        "path",
+        "absolute_path",
+        "target_file",
+        "filename",
+        "file",
+        "notebook_path",
+    ]);
+    if names_file {
+        let by_name = names::guessed_for_file(name);
+        let by_arguments = match () {
+            () if has(OLDS) => Some(ToolKind::Edit),
+            () if has(&["pattern", "regex", "query"]) => Some(ToolKind::Search),
+            () if has(&["content", "contents", "file_text"]) => Some(ToolKind::Write),
+            () => None,
+        };
+        if let Some(kind) = by_name.or(by_arguments) {
+            return Manner::Plain(kind);
+        }
+    }
+    let guessed = names::guessed(name);
+    let by_arguments = match () {
+        () if guessed != ToolKind::Other => guessed,
+        () if has(&["url", "urls"]) => ToolKind::Web,
+        () if has(&["pattern", "regex", "query"]) => ToolKind::Search,
+        () => ToolKind::Other,
+    };
+    Manner::Plain(by_arguments)
+}
+
+fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
+    let subject = match kind {
+        ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => {
+            return file_actions(name, kind, given);
+        }
+        ToolKind::Search => {
+            let place = PLACES.iter().find_map(|key| given.text(key));
+            let place = place
+                .or_else(|| ["include_pattern", "include", "glob"].iter().find_map(|key| given.text(key)));
+            match first_text(given, PATTERNS) {
+                Some(pattern) => Subject::query(&pattern, place.as_deref()),
+                None => whole_call(name, given),
+            }
+        }
+        ToolKind::List => {
+            let place = PLACES.iter().find_map(|key| given.text(key));
+            match first_text(given, PATTERNS) {
+                Some(pattern) => Subject::query(&pattern, place.as_deref()),
+                None if name.to_ascii_lowercase().contains("tree")
+                    || given.text("recursive").as_deref() == Some("true") =>
+                {
+                    Subject::everything_below(place.as_deref().unwrap_or("."))
+                }
+                None => Subject::directory(place.as_deref().unwrap_or(".")),
+            }
+        }
+        ToolKind::Web => match URLS.iter().find_map(|key| given.text(key)) {
+            Some(url) => Subject::Url(url.into()),
+            None => match first_text(given, &["query", "q", "search_query", "prompt", "queries"]) {
+                Some(query) => Subject::query(&query, None),
+                None => whole_call(name, given),
+            },
+        },
+        ToolKind::SubAgent => match first_text(
+            given,
+            &["description", "prompt", "task", "objective", "message", "instructions"],
+        ) {
+            Some(text) => Subject::Command(shell::one_line(&text).into()),
+            None => whole_call(name, given),
+        },
+        ToolKind::Todo | ToolKind::Ask | ToolKind::Think => Subject::Nothing,
+        ToolKind::Git | ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Other => {
+            whole_call(name, given)
+        }
+    };
+    vec![Action { kind, subject }]
+}
+
+fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
+    let lines = match kind {
+        ToolKind::Read => lines(given),
+        ToolKind::Edit => Lines::Part,
+        _ => Lines::All,
+    };
+    let at = |path: &str| Action { kind, subject: Subject::lines_of(path, lines) };
+    if let Some(path) = PATHS.iter().find_map(|key| given.text(key)).filter(|path| !path.trim().is_empty()) {
+        let mut actions = vec![at(&path)];
+        if let Some(target) =
+            ["new_path", "destination", "target_path"].iter().find_map(|key| given.text(key))
+        {
+            actions.push(Action { kind: ToolKind::Write, subject: Subject::file(&target) });
+        }
+        return actions;
+    }
+    let listed = ["paths", "files", "file_paths", "edits", "args"].iter().find_map(|key| match given {
+        Given::Json(value) => value.get(key).filter(|list| list.is_array()),
+        Given::Named(_) | Given::Text(_) | Given::Nothing => None,
+    });
+    let path_of = |item: Value<'_>| {
+        item.string()
+            .map(Cow::into_owned)
+            .or_else(|| PATHS.iter().find_map(|key| Some(item.text(key)?.into_owned())))
+    };
+    let actions: Vec<Action> =
+        listed.into_iter().flat_map(Value::items).filter_map(path_of).map(|path| at(&path)).collect();
+    if !actions.is_empty() {
+        return actions;
+    }
+    if kind == ToolKind::Read && given.has("skill") {
+        return vec![Action { kind, subject: whole_call(name, given) }];
+    }
+    if kind == ToolKind::Edit {
+        let text = ["patch", "diff", "input"].iter().find_map(|key| given.text(key));
+        return patch::actions(&text.unwrap_or_default());
+    }
+    vec![Action { kind, subject: Subject::Nothing }]
+}
+
+fn editor(given: &Given<'_>) -> Action {
+    let path = PATHS.iter().find_map(|key| given.text(key)).unwrap_or_default();
+    let command = given.text("command").or_else(|| given.text("subcommand")).unwrap_or_default();
+    let kind = match command.as_ref() {
+        "view" | "read" | "open" => ToolKind::Read,
+        "create" | "write" => ToolKind::Write,
+        _ if given.has("file_text") || (given.has("content") && !OLDS.iter().any(|key| given.has(key))) => {
+            ToolKind::Write
+        }
+        "" if !CONTENTS.iter().chain(OLDS).any(|key| given.has(key)) => ToolKind::Read,
+        _ => ToolKind::Edit,
+    };
+    if path.is_empty() {
+        return Action { kind, subject: Subject::Nothing };
+    }
+    let lines = match kind {
+        ToolKind::Read => lines(given),
+        ToolKind::Edit => Lines::Part,
+        _ => Lines::All,
+    };
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let is_directory =
+        kind == ToolKind::Read && lines == Lines::All && (path.ends_with('/') || !name.contains('.'));
+    if is_directory
+        && name.chars().any(|letter| letter.is_ascii_lowercase())
+        && name != "Makefile"
+        && name != "Dockerfile"
+    {
+        return Action { kind: ToolKind::List, subject: Subject::directory(&path) };
+    }
+    Action { kind, subject: Subject::lines_of(&path, lines) }
+}
+
+/// Reads which lines of a file a call asks for.
+fn lines(given: &Given<'_>) -> Lines {
+    let number = |keys: &[&str]| keys.iter().find_map(|key| given.number(key));
+    if let Given::Json(value) = given
+        && let Some(range) = ["view_range", "lines", "range"]
+            .iter()
+            .find_map(|key| value.get(key).filter(|list| list.is_array()))
+    {
+        let mut ends = range.items();
+        let first = ends.next().and_then(Value::number).unwrap_or(1);
+        // A last line of -1 is the end of the file.
+        return Lines::between(first, ends.next().and_then(Value::number));
+    }
+    let whole = ["should_read_entire_file", "shouldReadEntireFile"];
+    if whole.iter().any(|key| given.text(key).as_deref() == Some("true")) {
+        return Lines::All;
+    }
+    let first = number(&[
+        "start_line",
+        "startLine",
+        "StartLine",
+        "start_line_one_indexed",
+        "line_start",
+        "line_number",
+        "from",
+        "first_line",
+    ]);
+    let last = number(&[
+        "end_line",
+        "endLine",
+        "EndLine",
+        "end_line_one_indexed_inclusive",
+        "line_end",
+        "to",
+        "last_line",
+    ]);
+    if first.is_some() || last.is_some() {
+        return Lines::between(first.unwrap_or(1), last);
+    }
+    if let Some(head) = number(&["head"]) {
+        return Lines::All.head(head);
+    }
+    if given.has("tail") || given.has("pages") {
+        return Lines::Part;
+    }
+    let offset = number(&["offset"]);
+    // opencode, whose arguments are in camel case, counts offsets from 0.
+    let offset = if given.has("filePath") { offset.map(|offset| offset + 1) } else { offset };
+    Lines::from_offset(offset, number(&["limit", "max_lines"]))
+}
+
+/// Names a call by its tool and arguments.
+fn whole_call(name: &str, given: &Given<'_>) -> Subject {
+    let text = given.whole().unwrap_or_default();
+    let head: String = text.chars().take(200).collect();
+    Subject::Command(shell::one_line(&format!("{name} {head}")).into())
+}
+
+fn first_text<'a>(given: &Given<'a>, keys: &[&str]) -> Option<Cow<'a, str>> {
+    keys.iter().find_map(|key| given.text(key))
+}
+
+impl<'a> Given<'a> {
+    /// Returns a text argument; the first of a list of texts.
+    pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        match self {
+            Given::Json(value) => {
+                let value = value.get(key)?;
+                if value.is_true() {
+                    return Some(Cow::Borrowed("true"));
+                }
+                value.string().or_else(|| value.items().next()?.string())
+            }
+            Given::Named(pairs) => {
+                pairs.iter().find(|(name, _)| name == key).map(|(_, text)| Cow::Borrowed(text.as_str()))
+            }
+            Given::Text(_) | Given::Nothing => None,
+        }
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        match self {
+            Given::Json(value) => {
+                let value = value.get(key)?;
+                value.number().or_else(|| value.string()?.trim().parse().ok())
+            }
+            Given::Named(_) => self.text(key)?.trim().parse().ok(),
+            Given::Text(_) | Given::Nothing => None,
+        }
+    }
+
+    /// Returns an argument that is a text or a number.
+    fn scalar(&self, key: &str) -> Option<String> {
+        self.text(key).map(Cow::into_owned).or_else(|| self.number(key).map(|number| number.to_string()))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        match self {
+            Given::Json(value) => value.get(key).is_some_and(|value| !value.is_null()),
+            Given::Named(pairs) => pairs.iter().any(|(name, _)| name == key),
+            Given::Text(_) | Given::Nothing => false,
+        }
+    }
+
+    fn whole(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Given::Json(value) => Some(String::from_utf8_lossy(value.raw())),
+            Given::Named(pairs) => {
+                let shown = pairs.iter().map(|(name, text)| format!("{name}={text}"));
+                Some(Cow::Owned(shown.collect::<Vec<_>>().join(" ")))
+            }
+            Given::Text(text) => Some(Cow::Borrowed(text)),
+            Given::Nothing => None,
+        }
+    }
+}
+
+/// How much of a result is looked at for a path, in bytes.
+const PATH_WINDOW: usize = 2000;
+
+/// Finds the file that a result says it is about: `File: …`, `Path: …`, `[File: … (N lines total)]`, `<path>…</path>`,
+/// `(Open file: …)`, or the keys `path`, `file`, `filePath` of a JSON object.
+pub(crate) fn path_in_result(text: &str) -> Option<String> {
+    let head = super::text_head(text, PATH_WINDOW).trim_start();
+    if head.starts_with('{')
+        && let Ok(tape) = scan(text.trim().as_bytes())
+        && let Some(root) = tape.root(text.trim().as_bytes())
+    {
+        let found = ["path", "file", "filePath", "file_path"].iter().find_map(|key| root.text(key));
+        return found.filter(|path| is_path(path)).map(Cow::into_owned);
+    }
+    let tail = super::text_tail(text, PATH_WINDOW);
+    let lines = head.lines().take(20).chain(tail.lines().rev().take(4));
+    lines.map(str::trim).find_map(path_in_line)
+}
+
+fn path_in_line(line: &str) -> Option<String> {
+    let line = line.trim_start_matches(['[', '(']);
+    let marks = ["File: ", "Path: ", "File Path: ", "Open file: ", "<path>", "<file path=\""];
+    let rest = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
+    let end = rest.find([')', ']', '<', '"', '\t']).unwrap_or(rest.len());
+    let path = rest.get(..end)?.split(" (").next()?.trim();
+    is_path(path).then(|| path.to_owned())
+}
+
+fn is_path(path: &str) -> bool {
+    !path.is_empty() && path != "n/a" && path.len() < 500 && !path.contains('\n')
+}

@@ -1,0 +1,60 @@
+//! Which files a patch changes. Takes the text of an `apply_patch` call or a unified diff; gives one action per file.
+//! Never applies anything.
+
+use super::{
+    subject::{Lines, Subject},
+    tool::{Action, ToolKind},
+};
+
+/// Returns the changes that a patch makes, one per file; one without a subject where no file is named.
+pub(crate) fn actions(text: &str) -> Vec<Action> {
+    let mut actions: Vec<Action> = Vec::new();
+    for line in text.lines() {
+        let Some(action) = header(line.trim_end()) else { continue };
+        if !actions.contains(&action) {
+            actions.push(action);
+        }
+    }
+    if actions.is_empty() {
+        actions.push(Action { kind: ToolKind::Edit, subject: Subject::Nothing });
+    }
+    actions
+}
+
+fn header(line: &str) -> Option<Action> {
+    let marked = [
+        ("*** Add File: ", ToolKind::Write),
+        ("*** Update File: ", ToolKind::Edit),
+        ("*** Delete File: ", ToolKind::Delete),
+        ("*** Move to: ", ToolKind::Write),
+    ];
+    for (mark, kind) in marked {
+        let Some(path) = line.strip_prefix(mark) else { continue };
+        let lines = if kind == ToolKind::Edit { Lines::Part } else { Lines::All };
+        return Some(Action { kind, subject: Subject::lines_of(path, lines) });
+    }
+    let path = line.strip_prefix("+++ ")?.split('\t').next()?.trim();
+    let path = path.strip_prefix("b/").unwrap_or(path);
+    (path != "/dev/null")
+        .then(|| Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let picture = |action: &Action| format!("{} {}", action.kind.name(), action.subject);
+        assert_eq!(actions(text).iter().map(picture).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn every_file_of_a_patch_is_one_action() {
+        check(
+            "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** Add File: b.md\n+hi\n*** Delete File: ./c.txt\n*** End Patch",
+            &["edit src/a.rs:part", "write b.md", "delete c.txt"],
+        );
+        check("--- a/x.py\t2024\n+++ b/x.py\t2024\n@@ -1 +1 @@\n-a\n+b", &["edit x.py:part"]);
+        check("nothing of the kind", &["edit -"]);
+    }
+}

@@ -1,0 +1,496 @@
+//! Programs that show, search, list and change files. Takes a program's name and words; gives its actions with
+//! paths and line ranges. Never guesses a range: lines that cannot be told are a part.
+
+use super::{arguments::Arguments, named};
+use crate::facts::{
+    subject::{Lines, Subject},
+    tool::{Action, ToolKind},
+};
+
+/// How many lines `head` and `tail` show when not told otherwise.
+const DEFAULT_LINES: u64 = 10;
+
+/// Reads a program that works on files; none for every other program.
+pub(super) fn actions_of(program: &str, words: &[&str]) -> Option<Vec<Action>> {
+    Some(match program {
+        "cat" | "bat" | "batcat" | "nl" | "less" | "more" | "tac" | "zcat" | "gzcat" | "pygmentize"
+        | "Get-Content" | "gc" | "glow" => {
+            reads(words, &["-l", "-r", "--line-range", "-TotalCount", "-b", "-w", "-s", "-v"])
+        }
+        "xxd" | "hexdump" | "od" | "strings" | "objdump" | "readelf" | "nm" | "pdftotext" | "cut"
+        | "sort" | "uniq" | "column" | "fold" | "tr" | "base64" | "rev" | "paste" | "iconv" => {
+            parts(words, &["-n", "-s", "-l", "-t", "-k", "-d", "-f", "-c", "-w", "-j", "-N", "-A"])
+        }
+        "head" => head(words),
+        "tail" => tail(words),
+        "sed" | "gsed" => sed(words),
+        "awk" | "gawk" | "mawk" => awk(words),
+        "perl" | "ruby" if in_place(words) => changes(words),
+        "jq" | "yq" | "tomlq" | "xq" | "dasel" | "fx" => query(words),
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "ugrep" | "findstr" | "ripgrep" => {
+            search(program, words)
+        }
+        "Select-String" | "sls" => select_string(words),
+        "ast-grep" | "sg" | "comby" | "semgrep" => structural(words),
+        "search_dir" | "search_file" => swe_search(words),
+        "find_file" => swe_find(words),
+        "ls" | "ll" | "la" | "dir" | "exa" | "eza" | "lsd" | "tree" | "Get-ChildItem" | "gci" | "du" => {
+            list(words)
+        }
+        "find" | "gfind" => find(words),
+        "fd" | "fdfind" => fd(words),
+        "wc" | "stat" | "file" | "realpath" | "readlink" | "md5sum" | "sha256sum" | "shasum" | "cksum"
+        | "md5" | "lsattr" => measure(words),
+        "diff" | "cmp" | "comm" | "delta" | "colordiff" | "difft" => compare(words),
+        "rm" | "rmdir" | "unlink" | "shred" | "trash" | "Remove-Item" | "del" => operands(words, &[])
+            .iter()
+            .map(|path| Action { kind: ToolKind::Delete, subject: place(path) })
+            .collect(),
+        "mkdir" => operands(words, &["-m"])
+            .iter()
+            .map(|path| Action { kind: ToolKind::Write, subject: Subject::directory(path) })
+            .collect(),
+        "touch" | "truncate" => {
+            operands(words, &["-s", "-t", "-d", "-r"]).iter().map(|path| Action::edit(path)).collect()
+        }
+        "tee" => tee(words),
+        "cp" | "install" | "ln" | "Copy-Item" => copy(words),
+        "mv" | "Move-Item" | "rename" => rename(words),
+        "chmod" | "chown" | "chgrp" => vec![Action { kind: ToolKind::Run, subject: named(words) }],
+        "open" | "create" | "goto" | "scroll_up" | "scroll_down" => swe_editor(program, words),
+        "insert" | "edit" => vec![Action { kind: ToolKind::Edit, subject: Subject::Nothing }],
+        _ => return None,
+    })
+}
+
+/// Narrows what a pipeline read so far to what its next command leaves of it.
+pub(super) fn narrow(read: &mut Action, words: &[&str]) {
+    let Subject::File { path, lines } = &mut read.subject else { return };
+    let (program, rest) = words.split_first().map_or(("", words), |(first, rest)| (*first, rest));
+    match program.rsplit('/').next().unwrap_or_default() {
+        "cat" | "nl" | "less" | "more" | "bat" | "tee" => {}
+        "head" => *lines = count_of(rest).map_or(Lines::Part, |count| lines.head(count)),
+        "tail" => *lines = tail_start(rest).map_or(Lines::Part, |first| lines.within(first, None)),
+        "sed" => *lines = sed_range(rest).map_or(Lines::Part, |(first, last)| lines.within(first, last)),
+        "awk" => *lines = awk_range(rest).map_or(Lines::Part, |(first, last)| lines.within(first, last)),
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" => {
+            let place = path.to_string();
+            let found = search(program, words).into_iter().next();
+            let pattern = match found.map(|action| action.subject) {
+                Some(Subject::Query { pattern, .. }) => pattern.to_string(),
+                _ => String::new(),
+            };
+            *read = Action { kind: ToolKind::Search, subject: Subject::query(&pattern, Some(&place)) };
+        }
+        _ => *lines = Lines::Part,
+    }
+}
+
+/// Returns a subject for a path that may be a directory: one with a slash at its end or without a dot.
+pub(super) fn place(path: &str) -> Subject {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let is_directory = path.ends_with('/')
+        || matches!(name, "" | "." | "..")
+        || (!name.contains('.') && !is_bare_file(name));
+    if is_directory { Subject::directory(path) } else { Subject::file(path) }
+}
+
+/// Names that files have although there is no dot in them.
+fn is_bare_file(name: &str) -> bool {
+    let upper = name.chars().filter(char::is_ascii_uppercase).count();
+    upper > 0
+        && matches!(
+            name,
+            "Makefile"
+                | "Dockerfile"
+                | "Rakefile"
+                | "Gemfile"
+                | "Procfile"
+                | "Justfile"
+                | "Taskfile"
+                | "Jenkinsfile"
+        )
+        || (upper > 2 && upper == name.chars().filter(char::is_ascii_alphabetic).count())
+}
+
+fn operands<'a>(words: &[&'a str], with_value: &[&str]) -> Vec<&'a str> {
+    Arguments::of(words.get(1..).unwrap_or_default(), with_value).operands
+}
+
+fn reads(words: &[&str], with_value: &[&str]) -> Vec<Action> {
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), with_value);
+    let range = arguments.value(&["-r", "--line-range"]).and_then(|range| {
+        let (first, last) = range.split_once(':')?;
+        Some(Lines::between(first.parse().unwrap_or(1), last.parse().ok()))
+    });
+    let total = arguments.value(&["-TotalCount"]).and_then(|count| count.parse().ok());
+    let lines = range.or_else(|| total.map(|count| Lines::All.head(count))).unwrap_or(Lines::All);
+    let files = arguments.operands.iter().filter(|path| **path != "-");
+    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+}
+
+fn parts(words: &[&str], with_value: &[&str]) -> Vec<Action> {
+    operands(words, with_value)
+        .iter()
+        .filter(|path| **path != "-")
+        .map(|path| Action::read_part(path))
+        .collect()
+}
+
+fn head(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let lines = count_of(rest).map_or(Lines::Part, |count| Lines::All.head(count));
+    let files = Arguments::of(rest, &["-n", "-c", "--lines", "--bytes"]).operands;
+    files
+        .iter()
+        .map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) })
+        .collect()
+}
+
+/// Returns the number of lines that `head` is asked for; none where it counts otherwise.
+fn count_of(words: &[&str]) -> Option<u64> {
+    let arguments = Arguments::of(words, &["-n", "-c", "--lines", "--bytes"]);
+    if arguments.has(&["-c", "--bytes"]) {
+        return None;
+    }
+    if let Some(count) = arguments.value(&["-n", "--lines"]) {
+        return count.parse().ok();
+    }
+    let bare = arguments.options.iter().find_map(|(name, _)| name.strip_prefix('-')?.parse().ok());
+    Some(bare.unwrap_or(DEFAULT_LINES))
+}
+
+fn tail(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let lines = tail_start(rest).map_or(Lines::Part, |first| Lines::between(first, None));
+    let files = Arguments::of(rest, &["-n", "-c", "--lines", "--bytes", "-s", "--pid"]).operands;
+    let files = files.iter().filter(|path| !path.starts_with('+'));
+    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+}
+
+/// Returns the line from which `tail -n +N` shows a file.
+fn tail_start(words: &[&str]) -> Option<u64> {
+    let arguments = Arguments::of(words, &["-n", "-c", "--lines", "--bytes"]);
+    let asked = arguments.value(&["-n", "--lines"]);
+    let asked = asked.or_else(|| arguments.operands.iter().find(|word| word.starts_with('+')).copied());
+    asked?.strip_prefix('+')?.parse().ok()
+}
+
+fn in_place(words: &[&str]) -> bool {
+    words.iter().skip(1).any(|word| {
+        word.starts_with("--in-place")
+            || (word.starts_with('-')
+                && !word.starts_with("--")
+                && word.len() < 8
+                && word.contains('i')
+                && !word.contains('I'))
+    })
+}
+
+fn sed(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let arguments = Arguments::of(rest, &["-e", "-f", "--expression", "--file", "-l"]);
+    let has_script = arguments.has(&["-e", "-f", "--expression", "--file"]);
+    if in_place(words) {
+        return changes(words);
+    }
+    let files = arguments.operands.iter().skip(usize::from(!has_script));
+    let lines = sed_range(rest).map_or(Lines::Part, |(first, last)| Lines::between(first, last));
+    let lines = if arguments.has_letter('n') { lines } else { Lines::Part };
+    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+}
+
+/// Reads a program that changes files in place: its first operand is a script, unless an option gave one.
+fn changes(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let has_script = rest.iter().any(|word| {
+        matches!(*word, "-e" | "-f" | "--expression")
+            || (word.starts_with('-') && !word.starts_with("--") && word.len() < 8 && word.contains('e'))
+    });
+    let with_value: &[&str] = if rest.contains(&"-e") { &["-e", "-f"] } else { &["-f"] };
+    let arguments = Arguments::of(rest, with_value);
+    // `perl -pi -e script file`: where `e` stands among other letters its script is the first operand.
+    let glued = has_script && !rest.iter().any(|word| matches!(*word, "-e" | "-f" | "--expression"));
+    let skipped = usize::from(!has_script || glued);
+    let is_suffix = |word: &&&str| !word.is_empty() && **word != "''";
+    arguments.operands.iter().filter(is_suffix).skip(skipped).map(|path| Action::edit(path)).collect()
+}
+
+/// Returns the range of `sed -n 'A,Bp'`.
+fn sed_range(words: &[&str]) -> Option<(u64, Option<u64>)> {
+    let script = words.iter().find(|word| !word.starts_with('-'))?;
+    let ranges = script.split(';').map(str::trim).filter(|part| !part.is_empty());
+    let mut found: Option<(u64, Option<u64>)> = None;
+    for part in ranges {
+        let Some(range) = part.strip_suffix('p') else { continue };
+        let (first, last) = range.split_once(',').unwrap_or((range, range));
+        let first: u64 = first.trim().parse().ok()?;
+        let last = match last.trim() {
+            "$" => None,
+            plus if plus.starts_with('+') => Some(first + plus.get(1..)?.parse::<u64>().ok()?),
+            last => Some(last.parse().ok()?),
+        };
+        if found.is_some() {
+            // Several ranges are no one range.
+            return None;
+        }
+        found = Some((first, last));
+    }
+    found
+}
+
+fn awk(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let arguments = Arguments::of(rest, &["-F", "-v", "-f"]);
+    let files = arguments.operands.iter().skip(usize::from(!arguments.has(&["-f"])));
+    let lines = awk_range(rest).map_or(Lines::Part, |(first, last)| Lines::between(first, last));
+    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+}
+
+/// Returns the range of `awk 'NR>=A && NR<=B'`; none where the program does more than show lines.
+fn awk_range(words: &[&str]) -> Option<(u64, Option<u64>)> {
+    let arguments = Arguments::of(words, &["-F", "-v", "-f"]);
+    let script: String =
+        arguments.operands.first()?.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let number = |mark: &str| {
+        let (_, rest) = script.split_once(mark)?;
+        rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    if let Some(line) = number("NR==") {
+        let last = script
+            .split_once(",NR==")
+            .and_then(|(_, rest)| rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok());
+        return Some((line, Some(last.unwrap_or(line))));
+    }
+    let first = number("NR>=").or_else(|| number("NR>").map(|line| line + 1));
+    let last = number("NR<=").or_else(|| number("NR<").map(|line| line.saturating_sub(1)));
+    (first.is_some() || last.is_some()).then(|| (first.unwrap_or(1), last))
+}
+
+fn query(words: &[&str]) -> Vec<Action> {
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &["-f", "-p", "-o", "--indent", "-I"]);
+    let takes_names = arguments.has(&["--arg", "--argjson", "--slurpfile", "--args"]);
+    let skipped = if takes_names { 3 } else { usize::from(!arguments.has(&["-f"])) };
+    let files = arguments.operands.iter().skip(skipped);
+    files.map(|path| Action::read_part(path)).collect()
+}
+
+fn search(program: &str, words: &[&str]) -> Vec<Action> {
+    const WITH_VALUE: &[&str] = &[
+        "-e",
+        "-f",
+        "-A",
+        "-B",
+        "-C",
+        "-m",
+        "-g",
+        "-t",
+        "-T",
+        "--include",
+        "--exclude",
+        "--exclude-dir",
+        "--glob",
+        "--type",
+        "--type-not",
+        "--max-count",
+        "--context",
+        "--after-context",
+        "--before-context",
+        "--color",
+        "-M",
+        "--max-columns",
+        "--sort",
+        "--iglob",
+        "-G",
+        "--ignore",
+        "--file",
+        "--regexp",
+        "-j",
+        "--threads",
+        "--max-depth",
+        "-d",
+        "-E",
+        "--colors",
+        "-r",
+        "--replace",
+    ];
+    // `-E`, `-r` and `-d` take no value in grep: there they stand for expressions and recursion.
+    let is_grep = program.contains("grep") && program != "ugrep" && program != "ripgrep";
+    let with_value: Vec<&str> = WITH_VALUE
+        .iter()
+        .copied()
+        .filter(|name| !is_grep || !matches!(*name, "-E" | "-r" | "-T" | "-M" | "-g" | "-t" | "-G"))
+        .collect();
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
+    let given = arguments.value(&["-e", "--regexp"]);
+    let mut operands = arguments.operands.iter();
+    if arguments.has(&["--files"]) {
+        let place = operands.next().copied();
+        let glob = arguments.value(&["-g", "--glob"]);
+        let subject = glob.map_or_else(
+            || Subject::everything_below(place.unwrap_or(".")),
+            |glob| Subject::query(glob, place),
+        );
+        return vec![Action { kind: ToolKind::List, subject }];
+    }
+    let Some(pattern) = given.or_else(|| operands.next().copied()) else { return Vec::new() };
+    let subject = Subject::query(pattern, operands.next().copied());
+    vec![Action { kind: ToolKind::Search, subject }]
+}
+
+fn select_string(words: &[&str]) -> Vec<Action> {
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &["-Pattern", "-Path", "-Context"]);
+    let mut operands = arguments.operands.iter().copied();
+    let pattern = arguments.value(&["-Pattern"]).or_else(|| operands.next()).unwrap_or_default();
+    let place = arguments.value(&["-Path"]).or_else(|| operands.next());
+    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, place) }]
+}
+
+fn structural(words: &[&str]) -> Vec<Action> {
+    let arguments =
+        Arguments::of(words.get(1..).unwrap_or_default(), &["-p", "--pattern", "-l", "--lang", "-r"]);
+    let Some(pattern) = arguments.value(&["-p", "--pattern"]) else {
+        return vec![Action { kind: ToolKind::Search, subject: named(words) }];
+    };
+    let place = arguments.operands.iter().find(|word| !matches!(**word, "run" | "scan")).copied();
+    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, place) }]
+}
+
+fn list(words: &[&str]) -> Vec<Action> {
+    let with_value =
+        ["-L", "-I", "-P", "--level", "--max-depth", "-d", "--depth", "-Filter", "--ignore", "-t"];
+    // `ls -d` and `ls -t` take no value; `du -d 1` and `tree -L 2` do.
+    let is_ls = words.first().is_some_and(|program| *program == "ls");
+    let with_value: &[&str] = if is_ls { &["-I", "--ignore"] } else { &with_value };
+    let places = operands(words, with_value);
+    let letters = Arguments::of(words.get(1..).unwrap_or_default(), with_value);
+    let goes_down = matches!(words.first(), Some(&("tree" | "du")))
+        && !letters.has(&["-L", "--level", "-d", "--max-depth", "-s"])
+        || letters.has_letter('R')
+        || letters.has(&["--recursive", "-Recurse"]);
+    let subject =
+        |path: &str| if goes_down { Subject::everything_below(path) } else { Subject::directory(path) };
+    let listing = |path: &&str| Action { kind: ToolKind::List, subject: subject(path) };
+    if places.is_empty() {
+        return vec![listing(&".")];
+    }
+    places.iter().map(listing).collect()
+}
+
+fn find(words: &[&str]) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let from = rest.iter().position(|word| !matches!(*word, "-L" | "-H" | "-P" | "-E")).unwrap_or(rest.len());
+    let tests = rest.get(from..).unwrap_or_default();
+    let is_place = |word: &&&str| !word.starts_with('-') && !matches!(**word, "(" | "!");
+    let place = tests.iter().take_while(is_place).copied().next().unwrap_or(".");
+    let value = |names: &[&str]| {
+        let at = tests.iter().position(|word| names.contains(word))?;
+        tests.get(at + 1).copied()
+    };
+    if let Some(at) = tests.iter().position(|word| matches!(*word, "-exec" | "-execdir" | "-ok")) {
+        let inner: Vec<&str> =
+            tests.iter().skip(at + 1).copied().filter(|word| !matches!(*word, "{}" | ";" | "+")).collect();
+        let inner = super::programs::actions_of(&inner, None).unwrap_or_default();
+        let inner: Vec<Action> = inner.into_iter().filter(|action| action.kind != ToolKind::Run).collect();
+        if !inner.is_empty() {
+            return inner.into_iter().map(|action| action.placed(Some(place))).collect();
+        }
+        // A reader that `find` hands its files to has no file of its own.
+        if matches!(tests.get(at + 1), Some(&("cat" | "head" | "tail" | "sed" | "nl"))) {
+            let pattern = value(&["-name", "-iname", "-path"]).unwrap_or("*");
+            return vec![Action { kind: ToolKind::Read, subject: Subject::query(pattern, Some(place)) }];
+        }
+    }
+    if tests.contains(&"-delete") {
+        return vec![Action { kind: ToolKind::Delete, subject: Subject::directory(place) }];
+    }
+    let subject = match value(&["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"]) {
+        Some(pattern) => Subject::query(pattern, Some(place)),
+        None if value(&["-maxdepth", "-depth"]).is_some() => Subject::directory(place),
+        None => Subject::everything_below(place),
+    };
+    vec![Action { kind: ToolKind::List, subject }]
+}
+
+fn fd(words: &[&str]) -> Vec<Action> {
+    let with_value = ["-e", "-t", "-d", "-E", "--extension", "--type", "--max-depth", "--exclude", "-g"];
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
+    let mut operands = arguments.operands.iter().copied();
+    let pattern = arguments.value(&["-g"]).or_else(|| operands.next());
+    let subject = match pattern.or(arguments.value(&["-e", "--extension"])) {
+        Some(pattern) => Subject::query(pattern, operands.next()),
+        None => Subject::everything_below("."),
+    };
+    vec![Action { kind: ToolKind::List, subject }]
+}
+
+fn measure(words: &[&str]) -> Vec<Action> {
+    let paths = operands(words, &["-c", "-f", "--format", "-a"]);
+    paths
+        .iter()
+        .map(|path| Action { kind: ToolKind::List, subject: Subject::lines_of(path, Lines::Part) })
+        .collect()
+}
+
+fn compare(words: &[&str]) -> Vec<Action> {
+    let paths = operands(words, &["-U", "-C", "--label", "-x", "-I"]);
+    let paths = paths.iter().filter(|path| !path.starts_with("<("));
+    let read: Vec<Action> = paths.map(|path| Action::read_part(path)).collect();
+    if read.is_empty() { vec![Action { kind: ToolKind::Run, subject: named(words) }] } else { read }
+}
+
+fn tee(words: &[&str]) -> Vec<Action> {
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &[]);
+    let appends = arguments.has(&["-a", "--append"]);
+    let change = |path: &&str| if appends { Action::edit(path) } else { Action::write(path) };
+    arguments.operands.iter().filter(|path| !path.starts_with("/dev/")).map(change).collect()
+}
+
+fn copy(words: &[&str]) -> Vec<Action> {
+    let paths = operands(words, &["-m", "-o", "-g", "-t", "-S"]);
+    let Some((target, sources)) = paths.split_last() else { return Vec::new() };
+    if sources.len() == 1 && !target.ends_with('/') && place(target) == Subject::file(target) {
+        return vec![Action::write(target)];
+    }
+    sources.iter().map(|source| Action::write(&into(target, source))).collect()
+}
+
+fn rename(words: &[&str]) -> Vec<Action> {
+    let mut actions = copy(words);
+    let paths = operands(words, &["-t", "-S"]);
+    let sources = paths.split_last().map(|(_, sources)| sources).unwrap_or_default();
+    actions.extend(sources.iter().map(|path| Action { kind: ToolKind::Delete, subject: place(path) }));
+    actions
+}
+
+fn into(directory: &str, source: &str) -> String {
+    let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
+    if place(directory) == Subject::directory(directory) {
+        format!("{directory}/{name}")
+    } else {
+        directory.to_owned()
+    }
+}
+
+fn swe_search(words: &[&str]) -> Vec<Action> {
+    let mut operands = words.iter().skip(1).copied();
+    let pattern = operands.next().unwrap_or_default();
+    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, operands.next()) }]
+}
+
+fn swe_find(words: &[&str]) -> Vec<Action> {
+    let mut operands = words.iter().skip(1).copied();
+    let pattern = operands.next().unwrap_or_default();
+    vec![Action { kind: ToolKind::List, subject: Subject::query(pattern, operands.next()) }]
+}
+
+/// Reads the commands of SWE-agent's editor; which file is open is told by the result.
+fn swe_editor(program: &str, words: &[&str]) -> Vec<Action> {
+    let path = words.get(1).copied();
+    let (kind, subject) = match (program, path) {
+        ("open", Some(path)) => (ToolKind::Read, Subject::lines_of(path, Lines::Part)),
+        ("create", Some(path)) => (ToolKind::Write, Subject::file(path)),
+        _ => (ToolKind::Read, Subject::Nothing),
+    };
+    vec![Action { kind, subject }]
+}

@@ -1,0 +1,618 @@
+//! What a program does. Takes its words, wrappers taken off, and its here-document; gives its actions, or nothing
+//! for a program that only prepares others (`echo`, `export`, `sleep`). Never fails: a program that is not in
+//! the tables is one that is run.
+
+use super::{arguments::Arguments, files, named};
+use crate::facts::{
+    patch,
+    subject::{Lines, Subject},
+    tool::{Action, ToolKind},
+};
+
+/// Programs and shell words that do nothing worth a row of their own.
+const SILENT: &[&str] = &[
+    "cd",
+    "pushd",
+    "popd",
+    "export",
+    "set",
+    "unset",
+    "true",
+    "false",
+    ":",
+    "source",
+    ".",
+    "test",
+    "[",
+    "[[",
+    "exit",
+    "return",
+    "sleep",
+    "wait",
+    "hash",
+    "trap",
+    "shopt",
+    "ulimit",
+    "umask",
+    "alias",
+    "read",
+    "local",
+    "declare",
+    "let",
+    "shift",
+    "break",
+    "continue",
+    "clear",
+    "for",
+    "case",
+    "esac",
+    "fi",
+    "done",
+    "function",
+    "select",
+    "in",
+    "seq",
+    "tput",
+    "stty",
+    "deactivate",
+    "history",
+    "jobs",
+    "disown",
+    "nvm",
+    "((",
+    "pyenv",
+    "readonly",
+    "setopt",
+    "exit;",
+];
+
+/// Programs that test.
+const TESTS: &[&str] = &[
+    "pytest",
+    "py.test",
+    "tox",
+    "nox",
+    "nosetests",
+    "unittest",
+    "behave",
+    "trial",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "tap",
+    "karma",
+    "playwright",
+    "cypress",
+    "cucumber",
+    "rspec",
+    "minitest",
+    "phpunit",
+    "pest",
+    "codecept",
+    "ctest",
+    "ginkgo",
+    "gotestsum",
+    "bats",
+    "busted",
+    "prove",
+    "runtests.py",
+    "runtests",
+    "run_tests.sh",
+    "web-test-runner",
+    "wtr",
+    "testcafe",
+    "c8",
+    "nyc",
+    "doctest",
+    "test",
+    "stestr",
+];
+
+/// Programs that build, check, format or install.
+const BUILDS: &[&str] = &[
+    "make",
+    "gmake",
+    "cmake",
+    "ninja",
+    "meson",
+    "bazel",
+    "bazelisk",
+    "buck2",
+    "gcc",
+    "g++",
+    "cc",
+    "c++",
+    "clang",
+    "clang++",
+    "clang-format",
+    "clang-tidy",
+    "ld",
+    "ar",
+    "javac",
+    "kotlinc",
+    "scalac",
+    "rustc",
+    "rustfmt",
+    "gofmt",
+    "goimports",
+    "gofumpt",
+    "golangci-lint",
+    "staticcheck",
+    "tsc",
+    "tsgo",
+    "tsup",
+    "eslint",
+    "biome",
+    "oxlint",
+    "prettier",
+    "dprint",
+    "stylelint",
+    "ruff",
+    "mypy",
+    "pyright",
+    "basedpyright",
+    "ty",
+    "flake8",
+    "pylint",
+    "black",
+    "isort",
+    "autopep8",
+    "yapf",
+    "bandit",
+    "vulture",
+    "py_compile",
+    "compileall",
+    "webpack",
+    "vite",
+    "esbuild",
+    "rollup",
+    "parcel",
+    "turbo",
+    "nx",
+    "lerna",
+    "swc",
+    "babel",
+    "shellcheck",
+    "shfmt",
+    "hadolint",
+    "buf",
+    "protoc",
+    "swiftc",
+    "xcodebuild",
+    "swiftlint",
+    "ktlint",
+    "checkstyle",
+    "rubocop",
+    "phpcs",
+    "phpstan",
+    "psalm",
+    "php-cs-fixer",
+    "pre-commit",
+    "lefthook",
+    "husky",
+    "pip",
+    "pip3",
+    "apt",
+    "apt-get",
+    "apk",
+    "brew",
+    "yum",
+    "dnf",
+    "gem",
+    "composer",
+    "luarocks",
+    "sphinx-build",
+    "mkdocs",
+    "tflint",
+    "typedoc",
+    "cloc",
+    "knip",
+    "depcheck",
+    "madge",
+    "markdownlint",
+    "markdownlint-cli2",
+    "yamllint",
+    "actionlint",
+    "msbuild",
+    "ghc",
+    "elm",
+    "terser",
+    "sass",
+    "tailwindcss",
+    "next",
+    "astro",
+    "electron-builder",
+    "maturin",
+    "twine",
+    "wasm-pack",
+];
+
+const HOSTS: &[&str] = &["git", "gh", "glab", "jj", "hg", "svn", "hub", "tig", "git-lfs"];
+const FETCHES: &[&str] =
+    &["curl", "wget", "http", "https", "xh", "httpie", "lynx", "w3m", "links", "Invoke-WebRequest", "iwr"];
+
+/// Reads a command; none where it only prepares others.
+pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Action>> {
+    let (first, rest) = words.split_first()?;
+    let program = first.rsplit('/').next().unwrap_or(first);
+    if SILENT.contains(&program) && *first == program {
+        return None;
+    }
+    if let Some(actions) = files::actions_of(program, words) {
+        return Some(actions);
+    }
+    let run = |kind| Some(vec![Action { kind, subject: named(words) }]);
+    match program {
+        "apply_patch" | "applypatch" => {
+            Some(patch::actions(input.or(rest.first().copied()).unwrap_or_default()))
+        }
+        "patch" => Some(patch_program(words, input)),
+        "python" | "python3" | "python2" | "pypy" | "pypy3" | "py" => Some(python(words, input)),
+        name if name.starts_with("python3.") => Some(python(words, input)),
+        "node" | "deno" | "bun" | "tsx" | "ts-node" => Some(script_runner(words, input)),
+        "git" => Some(git(words)),
+        "npm" | "pnpm" | "yarn" => run(package_task(rest)),
+        "cargo" => run(cargo(rest)),
+        "go" => run(go(rest)),
+        "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lein" | "mill" | "ant" => run(jvm(rest)),
+        "make" | "gmake" | "just" | "task" | "rake" | "invoke" | "doit" | "mage" => run(target_kind(rest)),
+        "mise" | "asdf" => run(match rest {
+            ["run" | "r", task, ..] => task_kind(task),
+            [task, ..] if task.contains(':') => task_kind(task),
+            _ => ToolKind::Build,
+        }),
+        "dotnet" | "swift" | "flutter" | "dart" | "zig" | "mix" | "stack" | "cabal" | "rebar3" | "dune"
+        | "forge" | "hardhat" | "anchor" | "melos" | "manage.py" | "setup.py" | "artisan" | "rails"
+        | "django-admin" => run(verb_kind(rest)),
+        "turbo" | "nx" | "lerna" => run(match verb_kind(rest) {
+            ToolKind::Run => ToolKind::Build,
+            kind => kind,
+        }),
+        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "conda" | "mamba" | "bundle" => {
+            run(ToolKind::Build)
+        }
+        "docker" | "podman" | "docker-compose"
+            if rest.iter().any(|word| matches!(*word, "build" | "buildx")) =>
+        {
+            run(ToolKind::Build)
+        }
+        name if FETCHES.contains(&name) => Some(fetch(words)),
+        name if HOSTS.contains(&name) => run(ToolKind::Git),
+        "playwright" if !rest.contains(&"test") => run(ToolKind::Run),
+        name if TESTS.contains(&name) => run(ToolKind::Test),
+        name if BUILDS.contains(&name) => run(ToolKind::Build),
+        name if is_test_script(name) => run(ToolKind::Test),
+        "submit" => Some(vec![Action { kind: ToolKind::Ask, subject: Subject::Nothing }]),
+        "claude" | "codex" | "gemini" | "opencode" | "aider" | "goose" => run(ToolKind::SubAgent),
+        _ => run(ToolKind::Run),
+    }
+}
+
+/// Tells what a task of that name is for: `test:unit`, `lint`, `dev`.
+pub(super) fn task_kind(name: &str) -> ToolKind {
+    let name = name.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if has(&["test", "spec", "e2e", "coverage", "verify"]) {
+        return ToolKind::Test;
+    }
+    let builds = [
+        "build", "lint", "check", "compile", "type", "format", "fmt", "install", "bundle", "generate",
+        "codegen", "gen", "vet", "clean", "tsc", "biome", "prettier", "fix", "ci", "dist", "pack", "tidy",
+        "validate", "all", "docs",
+    ];
+    if has(&builds) { ToolKind::Build } else { ToolKind::Run }
+}
+
+fn target_kind(words: &[&str]) -> ToolKind {
+    let arguments = Arguments::of(words, &["-C", "-f", "-j", "--directory", "--file"]);
+    let kinds = || arguments.operands.iter().filter(|word| !word.contains('=')).map(|word| task_kind(word));
+    if kinds().any(|kind| kind == ToolKind::Test || kind == ToolKind::Run) {
+        return kinds().find(|kind| *kind != ToolKind::Build).unwrap_or(ToolKind::Build);
+    }
+    ToolKind::Build
+}
+
+fn verb_kind(words: &[&str]) -> ToolKind {
+    let verb = words.iter().find(|word| !word.starts_with('-'));
+    verb.map_or(ToolKind::Run, |verb| task_kind(verb))
+}
+
+fn package_task(words: &[&str]) -> ToolKind {
+    const WITH_VALUE: &[&str] = &["-w", "--workspace", "--filter", "-F", "--prefix", "-C", "--dir", "--cwd"];
+    let arguments = Arguments::of(words, WITH_VALUE);
+    let mut operands = arguments.operands.iter().copied();
+    match operands.next() {
+        Some("run" | "run-script" | "workspace" | "workspaces" | "recursive" | "-r") => {
+            operands.next().map_or(ToolKind::Run, task_kind)
+        }
+        Some("test" | "t" | "tst") => ToolKind::Test,
+        Some(
+            "start" | "dev" | "create" | "view" | "info" | "config" | "login" | "whoami" | "ls" | "list"
+            | "why" | "outdated" | "audit",
+        ) => ToolKind::Run,
+        Some("install" | "i" | "ci" | "add" | "remove" | "update" | "upgrade" | "link" | "publish")
+        | None => ToolKind::Build,
+        Some(task) if TESTS.contains(&task) => ToolKind::Test,
+        Some(task) if BUILDS.contains(&task) => ToolKind::Build,
+        Some(task) => task_kind(task),
+    }
+}
+
+fn cargo(words: &[&str]) -> ToolKind {
+    let verb = words.iter().find(|word| !word.starts_with(['-', '+']));
+    match verb.copied() {
+        Some("test" | "t" | "nextest" | "insta" | "miri" | "llvm-cov" | "tarpaulin" | "mutants") => {
+            ToolKind::Test
+        }
+        Some("run" | "r" | "metadata" | "tree" | "search" | "info" | "locate-project" | "bench") => {
+            ToolKind::Run
+        }
+        Some(_) | None => ToolKind::Build,
+    }
+}
+
+fn go(words: &[&str]) -> ToolKind {
+    match words.iter().find(|word| !word.starts_with('-')).copied() {
+        Some("test") => ToolKind::Test,
+        Some("run" | "env" | "version" | "list" | "doc" | "help") => ToolKind::Run,
+        Some("tool") if words.contains(&"cover") => ToolKind::Test,
+        Some(_) | None => ToolKind::Build,
+    }
+}
+
+fn jvm(words: &[&str]) -> ToolKind {
+    let mut tasks = words.iter().filter(|word| !word.starts_with('-')).map(|word| word.to_ascii_lowercase());
+    let is_test = |task: String| task.contains("test") || task.ends_with("verify") || task.ends_with("check");
+    if tasks.any(is_test) { ToolKind::Test } else { ToolKind::Build }
+}
+
+fn is_test_script(name: &str) -> bool {
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let is_script = matches!(extension, "py" | "sh" | "js" | "mjs" | "ts" | "rb" | "bash" | "php");
+    is_script
+        && (stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || stem.ends_with(".test")
+            || stem == "test"
+            || stem == "tests")
+}
+
+fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &["-c", "-m", "-W", "-X"]);
+    if let Some(module) = arguments.value(&["-m"]) {
+        let at = words.iter().position(|word| *word == module).unwrap_or_default();
+        let mut inner = vec![module.split('.').next().unwrap_or(module)];
+        inner.extend(words.iter().skip(at + 1));
+        let of_module = actions_of(&inner, None).unwrap_or_default();
+        // A module is a program of its name; what is no known program is shown with its interpreter.
+        if of_module.iter().any(|action| action.kind != ToolKind::Run) {
+            return of_module.into_iter().map(|action| Action { subject: named(words), ..action }).collect();
+        }
+        return vec![Action { kind: ToolKind::Run, subject: named(words) }];
+    }
+    let code = arguments.value(&["-c"]).or(input);
+    if let Some(code) = code {
+        return code_actions(words, code);
+    }
+    let Some(script) = arguments.operands.first() else {
+        return vec![Action { kind: ToolKind::Run, subject: named(words) }];
+    };
+    let name = script.rsplit('/').next().unwrap_or(script);
+    let arguments: Vec<&str> = words.iter().copied().skip_while(|word| word != script).skip(1).collect();
+    let kind = match name {
+        "manage.py" | "setup.py" => verb_kind(&arguments),
+        name if TESTS.contains(&name) || is_test_script(name) => ToolKind::Test,
+        "test" | "runtests" => ToolKind::Test,
+        _ => ToolKind::Run,
+    };
+    vec![Action { kind, subject: named(words) }]
+}
+
+fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    let arguments =
+        Arguments::of(rest, &["-e", "--eval", "-p", "--filter", "--cwd", "--import", "--loader", "-r"]);
+    if let Some(code) = arguments.value(&["-e", "--eval", "-p"]).or(input) {
+        return code_actions(words, code);
+    }
+    let is_runner = matches!(words.first(), Some(&("bun" | "deno")));
+    let mut operands = arguments.operands.iter().copied();
+    let kind = match operands.next() {
+        Some("x") if is_runner => {
+            let inner: Vec<&str> = operands.collect();
+            return actions_of(&inner, None).unwrap_or_default();
+        }
+        Some("run" | "task") if is_runner => operands.next().map_or(ToolKind::Run, |task| {
+            if task.contains('.') { script_kind(task) } else { task_kind(task) }
+        }),
+        Some("test") if is_runner => ToolKind::Test,
+        Some("build" | "install" | "i" | "add" | "remove" | "fmt" | "lint" | "check" | "compile")
+            if is_runner =>
+        {
+            ToolKind::Build
+        }
+        Some(script) => script_kind(script),
+        None if arguments.has(&["--test"]) => ToolKind::Test,
+        None => ToolKind::Run,
+    };
+    let kind = if arguments.has(&["--test"]) { ToolKind::Test } else { kind };
+    vec![Action { kind, subject: named(words) }]
+}
+
+fn script_kind(script: &str) -> ToolKind {
+    let name = script.rsplit('/').next().unwrap_or(script);
+    let stem = name.split('.').next().unwrap_or(name);
+    let known = |list: &[&str]| list.contains(&stem) || list.contains(&name);
+    match () {
+        () if is_test_script(name) || known(TESTS) => ToolKind::Test,
+        () if known(BUILDS) => ToolKind::Build,
+        () => ToolKind::Run,
+    }
+}
+
+/// Reads a program given as text: it is run, and it changes the files that it opens for writing.
+fn code_actions(words: &[&str], code: &str) -> Vec<Action> {
+    let mut actions: Vec<Action> = written_files(code).into_iter().map(|path| Action::edit(&path)).collect();
+    if actions.is_empty() {
+        let mut line: Vec<&str> = words.to_vec();
+        if !words.contains(&code) {
+            line.push(code);
+        }
+        actions.push(Action { kind: ToolKind::Run, subject: named(&line) });
+    }
+    actions
+}
+
+/// Finds the literal paths that a Python or JavaScript text opens for writing.
+fn written_files(code: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut note = |path: &str| {
+        let is_path = !path.is_empty() && !path.contains(['\n', '{', '%']) && path.len() < 300;
+        if is_path && !found.iter().any(|known| known == path) {
+            found.push(path.to_owned());
+        }
+    };
+    for (at, _) in code.match_indices("open(") {
+        let rest = code.get(at + 5..).unwrap_or_default();
+        let Some((path, behind)) = literal(rest) else { continue };
+        let mode = behind.trim_start().strip_prefix(',').and_then(|mode| literal(mode.trim_start()));
+        if mode.is_some_and(|(mode, _)| mode.len() < 4 && mode.contains(['w', 'a', '+'])) {
+            note(path);
+        }
+    }
+    for mark in ["writeFileSync(", "appendFileSync("] {
+        for (at, _) in code.match_indices(mark) {
+            if let Some((path, _)) = literal(code.get(at + mark.len()..).unwrap_or_default()) {
+                note(path);
+            }
+        }
+    }
+    if code.contains(".write_text(") {
+        for (at, _) in code.match_indices("Path(") {
+            if let Some((path, _)) = literal(code.get(at + 5..).unwrap_or_default()) {
+                note(path);
+            }
+        }
+    }
+    found.into_iter().filter(|path| path.contains(['.', '/'])).collect()
+}
+
+/// Reads a quoted text at the start of `text`; also gives what stands behind it.
+fn literal(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let quote = text.chars().next().filter(|letter| matches!(letter, '"' | '\'' | '`'))?;
+    let inner = text.get(1..)?;
+    let end = inner.find(quote)?;
+    Some((inner.get(..end)?, inner.get(end + 1..)?))
+}
+
+fn git(words: &[&str]) -> Vec<Action> {
+    let mut rest = words.get(1..).unwrap_or_default();
+    let mut place = None;
+    while let [first, tail @ ..] = rest {
+        match *first {
+            "-C" | "-c" | "--git-dir" | "--work-tree" => {
+                place = place.or(tail.first().copied().filter(|_| *first == "-C"));
+                rest = tail.get(1..).unwrap_or_default();
+            }
+            option if option.starts_with('-') => rest = tail,
+            _ => break,
+        }
+    }
+    if let ["grep", ..] = rest {
+        let found = files::actions_of("grep", rest).unwrap_or_default();
+        return found.into_iter().map(|action| action.placed(place)).collect();
+    }
+    if let ["ls-files" | "ls-tree", tail @ ..] = rest {
+        let paths = Arguments::of(tail, &["-x"]).operands;
+        let subject = match paths.last().filter(|path| path.contains('*')) {
+            Some(pattern) => Subject::query(pattern, place),
+            None => Subject::everything_below(
+                paths.last().copied().filter(|path| *path != "HEAD").or(place).unwrap_or("."),
+            ),
+        };
+        return vec![Action { kind: ToolKind::List, subject }];
+    }
+    let mut line = vec!["git"];
+    line.extend(place.map(|_| "-C"));
+    line.extend(place);
+    line.extend(rest);
+    vec![Action { kind: ToolKind::Git, subject: named(&line) }]
+}
+
+fn fetch(words: &[&str]) -> Vec<Action> {
+    const WITH_VALUE: &[&str] = &[
+        "-o",
+        "-O",
+        "-H",
+        "-X",
+        "-d",
+        "-F",
+        "-u",
+        "-A",
+        "-e",
+        "-b",
+        "-c",
+        "-w",
+        "-m",
+        "--header",
+        "--data",
+        "--data-raw",
+        "--request",
+        "--output",
+        "--user",
+        "--max-time",
+        "--retry",
+        "--url",
+        "--data-binary",
+        "-T",
+        "-x",
+        "-L0",
+        "--cookie",
+        "--connect-timeout",
+        "--timeout",
+        "--tries",
+        "-P",
+        "--write-out",
+        "--json",
+        "--form",
+        "--proxy",
+        "--post-data",
+    ];
+    let is_curl = words.first().is_some_and(|program| program.ends_with("curl"));
+    // `curl -O` names nothing, `wget -O` names the file.
+    let with_value: Vec<&str> =
+        WITH_VALUE.iter().copied().filter(|name| !(is_curl && *name == "-O")).collect();
+    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
+    let is_url =
+        |word: &&&str| word.contains("://") || word.starts_with("localhost") || word.starts_with('$');
+    let url = arguments.value(&["--url"]).or_else(|| arguments.operands.iter().find(is_url).copied());
+    let url = url.or(arguments.operands.last().copied());
+    let mut actions = vec![Action {
+        kind: ToolKind::Web,
+        subject: url.map_or_else(|| named(words), |url| Subject::Url(url.into())),
+    }];
+    let saved =
+        arguments.value(&["-o", "--output", "-O"]).filter(|path| *path != "-" && !path.starts_with("/dev/"));
+    actions.extend(saved.map(|path| Action { kind: ToolKind::Write, subject: Subject::file(path) }));
+    if saved.is_some() {
+        // The page went into a file.
+        actions.rotate_left(1);
+    }
+    actions
+}
+
+fn patch_program(words: &[&str], input: Option<&str>) -> Vec<Action> {
+    if let Some(text) = input {
+        let changed = patch::actions(text);
+        if changed.iter().any(|action| action.subject != Subject::Nothing) {
+            return changed;
+        }
+    }
+    let operands = Arguments::of(words.get(1..).unwrap_or_default(), &["-i", "-d", "-p"]).operands;
+    match operands.first() {
+        Some(path) => vec![Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) }],
+        None => vec![Action { kind: ToolKind::Edit, subject: named(words) }],
+    }
+}

@@ -1,0 +1,381 @@
+//! Shell text to simple commands. Takes a command line or script; gives its commands in order, each with its
+//! words unquoted, its redirections, its here-document and its place in a pipeline. Never runs or expands
+//! anything: variables, globs and substitutions stay as they are written.
+
+/// One simple command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) words: Vec<String>,
+    pub(super) redirects: Vec<Redirect>,
+    /// The here-documents' text.
+    pub(super) input: Option<String>,
+    /// Whether it reads what the command before it writes.
+    pub(super) piped: bool,
+    /// How many parentheses stand around it.
+    pub(super) depth: usize,
+}
+
+/// One redirection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Redirect {
+    pub(super) to: Direction,
+    pub(super) target: String,
+}
+
+/// Where a redirection leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    In,
+    Out,
+    Append,
+}
+
+/// Splits a script into its commands.
+pub(super) fn split(script: &str) -> Vec<Command> {
+    let mut splitter = Splitter { text: script, at: 0, ..Splitter::default() };
+    splitter.run();
+    splitter.commands
+}
+
+#[derive(Default)]
+struct Splitter<'a> {
+    text: &'a str,
+    at: usize,
+    commands: Vec<Command>,
+    current: Command,
+    /// Here-documents whose text begins behind the next line break: end mark, whether tabs are stripped, and
+    /// the number of the command they belong to.
+    waiting: Vec<(String, bool, usize)>,
+    depth: usize,
+}
+
+impl Splitter<'_> {
+    fn run(&mut self) {
+        while let Some(letter) = self.peek() {
+            match letter {
+                ' ' | '\t' | '\r' => self.at += 1,
+                '\n' => self.line_break(),
+                '\\' if self.rest().starts_with("\\\n") => self.at += 2,
+                '#' => self.skip_line(),
+                '&' if self.rest().starts_with("&&") => self.separator(2),
+                '&' if self.rest().starts_with("&>") => self.redirect(),
+                ';' | '&' => self.separator(1),
+                '|' => self.pipe(),
+                '(' => {
+                    self.separator(1);
+                    self.depth += 1;
+                }
+                ')' => {
+                    self.separator(1);
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                '<' | '>' => self.redirect(),
+                _ => self.word_or_descriptor(),
+            }
+        }
+        self.end_command();
+    }
+
+    fn rest(&self) -> &str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn separator(&mut self, length: usize) {
+        self.end_command();
+        self.at += length;
+    }
+
+    fn pipe(&mut self) {
+        let length = if self.rest().starts_with("||") {
+            self.separator(2);
+            return;
+        } else if self.rest().starts_with("|&") {
+            2
+        } else {
+            1
+        };
+        self.end_command();
+        self.at += length;
+        self.current.piped = true;
+    }
+
+    fn end_command(&mut self) {
+        let mut command = std::mem::take(&mut self.current);
+        if command.words.is_empty() && command.redirects.is_empty() {
+            // A pipe may stand at the end of its line, or before an opening parenthesis.
+            self.current.piped = command.piped;
+            return;
+        }
+        command.depth = self.depth;
+        self.commands.push(command);
+    }
+
+    fn line_break(&mut self) {
+        self.end_command();
+        self.at += 1;
+        for (mark, strip, owner) in std::mem::take(&mut self.waiting) {
+            let document = self.here_document(&mark, strip);
+            if let Some(command) = self.commands.get_mut(owner) {
+                command.input.get_or_insert_default().push_str(&document);
+            }
+        }
+    }
+
+    fn here_document(&mut self, mark: &str, strip: bool) -> String {
+        let mut document = String::new();
+        while self.at < self.text.len() {
+            let rest = self.rest();
+            let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+            let line = rest.get(..length).unwrap_or_default();
+            let bare = line.trim_end_matches(['\n', '\r']);
+            let bare = if strip { bare.trim_start_matches('\t') } else { bare };
+            let ends = bare == mark;
+            if !ends {
+                document.push_str(line);
+            }
+            self.at += length;
+            if ends {
+                break;
+            }
+        }
+        document
+    }
+
+    fn skip_line(&mut self) {
+        let rest = self.rest();
+        self.at += memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+    }
+
+    /// Reads a redirection at `<`, `>` or `&>`.
+    fn redirect(&mut self) {
+        const FORMS: [(&str, Option<Direction>); 12] = [
+            ("<<<", None),
+            ("<<-", None),
+            ("<<", None),
+            ("<(", None),
+            (">(", None),
+            ("&>>", Some(Direction::Append)),
+            (">>", Some(Direction::Append)),
+            ("&>", Some(Direction::Out)),
+            (">|", Some(Direction::Out)),
+            (">&", Some(Direction::Out)),
+            (">", Some(Direction::Out)),
+            ("<", Some(Direction::In)),
+        ];
+        let rest = self.rest();
+        let Some((form, direction)) = FORMS.iter().find(|(form, _)| rest.starts_with(form)) else {
+            self.at += 1;
+            return;
+        };
+        if form.ends_with('(') {
+            let word = self.word();
+            self.current.words.push(word);
+            return;
+        }
+        self.at += form.len();
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+        let target = self.word();
+        match direction {
+            Some(to) if !is_descriptor(&target) => self.current.redirects.push(Redirect { to: *to, target }),
+            None if *form == "<<" || *form == "<<-" => {
+                self.waiting.push((target, *form == "<<-", self.commands.len()));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Reads a word; one that is a number right before a redirection belongs to that.
+    fn word_or_descriptor(&mut self) {
+        let word = self.word();
+        let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number && matches!(self.peek(), Some('<' | '>')) {
+            let before = self.current.redirects.len();
+            self.redirect();
+            if word != "1" && word != "0" {
+                // What goes to another descriptor than the output is no content of interest.
+                self.current.redirects.truncate(before);
+            }
+            return;
+        }
+        self.current.words.push(word);
+    }
+
+    /// Reads one word, unquoting as it goes.
+    fn word(&mut self) -> String {
+        let mut word = String::new();
+        let start = self.at;
+        while let Some(letter) = self.peek() {
+            match letter {
+                '\'' => self.single_quoted(&mut word),
+                '"' => self.double_quoted(&mut word),
+                '\\' => {
+                    self.at += 1;
+                    if let Some(escaped) = self.peek() {
+                        self.at += escaped.len_utf8();
+                        if escaped != '\n' {
+                            word.push(escaped);
+                        }
+                    }
+                }
+                '$' if self.rest().starts_with("$(") || self.rest().starts_with("${") => {
+                    self.nested(1, &mut word);
+                }
+                '$' if self.rest().starts_with("$'") => self.at += 1,
+                '<' | '>' if self.at == start && self.rest().get(1..2) == Some("(") => {
+                    self.nested(1, &mut word);
+                }
+                '`' => {
+                    let end = self.rest().get(1..).and_then(|rest| rest.find('`')).map(|end| end + 2);
+                    self.copy(end.unwrap_or(self.rest().len()), &mut word);
+                }
+                ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '<' | '>' | ')' => break,
+                '(' if self.at == start => break,
+                '(' => self.nested(0, &mut word),
+                letter => {
+                    self.at += letter.len_utf8();
+                    word.push(letter);
+                }
+            }
+        }
+        if self.at == start {
+            self.at += self.peek().map_or(0, char::len_utf8);
+        }
+        word
+    }
+
+    fn single_quoted(&mut self, word: &mut String) {
+        self.at += 1;
+        let rest = self.rest();
+        let length = rest.find('\'').unwrap_or(rest.len());
+        self.copy(length, word);
+        self.at += 1;
+        self.at = self.at.min(self.text.len());
+    }
+
+    fn double_quoted(&mut self, word: &mut String) {
+        self.at += 1;
+        while let Some(letter) = self.peek() {
+            match letter {
+                '"' => {
+                    self.at += 1;
+                    return;
+                }
+                '\\' => {
+                    self.at += 1;
+                    let Some(escaped) = self.peek() else { return };
+                    self.at += escaped.len_utf8();
+                    match escaped {
+                        '"' | '\\' | '$' | '`' => word.push(escaped),
+                        '\n' => {}
+                        escaped => word.extend(['\\', escaped]),
+                    }
+                }
+                '$' if self.rest().starts_with("$(") => self.nested(1, word),
+                letter => {
+                    self.at += letter.len_utf8();
+                    word.push(letter);
+                }
+            }
+        }
+    }
+
+    /// Copies a bracketed piece as it stands, here-documents and quotes in it included.
+    fn nested(&mut self, before: usize, word: &mut String) {
+        let open = self.rest().as_bytes().get(before).copied().unwrap_or(b'(');
+        let close = if open == b'{' { b'}' } else { b')' };
+        let mut depth = 0_usize;
+        let mut quote = 0_u8;
+        let mut length = 0;
+        for byte in self.rest().bytes().skip(before) {
+            length += 1;
+            if quote != 0 {
+                quote = if byte == quote { 0 } else { quote };
+            } else if byte == b'\'' || byte == b'"' {
+                quote = byte;
+            } else if byte == open {
+                depth += 1;
+            } else if byte == close {
+                depth -= 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+        self.copy(before + length, word);
+    }
+
+    fn copy(&mut self, length: usize, word: &mut String) {
+        word.push_str(self.rest().get(..length).unwrap_or_default());
+        self.at = (self.at + length).min(self.text.len());
+    }
+}
+
+fn is_descriptor(target: &str) -> bool {
+    target.is_empty()
+        || target == "-"
+        || target.starts_with('&')
+        || target.bytes().all(|byte| byte.is_ascii_digit())
+        || target.starts_with("/dev/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(script: &str, expected: &[&str]) {
+        let picture = |command: &Command| {
+            let pipe = if command.piped { "| " } else { "" };
+            let arrows = command.redirects.iter().map(|redirect| match redirect.to {
+                Direction::In => format!(" <{}", redirect.target),
+                Direction::Out => format!(" >{}", redirect.target),
+                Direction::Append => format!(" >>{}", redirect.target),
+            });
+            let input =
+                command.input.as_ref().map(|input| format!(" «{}»", input.trim_end())).unwrap_or_default();
+            format!("{pipe}{}{}{input}", command.words.join("·"), arrows.collect::<String>())
+        };
+        assert_eq!(split(script).iter().map(picture).collect::<Vec<_>>(), expected, "{script}");
+    }
+
+    #[test]
+    fn words_are_unquoted() {
+        check(r#"grep -n "a b" 'c d' e\ f "x\"y" $'q'"#, &["grep·-n·a b·c d·e f·x\"y·q"]);
+        check("echo 'it'\"'\"'s'", &["echo·it's"]);
+        check("echo $(ls | wc -l) `date +%s`", &["echo·$(ls | wc -l)·`date +%s`"]);
+        check("echo \"unfinished", &["echo·unfinished"]);
+    }
+
+    #[test]
+    fn operators_end_commands_and_pipes_join_them() {
+        check("cd a && ls; pwd || true & wait", &["cd·a", "ls", "pwd", "true", "wait"]);
+        check("cat f | head -5 |\n wc -l", &["cat·f", "| head·-5", "| wc·-l"]);
+        check("(cd x; make) 2>&1 | tail", &["cd·x", "make", "| tail"]);
+        check("ls # files\npwd", &["ls", "pwd"]);
+        check("a \\\n  b", &["a·b"]);
+    }
+
+    #[test]
+    fn redirections_are_taken_out_of_the_words() {
+        check("go test ./... >out.txt 2>&1", &["go·test·./... >out.txt"]);
+        check("sort < in >> out 2>/dev/null", &["sort <in >>out"]);
+        check("make &> log", &["make >log"]);
+        check("cmd 2>err.txt", &["cmd"]);
+        check("diff <(sort a) <(sort b)", &["diff·<(sort a)·<(sort b)"]);
+    }
+
+    #[test]
+    fn here_documents_belong_to_their_command() {
+        check("cat > f <<'EOF'\nline; one\nEOF\nls", &["cat >f «line; one»", "ls"]);
+        check("cat <<EOF | tee x\na\nEOF", &["cat «a»", "| tee·x"]);
+        check("python - <<PY && ls\nprint(1)\nPY\npwd", &["python·- «print(1)»", "ls", "pwd"]);
+        check("cat <<-\tEND\n\ta\n\tEND\npwd", &["cat «\ta»", "pwd"]);
+        check("cat <<EOF\nnever ends", &["cat «never ends»"]);
+        check("grep x <<< text", &["grep·x"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Programs that run another one. Takes a command's words; gives those of the program inside (`sudo`,
+//! `timeout 60`, `uv run`), or the script inside (`bash -lc "…"`). Never looks at what that program does.
+
+use super::arguments::Arguments;
+
+/// What is inside.
+pub(super) enum Inner<'a> {
+    Words(Vec<&'a str>),
+    /// Words run in another directory.
+    In(&'a str, Vec<&'a str>),
+    Script(String),
+}
+
+/// A wrapper: its words, its options with a value, and how many words follow before the program.
+struct Wrapper {
+    words: &'static [&'static str],
+    with_value: &'static [&'static str],
+    operands: usize,
+}
+
+const fn wrapper(
+    words: &'static [&'static str],
+    with_value: &'static [&'static str],
+    operands: usize,
+) -> Wrapper {
+    Wrapper { words, with_value, operands }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper(&["sudo"], &["-u", "-g", "-h", "-p"], 0),
+    wrapper(&["doas"], &["-u"], 0),
+    wrapper(&["time"], &["-f", "-o"], 0),
+    wrapper(&["timeout"], &["-k", "-s", "--signal", "--kill-after"], 1),
+    wrapper(&["gtimeout"], &["-k", "-s"], 1),
+    wrapper(&["nice"], &["-n"], 0),
+    wrapper(&["ionice"], &["-c", "-n"], 0),
+    wrapper(&["nohup"], &[], 0),
+    wrapper(&["stdbuf"], &["-i", "-o", "-e"], 0),
+    wrapper(&["unbuffer"], &[], 0),
+    wrapper(&["setsid"], &[], 0),
+    wrapper(&["exec"], &["-a"], 0),
+    wrapper(&["command"], &[], 0),
+    wrapper(&["builtin"], &[], 0),
+    wrapper(&["rtk", "proxy"], &[], 0),
+    wrapper(&["rtk"], &[], 0),
+    wrapper(&["watch"], &["-n"], 0),
+    wrapper(&["xvfb-run"], &["-s", "-n"], 0),
+    wrapper(&["env"], &["-u", "-C", "-S"], 0),
+    wrapper(&["cross-env"], &[], 0),
+    wrapper(&["dotenv"], &["-e", "-f"], 0),
+    wrapper(&["uv", "run"], &["--with", "-p", "--python", "--extra", "--group", "--project", "--package"], 0),
+    wrapper(&["uvx"], &["--from", "--with", "-p", "--python"], 0),
+    wrapper(&["uv", "tool", "run"], &["--from", "--with"], 0),
+    wrapper(&["pipx", "run"], &["--spec"], 0),
+    wrapper(&["poetry", "run"], &[], 0),
+    wrapper(&["pipenv", "run"], &[], 0),
+    wrapper(&["pdm", "run"], &[], 0),
+    wrapper(&["rye", "run"], &[], 0),
+    wrapper(&["hatch", "run"], &[], 0),
+    wrapper(&["conda", "run"], &["-n", "-p"], 0),
+    wrapper(&["npx"], &["-p", "--package", "-c", "-w"], 0),
+    wrapper(&["bunx"], &[], 0),
+    wrapper(&["pnpx"], &[], 0),
+    wrapper(&["pnpm", "exec"], &[], 0),
+    wrapper(&["pnpm", "dlx"], &[], 0),
+    wrapper(&["yarn", "dlx"], &[], 0),
+    wrapper(&["yarn", "exec"], &[], 0),
+    wrapper(&["npm", "exec"], &["-w"], 0),
+    wrapper(&["bundle", "exec"], &[], 0),
+    wrapper(&["mise", "exec"], &[], 0),
+    wrapper(&["asdf", "exec"], &[], 0),
+    wrapper(&["direnv", "exec"], &[], 1),
+    wrapper(&["nix-shell", "--run"], &[], 0),
+    wrapper(&["docker", "exec"], &["-w", "--workdir", "-e", "--env", "-u", "--user"], 1),
+    wrapper(&["podman", "exec"], &["-w", "--workdir", "-e", "--env", "-u", "--user"], 1),
+    wrapper(&["docker", "compose", "exec"], &["-w", "--workdir", "-e", "-u", "--index"], 1),
+    wrapper(&["docker-compose", "exec"], &["-w", "--workdir", "-e", "-u", "--index"], 1),
+    wrapper(&["ssh"], &["-i", "-p", "-o", "-l", "-F"], 1),
+];
+
+/// Words that stand before a command without being one.
+const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"];
+
+/// How many wrappers around one program are taken off.
+const MAX_WRAPPERS: usize = 8;
+
+/// Takes assignments, keywords and wrappers off.
+pub(super) fn unwrap<'a>(words: &[&'a str]) -> Inner<'a> {
+    let mut words = words.to_vec();
+    let mut directory = None;
+    for _ in 0..MAX_WRAPPERS {
+        let kept = words.iter().position(|word| !is_assignment(word) && !KEYWORDS.contains(word));
+        words.drain(..kept.unwrap_or(words.len()));
+        if let Some(script) = inner_script(&words) {
+            return Inner::Script(script);
+        }
+        directory = directory.or_else(|| directory_option(&words));
+        let Some(inner) = unwrap_once(&words) else { break };
+        words = inner;
+    }
+    match directory {
+        Some(directory) => Inner::In(directory, words),
+        None => Inner::Words(words),
+    }
+}
+
+fn unwrap_once<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let wrapper = WRAPPERS.iter().find(|wrapper| {
+        words.len() > wrapper.words.len() && words.iter().zip(wrapper.words).all(|(word, part)| word == part)
+    })?;
+    let rest = words.get(wrapper.words.len()..)?;
+    let rest = skip_options(rest, wrapper.with_value);
+    let rest = rest.get(wrapper.operands..)?;
+    let rest = if rest.first() == Some(&"--") { rest.get(1..)? } else { rest };
+    (!rest.is_empty()).then(|| rest.to_vec())
+}
+
+/// Returns the words behind leading options.
+pub(super) fn skip_options<'a, 'b>(words: &'b [&'a str], with_value: &[&str]) -> &'b [&'a str] {
+    let mut rest = words;
+    while let [first, tail @ ..] = rest {
+        if *first == "--" {
+            return tail;
+        }
+        if !first.starts_with('-') && !is_assignment(first) {
+            break;
+        }
+        rest = if with_value.contains(first) { tail.get(1..).unwrap_or_default() } else { tail };
+    }
+    rest
+}
+
+/// Returns the script of `bash -lc "…"`, `eval …` and `sh -c …`.
+fn inner_script(words: &[&str]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let program = program.rsplit('/').next()?;
+    if program == "eval" {
+        return Some(rest.join(" "));
+    }
+    let is_shell = matches!(program, "bash" | "sh" | "zsh" | "dash" | "ash" | "fish" | "pwsh" | "powershell");
+    if !is_shell {
+        return None;
+    }
+    let arguments = Arguments::of(rest, &["-o"]);
+    let runs_text = arguments.has(&["-c", "-Command", "-command"])
+        || arguments
+            .options
+            .iter()
+            .any(|(name, _)| !name.starts_with("--") && name.len() < 6 && name.ends_with('c'));
+    runs_text.then(|| arguments.operands.first().map(|script| (*script).to_owned()))?
+}
+
+/// Returns the directory that an option sets for the program inside.
+fn directory_option<'a>(words: &[&'a str]) -> Option<&'a str> {
+    match words {
+        ["uv", "run", rest @ ..] => Arguments::of(rest, &["--directory"]).value(&["--directory"]),
+        ["env", "-C", directory, ..] => Some(directory),
+        _ => None,
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    !name.is_empty()
+        && !name.starts_with(|letter: char| letter.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'+')
+}

@@ -1,0 +1,25 @@
+//! The state of every file a session touched, as far as its conversation tells. Takes what each call did to a
+//! file, as text, in order; gives lines that are known with the step that showed or wrote them, and lines that
+//! are known to be unknown. Never touches a disk, never guesses a line.
+
+mod changelog;
+mod hunks;
+#[cfg(test)]
+mod laws;
+mod lines;
+mod maker;
+mod operation;
+mod patch;
+mod place;
+mod shown;
+mod state;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+pub use changelog::{Change, FileChanges, Note, changelog};
+pub use operation::{End, FileAction, Operation, Replacement, Shown, Which};
+pub use patch::{Hunk, HunkLine, Place, codex_patch, search_replace_blocks, unified_diff};
+pub use shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail};
+pub use state::{Existence, FileState, KnownLine, Run};
+pub use timeline::{Access, AccessKind, Files, LineNow};

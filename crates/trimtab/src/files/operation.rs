@@ -1,0 +1,113 @@
+//! What one call did to one file, as text. Takes nothing; gives the words that readers of tool calls speak in
+//! and that [`FileState`](super::FileState) understands. Never says how a call was recognized.
+
+use super::patch::Hunk;
+
+/// What one call did to one file. A call that failed did nothing and is no operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The file, by the one name it has in the session.
+    pub path: String,
+    /// What was done.
+    pub action: FileAction,
+}
+
+/// What was done to a file. Lines are counted from 1; a line break is `\n`, `\r\n` is read as `\n`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileAction {
+    /// Lines of it were shown.
+    Read(Shown),
+    /// It was found not to exist.
+    Missing,
+    /// All of its content was given.
+    Write {
+        /// The whole text.
+        content: String,
+    },
+    /// Text was put behind its end.
+    Append {
+        /// The text, with its line breaks.
+        content: String,
+    },
+    /// Texts in it were replaced by others, one after the other.
+    Replace(Vec<Replacement>),
+    /// Whole lines were put between two of its lines.
+    Insert {
+        /// The line they stand behind; 0 for the beginning.
+        after: usize,
+        /// The lines, joined by line breaks.
+        text: String,
+    },
+    /// A range of its lines was replaced by others.
+    ReplaceLines {
+        /// The first line replaced.
+        first: usize,
+        /// The last line replaced.
+        last: usize,
+        /// The lines that stand there now, joined by line breaks; nothing where the range was deleted.
+        text: Option<String>,
+    },
+    /// A patch was applied to it.
+    Patch(Vec<Hunk>),
+    /// It was deleted.
+    Delete,
+    /// It was moved to another path.
+    Rename {
+        /// The new path.
+        to: String,
+    },
+    /// It was or may have been changed in a way the conversation does not show: a formatter, `sed -i`.
+    Changed,
+}
+
+impl FileAction {
+    /// Tells whether the file may be another one afterwards.
+    pub fn changes(&self) -> bool {
+        !matches!(self, FileAction::Read(_) | FileAction::Missing)
+    }
+}
+
+/// One string replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The text that was there.
+    pub old: String,
+    /// The text that is there now.
+    pub new: String,
+    /// Which of its occurrences were meant.
+    pub which: Which,
+}
+
+/// Which occurrences of a text a tool replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Which {
+    /// The only one: the tool fails where there are several.
+    Only,
+    /// The first of possibly several.
+    First,
+    /// All of them.
+    All,
+}
+
+/// Lines that a call showed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// Numbers and whole texts, ascending. A line that was cut is not among them.
+    pub lines: Vec<(usize, String)>,
+    /// How many lines the file has and what is behind them, where that was shown.
+    pub total: Option<(usize, End)>,
+}
+
+/// What is known about the place behind the last line. In this count of lines a text that ends in a line break
+/// has an empty last line, as in editors that number it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// Anything may follow.
+    Open,
+    /// Empty lines may follow and nothing else: the tool trims its output.
+    EmptyLines,
+    /// One line break may follow: the tool does not show a final one.
+    LineBreak,
+    /// Nothing follows.
+    Exact,
+}

@@ -1,0 +1,350 @@
+//! What is known about one file at one moment. Takes operations one by one; gives the lines afterwards, each
+//! known with the step that last showed or wrote it, or known to be unknown. Never keeps a line that the
+//! conversation has put in doubt: what a later read contradicts takes everything it did not show with it.
+
+use std::ops::Range;
+
+use super::{
+    hunks,
+    lines::{Line, Lines, Piece, Row},
+    maker::Maker,
+    operation::{End, FileAction, Shown},
+    place,
+};
+
+/// How many characters of a file a preview shows.
+const PREVIEW_CHARACTERS: usize = 200;
+
+/// Whether there is such a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Existence {
+    /// Nobody has said.
+    Unknown,
+    /// It is there.
+    Present,
+    /// It is not there, or no longer.
+    Absent,
+}
+
+/// A known line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownLine<'a> {
+    /// Its text, without the line break.
+    pub text: &'a str,
+    /// The step that last showed or wrote it.
+    pub seen: u32,
+}
+
+/// Some lines in a row, all known or all unknown. The first line has the number `first`, counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run<'a> {
+    /// Lines that are known.
+    Known {
+        /// Number of the first line.
+        first: usize,
+        /// The lines.
+        lines: Vec<KnownLine<'a>>,
+    },
+    /// Lines that exist, but what they hold is not known.
+    Unknown {
+        /// Number of the first line.
+        first: usize,
+        /// How many they are.
+        count: usize,
+    },
+    /// Whatever follows the lines before: possibly nothing.
+    Rest {
+        /// Number of the line from which on nothing is known.
+        first: usize,
+    },
+}
+
+/// What is known about one file. Cloning it costs nothing.
+#[derive(Debug, Clone)]
+pub struct FileState {
+    pub(super) lines: Lines,
+    end: End,
+    existence: Existence,
+    next_id: u32,
+}
+
+impl Default for FileState {
+    fn default() -> FileState {
+        FileState { lines: Lines::new(Vec::new()), end: End::Open, existence: Existence::Unknown, next_id: 0 }
+    }
+}
+
+impl FileState {
+    /// Returns a line by its number, counted from 1, where it is known.
+    pub fn line(&self, number: usize) -> Option<KnownLine<'_>> {
+        self.lines.get(number.checked_sub(1)?).map(known)
+    }
+
+    /// Returns the text of the whole file, where all of it is known to the last line break.
+    pub fn text(&self) -> Option<String> {
+        let whole = self.existence == Existence::Present && self.end == End::Exact && self.lines.all_known();
+        whole.then(|| join(self.lines.iter().flatten()))
+    }
+
+    /// Returns how many lines the file has, where that is known; an empty text behind the last line break is no
+    /// line.
+    pub fn line_count(&self) -> Option<usize> {
+        let count = self.lines.len();
+        let last_is_empty = self.lines.get(count.checked_sub(1)?)?.text.is_empty();
+        match self.end {
+            End::Open | End::EmptyLines => None,
+            End::LineBreak => (!last_is_empty).then_some(count),
+            End::Exact => Some(count - usize::from(last_is_empty)),
+        }
+    }
+
+    /// Returns how many lines are known.
+    pub fn known_lines(&self) -> usize {
+        self.lines.iter().flatten().count()
+    }
+
+    /// Tells whether the file is there.
+    pub fn existence(&self) -> Existence {
+        self.existence
+    }
+
+    /// Returns what is behind the last line spoken of by [`runs`](FileState::runs).
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// Returns the first 200 characters, where the file is known from its first line on.
+    pub fn preview(&self) -> Option<String> {
+        let mut text = String::new();
+        for line in self.lines.iter().map_while(|line| line) {
+            text.push_str(&line.text);
+            text.push('\n');
+            if text.len() > PREVIEW_CHARACTERS * 4 {
+                break;
+            }
+        }
+        (!text.is_empty()).then(|| text.chars().take(PREVIEW_CHARACTERS).collect())
+    }
+
+    /// Returns all lines as rows of known and of unknown ones.
+    pub fn runs(&self) -> Vec<Run<'_>> {
+        let rows = self.lines.rows();
+        let mut runs: Vec<Run<'_>> = rows
+            .into_iter()
+            .map(|(index, row)| match row {
+                Row::Known(lines) => {
+                    Run::Known { first: index + 1, lines: lines.into_iter().map(known).collect() }
+                }
+                Row::Unknown(count) => Run::Unknown { first: index + 1, count },
+            })
+            .collect();
+        if self.end == End::Open && self.existence != Existence::Absent {
+            runs.push(Run::Rest { first: self.lines.len() + 1 });
+        }
+        runs
+    }
+
+    /// Returns the state after one more operation that succeeded at a step.
+    pub fn after(&self, step: u32, action: &FileAction) -> FileState {
+        let mut maker = Maker { next_id: self.next_id, step };
+        let (lines, end) = match action {
+            FileAction::Delete | FileAction::Rename { .. } | FileAction::Missing => {
+                return FileState { existence: Existence::Absent, end: End::Exact, ..self.forgotten() };
+            }
+            FileAction::Changed => return FileState { existence: self.existence, ..self.forgotten() },
+            FileAction::Read(shown) => self.shown(shown, &mut maker),
+            FileAction::Write { content } => self.written(content, &mut maker),
+            FileAction::Append { content } => self.appended(content, &mut maker),
+            FileAction::Insert { after, text } => self.spliced(*after..*after, Some(text), &mut maker),
+            FileAction::ReplaceLines { first, last, text } => {
+                self.spliced(first.saturating_sub(1)..*last, text.as_deref(), &mut maker)
+            }
+            FileAction::Replace(replacements) => {
+                let mut state = self.clone();
+                for replacement in replacements {
+                    let (lines, end) = state.replaced(replacement, &mut maker);
+                    state = FileState { lines, end, ..state };
+                }
+                (state.lines, state.end)
+            }
+            FileAction::Patch(hunks) => hunks::apply(&self.lines, self.end_for_edit(), hunks, &mut maker),
+        };
+        FileState { lines, end, existence: Existence::Present, next_id: maker.next_id }
+    }
+
+    /// Tells whether a line of this number may exist that is not known.
+    pub(super) fn may_hold(&self, number: usize) -> bool {
+        let count = self.lines.len();
+        let behind = match self.end {
+            End::Open | End::EmptyLines => true,
+            End::LineBreak => number == count + 1,
+            End::Exact => false,
+        };
+        self.existence != Existence::Absent && (number <= count || behind)
+    }
+
+    /// Everything unknown, but no identity given twice.
+    fn forgotten(&self) -> FileState {
+        FileState { next_id: self.next_id, ..FileState::default() }
+    }
+
+    /// A file that is not there yet is edited as an empty one.
+    fn end_for_edit(&self) -> End {
+        if self.existence == Existence::Absent { End::Exact } else { self.end }
+    }
+
+    fn written(&self, content: &str, maker: &mut Maker) -> (Lines, End) {
+        let before: Vec<Option<&Line>> = self.lines.iter().collect();
+        let after: Vec<Option<String>> = split(content).map(Some).collect();
+        (Lines::new(Piece::of(maker.lines(&before, &after))), End::Exact)
+    }
+
+    fn appended(&self, content: &str, maker: &mut Maker) -> (Lines, End) {
+        let count = self.lines.len();
+        if self.existence == Existence::Absent || (count == 0 && self.end == End::Exact) {
+            return self.written(content, maker);
+        }
+        let keep = count.saturating_sub(1);
+        match self.end {
+            // Whether the text began a new line or went on with the last one is not known.
+            End::Open | End::EmptyLines | End::LineBreak => {
+                (self.lines.splice(keep..count, Vec::new()), End::Open)
+            }
+            End::Exact => {
+                let last = self.lines.get(keep);
+                let mut after: Vec<Option<String>> = split(content).map(Some).collect();
+                if let Some(first) = after.first_mut() {
+                    *first = last.zip(first.as_ref()).map(|(last, text)| format!("{}{text}", last.text));
+                }
+                let made = maker.lines(&[last], &after);
+                (self.lines.splice(keep..count, Piece::of(made)), End::Exact)
+            }
+        }
+    }
+
+    fn spliced(&self, range: Range<usize>, text: Option<&str>, maker: &mut Maker) -> (Lines, End) {
+        let count = self.lines.len();
+        let beyond = range.end.saturating_sub(count);
+        let (lines, end) = match self.end {
+            _ if beyond == 0 => (self.lines.clone(), self.end),
+            End::Open => (self.lines.splice(count..count, vec![Piece::Unknown(beyond)]), End::Open),
+            // The tool took the line, so it is there: an empty one.
+            End::EmptyLines | End::LineBreak => {
+                let empty = (0..beyond).map(|_| maker.line("")).collect();
+                let end = if self.end == End::LineBreak { End::Exact } else { End::EmptyLines };
+                (self.lines.splice(count..count, vec![Piece::known(empty)]), end)
+            }
+            End::Exact => (self.lines.clone(), End::Exact),
+        };
+        let range = range.start.min(lines.len())..range.end.min(lines.len());
+        let before: Vec<Option<&Line>> = range.clone().map(|index| lines.get(index)).collect();
+        let after: Vec<Option<String>> = text.into_iter().flat_map(split).map(Some).collect();
+        let made = maker.lines(&before, &after);
+        (lines.splice(range, Piece::of(made)), end)
+    }
+
+    fn replaced(&self, replacement: &super::Replacement, maker: &mut Maker) -> (Lines, End) {
+        let end = self.end_for_edit();
+        if replacement.old.is_empty() {
+            // Tools take an empty old text for a new file or an empty one.
+            return self.written(&replacement.new, maker);
+        }
+        let plain = super::Replacement {
+            old: without_returns(&replacement.old),
+            new: without_returns(&replacement.new),
+            which: replacement.which,
+        };
+        // It succeeded, so what is known must be wrong: nothing of it is kept.
+        place::replace(&self.lines, end, &plain, maker).unwrap_or_else(|| (Lines::new(Vec::new()), End::Open))
+    }
+
+    fn shown(&self, shown: &Shown, maker: &mut Maker) -> (Lines, End) {
+        let base = if self.agrees(shown) { self.clone() } else { self.forgotten() };
+        let mut lines = base.lines;
+        let mut end = base.end;
+        let most = shown.lines.last().map_or(0, |(number, _)| *number);
+        let most = most.max(shown.total.map_or(0, |(count, _)| count));
+        if most > lines.len() {
+            let count = lines.len();
+            lines = lines.splice(count..count, vec![Piece::Unknown(most - count)]);
+            end = match end {
+                End::LineBreak => End::Exact,
+                End::Open | End::EmptyLines | End::Exact => end,
+            };
+        }
+        if let Some((count, behind)) = shown.total
+            && count == lines.len()
+        {
+            end = end.max(behind);
+        }
+        for row in shown.lines.chunk_by(|(number, _), (next, _)| number + 1 == *next) {
+            let Some(start) = row.first().and_then(|(number, _)| number.checked_sub(1)) else { continue };
+            let line = |(offset, (_, text)): (usize, &(usize, String))| match lines.get(start + offset) {
+                Some(line) => Line { seen: maker.step, ..line.clone() },
+                None => maker.line(text),
+            };
+            let made: Vec<Line> = row.iter().enumerate().map(line).collect();
+            lines = lines.splice(start..start + row.len(), vec![Piece::known(made)]);
+        }
+        (lines, end)
+    }
+
+    /// Tells whether lines shown now can be lines of the file as it is known.
+    pub fn agrees(&self, shown: &Shown) -> bool {
+        if self.existence == Existence::Absent {
+            return false;
+        }
+        let count = self.lines.len();
+        // An empty line at the end that this tool numbers and another one does not is no difference.
+        let may_follow = |number: usize, text: &str| match self.end {
+            End::Open => true,
+            End::EmptyLines => text.is_empty(),
+            End::LineBreak => number == count + 1 && text.is_empty(),
+            End::Exact => false,
+        };
+        let agrees = |(number, text): &(usize, String)| {
+            let line = number.checked_sub(1).and_then(|index| self.lines.get(index));
+            match line {
+                Some(line) => *line.text == **text,
+                None => *number <= count || may_follow(*number, text),
+            }
+        };
+        shown.lines.iter().all(agrees) && shown.total.is_none_or(|total| self.agrees_on_end(total))
+    }
+
+    fn agrees_on_end(&self, (total, behind): (usize, End)) -> bool {
+        let count = self.lines.len();
+        if total > count {
+            return match self.end {
+                End::Open | End::EmptyLines => true,
+                End::LineBreak => total == count + 1,
+                End::Exact => false,
+            };
+        }
+        let mut beyond = (total..count).map(|index| self.lines.get(index));
+        let most = match behind {
+            End::Open => return true,
+            End::EmptyLines => usize::MAX,
+            End::LineBreak => 1,
+            End::Exact => 0,
+        };
+        count - total <= most && beyond.all(|line| line.is_none_or(|line| line.text.is_empty()))
+    }
+}
+
+fn known(line: &Line) -> KnownLine<'_> {
+    KnownLine { text: &line.text, seen: line.seen }
+}
+
+fn join<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
+    let texts: Vec<&str> = lines.map(|line| &*line.text).collect();
+    texts.join("\n")
+}
+
+fn split(text: &str) -> impl Iterator<Item = String> {
+    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+fn without_returns(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
