@@ -57,7 +57,7 @@ pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// Count as this model does; without it, the model named in the file
+    /// Count as this model does (`chars/4`: roughly); without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
 

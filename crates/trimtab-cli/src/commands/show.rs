@@ -53,7 +53,7 @@ fn heading(
     out: &mut Output,
 ) -> Result<()> {
     let Conversation { name, agent, segment, number, segments, history, .. } = conversation;
-    let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
+    let whose = if *agent == "request" { "a request".to_owned() } else { format!("recorded by {agent},") };
     out.line(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
     if *segments > 1 {
         let start = segment.start.name();

@@ -78,8 +78,11 @@ impl Tokenizer {
     /// Chooses by the family that a model's name says.
     ///
     /// Vendor prefixes, dates and variants are read past: `us.anthropic.claude-opus-4-5-20251101-v1:0`
-    /// is a Claude up to Opus 4.6.
+    /// is a Claude up to Opus 4.6. `chars/4` names the rough count.
     pub fn for_model(model: &str) -> Self {
+        if model == "chars/4" {
+            return Self::CharsPerFour;
+        }
         let name = bare_model_name(model);
         if name.contains("claude") || CLAUDE_ALIASES.contains(&name.as_str()) {
             return Self::Claude(claude_generation(&name));
