@@ -231,6 +231,11 @@ fn write_step(step: &[Value<'_>], cleared: Option<Millis>, segment: &mut Segment
             _ => {}
         }
     }
+    // Seen on the wire: in Chat opencode sends an empty text beside calls where nothing was said.
+    let silent = !said.iter().any(|piece| matches!(piece, Piece::Text(_)));
+    if segment.format == Format::Chat && silent && !results.is_empty() {
+        said.push(Piece::Text(b"\"\"".to_vec()));
+    }
     write(&Said::Assistant(said), segment);
     write(&Said::Results(results), segment);
 }
