@@ -9,7 +9,7 @@
 use super::{text_head, text_tail, tool::ToolKind, totals};
 
 /// Whether a call did what it was to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Outcome {
     /// It did.
     Succeeded,

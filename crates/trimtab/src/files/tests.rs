@@ -5,6 +5,7 @@ use super::{
     Replacement, Run, Shown, Which, changelog, codex_patch, search_replace_blocks, shown_diff, shown_hits,
     shown_numbered, shown_plain, shown_tail, unified_diff,
 };
+use crate::history::BlockId;
 
 fn check(shown: &Shown, lines: &[(usize, &str)], total: Option<(usize, End)>) {
     let found: Vec<(usize, &str)> =
@@ -170,14 +171,14 @@ fn a_diff_shows_the_lines_after_it() {
 fn a_codex_patch_adds_updates_moves_and_deletes() {
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+a\n+b\n*** Update File: old.txt\n*** Move to: moved.txt\n@@ fn x\n one\n-two\n+2\n*** Delete File: gone.txt\n*** End Patch\nEOF";
     let mut files = Files::default();
-    files.apply(1, &operation("old.txt", write("fn x\none\ntwo\n")));
-    files.apply(1, &operation("gone.txt", write("")));
-    codex_patch(patch).iter().for_each(|operation| files.apply(2, operation));
-    let text = |path: &str| files.file_state_at(path, 2).and_then(FileState::text);
+    files.apply(1, BlockId(0), &operation("old.txt", write("fn x\none\ntwo\n")));
+    files.apply(1, BlockId(0), &operation("gone.txt", write("")));
+    codex_patch(patch).iter().for_each(|operation| files.apply(2, BlockId(0), operation));
+    let text = |path: &str| files.file_state_at(path, 2).and_then(|state| state.text());
     assert_eq!(text("new.txt").as_deref(), Some("a\nb\n"));
     assert_eq!(text("moved.txt").as_deref(), Some("fn x\none\n2\n"));
     assert_eq!(text("old.txt"), None);
-    assert_eq!(files.file_state_at("gone.txt", 2).map(FileState::existence), Some(Existence::Absent));
+    assert_eq!(files.file_state_at("gone.txt", 2).map(|state| state.existence()), Some(Existence::Absent));
 }
 
 #[test]
@@ -267,11 +268,11 @@ fn deleted_changed_and_missing_files_hold_nothing_known() {
 fn tracks_modified_files_correctly() {
     let mut files = Files::default();
     let read = FileAction::Read(shown_numbered("     1→let a = 1;\n     2→", Asked::Whole));
-    files.apply(1, &operation("/app/file.ts", read.clone()));
+    files.apply(1, BlockId(0), &operation("/app/file.ts", read.clone()));
     assert!(!files.was_modified("/app/file.ts"));
-    files.apply(2, &operation("/app/file.ts", replace("1", "2", Which::Only)));
-    files.apply(3, &operation("/app/file.ts", FileAction::Changed));
-    files.apply(4, &operation("/app/file.ts", read));
+    files.apply(2, BlockId(0), &operation("/app/file.ts", replace("1", "2", Which::Only)));
+    files.apply(3, BlockId(0), &operation("/app/file.ts", FileAction::Changed));
+    files.apply(4, BlockId(0), &operation("/app/file.ts", read));
     assert!(files.was_modified("/app/file.ts"));
     assert!(!files.was_modified("/app/other.ts"));
 }
@@ -279,9 +280,9 @@ fn tracks_modified_files_correctly() {
 #[test]
 fn builds_from_a_session() {
     let mut files = Files::default();
-    files.apply(1, &operation("/app/new.ts", write("export {};\n")));
+    files.apply(1, BlockId(0), &operation("/app/new.ts", write("export {};\n")));
     let read = FileAction::Read(shown_numbered("     1→x\n     2→", Asked::Whole));
-    files.apply(2, &operation("/app/existing.ts", read));
+    files.apply(2, BlockId(0), &operation("/app/existing.ts", read));
     assert!(files.was_modified("/app/new.ts"));
     assert!(!files.was_modified("/app/existing.ts"));
     assert_eq!(files.modified().collect::<Vec<_>>(), ["/app/new.ts"]);
@@ -301,11 +302,12 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
     let path = "f";
     files.apply(
         1,
+        BlockId(0),
         &operation(path, FileAction::Read(shown_numbered("     1→a\n     2→b\n     3→c", Asked::Part))),
     );
-    files.apply(2, &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
-    files.apply(3, &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
-    files.apply(4, &operation(path, replace("y", "z", Which::Only)));
+    files.apply(2, BlockId(0), &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
+    files.apply(3, BlockId(0), &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
+    files.apply(4, BlockId(0), &operation(path, replace("y", "z", Which::Only)));
     let fates = |access, step| {
         files.lines_now(path, access, step).into_iter().map(|(_, fate)| fate).collect::<Vec<_>>()
     };

@@ -1,0 +1,135 @@
+//! File state against truth: wherever a recording reads lines that were predicted, do prediction and reading agree?
+//! Branches and compactions repeat messages: each reading is judged once.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
+
+use trimtab::{AccessKind, FileState, Files, Segment, facts, files};
+
+use crate::files::File;
+
+/// How many places of each class are printed.
+const PLACES: usize = 4;
+
+/// The share of predicted lines that must agree.
+const GOAL: f64 = 0.99;
+
+#[derive(Default)]
+struct Row {
+    reads: usize,
+    shown: usize,
+    predicted: usize,
+    agreeing: usize,
+    changes: usize,
+    classes: BTreeMap<&'static str, Class>,
+}
+
+#[derive(Default)]
+struct Class {
+    lines: usize,
+    reads: usize,
+    places: Vec<String>,
+}
+
+/// Prints the table; tells whether the goal is met for every agent.
+pub(crate) fn table(files: &[File]) -> bool {
+    println!("\nFile state: lines predicted from calls against lines read later\n");
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    for file in files {
+        let Ok(recording) = &file.recording else { continue };
+        let row = rows.entry(recording.agent).or_default();
+        let mut judged = HashSet::new();
+        for segment in &recording.segments {
+            judge(&file.path, segment, &mut judged, row);
+        }
+    }
+    println!(
+        "{:15} {:>7} {:>8} {:>8} {:>10} {:>10} {:>9}",
+        "agent", "changes", "reads", "shown", "predicted", "agreeing", "share"
+    );
+    let mut good = true;
+    for (agent, row) in &rows {
+        let share = row.agreeing as f64 / row.predicted.max(1) as f64;
+        good &= row.predicted == 0 || share >= GOAL;
+        let share = if row.predicted == 0 { "-".to_owned() } else { format!("{:.2} %", share * 100.0) };
+        println!(
+            "{agent:15} {:>7} {:>8} {:>8} {:>10} {:>10} {share:>9}",
+            row.changes, row.reads, row.shown, row.predicted, row.agreeing
+        );
+    }
+    for (agent, row) in &rows {
+        for (class, found) in &row.classes {
+            println!("\n{agent}: {} lines in {} reads: {class}", found.lines, found.reads);
+            found.places.iter().for_each(|place| println!("  {place}"));
+        }
+    }
+    good
+}
+
+fn judge(file: &Path, segment: &Segment, judged: &mut HashSet<(String, [u8; 16])>, row: &mut Row) {
+    let history = &segment.history;
+    let facts = facts(history);
+    let files = files(history, &facts);
+    for path in files.paths() {
+        for (index, access) in files.accesses(path).iter().enumerate() {
+            let Some(fact) = facts.row(access.block) else { continue };
+            let id = history.block(access.block).and_then(|block| history.call_id(block)).unwrap_or_default();
+            if !judged.insert((format!("{id} {path} {index}"), fact.digest)) {
+                continue;
+            }
+            if access.kind != AccessKind::Read {
+                row.changes += 1;
+                continue;
+            }
+            row.reads += 1;
+            row.shown += access.shown().count();
+            if let Some(before) = files.state_before(path, index) {
+                compare(file, &files, path, index, &before, row);
+            }
+        }
+    }
+}
+
+fn compare(file: &Path, files: &Files, path: &str, index: usize, before: &FileState, row: &mut Row) {
+    let Some(access) = files.accesses(path).get(index) else { return };
+    let mut seen: HashSet<&'static str> = HashSet::new();
+    for (number, text) in access.shown() {
+        let Some(line) = before.line(number) else { continue };
+        row.predicted += 1;
+        if line.text == text {
+            row.agreeing += 1;
+            continue;
+        }
+        let earlier = files.accesses(path).iter().take(index);
+        let edited = earlier.rev().any(|access| access.kind != AccessKind::Read && access.step >= line.seen);
+        let class = match () {
+            () if text.contains("REDACTED") || line.text.contains("REDACTED") => "redacted where it was recorded",
+            () if !edited => "changed outside: no call touched the file since the line was seen",
+            () if line.text.split_whitespace().eq(text.split_whitespace()) => {
+                "other white space after an edit: a formatter ran"
+            }
+            () => "other text after an edit",
+        };
+        let found = row.classes.entry(class).or_default();
+        found.lines += 1;
+        if seen.insert(class) {
+            found.reads += 1;
+            if found.places.len() < PLACES {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                found.places.push(format!(
+                    "{name} step {} {path}:{number} (seen in step {})\n    predicted {:?}\n    shown     {:?}",
+                    access.step,
+                    line.seen,
+                    short(line.text),
+                    short(text)
+                ));
+            }
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}

@@ -1,0 +1,1 @@
+//! Conversations of every agent, and what is known of their files afterwards.
