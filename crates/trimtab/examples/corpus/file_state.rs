@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use trimtab::{AccessKind, FileState, Files, Segment, facts, files};
+use trimtab::{AccessKind, Facts, FileState, Files, Segment, facts, files};
 
 use crate::files::File;
 
@@ -29,8 +29,8 @@ struct Row {
 #[derive(Default)]
 struct Class {
     lines: usize,
-    reads: usize,
-    places: Vec<String>,
+    /// Lines and first line of each read.
+    reads: Vec<(usize, String)>,
 }
 
 /// Prints the table; tells whether the goal is met for every agent.
@@ -61,8 +61,10 @@ pub(crate) fn table(files: &[File]) -> bool {
     }
     for (agent, row) in &rows {
         for (class, found) in &row.classes {
-            println!("\n{agent}: {} lines in {} reads: {class}", found.lines, found.reads);
-            found.places.iter().for_each(|place| println!("  {place}"));
+            println!("\n{agent}: {} lines in {} reads: {class}", found.lines, found.reads.len());
+            let mut places: Vec<&(usize, String)> = found.reads.iter().collect();
+            places.sort_by_key(|(lines, _)| std::cmp::Reverse(*lines));
+            places.iter().take(PLACES).for_each(|(lines, place)| println!("  {lines} lines, {place}"));
         }
     }
     good
@@ -86,13 +88,20 @@ fn judge(file: &Path, segment: &Segment, judged: &mut HashSet<(String, [u8; 16])
             row.reads += 1;
             row.shown += access.shown().count();
             if let Some(before) = files.state_before(path, index) {
-                compare(file, &files, path, index, &before, row);
+                compare(file, &facts, &files, (path, index), &before, row);
             }
         }
     }
 }
 
-fn compare(file: &Path, files: &Files, path: &str, index: usize, before: &FileState, row: &mut Row) {
+fn compare(
+    file: &Path,
+    facts: &Facts,
+    files: &Files,
+    (path, index): (&str, usize),
+    before: &FileState,
+    row: &mut Row,
+) {
     let Some(access) = files.accesses(path).get(index) else { return };
     let mut seen: HashSet<&'static str> = HashSet::new();
     for (number, text) in access.shown() {
@@ -106,7 +115,10 @@ fn compare(file: &Path, files: &Files, path: &str, index: usize, before: &FileSt
         let edited = earlier.rev().any(|access| access.kind != AccessKind::Read && access.step >= line.seen);
         let class = match () {
             () if text.contains("REDACTED") || line.text.contains("REDACTED") => "redacted where it was recorded",
-            () if !edited => "changed outside: no call touched the file since the line was seen",
+            () if !edited && turn_of(facts, line.seen) < turn_of(facts, access.step) => {
+                "changed outside, a person having spoken since: no call touched the file"
+            }
+            () if !edited => "changed outside within a turn: no call touched the file since the line was seen",
             () if line.text.split_whitespace().eq(text.split_whitespace()) => {
                 "other white space after an edit: a formatter ran"
             }
@@ -114,20 +126,26 @@ fn compare(file: &Path, files: &Files, path: &str, index: usize, before: &FileSt
         };
         let found = row.classes.entry(class).or_default();
         found.lines += 1;
-        if seen.insert(class) {
-            found.reads += 1;
-            if found.places.len() < PLACES {
-                let name = file.file_name().unwrap_or_default().to_string_lossy();
-                found.places.push(format!(
-                    "{name} step {} {path}:{number} (seen in step {})\n    predicted {:?}\n    shown     {:?}",
-                    access.step,
-                    line.seen,
-                    short(line.text),
-                    short(text)
-                ));
-            }
+        if !seen.insert(class) {
+            found.reads.last_mut().into_iter().for_each(|(lines, _)| *lines += 1);
+            continue;
         }
+        let name = file.components().rev().take(4).map(|part| part.as_os_str().to_string_lossy());
+        let name = name.collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");
+        let place = format!(
+            "{name} step {} {path}:{number} (seen in step {})\n    predicted {:?}\n    shown     {:?}",
+            access.step,
+            line.seen,
+            short(line.text),
+            short(text)
+        );
+        found.reads.push((1, place));
     }
+}
+
+fn turn_of(facts: &Facts, step: u32) -> u32 {
+    let last = facts.rows().partition_point(|fact| fact.step <= step);
+    last.checked_sub(1).and_then(|last| facts.rows().get(last)).map_or(0, |fact| fact.turn)
 }
 
 fn short(text: &str) -> String {

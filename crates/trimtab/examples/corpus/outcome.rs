@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trimtab::{BlockKind, Fact, History, Outcome, ToolKind, facts};
+use trimtab::{BlockKind, Fact, Outcome, ToolKind, facts};
 
 use crate::files::File;
 
@@ -33,7 +33,7 @@ pub(crate) fn table(files: &[File]) -> bool {
                 let recorded = recorded(block.failed, &text);
                 *row.told.entry((recorded, fact.outcome)).or_default() += 1;
                 if disagrees(recorded, fact) {
-                    *disagreements.entry(place(recording.agent, recorded, fact, history, &text)).or_default() += 1;
+                    *disagreements.entry(place(recording.agent, recorded, fact, &text)).or_default() += 1;
                 }
             }
         }
@@ -82,18 +82,18 @@ fn recorded(flagged: bool, text: &str) -> &'static str {
     }
 }
 
-/// Reads an exit code by the plainest rule there is: the first number behind words that name it.
+/// Reads an exit code by the plainest rule there is: a number behind words that name it, on a short line at either end.
 fn code(text: &str) -> Option<i64> {
-    let marks = ["<returncode>", "Process exited with code ", "Exit code: ", "Exit code ", "exit code ", "\"exit_code\":"];
-    let head: String = text.chars().take(300).collect();
-    let tail: String = text.chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
-    let behind = |place: &str| {
-        let (mark, at) = marks.iter().filter_map(|mark| Some((mark, place.find(mark)?))).min_by_key(|(_, at)| *at)?;
-        let rest = place.get(at + mark.len()..)?.trim_start();
+    let marks = ["<returncode>", "exited with code ", "Exit code: ", "Exit code ", "exit code ", "\"exit_code\":"];
+    let head = text.lines().take(6);
+    let tail = text.lines().rev().take(5);
+    let behind = |line: &str| {
+        let mark = marks.iter().find(|mark| line.contains(**mark))?;
+        let (_, rest) = line.split_once(mark)?;
         let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '-').unwrap_or(rest.len());
         rest.get(..end)?.parse().ok()
     };
-    behind(&head).or_else(|| behind(&tail))
+    head.chain(tail).filter(|line| line.len() < 80).find_map(behind)
 }
 
 fn disagrees(recorded: &str, fact: &Fact) -> bool {
@@ -104,7 +104,7 @@ fn disagrees(recorded: &str, fact: &Fact) -> bool {
     }
 }
 
-fn place(agent: &str, recorded: &str, fact: &Fact, _: &History, text: &str) -> String {
+fn place(agent: &str, recorded: &str, fact: &Fact, text: &str) -> String {
     let kind = fact.tool().map_or("", ToolKind::name);
     let text: String = text.trim().chars().take(60).collect();
     format!("{agent}, {recorded}, {kind} told as {}: {text:?}", fact.outcome.name())

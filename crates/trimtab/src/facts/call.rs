@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) session: Option<String>,
 }
 
-pub(crate) const PATHS: &[&str] = &[
+const PATHS: &[&str] = &[
     "file_path",
     "filePath",
     "path",

@@ -25,7 +25,11 @@ pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec
     let commands: Vec<Simple> = commands.into_iter().filter(|command| !command.elsewhere).collect();
     let mut done: Vec<Done> = Vec::new();
     for command in &commands {
-        done.extend(changes(answer, command, known));
+        done.extend(changes(answer, &script, command, known));
+    }
+    if rewrote(answer.text) || done.iter().filter(|done| matches!(done, Done::Anything)).count() > 1 {
+        done.retain(|done| !matches!(done, Done::Anything));
+        done.push(Done::Anything);
     }
     // A script that failed may have failed anywhere: what it was to write is only known to be in doubt.
     let sure = !answer.failed && !commands.iter().any(|command| command.unsure);
@@ -71,13 +75,16 @@ fn window_edit(script: &str) -> Option<FileAction> {
 }
 
 /// Returns what one command changes.
-fn changes(answer: &Answer<'_>, command: &Simple, known: &Files) -> Vec<Done> {
+fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -> Vec<Done> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let cwd = command.cwd.as_deref();
     if let Some(operations) = told(answer, command, &words) {
         return operations.into_iter().map(Done::Operation).collect();
     }
-    if changes_anything(&words, command) {
+    if matches!(words.as_slice(), ["patch", ..] | ["git", "apply", ..]) {
+        return patched(answer, cwd);
+    }
+    if changes_anything(&words) {
         let named = named_files(answer, &words, cwd, known);
         if named.is_empty() {
             return vec![Done::Anything];
@@ -107,8 +114,15 @@ fn changes(answer: &Answer<'_>, command: &Simple, known: &Files) -> Vec<Done> {
         }
     }
     done.extend(redirected(answer, command));
-    done.extend(code_changes(answer, &words, command, known));
+    done.extend(code_changes(answer, script, &words, command, known));
     done
+}
+
+/// Reads the files that `patch` says it changed; any, where it does not say.
+fn patched(answer: &Answer<'_>, cwd: Option<&str>) -> Vec<Done> {
+    let named = answer.text.lines().filter_map(|line| line.strip_prefix("patching file "));
+    let done: Vec<Done> = named.map(|path| changed(answer.key(cwd, path.trim_matches('\'')))).collect();
+    if done.is_empty() { vec![Done::Anything] } else { done }
 }
 
 fn changed(path: String) -> Done {
@@ -239,7 +253,7 @@ const REWRITING_TASKS: &[&str] =
     &["fmt", "format", "fix", "tidy", "generate", "codegen", "prettier", "biome", "bless", "snapshot"];
 
 /// Tells whether any file may be another one behind a command.
-fn changes_anything(words: &[&str], command: &Simple) -> bool {
+fn changes_anything(words: &[&str]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let program = first.rsplit('/').next().unwrap_or(first);
     if rest.iter().any(|word| ONLY_LOOKS.contains(word)) && program != "git" {
@@ -250,7 +264,10 @@ fn changes_anything(words: &[&str], command: &Simple) -> bool {
         "npm" | "pnpm" | "yarn" | "bun" | "make" | "just" | "task" | "mise" | "npx" | "lefthook" | "turbo" | "nx"
     );
     match program {
-        "git" => git_changes_anything(rest, command),
+        "git" => git_changes_anything(rest),
+        "gh" | "glab" | "hub" => rest.contains(&"checkout") || rest.contains(&"sync"),
+        "jj" | "hg" | "svn" => !matches!(rest.first(), Some(&("log" | "st" | "status" | "diff" | "show"))),
+        "npm" | "pnpm" | "yarn" | "bun" if rest.iter().any(|word| matches!(*word, "check" | "lint")) => true,
         _ if runs_task => rest.iter().any(|word| {
             let word = word.to_ascii_lowercase();
             REWRITING_TASKS.iter().any(|task| word.split([':', '-', '_']).any(|part| part == *task))
@@ -262,7 +279,30 @@ fn changes_anything(words: &[&str], command: &Simple) -> bool {
     }
 }
 
-fn git_changes_anything(words: &[&str], command: &Simple) -> bool {
+/// Words in which formatters and hooks say that they rewrote files.
+const REWROTE: &[&str] = &[
+    "files were modified by this hook",
+    "file reformatted",
+    "files reformatted",
+    "\nreformatted ",
+    "Running formatting",
+    "[STARTED] Applying modifications",
+    "Applying modifications from tasks",
+];
+
+/// Tells whether an output says that files were rewritten: `Fixed 2 files.`, `Formatted 3 files`.
+fn rewrote(text: &str) -> bool {
+    let counts = |line: &str| {
+        ["Fixed ", "Formatted "].iter().any(|verb| {
+            let rest = line.split_once(verb).map_or("", |(_, rest)| rest);
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            digits > 0 && rest.get(digits..).is_some_and(|rest| rest.starts_with(" file"))
+        })
+    };
+    REWROTE.iter().any(|words| text.contains(words)) || text.lines().rev().take(40).any(counts)
+}
+
+fn git_changes_anything(words: &[&str]) -> bool {
     let words: Vec<&str> = match words {
         ["-C" | "-c", _, rest @ ..] => rest.to_vec(),
         words => words.iter().copied().skip_while(|word| word.starts_with('-')).collect(),
@@ -275,7 +315,6 @@ fn git_changes_anything(words: &[&str], command: &Simple) -> bool {
         "restore" => !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]),
         "reset" => has(&["--hard", "--merge", "--keep"]),
         "stash" => !matches!(rest.first(), Some(&("list" | "show" | "drop" | "clear"))),
-        "apply" => !has(&["--check", "--stat", "--numstat", "--cached"]) || command.input.is_some(),
         "clean" => !has(&["-n", "--dry-run"]),
         "pull" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" | "read-tree" | "submodule" | "lfs" => true,
         _ => false,
@@ -318,7 +357,7 @@ const WRITING: &[&str] = &[
 ];
 
 /// Returns the files that a program given as text, or written earlier in the session, may change: those it names.
-fn code_changes(answer: &Answer<'_>, words: &[&str], command: &Simple, known: &Files) -> Vec<Done> {
+fn code_changes(answer: &Answer<'_>, text: &str, words: &[&str], command: &Simple, known: &Files) -> Vec<Done> {
     let program = words.first().map_or("", |first| first.rsplit('/').next().unwrap_or(first));
     let runs_code = ["python", "node", "ruby", "perl", "php", "bun", "deno", "tsx", "bash", "sh", "awk", "ts-node"]
         .iter()
@@ -326,8 +365,8 @@ fn code_changes(answer: &Answer<'_>, words: &[&str], command: &Simple, known: &F
     if !runs_code {
         return Vec::new();
     }
-    let mut code = words.get(1..).unwrap_or_default().join("\n");
-    code += command.input.as_deref().unwrap_or_default();
+    // What it runs may stand in the same command line, as a here-document that another command wrote.
+    let mut code = text.to_owned();
     let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
     let written = script.and_then(|path| known.file_state_at(&answer.key(command.cwd.as_deref(), path), u32::MAX));
     code += &written.and_then(|state| state.text()).unwrap_or_default();
@@ -362,7 +401,7 @@ fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operati
     let output = printed::printed(answer.text);
     let cwd = first.cwd.as_deref();
     match words.as_slice() {
-        ["git", "diff", rest @ ..] if rest.iter().all(|word| *word == "HEAD" || *word == "--" || word.contains('.')) => {
+        ["git", "diff", rest @ ..] if shows_the_files(rest) => {
             let text = if output.cut { "" } else { &*output.text };
             let files = shown_diff(text).into_iter();
             files.filter_map(|(path, shown)| read(answer.key_of_shown(None, &path, known), shown)).collect()
@@ -374,6 +413,13 @@ fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operati
         }
         _ => shown_file(answer, pipeline, &output, known).into_iter().collect(),
     }
+}
+
+/// Tells whether `git diff` shows the files as they are: without a revision other than the last.
+fn shows_the_files(words: &[&str]) -> bool {
+    let behind = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let is_file = |word: &str| !word.contains("..") && tools::has_extension(word);
+    words.iter().take(behind).all(|word| *word == "HEAD" || (!word.starts_with('-') && is_file(word)))
 }
 
 /// Tells whether a pipeline prints something that is passed on.
@@ -425,10 +471,18 @@ fn shown_file(
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["nl", ..] => true,
-            ["cat", rest @ ..] => rest.iter().any(|word| word.starts_with('-') && word.contains('n')),
+            ["cat", rest @ ..] => rest.contains(&"-n"),
             _ => false,
         }
     });
+    // `cat -A` and its kin show other letters than the file has.
+    let is_altered = pipeline.iter().any(|command| {
+        let options = || command.words.iter().skip(1).filter(|word| word.starts_with('-'));
+        command.words.first().is_some_and(|program| program == "cat") && options().any(|word| word != "-n")
+    });
+    if is_altered {
+        return None;
+    }
     if is_numbered {
         return read(path, tools::numbered(&output.text, Lines::Part)?);
     }

@@ -13,7 +13,7 @@ use super::{
     timeline::Files,
 };
 use crate::{
-    facts::{Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, joined, manner, with_arguments},
+    facts::{Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, joined, manner, with_arguments},
     history::{BlockId, BlockKind, History},
     json::{narrow, widen},
 };
@@ -39,15 +39,17 @@ impl Files {
             self.forget(BlockId(narrow(kept)));
         }
         for (index, fact) in facts.rows().iter().enumerate().skip(kept) {
+            let id = BlockId(narrow(index));
             if fact.acts_as == BlockKind::Result {
-                self.add_result(history, facts, BlockId(narrow(index)), fact);
+                self.add_result(history, facts, id, fact);
+            } else if fact.voice == Some(Voice::Person) && fact.step > 0 && says_changed(history, id) {
+                self.doubt(fact.step, id);
             }
         }
         self.taken_in = (facts.rows().len(), facts.root().map(str::to_owned));
     }
 
     fn add_result(&mut self, history: &History, facts: &Facts, id: BlockId, fact: &Fact) {
-        let Some(result) = history.block(id) else { return };
         let Some(call) = fact.partner.and_then(|call| history.block(call)) else { return };
         let text = result_text(history, id, fact);
         let step = fact.partner.and_then(|call| facts.row(call)).map_or(fact.step, |call| call.step);
@@ -57,7 +59,6 @@ impl Files {
             text: &text,
             cwd: fact.partner.and_then(|call| facts.cwd_before(call)),
             failed: fact.outcome == Outcome::Failed,
-            flagged: result.failed,
         };
         let done =
             with_arguments(history, call, |name, given| answer.done(name, given, self)).unwrap_or_default();
@@ -86,8 +87,6 @@ struct Answer<'a> {
     cwd: Option<&'a str>,
     /// Whether it did not do what it was to do.
     failed: bool,
-    /// Whether the protocol itself says so.
-    flagged: bool,
 }
 
 impl Answer<'_> {
@@ -135,6 +134,32 @@ impl Answer<'_> {
     fn actions(&self) -> impl Iterator<Item = &Action> {
         self.fact.actions.iter()
     }
+}
+
+/// Words by which a person says to have changed files by hand.
+const CHANGED_BY_HAND: &[&str] = &[
+    "i undid",
+    "i reverted",
+    "i've reverted",
+    "i have reverted",
+    "i rolled back",
+    "i changed",
+    "i've changed",
+    "i edited",
+    "i've edited",
+    "i modified",
+    "i've modified",
+    "i rebased",
+    "i merged",
+    "i pulled",
+    "i switched",
+    "i checked out",
+];
+
+fn says_changed(history: &History, id: BlockId) -> bool {
+    let Some(block) = history.block(id) else { return false };
+    let text = history.block_text(block).to_lowercase();
+    CHANGED_BY_HAND.iter().any(|words| text.contains(words))
 }
 
 fn read(path: String, shown: super::operation::Shown) -> Option<Operation> {

@@ -37,6 +37,9 @@ pub(super) fn operations(answer: &Answer<'_>, name: &str, given: &Given<'_>, kno
     if answer.failed || is_dropped {
         return Vec::new();
     }
+    if let Some(operations) = patched(answer, given).filter(|_| kind.changes_files()) {
+        return operations;
+    }
     let mut operations = match kind {
         ToolKind::Write => written(answer, given),
         ToolKind::Edit => edited(answer, name, given),
@@ -88,9 +91,6 @@ fn written(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
 }
 
 fn edited(answer: &Answer<'_>, name: &str, given: &Given<'_>) -> Vec<Operation> {
-    if let Some(patched) = patched(answer, given) {
-        return patched;
-    }
     let mut files = paths(answer);
     let Some(path) = files.next() else { return Vec::new() };
     if files.next().is_some() {
@@ -246,7 +246,7 @@ pub(super) fn numbered(text: &str, lines: Lines) -> Option<Shown> {
 
 fn hits(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Operation> {
     let lists_files = given.text("output_mode").is_some_and(|mode| mode != "content")
-        || (given.has("output_mode") == false && answer.text.starts_with("Found ") && !answer.text.contains("\nFile: "));
+        || (!given.has("output_mode") && answer.text.starts_with("Found ") && !answer.text.contains("\nFile: "));
     if lists_files {
         return Vec::new();
     }
@@ -274,7 +274,8 @@ pub(super) fn found(
     named.filter_map(|(path, shown)| read(answer.key_of_shown(directory, &path, known), shown)).collect()
 }
 
-fn has_extension(path: &str) -> bool {
+/// Tells whether a path is spelt as that of a file.
+pub(super) fn has_extension(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && extension.len() < 6)
 }
