@@ -20,7 +20,8 @@ pub use facts::{
     Voice, constraints, facts, sections,
 };
 pub use files::{
-    Access, AccessKind, Change, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Note, Run, changelog, files,
+    Access, AccessKind, Change, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Note, Run,
+    changelog, files,
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};

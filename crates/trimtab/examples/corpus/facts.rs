@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use trimtab::{BlockId, BlockKind, Counter, Fact, Facts, History, Memo, Segment, Subject, Tokens, ToolKind, facts};
+use trimtab::{
+    BlockId, BlockKind, Counter, Fact, Facts, History, Memo, Segment, Subject, Tokens, ToolKind, facts,
+};
 
 use crate::files::File;
 

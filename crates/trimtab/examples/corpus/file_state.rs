@@ -22,6 +22,8 @@ struct Row {
     shown: usize,
     predicted: usize,
     agreeing: usize,
+    /// Lines that something outside the conversation changed.
+    outside: usize,
     changes: usize,
     classes: BTreeMap<&'static str, Class>,
 }
@@ -33,7 +35,7 @@ struct Class {
     reads: Vec<(usize, String)>,
 }
 
-/// Prints the table; tells whether the goal is met for every agent.
+/// Prints the table; tells whether the goal is met for every agent, changes from outside left out.
 pub(crate) fn table(files: &[File]) -> bool {
     println!("\nFile state: lines predicted from calls against lines read later\n");
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
@@ -46,19 +48,31 @@ pub(crate) fn table(files: &[File]) -> bool {
         }
     }
     println!(
-        "{:15} {:>7} {:>8} {:>8} {:>10} {:>10} {:>9}",
-        "agent", "changes", "reads", "shown", "predicted", "agreeing", "share"
+        "{:15} {:>7} {:>8} {:>8} {:>10} {:>10} {:>9} {:>8} {:>9}",
+        "agent", "changes", "reads", "shown", "predicted", "agreeing", "share", "outside", "without"
     );
     let mut good = true;
     for (agent, row) in &rows {
-        let share = row.agreeing as f64 / row.predicted.max(1) as f64;
-        good &= row.predicted == 0 || share >= GOAL;
-        let share = if row.predicted == 0 { "-".to_owned() } else { format!("{:.2} %", share * 100.0) };
+        let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
+        let without = share(row.agreeing, row.predicted - row.outside);
+        good &= row.predicted == 0 || without >= GOAL;
+        let shown =
+            |share: f64| if row.predicted == 0 { "-".to_owned() } else { format!("{:.2} %", share * 100.0) };
         println!(
-            "{agent:15} {:>7} {:>8} {:>8} {:>10} {:>10} {share:>9}",
-            row.changes, row.reads, row.shown, row.predicted, row.agreeing
+            "{agent:15} {:>7} {:>8} {:>8} {:>10} {:>10} {:>9} {:>8} {:>9}",
+            row.changes,
+            row.reads,
+            row.shown,
+            row.predicted,
+            row.agreeing,
+            shown(share(row.agreeing, row.predicted)),
+            row.outside,
+            shown(without)
         );
     }
+    println!(
+        "\nOutside: lines of files that no call touched since the line was seen; without: the share without these."
+    );
     for (agent, row) in &rows {
         for (class, found) in &row.classes {
             println!("\n{agent}: {} lines in {} reads: {class}", found.lines, found.reads.len());
@@ -114,16 +128,21 @@ fn compare(
         let earlier = files.accesses(path).iter().take(index);
         let edited = earlier.rev().any(|access| access.kind != AccessKind::Read && access.step >= line.seen);
         let class = match () {
-            () if text.contains("REDACTED") || line.text.contains("REDACTED") => "redacted where it was recorded",
+            () if text.contains("REDACTED") || line.text.contains("REDACTED") => {
+                "redacted where it was recorded"
+            }
             () if !edited && turn_of(facts, line.seen) < turn_of(facts, access.step) => {
                 "changed outside, a person having spoken since: no call touched the file"
             }
-            () if !edited => "changed outside within a turn: no call touched the file since the line was seen",
+            () if !edited => {
+                "changed outside within a turn: no call touched the file since the line was seen"
+            }
             () if line.text.split_whitespace().eq(text.split_whitespace()) => {
                 "other white space after an edit: a formatter ran"
             }
             () => "other text after an edit",
         };
+        row.outside += usize::from(class.starts_with("changed outside"));
         let found = row.classes.entry(class).or_default();
         found.lines += 1;
         if !seen.insert(class) {

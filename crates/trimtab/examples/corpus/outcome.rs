@@ -65,7 +65,9 @@ pub(crate) fn table(files: &[File]) -> bool {
             println!("{agent:15} {recorded:20} {succeeded:>10} {failed:>8} {unknown:>8} {share:>10}");
         }
     }
-    println!("\nCommonest disagreements; tests that failed behind a pipe are meant to be among them:");
+    println!(
+        "\nCommonest disagreements; what a runner's totals say is meant to be stronger than exit code 0:"
+    );
     let mut all: Vec<(&String, &usize)> = disagreements.iter().collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     all.into_iter().take(MOST).for_each(|(what, count)| println!("{count:>5} {what}"));
@@ -84,7 +86,14 @@ fn recorded(flagged: bool, text: &str) -> &'static str {
 
 /// Reads an exit code by the plainest rule there is: a number behind words that name it, on a short line at either end.
 fn code(text: &str) -> Option<i64> {
-    let marks = ["<returncode>", "exited with code ", "Exit code: ", "Exit code ", "exit code ", "\"exit_code\":"];
+    let marks = [
+        "<returncode>",
+        "Process exited with code ",
+        "Exit code: ",
+        "Exit code ",
+        "exit code ",
+        "\"exit_code\":",
+    ];
     let head = text.lines().take(6);
     let tail = text.lines().rev().take(5);
     let behind = |line: &str| {

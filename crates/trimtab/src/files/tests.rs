@@ -305,7 +305,11 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
         BlockId(0),
         &operation(path, FileAction::Read(shown_numbered("     1→a\n     2→b\n     3→c", Asked::Part))),
     );
-    files.apply(2, BlockId(0), &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
+    files.apply(
+        2,
+        BlockId(0),
+        &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))),
+    );
     files.apply(3, BlockId(0), &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
     files.apply(4, BlockId(0), &operation(path, replace("y", "z", Which::Only)));
     let fates = |access, step| {

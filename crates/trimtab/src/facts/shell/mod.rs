@@ -141,8 +141,7 @@ fn filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
 
 /// Reads `… | xargs program`: the program works on what was listed.
 fn for_each(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
-    let inner =
-        wrap::skip_options(words, &["-n", "-I", "-P", "-L", "-d", "-E", "-s", "-J", "--max-args"]);
+    let inner = wrap::skip_options(words, &["-n", "-I", "-P", "-L", "-d", "-E", "-s", "-J", "--max-args"]);
     let actions = programs::actions_of(inner, None).unwrap_or_default();
     let place = pipeline.last().and_then(|action| action.subject.path().map(str::to_owned));
     let meant = actions.into_iter().map(|action| action.placed(place.as_deref())).collect::<Vec<_>>();

@@ -10,9 +10,7 @@ use super::{
     },
     Answer, Done, printed, read, tools,
 };
-use crate::facts::{
-    Direction, Given, Lines, Simple, Subject, ToolKind, actions_of, command_text, walk,
-};
+use crate::facts::{Direction, Given, Lines, Simple, Subject, ToolKind, actions_of, command_text, walk};
 
 /// Returns what a shell command did.
 pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Done> {
@@ -44,8 +42,12 @@ pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec
 
 fn in_doubt(done: Done) -> Done {
     match done {
-        Done::Operation(Operation { path, action: FileAction::Rename { .. } }) if path.is_empty() => Done::Anything,
-        Done::Operation(Operation { path, .. }) => Done::Operation(Operation { path, action: FileAction::Changed }),
+        Done::Operation(Operation { path, action: FileAction::Rename { .. } }) if path.is_empty() => {
+            Done::Anything
+        }
+        Done::Operation(Operation { path, .. }) => {
+            Done::Operation(Operation { path, action: FileAction::Changed })
+        }
         Done::Anything => Done::Anything,
     }
 }
@@ -103,7 +105,8 @@ fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -
             }
             Subject::Directory { path, .. } if words.first() != Some(&"mkdir") => {
                 let place = answer.facts.file_key(path).into_owned();
-                let below = |file: &&str| file.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'));
+                let below =
+                    |file: &&str| file.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'));
                 done.extend(known.paths().filter(below).map(|path| changed(path.to_owned())));
             }
             Subject::Directory { .. }
@@ -193,7 +196,9 @@ fn told(answer: &Answer<'_>, command: &Simple, words: &[&str]) -> Option<Vec<Ope
             let operations = codex_patch(text).into_iter();
             Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
         }
-        ["patch", rest @ ..] if !rest.iter().any(|word| matches!(*word, "-R" | "--dry-run" | "--reverse")) => {
+        ["patch", rest @ ..]
+            if !rest.iter().any(|word| matches!(*word, "-R" | "--dry-run" | "--reverse")) =>
+        {
             let operations = unified_diff(command.input.as_deref()?).into_iter();
             Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
         }
@@ -245,8 +250,17 @@ const REWRITERS: &[(&str, &[&str])] = &[
 ];
 
 /// Words that make a rewriting program only look.
-const ONLY_LOOKS: &[&str] =
-    &["--check", "--dry-run", "--diff", "--check-only", "-d", "-l", "--list-different", "--help", "--version"];
+const ONLY_LOOKS: &[&str] = &[
+    "--check",
+    "--dry-run",
+    "--diff",
+    "--check-only",
+    "-d",
+    "-l",
+    "--list-different",
+    "--help",
+    "--version",
+];
 
 /// Words in the name of a task that rewrites files (`npm run lint:fix`, `make generate`).
 const REWRITING_TASKS: &[&str] =
@@ -261,7 +275,18 @@ fn changes_anything(words: &[&str]) -> bool {
     }
     let runs_task = matches!(
         program,
-        "npm" | "pnpm" | "yarn" | "bun" | "make" | "just" | "task" | "mise" | "npx" | "lefthook" | "turbo" | "nx"
+        "npm"
+            | "pnpm"
+            | "yarn"
+            | "bun"
+            | "make"
+            | "just"
+            | "task"
+            | "mise"
+            | "npx"
+            | "lefthook"
+            | "turbo"
+            | "nx"
     );
     match program {
         "git" => git_changes_anything(rest),
@@ -273,9 +298,9 @@ fn changes_anything(words: &[&str]) -> bool {
             REWRITING_TASKS.iter().any(|task| word.split([':', '-', '_']).any(|part| part == *task))
         }),
         "go" if rest.starts_with(&["mod"]) => true,
-        _ => REWRITERS
-            .iter()
-            .any(|(name, marks)| *name == program && (marks.is_empty() || marks.iter().any(|mark| rest.contains(mark)))),
+        _ => REWRITERS.iter().any(|(name, marks)| {
+            *name == program && (marks.is_empty() || marks.iter().any(|mark| rest.contains(mark)))
+        }),
     }
 }
 
@@ -316,7 +341,9 @@ fn git_changes_anything(words: &[&str]) -> bool {
         "reset" => has(&["--hard", "--merge", "--keep"]),
         "stash" => !matches!(rest.first(), Some(&("list" | "show" | "drop" | "clear"))),
         "clean" => !has(&["-n", "--dry-run"]),
-        "pull" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" | "read-tree" | "submodule" | "lfs" => true,
+        "pull" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" | "read-tree" | "submodule" | "lfs" => {
+            true
+        }
         _ => false,
     }
 }
@@ -325,7 +352,11 @@ fn git_changes_anything(words: &[&str]) -> bool {
 fn named_files(answer: &Answer<'_>, words: &[&str], cwd: Option<&str>, known: &Files) -> Vec<String> {
     let is_file = |word: &&&str| {
         let name = word.rsplit('/').next().unwrap_or(word);
-        !word.starts_with('-') && name.contains('.') && !matches!(name, "." | "..") && !name.ends_with("...") && !is_pattern(word)
+        !word.starts_with('-')
+            && name.contains('.')
+            && !matches!(name, "." | "..")
+            && !name.ends_with("...")
+            && !is_pattern(word)
     };
     let named: Vec<String> = words.iter().skip(1).filter(is_file).map(|word| answer.key(cwd, word)).collect();
     let known = |path: &String| !known.accesses(path).is_empty() || path.contains('.');
@@ -357,18 +388,26 @@ const WRITING: &[&str] = &[
 ];
 
 /// Returns the files that a program given as text, or written earlier in the session, may change: those it names.
-fn code_changes(answer: &Answer<'_>, text: &str, words: &[&str], command: &Simple, known: &Files) -> Vec<Done> {
+fn code_changes(
+    answer: &Answer<'_>,
+    text: &str,
+    words: &[&str],
+    command: &Simple,
+    known: &Files,
+) -> Vec<Done> {
     let program = words.first().map_or("", |first| first.rsplit('/').next().unwrap_or(first));
-    let runs_code = ["python", "node", "ruby", "perl", "php", "bun", "deno", "tsx", "bash", "sh", "awk", "ts-node"]
-        .iter()
-        .any(|name| program.starts_with(name));
+    let runs_code =
+        ["python", "node", "ruby", "perl", "php", "bun", "deno", "tsx", "bash", "sh", "awk", "ts-node"]
+            .iter()
+            .any(|name| program.starts_with(name));
     if !runs_code {
         return Vec::new();
     }
     // What it runs may stand in the same command line, as a here-document that another command wrote.
     let mut code = text.to_owned();
     let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
-    let written = script.and_then(|path| known.file_state_at(&answer.key(command.cwd.as_deref(), path), u32::MAX));
+    let written =
+        script.and_then(|path| known.file_state_at(&answer.key(command.cwd.as_deref(), path), u32::MAX));
     code += &written.and_then(|state| state.text()).unwrap_or_default();
     if !WRITING.iter().any(|mark| code.contains(mark)) {
         return Vec::new();
@@ -379,7 +418,10 @@ fn code_changes(answer: &Answer<'_>, text: &str, words: &[&str], command: &Simpl
     };
     let named: Vec<Done> = known.paths().filter(is_named).map(|path| changed(path.to_owned())).collect();
     // It writes something, and nothing tells what.
-    let hides = code.contains("glob") || code.contains("os.walk") || code.contains("rglob") || code.contains("sys.argv");
+    let hides = code.contains("glob")
+        || code.contains("os.walk")
+        || code.contains("rglob")
+        || code.contains("sys.argv");
     if hides { vec![Done::Anything] } else { named }
 }
 
@@ -429,9 +471,31 @@ fn speaks(pipeline: &[Simple]) -> bool {
     let words: Vec<&str> = last.words.iter().map(String::as_str).collect();
     let is_silent = matches!(
         words.as_slice(),
-        [] | ["mkdir" | "rm" | "cp" | "mv" | "touch" | "chmod" | "export" | "set" | "source" | "." | "sleep" | "true"
-            | "unset" | "ulimit" | "test" | "[" | "[[" | "trap" | "umask" | "alias" | "local" | "popd", ..]
-            | ["git", "add" | "config", ..]
+        [] | [
+            "mkdir"
+                | "rm"
+                | "cp"
+                | "mv"
+                | "touch"
+                | "chmod"
+                | "export"
+                | "set"
+                | "source"
+                | "."
+                | "sleep"
+                | "true"
+                | "unset"
+                | "ulimit"
+                | "test"
+                | "["
+                | "[["
+                | "trap"
+                | "umask"
+                | "alias"
+                | "local"
+                | "popd",
+            ..
+        ] | ["git", "add" | "config", ..]
             | ["sed", "-i" | "-i.bak", ..]
     ) || words.iter().all(|word| word.contains('='));
     !to_file && !is_silent
@@ -441,9 +505,23 @@ fn shows_numbers(words: &[&str]) -> bool {
     let letters = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     let has = |letter: char| words.iter().filter(letters).any(|word| word.contains(letter));
     let is_other = words.iter().any(|word| {
-        matches!(*word, "--count" | "--files-with-matches" | "--only-matching" | "--json" | "--replace" | "--files" | "--max-columns")
+        matches!(
+            *word,
+            "--count"
+                | "--files-with-matches"
+                | "--only-matching"
+                | "--json"
+                | "--replace"
+                | "--files"
+                | "--max-columns"
+        )
     });
-    (has('n') || words.contains(&"--line-number")) && !has('o') && !has('c') && !has('l') && !has('Z') && !is_other
+    (has('n') || words.contains(&"--line-number"))
+        && !has('o')
+        && !has('c')
+        && !has('l')
+        && !has('Z')
+        && !is_other
 }
 
 /// Returns the one place that a search names behind its pattern.
@@ -466,7 +544,8 @@ fn shown_file(
         return None;
     }
     let path = answer.facts.file_key(path).into_owned();
-    let programs: Vec<&str> = pipeline.iter().filter_map(|command| Some(command.words.first()?.as_str())).collect();
+    let programs: Vec<&str> =
+        pipeline.iter().filter_map(|command| Some(command.words.first()?.as_str())).collect();
     let is_numbered = pipeline.iter().any(|command| {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         match words.as_slice() {
@@ -486,7 +565,9 @@ fn shown_file(
     if is_numbered {
         return read(path, tools::numbered(&output.text, Lines::Part)?);
     }
-    let shows_plainly = programs.iter().all(|name| matches!(*name, "cat" | "sed" | "head" | "tail" | "awk" | "less" | "more"));
+    let shows_plainly = programs
+        .iter()
+        .all(|name| matches!(*name, "cat" | "sed" | "head" | "tail" | "awk" | "less" | "more"));
     if output.cut || !shows_plainly {
         return None;
     }
@@ -506,7 +587,8 @@ fn plain_lines(
         Lines::Range { first, last } => {
             let first = usize::try_from(first).ok()?;
             let shown = shown_plain(text, first, Asked::Part);
-            let wanted = last.and_then(|last| usize::try_from(last).ok()).map(|last| (last + 1).saturating_sub(first));
+            let wanted =
+                last.and_then(|last| usize::try_from(last).ok()).map(|last| (last + 1).saturating_sub(first));
             // A harness that leaves out blank lines at the beginning moves the rest, unless none are missing.
             let is_complete = wanted.is_some_and(|wanted| shown.lines.len() == wanted);
             (exact || first == 1 || is_complete).then_some(shown)

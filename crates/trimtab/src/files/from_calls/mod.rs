@@ -13,7 +13,9 @@ use super::{
     timeline::Files,
 };
 use crate::{
-    facts::{Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, joined, manner, with_arguments},
+    facts::{
+        Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, joined, manner, with_arguments,
+    },
     history::{BlockId, BlockKind, History},
     json::{narrow, widen},
 };
@@ -95,7 +97,9 @@ impl Answer<'_> {
         match manner(name, given) {
             Manner::Shell | Manner::LastingShell => commands::done(self, given, known),
             Manner::Session => Vec::new(),
-            Manner::Editor | Manner::Patch | Manner::Plain(_) => tools(tools::operations(self, name, given, known)),
+            Manner::Editor | Manner::Patch | Manner::Plain(_) => {
+                tools(tools::operations(self, name, given, known))
+            }
         }
     }
 

@@ -24,7 +24,8 @@ pub(super) fn printed(text: &str) -> Printed<'_> {
     }
     if ["Chunk ID:", "Exit code:", "Wall time:"].iter().any(|head| text.starts_with(head)) {
         // The head is taken off where lines are read: what was cut is told there.
-        let cut = text.contains("\nOutput:\nWarning: truncated output") || text.contains("\nOutput:\nTotal output lines: ");
+        let cut = text.contains("\nOutput:\nWarning: truncated output")
+            || text.contains("\nOutput:\nTotal output lines: ");
         return Printed { text: Cow::Borrowed(text), exact: true, cut };
     }
     if let Some((_, rest)) = text.split_once("<output>\n").filter(|(head, _)| head.len() < 200) {
@@ -32,7 +33,10 @@ pub(super) fn printed(text: &str) -> Printed<'_> {
         return Printed { text: Cow::Borrowed(body), exact: false, cut: is_cut(text) };
     }
     let elided = text.contains("<output_head>") || text.contains("<elided_chars>");
-    let body = text.split_once("] Result:\n").filter(|(head, _)| head.starts_with('[')).map_or(text, |(_, body)| body);
+    let body = text
+        .split_once("] Result:\n")
+        .filter(|(head, _)| head.starts_with('['))
+        .map_or(text, |(_, body)| body);
     let body = ["Command executed.\nOutput:\n", "Output: ", "OBSERVATION:\n"]
         .iter()
         .find_map(|head| body.strip_prefix(head))

@@ -31,7 +31,12 @@ const NEWS: &[&str] = &[
 const PATCHES: &[&str] = &["input", "patch", "patchText", "diff"];
 
 /// Returns what a call did, in order.
-pub(super) fn operations(answer: &Answer<'_>, name: &str, given: &Given<'_>, known: &Files) -> Vec<Operation> {
+pub(super) fn operations(
+    answer: &Answer<'_>,
+    name: &str,
+    given: &Given<'_>,
+    known: &Files,
+) -> Vec<Operation> {
     let kind = answer.fact.tool().unwrap_or(ToolKind::Other);
     let is_dropped = answer.text.starts_with("[Old tool result");
     if answer.failed || is_dropped {
@@ -43,7 +48,9 @@ pub(super) fn operations(answer: &Answer<'_>, name: &str, given: &Given<'_>, kno
     let mut operations = match kind {
         ToolKind::Write => written(answer, given),
         ToolKind::Edit => edited(answer, name, given),
-        ToolKind::Delete => paths(answer).map(|path| Operation { path, action: FileAction::Delete }).collect(),
+        ToolKind::Delete => {
+            paths(answer).map(|path| Operation { path, action: FileAction::Delete }).collect()
+        }
         ToolKind::Read => return reads(answer, given),
         ToolKind::Search => return hits(answer, given, known),
         ToolKind::List
@@ -65,7 +72,10 @@ pub(super) fn operations(answer: &Answer<'_>, name: &str, given: &Given<'_>, kno
 /// Returns the files of the call's first action and of those like it.
 fn paths(answer: &Answer<'_>) -> impl Iterator<Item = String> {
     let kind = answer.fact.tool();
-    answer.actions().filter(move |action| Some(action.kind) == kind).filter_map(|action| file_of(answer, action))
+    answer
+        .actions()
+        .filter(move |action| Some(action.kind) == kind)
+        .filter_map(|action| file_of(answer, action))
 }
 
 fn file_of(answer: &Answer<'_>, action: &Action) -> Option<String> {
@@ -148,7 +158,8 @@ fn change(name: &str, given: &Given<'_>) -> Option<FileAction> {
     if let Given::Json(value) = given
         && let Some(list) = ["edits", "replacements", "changes"].iter().find_map(|key| value.get(key))
     {
-        let all: Option<Vec<Replacement>> = list.items().map(|item| replacement(&Given::Json(item))).collect();
+        let all: Option<Vec<Replacement>> =
+            list.items().map(|item| replacement(&Given::Json(item))).collect();
         return all.filter(|all| !all.is_empty()).map(FileAction::Replace);
     }
     replacement(given).map(|replacement| FileAction::Replace(vec![replacement]))
@@ -167,7 +178,9 @@ fn replacement(given: &Given<'_>) -> Option<Replacement> {
 fn edits_of_several(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
     let changed = || paths(answer).map(|path| Operation { path, action: FileAction::Changed }).collect();
     let Given::Json(value) = given else { return changed() };
-    let Some(list) = ["edits", "replacements"].iter().find_map(|key| value.get(key)) else { return changed() };
+    let Some(list) = ["edits", "replacements"].iter().find_map(|key| value.get(key)) else {
+        return changed();
+    };
     let one = |item: Value<'_>| {
         let path = ["path", "file_path", "filePath"].iter().find_map(|key| item.text(key))?;
         let action = FileAction::Replace(vec![replacement(&Given::Json(item))?]);
@@ -187,14 +200,19 @@ fn echo(answer: &Answer<'_>, path: Option<String>) -> Option<Operation> {
 
 /// Returns the file of SWE-agent's `[File: a.py (94 lines total)]`; the open file's whole path where that is told.
 pub(super) fn window(text: &str) -> Option<String> {
-    let header = text.lines().find(|line| line.starts_with("[File: ") && line.trim_end().ends_with("lines total)]"))?;
-    let open = text.lines().rev().take(6).find_map(|line| line.strip_prefix("(Open file: ")?.split(')').next());
+    let header = text
+        .lines()
+        .find(|line| line.starts_with("[File: ") && line.trim_end().ends_with("lines total)]"))?;
+    let open =
+        text.lines().rev().take(6).find_map(|line| line.strip_prefix("(Open file: ")?.split(')').next());
     open.map(str::to_owned).or_else(|| path_in_result(header))
 }
 
 fn reads(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
     if let Some(path) = window(answer.text) {
-        return read(answer.key(answer.cwd, &path), shown_numbered(answer.text, Asked::Part)).into_iter().collect();
+        return read(answer.key(answer.cwd, &path), shown_numbered(answer.text, Asked::Part))
+            .into_iter()
+            .collect();
     }
     let answers = printed::answers(answer.text);
     if !answers.is_empty() {
@@ -217,11 +235,15 @@ fn lines_shown(text: &str, lines: Lines) -> Shown {
     if let Some(shown) = numbered(text, lines) {
         return shown;
     }
-    let body = text.split_once("] Result:\n").filter(|(head, _)| head.starts_with('[')).map_or(text, |(_, body)| body);
+    let body = text
+        .split_once("] Result:\n")
+        .filter(|(head, _)| head.starts_with('['))
+        .map_or(text, |(_, body)| body);
     // What begins with a tag or speaks of an error is no text of a file that could be told from the tool's words.
-    let is_wrapped = ["<file", "<path", "<content", "<system-reminder>", "<error", "<tool_", "Error", "File: ", "["]
-        .iter()
-        .any(|head| body.starts_with(head));
+    let is_wrapped =
+        ["<file", "<path", "<content", "<system-reminder>", "<error", "<tool_", "Error", "File: ", "["]
+            .iter()
+            .any(|head| body.starts_with(head));
     let (first, asked) = match lines {
         Lines::All => (1, Asked::Whole),
         Lines::Range { first, .. } => (usize::try_from(first).unwrap_or(usize::MAX), Asked::Part),
@@ -229,6 +251,12 @@ fn lines_shown(text: &str, lines: Lines) -> Shown {
     };
     if is_wrapped && !body.starts_with("[\n") { Shown::default() } else { shown_plain(body, first, asked) }
 }
+
+/// How many lines are looked at to tell whether a text is numbered.
+const LOOKED_AT: usize = 400;
+
+/// How many lines of their own words tools put around numbered ones.
+const WORDS_AROUND: usize = 8;
 
 /// Reads numbered lines; none where the text is not in that form.
 pub(super) fn numbered(text: &str, lines: Lines) -> Option<Shown> {
@@ -240,13 +268,15 @@ pub(super) fn numbered(text: &str, lines: Lines) -> Option<Shown> {
         Lines::Range { first: wanted, .. } => usize::try_from(wanted).is_ok_and(|wanted| wanted == first),
         Lines::Part => true,
     };
-    let rows = text.lines().filter(|line| !line.trim().is_empty()).take(400).count();
-    (starts && shown.lines.len().min(400) * 2 >= rows).then_some(shown)
+    let rows = text.lines().filter(|line| !line.trim().is_empty()).take(LOOKED_AT).count();
+    (starts && shown.lines.len().min(LOOKED_AT) * 2 + WORDS_AROUND >= rows).then_some(shown)
 }
 
 fn hits(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Operation> {
     let lists_files = given.text("output_mode").is_some_and(|mode| mode != "content")
-        || (!given.has("output_mode") && answer.text.starts_with("Found ") && !answer.text.contains("\nFile: "));
+        || (!given.has("output_mode")
+            && answer.text.starts_with("Found ")
+            && !answer.text.contains("\nFile: "));
     if lists_files {
         return Vec::new();
     }
