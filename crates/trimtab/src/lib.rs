@@ -20,7 +20,7 @@ pub use facts::{
     Voice, constraints, facts, sections,
 };
 pub use files::{
-    Access, AccessKind, Change, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Note, Run,
+    Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};

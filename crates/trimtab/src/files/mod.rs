@@ -18,7 +18,7 @@ mod state;
 mod tests;
 mod timeline;
 
-pub use changelog::{Change, FileChanges, Note, changelog};
+pub use changelog::{Changes, FileChanges, changelog};
 pub use from_calls::files;
 pub use state::{Existence, FileState, KnownLine, Run};
 pub use timeline::{Access, AccessKind, Files, LineNow};

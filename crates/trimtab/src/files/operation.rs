@@ -60,13 +60,6 @@ pub(crate) enum FileAction {
     Changed,
 }
 
-impl FileAction {
-    /// Tells whether the file may be another one afterwards.
-    pub(crate) fn changes(&self) -> bool {
-        !matches!(self, FileAction::Read(_) | FileAction::Missing)
-    }
-}
-
 /// One string replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Replacement {

@@ -109,6 +109,7 @@ impl FileState {
     }
 
     /// Returns what is behind the last line spoken of by [`runs`](FileState::runs).
+    #[cfg(test)]
     pub(crate) fn end(&self) -> End {
         self.end
     }

@@ -1,9 +1,10 @@
 //! Tables: the forms in which tools show lines, the forms of patches, and what the timeline tells.
 
+use super::changelog::{Change, grouped};
 use super::{
-    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileState, Files, LineNow, Operation,
-    Replacement, Run, Shown, Which, changelog, codex_patch, search_replace_blocks, shown_diff, shown_hits,
-    shown_numbered, shown_plain, shown_tail, unified_diff,
+    Access, AccessKind, Asked, End, Existence, FileAction, FileState, Files, LineNow, Operation, Replacement,
+    Run, Shown, Which, codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered,
+    shown_plain, shown_tail, unified_diff,
 };
 use crate::history::BlockId;
 
@@ -325,15 +326,17 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
 
 #[test]
 fn a_changelog_groups_by_file_and_tells_series_as_such() {
-    let change = |path, step, intent, said| Change { path, step, intent, said };
-    let log = changelog([
+    let change = |path: &'static str, step, intent: Option<&'static str>, said: Option<&'static str>| {
+        Change { path: path.into(), step, intent: intent.map(Into::into), said: said.map(Into::into) }
+    };
+    let log = grouped([
         change("a.rs", 1, Some("Keep more results"), Some("Now the agent.")),
         change("b.rs", 2, None, Some("Let me fix the parser. It fails on tabs:")),
         change("b.rs", 3, None, None),
         change("a.rs", 4, None, None),
     ]);
     let told: Vec<String> =
-        log.iter().flat_map(|file| file.notes.iter().map(|note| format!("{}: {note}", file.path))).collect();
+        log.iter().flat_map(|file| file.changes.iter().map(|row| format!("{}: {row}", file.path))).collect();
     assert_eq!(
         told,
         [
@@ -341,10 +344,14 @@ fn a_changelog_groups_by_file_and_tells_series_as_such() {
             "b.rs: 2 changes between steps 2 and 3: Let me fix the parser"
         ]
     );
-    let words: Vec<String> = (0..20).map(|number| format!("Reason {number}")).collect();
-    let many = words.iter().zip(10..).map(|(words, step)| change("c.rs", step, Some(words), None));
+    let many = (0..20).map(|number: u32| Change {
+        path: "c.rs".into(),
+        step: number + 10,
+        intent: Some(format!("Reason {number}").into()),
+        said: None,
+    });
     assert_eq!(
-        changelog(many)[0].notes[0].to_string(),
+        grouped(many)[0].changes[0].to_string(),
         "20 changes between steps 10 and 29: Reason 0; Reason 1; Reason 2"
     );
 }

@@ -39,6 +39,9 @@ pub(super) fn operations(
 ) -> Vec<Operation> {
     let kind = answer.fact.tool().unwrap_or(ToolKind::Other);
     let is_dropped = answer.text.starts_with("[Old tool result");
+    if answer.failed && kind == ToolKind::Read && says_missing(answer.text) {
+        return paths(answer).map(|path| Operation { path, action: FileAction::Missing }).collect();
+    }
     if answer.failed || is_dropped {
         return Vec::new();
     }
@@ -67,6 +70,14 @@ pub(super) fn operations(
     };
     operations.extend(echo(answer, operations.first().map(|operation| operation.path.clone())));
     operations
+}
+
+/// Tells whether a tool says that there is no such file.
+fn says_missing(text: &str) -> bool {
+    const LONGEST_REFUSAL: usize = 400;
+    let words =
+        ["does not exist", "No such file", "no such file", "File not found", "file not found", "ENOENT"];
+    text.len() < LONGEST_REFUSAL && words.iter().any(|words| text.contains(words))
 }
 
 /// Returns the files of the call's first action and of those like it.
