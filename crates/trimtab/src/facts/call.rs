@@ -487,7 +487,8 @@ pub(crate) fn path_in_result(text: &str) -> Option<String> {
 
 fn path_in_line(line: &str) -> Option<String> {
     let line = line.trim_start_matches(['[', '(']);
-    let marks = ["File: ", "Path: ", "File Path: ", "Open file: ", "<path>", "<file path=\""];
+    let marks =
+        ["File: ", "Path: ", "File Path: ", "Open file: ", "<path>", "<file path=\"", "patching file "];
     let rest = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
     let end = rest.find([')', ']', '<', '"', '\t']).unwrap_or(rest.len());
     let path = rest.get(..end)?.split(" (").next()?.trim();

@@ -115,8 +115,8 @@ fn words_before(history: &History, call: BlockId) -> Option<Cow<'_, str>> {
 pub(super) fn grouped<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<FileChanges> {
     let mut files: Vec<FileChanges> = Vec::new();
     for change in changes {
-        let words = change.intent.as_deref().and_then(first_sentence);
-        let words = words.or_else(|| change.said.as_deref().and_then(first_sentence));
+        let words = change.intent.as_deref().and_then(telling_sentence);
+        let words = words.or_else(|| change.said.as_deref().and_then(telling_sentence));
         let index = files.iter().position(|file| file.path == change.path).unwrap_or_else(|| {
             files.push(FileChanges { path: change.path.to_string(), changes: Vec::new() });
             files.len() - 1
@@ -148,22 +148,39 @@ fn shortened(file: FileChanges) -> FileChanges {
     FileChanges { path: file.path, changes: vec![Changes { count, first, last, words }] }
 }
 
-/// Returns the first sentence of the first line that has words, without its closing sign.
-fn first_sentence(text: &str) -> Option<String> {
-    let text = ["THOUGHT:", "Thought:", "DISCUSSION"]
-        .iter()
-        .find_map(|head| text.trim_start().strip_prefix(head))
-        .unwrap_or(text);
-    let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric))?;
-    let line = line.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*');
-    let end = line.match_indices(['.', '!', '?', ':', '。']).find(|(at, sign)| {
-        let rest = line.get(at + sign.len()..).unwrap_or_default();
-        rest.is_empty() || rest.starts_with(' ') || *sign == "。"
-    });
-    let sentence = end.map_or(line, |(at, _)| line.get(..at).unwrap_or(line)).trim();
+/// A sentence of fewer words says nothing about a change: "Perfect!", "You're right."
+const LEAST_WORDS: usize = 3;
+
+/// Returns the sentence that tells most about what follows: the first one of the last line that has words, without its
+/// closing sign. What stands behind a fence is code.
+fn telling_sentence(text: &str) -> Option<String> {
+    let heads = ["THOUGHT:", "Thought:", "DISCUSSION"];
+    let text = heads.iter().find_map(|head| text.trim_start().strip_prefix(head)).unwrap_or(text);
+    let prose = text.split("```").next().unwrap_or(text);
+    let lines =
+        || prose.lines().rev().filter(|line| line.chars().any(char::is_alphanumeric)).map(sentences_of);
+    let tells = |sentence: &&str| sentence.split_whitespace().count() >= LEAST_WORDS;
+    let told = lines().find_map(|sentences| sentences.into_iter().find(tells));
+    let sentence = told.or_else(|| lines().next()?.first().copied())?;
     let mut words: String = sentence.chars().take(SENTENCE_CHARACTERS).collect();
     if words.len() < sentence.len() {
         words = words.rsplit_once(' ').map_or(words.as_str(), |(whole, _)| whole).to_owned() + "…";
     }
     (!words.is_empty()).then_some(words)
+}
+
+fn sentences_of(line: &str) -> Vec<&str> {
+    let line = line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*');
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for (at, sign) in line.match_indices(['.', '!', '?', ':', '。']) {
+        let rest = line.get(at + sign.len()..).unwrap_or_default();
+        if rest.is_empty() || rest.starts_with(' ') || sign == "。" {
+            sentences.push(line.get(start..at).unwrap_or_default().trim());
+            start = at + sign.len();
+        }
+    }
+    sentences.push(line.get(start..).unwrap_or_default().trim());
+    sentences.retain(|sentence| sentence.chars().any(char::is_alphanumeric));
+    sentences
 }

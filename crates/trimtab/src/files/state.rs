@@ -98,9 +98,10 @@ impl FileState {
         }
     }
 
-    /// Returns how many lines are known.
+    /// Returns how many lines are known; an empty text behind the last line break is no line.
     pub fn known_lines(&self) -> usize {
-        self.lines.iter().flatten().count()
+        let known = self.lines.iter().flatten().count();
+        self.line_count().map_or(known, |count| known.min(count))
     }
 
     /// Tells whether the file is there.

@@ -344,6 +344,12 @@ fn a_changelog_groups_by_file_and_tells_series_as_such() {
             "b.rs: 2 changes between steps 2 and 3: Let me fix the parser"
         ]
     );
+    let said =
+        |words: &'static str| grouped([change("d.rs", 1, None, Some(words))])[0].changes[0].to_string();
+    assert_eq!(said("You're right!\n\nThere are two. Now fix both:\n"), "step 1: There are two");
+    assert_eq!(said("Perfect! Now I mend the parser:"), "step 1: Now I mend the parser");
+    assert_eq!(said("THOUGHT: Write the file.\n\n```bash\ncat > d.rs\n```"), "step 1: Write the file");
+    assert_eq!(said("Done."), "step 1: Done");
     let many = (0..20).map(|number: u32| Change {
         path: "c.rs".into(),
         step: number + 10,

@@ -7,15 +7,16 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab::{
     AccessKind, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, Files, History, LineNow, Lines,
-    Memo, Model, Prices, Role, Segment, Subject, Tokens, ToolKind, Usage, facts, files, find_model,
+    Memo, Model, Prices, Recording, Role, Segment, Subject, Tokens, ToolKind, Usage, facts, files,
+    find_model,
 };
 
 /// How many of the latest steps count as recent in the priority classes.
-pub(super) const RECENT_STEPS: u32 = 10;
+pub(crate) const RECENT_STEPS: u32 = 10;
 
 /// How many of the biggest blocks are kept.
 const BIGGEST: usize = 8;
@@ -28,6 +29,10 @@ const TOOL_HEAVY: f64 = 0.5;
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) agent: &'static str,
+    /// Number of the segment in its file, counted from 1, why it begins, and how many there are.
+    pub(super) segment: usize,
+    pub(super) start: &'static str,
+    pub(super) segments: usize,
     pub(super) model: Option<String>,
     /// The window of the model, where it is known.
     pub(super) window: Option<Tokens>,
@@ -121,11 +126,15 @@ pub(super) struct Sum {
 /// Measures a segment.
 pub(super) fn measure(
     name: &str,
-    agent: &'static str,
-    segment: &Segment,
+    recording: &Recording,
+    number: usize,
     asked: Option<&str>,
     memo: &mut Memo,
 ) -> Result<Measured> {
+    let segments = recording.segments.len();
+    let Some(segment) = recording.segments.get(number - 1) else {
+        bail!("{name}: has no segment {number}: there are {segments}");
+    };
     let history = &segment.history;
     let recorded = || segment.points.iter().rev().find_map(|point| point.model.clone());
     let named = || history.model().map(Cow::into_owned);
@@ -150,7 +159,10 @@ pub(super) fn measure(
     };
     Ok(Measured {
         name: name.to_owned(),
-        agent,
+        agent: recording.agent,
+        segment: number,
+        start: segment.start.name(),
+        segments,
         window: known.as_ref().map(|model| model.window),
         exact: guard.is_none(),
         guard,

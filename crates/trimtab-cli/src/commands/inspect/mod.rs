@@ -18,6 +18,7 @@ use trimtab::{Memo, Recording, read};
 
 use crate::{args::Inspect, input, output::Output};
 use measure::Measured;
+pub(crate) use measure::RECENT_STEPS;
 
 /// How names of files end that are looked for in a folder.
 const ENDINGS: &[&str] = &["json", "jsonl", "traj"];
@@ -44,20 +45,15 @@ pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
 fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
     let name = path.display().to_string();
     let recording = recording(path).with_context(|| name.clone())?;
-    let segments = recording.segments.len();
     let number = match asked.segment {
         Some(number) => usize::try_from(number)?,
         None => recording.longest_number(),
     };
-    let Some(segment) = recording.segments.get(number - 1) else {
-        bail!("{name}: has no segment {number}: there are {segments}");
-    };
-    let measured =
-        measure::measure(&name, recording.agent, segment, asked.model.as_deref(), &mut Memo::default())?;
+    let measured = measure::measure(&name, &recording, number, asked.model.as_deref(), &mut Memo::default())?;
     if asked.json {
         return out.json(&measured);
     }
-    picture::print(&measured, number, segments, segment.start.name(), out)
+    picture::print(&measured, out)
 }
 
 fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
@@ -76,9 +72,9 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
         match recording(path) {
             Ok(recording) => {
                 read_files += 1;
-                for segment in &recording.segments {
+                for number in 1..=recording.segments.len() {
                     let model = asked.model.as_deref();
-                    measured.push(measure::measure(&name, recording.agent, segment, model, &mut memo)?);
+                    measured.push(measure::measure(&name, &recording, number, model, &mut memo)?);
                 }
             }
             Err(error) => unreadable.push(Unreadable { path: name, reason: format!("{error:#}") }),

@@ -28,20 +28,14 @@ const COLORS: [AnsiColor; 6] = [
 /// What stands for each role in the bar.
 const LETTERS: [char; 6] = ['S', 'D', 'U', 'A', 'T', 'o'];
 
-pub(super) fn print(
-    measured: &Measured,
-    number: usize,
-    segments: usize,
-    start: &str,
-    out: &mut Output,
-) -> Result<()> {
-    heading(measured, number, segments, start, out)?;
+pub(super) fn print(measured: &Measured, out: &mut Output) -> Result<()> {
+    heading(measured, out)?;
     bar(measured, out)?;
     parts("By role", &measured.roles, measured.tokens.0, out)?;
     tools(measured, out)?;
     files(measured, out)?;
     parts(
-        &format!("By priority (steps of the last {RECENT_STEPS} are recent; high is kept longest)"),
+        &format!("By priority (high is kept longest; the last {RECENT_STEPS} steps are recent)"),
         &measured.priorities,
         measured.tokens.0,
         out,
@@ -51,17 +45,27 @@ pub(super) fn print(
     money(measured, out)
 }
 
-fn heading(measured: &Measured, number: usize, segments: usize, start: &str, out: &mut Output) -> Result<()> {
-    let Measured { name, agent, messages, steps, tokens, .. } = measured;
+fn heading(measured: &Measured, out: &mut Output) -> Result<()> {
+    let Measured { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
-    out.line(format_args!("{BOLD}{name}{BOLD:#}: {whose}"))?;
-    if segments > 1 {
-        out.line(format_args!("segment {number} of {segments} ({start}); --segment N inspects another"))?;
+    out.line(format_args!("{BOLD}{name}{BOLD:#}"))?;
+    out.line(format_args!(
+        "{whose}: {messages} messages, {steps} steps (a step is one answer of the model)"
+    ))?;
+    if *segments > 1 {
+        out.line(format_args!("segment {segment} of {segments} ({start}); --segment N inspects another"))?;
     }
-    let model = measured.model.as_deref().unwrap_or("no model named: counted as GPT-5 does");
-    out.line(format_args!("{messages} messages, {steps} steps (a step is one answer of the model)"))?;
-    let about = measured.guard.map(|guard| format!(", an estimate (rarely more than {guard:.2} times this)"));
-    out.line(format_args!("{} tokens for {model}{}", grouped(tokens.0), about.unwrap_or_default()))
+    let model = measured
+        .model
+        .as_deref()
+        .map_or_else(|| "(no model is named)".to_owned(), |model| format!("for {model}"));
+    out.line(format_args!("{} tokens {model}", grouped(tokens.0)))?;
+    match measured.guard {
+        Some(guard) => out.line(format_args!(
+            "an estimate: in 95 of 100 cases the real count is at most {guard:.2} times it"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Draws the window of the model, one letter per column and role.
@@ -90,11 +94,11 @@ fn bar(measured: &Measured, out: &mut Output) -> Result<()> {
         ))?,
         None => out.line("the window of this model is not known: --model NAME names one")?,
     }
-    out.line("S system  D tool definitions  U user  A assistant  T tool results")?;
+    out.line("S system  D tool definitions  U user  A assistant  T tool results  o other")?;
     if let Some(largest) = measured.largest_request {
         out.line(format_args!("the largest request was reported as {} tokens of input", grouped(largest)))?;
         if largest > measured.tokens.0 {
-            out.line("(more than is counted: recordings leave out system prompt and tools)")?;
+            out.line("(more than counted: by the estimate, or by what a recording leaves out, as tools)")?;
         }
     }
     Ok(())
@@ -156,7 +160,7 @@ fn files(measured: &Measured, out: &mut Output) -> Result<()> {
     if measured.files.is_empty() {
         return Ok(());
     }
-    head("By file", "read/changed", out)?;
+    head("By file, calls and results about it", "read/changed", out)?;
     for file in measured.files.iter().take(ROWS) {
         let counted = format!("{}/{}", file.reads, file.changes);
         row(&end_of(&file.path, NAME_WIDTH), &counted, file.tokens.0, measured.tokens.0, out)?;

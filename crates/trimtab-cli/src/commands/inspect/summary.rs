@@ -164,15 +164,17 @@ pub(super) fn print(summary: &Summary, all: &[Measured], out: &mut Output) -> Re
     }
     let Summary { files, conversations, .. } = summary;
     out.line(format_args!("{BOLD}{conversations} conversations in {files} files{BOLD:#}"))?;
-    out.line("(a compaction, a branch and a sub-agent each begin a conversation of their own)")?;
+    out.line("(a compaction, a branch and a sub-agent each begin a conversation of their own;")?;
+    out.line("what several of them hold counts in each)")?;
     if all.is_empty() {
         return Ok(());
     }
     out.line("")?;
     let about = if summary.exact { "" } else { " (partly estimates)" };
     out.line(format_args!(
-        "mean length    {:.0} messages, {:.0} tokens{about}",
-        summary.mean_messages, summary.mean_tokens
+        "mean length    {:.0} messages, {} tokens{about}",
+        summary.mean_messages,
+        grouped(summary.tokens.0 / Tokens::from_len(all.len()).0.max(1))
     ))?;
     windows(summary, out)?;
     group("tool-heavy", "(half of the tokens or more in calls and results)", &summary.tool_heavy, out)?;
@@ -200,6 +202,7 @@ fn windows(summary: &Summary, out: &mut Output) -> Result<()> {
     out.line(format_args!(
         "window         {half:.1} % of conversations fill over 50 % of it, {most:.1} % over 75 %"
     ))?;
+    out.line("               (by the largest request that was reported, else by what is counted)")?;
     if summary.with_window < summary.conversations {
         let known = summary.with_window;
         out.line(format_args!("               (of the {known} whose model's window is known)"))?;
@@ -208,7 +211,7 @@ fn windows(summary: &Summary, out: &mut Output) -> Result<()> {
 }
 
 fn group(name: &str, about: &str, group: &Group, out: &mut Output) -> Result<()> {
-    out.line(format_args!("{name:14} {} conversations {about}", group.conversations))?;
+    out.line(format!("{name:14} {} conversations {about}", group.conversations).trim_end())?;
     let mean =
         |dollars: f64, count: usize| dollars / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     if group.reported > 0 {
@@ -248,7 +251,8 @@ fn longest(all: &[Measured], out: &mut Output) -> Result<()> {
     for one in longest.into_iter().take(ROWS) {
         let filled =
             one.window.map_or_else(|| "-".to_owned(), |window| percent(one.tokens.0, window.0) + " %");
-        let name = end_of(&one.name, 46);
+        let part = if one.segments > 1 { format!(" segment {}", one.segment) } else { String::new() };
+        let name = end_of(&(one.name.clone() + &part), 46);
         out.line(format_args!("  {name:46} {:>11} tokens {filled:>8}", grouped(one.tokens.0)))?;
     }
     Ok(())
