@@ -35,6 +35,12 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Show a conversation, one line per block
     Show(Show),
+    /// Tell what fills the window: of one conversation, or of all in a folder
+    Inspect(Inspect),
+    /// Show a file as the conversation knew it at a step
+    FileAt(FileAt),
+    /// Tell what was done to which file, and why
+    Changelog(Changelog),
     /// Write a request that fits, in the format it came in
     Fit(Fit),
     /// List the models that are known: window, prices, how their tokens are counted
@@ -60,6 +66,66 @@ pub(crate) struct Show {
     /// Count as this model does (`chars/4`: roughly); without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
+    trimtab inspect recordings --json | jq .mean_tokens"
+)]
+pub(crate) struct Inspect {
+    /// Requests, recordings, or folders of them (.json, .jsonl, .traj); `-` for standard input
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Count as this model does and take its window; without it, the model named in the file
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Which segment of a single recording, counted from 1; without it, the longest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) segment: Option<u32>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Lines that the conversation never showed are shown as unknown.\n\n\
+    Examples:\n  trimtab file-at session.jsonl src/main.rs --step 40\n  trimtab file-at session.jsonl src/main.rs --json | jq -r .text")]
+pub(crate) struct FileAt {
+    /// A request or a recording; `-` for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// The file's path as the conversation spells it, or the end of it
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+
+    /// After this step, counted from 1; without it, after the last
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) step: Option<u32>,
+
+    /// Which segment of a recording, counted from 1; without it, the longest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) segment: Option<u32>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Reasons are the `intent` that a call names, else the words said before it.\n\n\
+    Example:\n  trimtab changelog session.jsonl")]
+pub(crate) struct Changelog {
+    #[command(flatten)]
+    pub(crate) input: Input,
 
     /// Write JSON
     #[arg(long)]

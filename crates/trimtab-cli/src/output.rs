@@ -60,6 +60,12 @@ impl Output {
         Ok(())
     }
 
+    /// Hands on what was written so far, before something else is said on standard error.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        self.stream.flush()?;
+        Ok(())
+    }
+
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         self.stream.flush()?;
         Ok(())
@@ -104,11 +110,44 @@ pub(crate) fn on_one_line(text: &str, width: usize) -> String {
     line
 }
 
+/// Breaks a text into lines of at most `width` columns between words; lines are set in, the later ones further.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    let set_in =
+        |(index, line): (usize, String)| if index == 0 { format!("  {line}") } else { format!("    {line}") };
+    lines.into_iter().enumerate().map(set_in).collect()
+}
+
 /// Returns a text padded to `width` columns, cut where it is wider.
 pub(crate) fn padded(text: &str, width: usize) -> String {
     let text = if text.width() > width { on_one_line(text, width) } else { text.to_owned() };
     let missing = width.saturating_sub(text.width());
     text + &" ".repeat(missing)
+}
+
+/// Returns the end of a path that is wider than `width` columns.
+pub(crate) fn end_of(path: &str, width: usize) -> String {
+    if path.width() <= width {
+        return path.to_owned();
+    }
+    let mut used = 1;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used <= width
+    };
+    let kept: Vec<char> = path.chars().rev().take_while(fits).collect();
+    format!("…{}", kept.into_iter().rev().collect::<String>())
 }
 
 /// Returns a number with its thousands apart: `1,234,567`.
@@ -132,6 +171,12 @@ mod tests {
     fn thousands_stand_apart() {
         let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(grouped).collect();
         assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn long_texts_are_broken_between_words() {
+        assert_eq!(wrapped("one two three", 8), ["  one two", "    three"]);
+        assert_eq!(wrapped("", 8), ["  "]);
     }
 
     #[test]

@@ -97,16 +97,22 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let mut child = command(&["show", "fixtures/recordings/claude-code.jsonl", "--json"])
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("the binary");
-    let mut first = [0; 10];
-    child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some output");
-    // The pipe is closed here, with most of the output unread.
-    let done = child.wait_with_output().expect("an end");
-    assert_eq!(done.status.code(), Some(0));
-    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+    let file = "fixtures/recordings/claude-code.jsonl";
+    for arguments in [
+        &["show", file, "--json"][..],
+        &["inspect", file, "--json"],
+        &["inspect", file, file],
+        &["file-at", file, "ledger/money.py"],
+        &["changelog", file, "--json"],
+    ] {
+        let mut child = command(arguments).stdin(Stdio::null()).spawn().expect("the binary");
+        let mut first = [0; 10];
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some output");
+        // The pipe is closed here, with most of the output unread.
+        let done = child.wait_with_output().expect("an end");
+        assert_eq!(done.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{arguments:?}");
+    }
 }
 
 #[test]
@@ -147,4 +153,107 @@ fn lines_keep_to_a_width_of_120_columns_without_a_terminal() {
         let widest = shown.lines().skip(1).map(|line| line.chars().count()).max();
         assert!(widest <= Some(120), "{file}: {widest:?}");
     }
+}
+
+#[test]
+fn inspect_tells_what_fills_the_window_of_every_recording_shipped() {
+    for file in files_below("fixtures/recordings") {
+        let name = file.to_string_lossy().into_owned();
+        let run = trimtab(&["inspect", &name]);
+        if run.code != Some(0) {
+            assert!(name.contains("/cline/"), "{name}: {}", run.words);
+            continue;
+        }
+        // The first line is the file's path, which may be long.
+        let widest = run.text().lines().skip(1).map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{name}: {widest:?}");
+        let json: serde_json::Value =
+            serde_json::from_slice(&trimtab(&["inspect", &name, "--json"]).out).expect(&name);
+        let sum = |list: &str| -> u64 {
+            json[list]
+                .as_array()
+                .expect(list)
+                .iter()
+                .map(|part| part["tokens"].as_u64().expect("tokens"))
+                .sum()
+        };
+        assert_eq!(json["tokens"].as_u64(), Some(sum("roles")), "{name}");
+        assert!(sum("tools") <= sum("roles") && sum("priorities") <= sum("roles"), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_is_summed_up_and_unreadable_files_are_listed() {
+    let run = trimtab(&["inspect", "fixtures/recordings/cline", "fixtures/recordings/claude-code.jsonl"]);
+    let text = run.text();
+    assert_eq!(run.code, Some(1), "{}", run.words);
+    assert!(run.words.contains("files could not be read; the reasons are in the report"), "{}", run.words);
+    for part in [
+        "unreadable: ",
+        "ui_messages.json",
+        "mean length",
+        "tool-heavy",
+        "cache hits",
+        "Longest conversations",
+    ] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let json = trimtab(&["inspect", "fixtures/recordings", "--json", "--model", "gpt-5"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.out).expect("JSON");
+    assert!(json["conversations"].as_u64() > Some(10) && json["mean_tokens"].as_f64() > Some(1000.0));
+    assert_eq!(json["conversations"], json["with_window"]);
+    assert!(json["cache_hit_rate"].as_f64().is_some_and(|rate| rate > 0.0 && rate < 1.0));
+    let good = trimtab(&["inspect", "fixtures/recordings/pi.jsonl", "fixtures/recordings/codex.jsonl"]);
+    assert_eq!(good.code, Some(0), "{}", good.words);
+    assert_eq!(good.words, "", "no progress bar where nobody looks");
+}
+
+#[test]
+fn file_at_shows_a_file_as_it_was_known_at_a_step() {
+    let file = "fixtures/recordings/claude-code.jsonl";
+    let shown = |step: &str| trimtab(&["file-at", file, "ledger/money.py", "--step", step]).text();
+    let (before, after) = (shown("8"), shown("20"));
+    assert!(before.starts_with("ledger/money.py after step 8: "), "{before}");
+    assert_ne!(before, after);
+    let json = trimtab(&["file-at", file, "money.py", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.out).expect("JSON");
+    assert_eq!(json["path"], "ledger/money.py");
+    let text = json["text"].as_str().expect("a whole text");
+    assert_eq!(json["line_count"].as_u64(), u64::try_from(text.lines().count()).ok());
+    let part = trimtab(&["file-at", "fixtures/recordings/codex.jsonl", "ledger/invoices.py"]).text();
+    assert!(part.contains("unknown"), "{part}");
+}
+
+#[test]
+fn a_path_that_is_not_known_is_answered_with_the_nearest() {
+    let file = "fixtures/recordings/claude-code.jsonl";
+    for (arguments, sentence) in [
+        (&["file-at", file, "ledger/mony.py"][..], "ledger/mony.py is not known. Nearest: ledger/money.py"),
+        (
+            &["file-at", file, "ledger/money.py", "--step", "1"],
+            "was not touched by step 1; it first was in step 3",
+        ),
+        (&["file-at", file, "ledger/money.py", "--step", "9999"], "has no step 9999: the last is"),
+    ] {
+        let run = trimtab(arguments);
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        assert!(run.words.contains(sentence), "{arguments:?} said: {}", run.words);
+    }
+}
+
+#[test]
+fn changelog_groups_by_file_with_steps_and_reasons() {
+    let file = "fixtures/recordings/claude-code.jsonl";
+    let text = trimtab(&["changelog", file]).text();
+    assert!(text.starts_with("ledger/money.py\n  step 9"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    let json = trimtab(&["changelog", file, "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.out).expect("JSON");
+    assert_eq!(json[0]["path"], "ledger/money.py");
+    assert!(json[0]["changes"][0]["first_step"].as_u64() > Some(0));
+    let none = trimtab_reading(
+        &["changelog", "-"],
+        br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#,
+    );
+    assert_eq!(none.text(), "standard input: no call changed a file\n");
 }

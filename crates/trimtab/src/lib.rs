@@ -20,10 +20,8 @@ pub use facts::{
     Voice, constraints, facts, sections,
 };
 pub use files::{
-    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileChanges, FileState, Files, Hunk,
-    HunkLine, KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog,
-    codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail,
-    unified_diff,
+    Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
+    changelog, files,
 };
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};

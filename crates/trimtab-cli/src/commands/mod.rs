@@ -1,7 +1,10 @@
 //! One file per command. Each takes what was asked for and where the data goes; none reads arguments by itself.
 
+mod changelog;
 mod doctor;
+mod file_at;
 mod fit;
+mod inspect;
 mod models;
 mod show;
 
@@ -17,6 +20,9 @@ use crate::{
 pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
     match command {
         Command::Show(asked) => show::run(asked, out),
+        Command::Inspect(asked) => inspect::run(asked, out),
+        Command::FileAt(asked) => file_at::run(asked, out),
+        Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),

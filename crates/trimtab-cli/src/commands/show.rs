@@ -4,8 +4,12 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
-use trimtab::{Block, BlockKind, Counter, Counts, Exactness, History, Memo, Role, Tokens};
+use trimtab::{
+    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, Tokens,
+    ToolKind, facts,
+};
 
+use super::inspect::RECENT_STEPS;
 use crate::{
     args::Show,
     input::{self, Conversation},
@@ -28,12 +32,14 @@ pub(crate) fn run(asked: &Show, out: &mut Output) -> Result<()> {
     let counter = model.as_deref().map_or_else(|| Counter::for_model(""), Counter::for_model);
     let counts = counter.request(history, &mut Memo::default());
     let exactness = counter.tokenizer().exactness();
+    let facts = facts(history);
     if asked.json {
-        return out.json(&report(&conversation, model.as_deref(), exactness, &counts));
+        return out.json(&report(&conversation, model.as_deref(), exactness, &counts, &facts));
     }
     heading(&conversation, model.as_deref(), exactness, &counts, out)?;
-    for (number, (block, tokens)) in history.blocks().iter().zip(counts.blocks()).enumerate() {
-        line(history, number, block, *tokens, out)?;
+    let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks());
+    for (number, ((block, fact), tokens)) in blocks.enumerate() {
+        line(history, number, block, fact, *tokens, out)?;
     }
     Ok(())
 }
@@ -78,27 +84,35 @@ fn heading(
     ))
 }
 
-fn line(history: &History, number: usize, block: &Block, tokens: Tokens, out: &mut Output) -> Result<()> {
-    let entry = history.entry_of(block);
-    let role = entry.map_or(Role::Other, |entry| entry.role).name();
-    let step = entry.map_or(0, |entry| entry.step);
-    let tool = history.tool_name(block).unwrap_or_default();
-    let style = if block.failed { FAILED } else { Style::new() };
-    let marks = marks(block);
+fn line(
+    history: &History,
+    number: usize,
+    block: &Block,
+    fact: &Fact,
+    tokens: Tokens,
+    out: &mut Output,
+) -> Result<()> {
+    let (role, step) = (fact.role.name(), fact.step);
+    // An action that is written in a text has no tool's name, but a kind.
+    let kind = || fact.tool().map_or("", ToolKind::name).into();
+    let tool = history.tool_name(block).unwrap_or_else(kind);
+    let failed = fact.acts_as == BlockKind::Result && fact.outcome == Outcome::Failed;
+    let style = if failed { FAILED } else { Style::new() };
+    let marks = marks(block, failed);
     let text = beginning(history, block, marks.as_deref());
     let text = on_one_line(&text, out.width().saturating_sub(TEXT_AT));
     out.line(format_args!(
         "{number:>4} {step:>5}  {role:10} {:11} {} {:>8}  {style}{text}{style:#}",
-        block.kind.name(),
+        fact.acts_as.name(),
         padded(&tool, TOOL_WIDTH),
         grouped(tokens.0)
     ))
 }
 
 /// Returns in brackets what is special about a block.
-fn marks(block: &Block) -> Option<String> {
+fn marks(block: &Block, failed: bool) -> Option<String> {
     let marks = [
-        (block.failed, "failed"),
+        (failed, "failed"),
         (block.by_server, "run by the provider"),
         (block.sealed && block.kind == BlockKind::Reasoning, "signed"),
         (block.marked, "cache marker"),
@@ -146,7 +160,23 @@ struct Row<'a> {
     failed: bool,
     by_server: bool,
     cache_marker: bool,
+    /// What the block is in effect: an action written in text is a call.
+    acts_as: &'a str,
+    tool_kind: Option<&'a str>,
+    subject: Option<String>,
+    outcome: &'a str,
+    content: &'a str,
+    turn: u32,
+    priority: u8,
+    identical_to: Option<u32>,
+    superseded_by: Option<u32>,
     text: String,
+}
+
+/// Returns the number of a block's priority class, with as many recent steps as `inspect` takes.
+fn priority(facts: &Facts, number: usize) -> u8 {
+    let block = u32::try_from(number).ok().map(BlockId);
+    block.and_then(|block| facts.priority(block, RECENT_STEPS)).map_or(0, trimtab::Priority::number)
 }
 
 fn report<'a>(
@@ -154,24 +184,34 @@ fn report<'a>(
     model: Option<&'a str>,
     exactness: Exactness,
     counts: &Counts,
+    facts: &Facts,
 ) -> Report<'a> {
     let history = &conversation.history;
-    let rows =
-        history.blocks().iter().zip(counts.blocks()).enumerate().map(|(number, (block, tokens))| Row {
-            number,
-            step: history.entry_of(block).map_or(0, |entry| entry.step),
-            role: history.entry_of(block).map_or(Role::Other, |entry| entry.role).name(),
-            kind: block.kind.name(),
-            tool: history.tool_name(block).map(std::borrow::Cow::into_owned),
-            call_id: history.call_id(block).map(std::borrow::Cow::into_owned),
-            partner: block.partner.map(|partner| partner.0),
-            tokens: *tokens,
-            bytes: block.span.len(),
-            failed: block.failed,
-            by_server: block.by_server,
-            cache_marker: block.marked,
-            text: history.block_text(block).into_owned(),
-        });
+    let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks()).enumerate();
+    let rows = blocks.map(|(number, ((block, fact), tokens))| Row {
+        number,
+        step: fact.step,
+        role: fact.role.name(),
+        kind: block.kind.name(),
+        tool: history.tool_name(block).map(std::borrow::Cow::into_owned),
+        call_id: history.call_id(block).map(std::borrow::Cow::into_owned),
+        partner: block.partner.map(|partner| partner.0),
+        tokens: *tokens,
+        bytes: block.span.len(),
+        failed: block.failed,
+        by_server: block.by_server,
+        cache_marker: block.marked,
+        acts_as: fact.acts_as.name(),
+        tool_kind: fact.tool().map(ToolKind::name),
+        subject: fact.tool().map(|_| fact.subject().to_string()),
+        outcome: fact.outcome.name(),
+        content: fact.content.name(),
+        turn: fact.turn,
+        priority: priority(facts, number),
+        identical_to: fact.identical_to.map(|block| block.0),
+        superseded_by: fact.superseded_by.map(|(block, _)| block.0),
+        text: history.block_text(block).into_owned(),
+    });
     Report {
         name: &conversation.name,
         agent: conversation.agent,

@@ -1,5 +1,5 @@
-//! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, and how
-//! well it is counted. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+//! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, how well it
+//! is counted, what its calls are about, how they ended, and how well the files they touched are known. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
 #![allow(
     clippy::print_stdout,
@@ -10,7 +10,10 @@
 
 mod estimate;
 mod exact;
+mod facts;
+mod file_state;
 mod files;
+mod outcome;
 mod reading;
 
 use std::process::ExitCode;
@@ -25,8 +28,14 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 3] =
-        [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
+    let tables: [Table; 6] = [
+        ("reading", reading::table),
+        ("exact", exact::table),
+        ("estimate", estimate::table),
+        ("facts", facts::table),
+        ("outcome", outcome::table),
+        ("files", file_state::table),
+    ];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));

@@ -163,9 +163,9 @@ impl Facts {
             return None;
         }
         let said = blocks.iter().rposition(|block| block.kind == BlockKind::Text)?;
-        let written = protocol::action(&history.block_text(blocks.get(said)?))?;
         let asked = BlockId(before.first_block + narrow(said));
-        Some((asked, call::read(&written.name, &Given::Named(&written.arguments), self.places.cwd())))
+        let read = |name: &str, given: &Given<'_>| call::read(name, given, self.places.cwd());
+        Some((asked, with_arguments(history, blocks.get(said)?, read)?))
     }
 
     fn link_written(&mut self, asked: BlockId, answer: BlockId, call: call::Call) {
@@ -184,8 +184,10 @@ impl Facts {
     }
 
     fn add_call(&mut self, history: &History, id: BlockId, block: &Block) {
-        let name = history.tool_name(block).unwrap_or_default();
-        let call = read_call(history, block, &name, self.places.cwd());
+        let cwd = self.places.cwd();
+        let Some(call) = with_arguments(history, block, |name, given| call::read(name, given, cwd)) else {
+            return;
+        };
         let begun = call.session.as_ref().and_then(|session| {
             let known = self.sessions.iter().rev().find(|(name, _)| name == session)?;
             self.row(known.1).map(|row| Arc::clone(&row.actions))
@@ -336,16 +338,26 @@ impl Fact {
     }
 }
 
-fn read_call(history: &History, block: &Block, name: &str, cwd: Option<&str>) -> call::Call {
+/// Gives the name and the arguments of a call to a function, also where the call is written in an assistant's text.
+pub(crate) fn with_arguments<T>(
+    history: &History,
+    block: &Block,
+    read: impl FnOnce(&str, &Given<'_>) -> T,
+) -> Option<T> {
+    if block.kind == BlockKind::Text {
+        let written = protocol::action(&history.block_text(block))?;
+        return Some(read(&written.name, &Given::Named(&written.arguments)));
+    }
+    let name = history.tool_name(block).unwrap_or_default();
     let part = history.parts_of(block).iter().find(|part| part.kind != PartKind::Sealed);
-    let Some(part) = part else { return call::read(name, &Given::Nothing, cwd) };
+    let Some(part) = part else { return Some(read(&name, &Given::Nothing)) };
     let text = history.part_text(part);
     let is_json = matches!(part.kind, PartKind::Json | PartKind::JsonText);
     let tape = if is_json { scan(text.as_bytes()).ok() } else { None };
-    match tape.as_ref().and_then(|tape| tape.root(text.as_bytes())) {
-        Some(value) => call::read(name, &Given::Json(value), cwd),
-        None => call::read(name, &Given::Text(&text), cwd),
-    }
+    Some(match tape.as_ref().and_then(|tape| tape.root(text.as_bytes())) {
+        Some(value) => read(&name, &Given::Json(value)),
+        None => read(&name, &Given::Text(&text)),
+    })
 }
 
 /// Returns what can be read in a block; nothing for blocks whose text tells nothing.
@@ -403,7 +415,7 @@ fn session_in(text: &str) -> Option<String> {
 }
 
 /// Tells whether a harness cut a result: both ends say so where they do.
-fn is_cut(text: &str) -> bool {
+pub(crate) fn is_cut(text: &str) -> bool {
     let says = |place: &str| {
         place.contains("truncated")
             || place.contains("Output too large")

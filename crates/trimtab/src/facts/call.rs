@@ -91,7 +91,7 @@ const PATTERNS: &[&str] = &[
     "keyword",
     "text",
 ];
-const CONTENTS: &[&str] =
+pub(crate) const CONTENTS: &[&str] =
     &["content", "contents", "file_text", "fileText", "new_content", "CodeContent", "text", "code"];
 const OLDS: &[&str] = &[
     "old_string",
@@ -112,15 +112,16 @@ const OLDS: &[&str] = &[
 ];
 const COMMANDS: &[&str] = &["command", "cmd", "script", "CommandLine", "bash", "shell_command", "input"];
 const URLS: &[&str] = &["url", "urls", "uri", "link", "address"];
-const DIRECTORIES: &[&str] =
+pub(crate) const DIRECTORIES: &[&str] =
     &["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path", "Cwd", "dir"];
 
 /// Reads a call that is made in a directory, where that is known.
 pub(crate) fn read(name: &str, given: &Given<'_>, cwd: Option<&str>) -> Call {
     let own_cwd = DIRECTORIES.iter().find_map(|key| given.text(key)).map(Cow::into_owned);
-    let manner = names::named(name).unwrap_or_else(|| by_shape(name, given));
-    match manner {
-        Manner::Shell | Manner::LastingShell => shell_call(name, given, cwd, own_cwd.as_deref(), manner),
+    match manner(name, given) {
+        manner @ (Manner::Shell | Manner::LastingShell) => {
+            shell_call(name, given, cwd, own_cwd.as_deref(), manner)
+        }
         Manner::Session => {
             let session = ["session_id", "shellId", "shell_id", "bash_id", "task_id", "id"]
                 .iter()
@@ -162,7 +163,7 @@ fn shell_call(name: &str, given: &Given<'_>, cwd: Option<&str>, own: Option<&str
 }
 
 /// Returns the command, also where it is a list of words.
-fn command_text(given: &Given<'_>) -> Option<String> {
+pub(crate) fn command_text(given: &Given<'_>) -> Option<String> {
     if let Some(text) = COMMANDS.iter().find_map(|key| given.text(key)) {
         return Some(text.into_owned());
     }
@@ -179,6 +180,11 @@ fn command_text(given: &Given<'_>) -> Option<String> {
     }
     let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));
     Some(quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Tells how a call is read.
+pub(crate) fn manner(name: &str, given: &Given<'_>) -> Manner {
+    names::named(name).unwrap_or_else(|| by_shape(name, given))
 }
 
 /// Tells how a call of an unknown tool is read: by its arguments, then by the words of its name.
@@ -420,7 +426,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn number(&self, key: &str) -> Option<u64> {
+    /// Returns an argument that is a number, also where it is written as text.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
         match self {
             Given::Json(value) => {
                 let value = value.get(key)?;
@@ -436,7 +443,8 @@ impl<'a> Given<'a> {
         self.text(key).map(Cow::into_owned).or_else(|| self.number(key).map(|number| number.to_string()))
     }
 
-    fn has(&self, key: &str) -> bool {
+    /// Tells whether an argument is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
         match self {
             Given::Json(value) => value.get(key).is_some_and(|value| !value.is_null()),
             Given::Named(pairs) => pairs.iter().any(|(name, _)| name == key),
@@ -444,7 +452,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn whole(&self) -> Option<Cow<'a, str>> {
+    /// Returns all arguments as one text.
+    pub(crate) fn whole(&self) -> Option<Cow<'a, str>> {
         match self {
             Given::Json(value) => Some(String::from_utf8_lossy(value.raw())),
             Given::Named(pairs) => {
@@ -478,7 +487,8 @@ pub(crate) fn path_in_result(text: &str) -> Option<String> {
 
 fn path_in_line(line: &str) -> Option<String> {
     let line = line.trim_start_matches(['[', '(']);
-    let marks = ["File: ", "Path: ", "File Path: ", "Open file: ", "<path>", "<file path=\""];
+    let marks =
+        ["File: ", "Path: ", "File Path: ", "Open file: ", "<path>", "<file path=\"", "patching file "];
     let rest = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
     let end = rest.find([')', ']', '<', '"', '\t']).unwrap_or(rest.len());
     let path = rest.get(..end)?.split(" (").next()?.trim();

@@ -30,6 +30,12 @@ pub use subject::{Lines, Reach, Subject};
 pub use supersede::Rule;
 pub use tool::{Action, ToolKind};
 
+pub(crate) use add::{is_cut, with_arguments};
+pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
+pub(crate) use names::Manner;
+pub(crate) use shell::{Direction, Simple, actions_of, walk};
+pub(crate) use subject::joined;
+
 use places::Places;
 use supersede::Known;
 
@@ -164,6 +170,11 @@ impl Facts {
     /// Returns the name under which all spellings of a path are one: seen from the session's root.
     pub fn file_key<'a>(&self, path: &'a str) -> Cow<'a, str> {
         self.places.key(path)
+    }
+
+    /// Returns the directory in which a call was made, where that is known.
+    pub(crate) fn cwd_before(&self, call: BlockId) -> Option<&str> {
+        self.places.cwd_before(call)
     }
 
     /// Returns the directory in which the session works, where something told it.

@@ -9,7 +9,7 @@
 use super::{text_head, text_tail, tool::ToolKind, totals};
 
 /// Whether a call did what it was to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Outcome {
     /// It did.
     Succeeded,
@@ -124,6 +124,11 @@ fn code_in_line(line: &str) -> Option<i64> {
             .map_or(rest, |(_, rest)| rest),
         None => line,
     };
+    // OpenHands numbers its commands: `[Command -1 finished with exit code 0]`.
+    let line = match line.strip_prefix("Command ").and_then(|rest| rest.split_once(" finished with ")) {
+        Some((number, rest)) if number.parse::<i64>().is_ok() => rest,
+        _ => line,
+    };
     let lower = text_head(line, 80).to_ascii_lowercase();
     let mark = CODE_MARKS.iter().filter(|mark| lower.starts_with(**mark)).max_by_key(|mark| mark.len())?;
     let rest = lower.get(mark.len()..)?.trim_start_matches([' ', ':', '=', '"', '>', '*']);
@@ -191,12 +196,16 @@ fn is_refusal(text: &str, flag: Flag) -> bool {
         "[error",
         "{\"error\"",
         "execution timed out",
-        "your proposed edit has introduced new syntax error",
     ];
+    const REFUSED_EDIT: &str = "your proposed edit has introduced new syntax error";
+    let head = text_head(text.trim_start(), 80).to_ascii_lowercase();
+    if head.starts_with(REFUSED_EDIT) {
+        // SWE-agent shows both texts behind it.
+        return true;
+    }
     if text.len() > LONGEST_REFUSAL {
         return false;
     }
-    let head = text_head(text.trim_start(), 80).to_ascii_lowercase();
     if flag == Flag::Unset {
         // Where a flag could have been set, only a harness's own tag says more than the flag.
         return head.starts_with("<tool_use_error>");

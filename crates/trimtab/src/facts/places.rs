@@ -44,6 +44,12 @@ impl Places {
         self.cwds.last().map(|(_, cwd)| cwd.as_str())
     }
 
+    /// Returns the working directory in which a call is made.
+    pub(crate) fn cwd_before(&self, call: BlockId) -> Option<&str> {
+        let count = self.cwds.partition_point(|(block, _)| *block < call);
+        self.cwds.get(count.checked_sub(1)?).map(|(_, cwd)| cwd.as_str())
+    }
+
     /// Returns the one name of a path.
     pub(crate) fn key<'a>(&self, path: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(below(self.root(), path))

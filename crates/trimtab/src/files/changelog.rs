@@ -1,28 +1,33 @@
-//! What a session did to its files, in words. Takes changes with the intent given for them or the words said before
-//! them; gives notes grouped by file. Never invents a reason: a change nobody spoke about is only counted.
+//! What a session did to its files, in words. Takes a history and its facts; gives the changes grouped by file, each
+//! with the intent that its call names or the words said before it. Never invents a reason: a change nobody spoke about
+//! is only counted.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-/// How many characters of a sentence a note keeps: two lines of a terminal.
-const NOTE_CHARACTERS: usize = 160;
+use crate::{
+    facts::{Facts, Given, Outcome, Subject, with_arguments},
+    history::{BlockId, BlockKind, History, Role},
+    json::widen,
+};
+
+/// How many characters of a sentence are kept: two lines of a terminal.
+const SENTENCE_CHARACTERS: usize = 160;
 
 /// More changes than this in one file are told as a series: a screen holds about this many with the other files.
-const MAX_NOTES: usize = 12;
+const MAX_ROWS: usize = 12;
 
-/// How many notes a series quotes.
-const QUOTED_NOTES: usize = 3;
+/// How many reasons a series quotes.
+const QUOTED_REASONS: usize = 3;
 
 /// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change<'a> {
-    /// The file.
-    pub path: &'a str,
-    /// The step that made it.
-    pub step: u32,
+pub(super) struct Change<'a> {
+    pub(super) path: Cow<'a, str>,
+    pub(super) step: u32,
     /// What the call's `intent` argument says.
-    pub intent: Option<&'a str>,
+    pub(super) intent: Option<Cow<'a, str>>,
     /// What the assistant said before the call.
-    pub said: Option<&'a str>,
+    pub(super) said: Option<Cow<'a, str>>,
 }
 
 /// All changes to one file.
@@ -31,14 +36,14 @@ pub struct FileChanges {
     /// The file.
     pub path: String,
     /// What was done, oldest first.
-    pub notes: Vec<Note>,
+    pub changes: Vec<Changes>,
 }
 
 /// One or more changes in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// How many changes.
-    pub changes: usize,
+pub struct Changes {
+    /// How many.
+    pub count: usize,
     /// The step of the first.
     pub first: u32,
     /// The step of the last.
@@ -47,9 +52,9 @@ pub struct Note {
     pub words: Vec<String>,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.changes, self.first == self.last) {
+        match (self.count, self.first == self.last) {
             (1, _) => write!(f, "step {}", self.first),
             (changes, true) => write!(f, "{changes} changes in step {}", self.first),
             (changes, false) => {
@@ -60,54 +65,122 @@ impl fmt::Display for Note {
     }
 }
 
-/// Groups changes by file, in the order in which the files were first changed.
-pub fn changelog<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<FileChanges> {
+/// Tells what a conversation did to its files, in the order in which they were first changed.
+pub fn changelog(history: &History, facts: &Facts) -> Vec<FileChanges> {
+    let results = facts.rows().iter().filter(|row| row.acts_as == BlockKind::Result);
+    let changes = results.filter(|row| row.outcome != Outcome::Failed).flat_map(|row| {
+        let call = row.partner.and_then(|id| Some((id, history.block(id)?)));
+        let step = call.and_then(|(id, _)| facts.row(id)).map_or(row.step, |call| call.step);
+        let intent =
+            call.and_then(|(_, call)| with_arguments(history, call, |_, given| intent(given)).flatten());
+        let said = call.and_then(|(id, _)| words_before(history, id));
+        let mut paths: Vec<Cow<'_, str>> = Vec::new();
+        for action in row.actions.iter().filter(|action| action.kind.changes_files()) {
+            let Subject::File { path, .. } = &action.subject else { continue };
+            let path = facts.file_key(path);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths.into_iter().map(move |path| Change {
+            path,
+            step,
+            intent: intent.clone().map(Cow::Owned),
+            said: said.clone(),
+        })
+    });
+    grouped(changes)
+}
+
+/// Arguments in which agents say what a call is for.
+const INTENTS: &[&str] = &["intent", "instruction", "explanation", "description"];
+
+fn intent(given: &Given<'_>) -> Option<String> {
+    INTENTS.iter().find_map(|key| given.text(key)).map(Cow::into_owned).filter(|text| !text.trim().is_empty())
+}
+
+/// Returns what the assistant said last before a call of the same message; of an action written in text, the text.
+fn words_before(history: &History, call: BlockId) -> Option<Cow<'_, str>> {
+    let own = history.block(call)?;
+    let before = history.blocks().get(..=widen(call.0))?.iter().rev();
+    let same = |block: &&crate::history::Block| {
+        history.entry_of(block).is_some_and(|entry| entry.role == Role::Assistant)
+            && history.entry_of(block).map(|entry| entry.step)
+                == history.entry_of(own).map(|entry| entry.step)
+    };
+    before.take_while(same).find(|block| block.kind == BlockKind::Text).map(|block| history.block_text(block))
+}
+
+/// Groups changes by file.
+pub(super) fn grouped<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<FileChanges> {
     let mut files: Vec<FileChanges> = Vec::new();
     for change in changes {
-        let words = change.intent.and_then(first_sentence).or_else(|| change.said.and_then(first_sentence));
+        let words = change.intent.as_deref().and_then(telling_sentence);
+        let words = words.or_else(|| change.said.as_deref().and_then(telling_sentence));
         let index = files.iter().position(|file| file.path == change.path).unwrap_or_else(|| {
-            files.push(FileChanges { path: change.path.to_owned(), notes: Vec::new() });
+            files.push(FileChanges { path: change.path.to_string(), changes: Vec::new() });
             files.len() - 1
         });
         let Some(file) = files.get_mut(index) else { continue };
         let words: Vec<String> = words.into_iter().collect();
-        match file.notes.last_mut().filter(|note| words.is_empty() || note.words == words) {
+        match file.changes.last_mut().filter(|last| words.is_empty() || last.words == words) {
             // The same words, or none: the change goes on with what was begun.
-            Some(note) => (note.changes, note.last) = (note.changes + 1, change.step),
-            None => file.notes.push(Note { changes: 1, first: change.step, last: change.step, words }),
+            Some(last) => (last.count, last.last) = (last.count + 1, change.step),
+            None => file.changes.push(Changes { count: 1, first: change.step, last: change.step, words }),
         }
     }
     files.into_iter().map(shortened).collect()
 }
 
 fn shortened(file: FileChanges) -> FileChanges {
-    if file.notes.len() <= MAX_NOTES {
+    if file.changes.len() <= MAX_ROWS {
         return file;
     }
-    let first = file.notes.iter().map(|note| note.first).min().unwrap_or_default();
-    let last = file.notes.iter().map(|note| note.last).max().unwrap_or_default();
-    let changes = file.notes.iter().map(|note| note.changes).sum();
+    let first = file.changes.iter().map(|row| row.first).min().unwrap_or_default();
+    let last = file.changes.iter().map(|row| row.last).max().unwrap_or_default();
+    let count = file.changes.iter().map(|row| row.count).sum();
     let mut words: Vec<String> = Vec::new();
-    for said in file.notes.into_iter().flat_map(|note| note.words) {
-        if words.len() < QUOTED_NOTES && !words.contains(&said) {
+    for said in file.changes.into_iter().flat_map(|row| row.words) {
+        if words.len() < QUOTED_REASONS && !words.contains(&said) {
             words.push(said);
         }
     }
-    FileChanges { path: file.path, notes: vec![Note { changes, first, last, words }] }
+    FileChanges { path: file.path, changes: vec![Changes { count, first, last, words }] }
 }
 
-/// Returns the first sentence of the first line that has words, without its closing sign.
-fn first_sentence(text: &str) -> Option<String> {
-    let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric))?;
-    let line = line.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*');
-    let end = line.match_indices(['.', '!', '?', ':', '。']).find(|(at, sign)| {
-        let rest = line.get(at + sign.len()..).unwrap_or_default();
-        rest.is_empty() || rest.starts_with(' ') || *sign == "。"
-    });
-    let sentence = end.map_or(line, |(at, _)| line.get(..at).unwrap_or(line)).trim();
-    let mut words: String = sentence.chars().take(NOTE_CHARACTERS).collect();
+/// A sentence of fewer words says nothing about a change: "Perfect!", "You're right."
+const LEAST_WORDS: usize = 3;
+
+/// Returns the sentence that tells most about what follows: the first one of the last line that has words, without its
+/// closing sign. What stands behind a fence is code.
+fn telling_sentence(text: &str) -> Option<String> {
+    let heads = ["THOUGHT:", "Thought:", "DISCUSSION"];
+    let text = heads.iter().find_map(|head| text.trim_start().strip_prefix(head)).unwrap_or(text);
+    let prose = text.split("```").next().unwrap_or(text);
+    let lines =
+        || prose.lines().rev().filter(|line| line.chars().any(char::is_alphanumeric)).map(sentences_of);
+    let tells = |sentence: &&str| sentence.split_whitespace().count() >= LEAST_WORDS;
+    let told = lines().find_map(|sentences| sentences.into_iter().find(tells));
+    let sentence = told.or_else(|| lines().next()?.first().copied())?;
+    let mut words: String = sentence.chars().take(SENTENCE_CHARACTERS).collect();
     if words.len() < sentence.len() {
         words = words.rsplit_once(' ').map_or(words.as_str(), |(whole, _)| whole).to_owned() + "…";
     }
     (!words.is_empty()).then_some(words)
+}
+
+fn sentences_of(line: &str) -> Vec<&str> {
+    let line = line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*');
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for (at, sign) in line.match_indices(['.', '!', '?', ':', '。']) {
+        let rest = line.get(at + sign.len()..).unwrap_or_default();
+        if rest.is_empty() || rest.starts_with(' ') || sign == "。" {
+            sentences.push(line.get(start..at).unwrap_or_default().trim());
+            start = at + sign.len();
+        }
+    }
+    sentences.push(line.get(start..).unwrap_or_default().trim());
+    sentences.retain(|sentence| sentence.chars().any(char::is_alphanumeric));
+    sentences
 }

@@ -10,6 +10,7 @@ use super::{
     Asked, FileAction, FileState, Files, LineNow, Operation, Replacement, Which, codex_patch, shown_numbered,
     shown_plain, unified_diff,
 };
+use crate::history::BlockId;
 
 /// A step of a generated session; the numbers are taken modulo what the file has at that moment.
 #[derive(Debug, Clone)]
@@ -258,11 +259,11 @@ proptest! {
         let mut truths = Vec::new();
         for (number, step) in (1..).zip(&steps) {
             let Some(action) = act(&mut truth, step) else { continue };
-            files.apply(number, &Operation { path: "f".to_owned(), action });
+            files.apply(number, BlockId(0), &Operation { path: "f".to_owned(), action });
             truths.push((number, truth.clone()));
         }
         for (number, truth) in &truths {
-            check(files.file_state_at("f", *number).expect("a state"), truth);
+            check(&files.file_state_at("f", *number).expect("a state"), truth);
         }
         let now: Vec<&str> = truth.split('\n').collect();
         for (access, (_, then)) in truths.iter().enumerate() {

@@ -3,6 +3,7 @@
 //! are known to be unknown. Never touches a disk, never guesses a line.
 
 mod changelog;
+mod from_calls;
 mod hunks;
 #[cfg(test)]
 mod laws;
@@ -17,9 +18,14 @@ mod state;
 mod tests;
 mod timeline;
 
-pub use changelog::{Change, FileChanges, Note, changelog};
-pub use operation::{End, FileAction, Operation, Replacement, Shown, Which};
-pub use patch::{Hunk, HunkLine, Place, codex_patch, search_replace_blocks, unified_diff};
-pub use shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail};
+pub use changelog::{Changes, FileChanges, changelog};
+pub use from_calls::files;
 pub use state::{Existence, FileState, KnownLine, Run};
 pub use timeline::{Access, AccessKind, Files, LineNow};
+
+#[cfg(test)]
+use {
+    operation::{End, FileAction, Operation, Replacement, Shown, Which},
+    patch::{codex_patch, search_replace_blocks, unified_diff},
+    shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail},
+};

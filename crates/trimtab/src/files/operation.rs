@@ -5,16 +5,16 @@ use super::patch::Hunk;
 
 /// What one call did to one file. A call that failed did nothing and is no operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Operation {
+pub(crate) struct Operation {
     /// The file, by the one name it has in the session.
-    pub path: String,
+    pub(crate) path: String,
     /// What was done.
-    pub action: FileAction,
+    pub(crate) action: FileAction,
 }
 
 /// What was done to a file. Lines are counted from 1; a line break is `\n`, `\r\n` is read as `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileAction {
+pub(crate) enum FileAction {
     /// Lines of it were shown.
     Read(Shown),
     /// It was found not to exist.
@@ -60,27 +60,20 @@ pub enum FileAction {
     Changed,
 }
 
-impl FileAction {
-    /// Tells whether the file may be another one afterwards.
-    pub fn changes(&self) -> bool {
-        !matches!(self, FileAction::Read(_) | FileAction::Missing)
-    }
-}
-
 /// One string replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replacement {
+pub(crate) struct Replacement {
     /// The text that was there.
-    pub old: String,
+    pub(crate) old: String,
     /// The text that is there now.
-    pub new: String,
+    pub(crate) new: String,
     /// Which of its occurrences were meant.
-    pub which: Which,
+    pub(crate) which: Which,
 }
 
 /// Which occurrences of a text a tool replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Which {
+pub(crate) enum Which {
     /// The only one: the tool fails where there are several.
     Only,
     /// The first of possibly several.
@@ -91,17 +84,17 @@ pub enum Which {
 
 /// Lines that a call showed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// Numbers and whole texts, ascending. A line that was cut is not among them.
-    pub lines: Vec<(usize, String)>,
+    pub(crate) lines: Vec<(usize, String)>,
     /// How many lines the file has and what is behind them, where that was shown.
-    pub total: Option<(usize, End)>,
+    pub(crate) total: Option<(usize, End)>,
 }
 
 /// What is known about the place behind the last line. In this count of lines a text that ends in a line break
 /// has an empty last line, as in editors that number it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum End {
+pub(crate) enum End {
     /// Anything may follow.
     Open,
     /// Empty lines may follow and nothing else: the tool trims its output.

@@ -5,16 +5,16 @@ use super::operation::{FileAction, Operation, Replacement, Which};
 
 /// Some lines of a patch that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk {
+pub(crate) struct Hunk {
     /// Where it belongs.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Its lines in order.
-    pub lines: Vec<HunkLine>,
+    pub(crate) lines: Vec<HunkLine>,
 }
 
 /// How a patch says where a hunk belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// Behind the hunk before it and behind these lines, as codex does.
     Behind {
         /// Lines to be found one after the other first.
@@ -28,7 +28,7 @@ pub enum Place {
 
 /// One line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HunkLine {
+pub(crate) enum HunkLine {
     /// It was there and stays.
     Keep(String),
     /// It was there.
@@ -56,7 +56,7 @@ impl Hunk {
 }
 
 /// Reads a patch in the format of codex's `apply_patch`, wherever in a text it begins; nothing where there is none.
-pub fn codex_patch(text: &str) -> Vec<Operation> {
+pub(crate) fn codex_patch(text: &str) -> Vec<Operation> {
     let mut operations = Vec::new();
     let mut file: Option<CodexFile> = None;
     let begin = |line: &&str| line.trim() != "*** Begin Patch";
@@ -165,7 +165,7 @@ fn hunk_line(line: &str) -> Option<HunkLine> {
 }
 
 /// Reads a unified diff of one or more files, as `git diff` and `diff -u` write it.
-pub fn unified_diff(text: &str) -> Vec<Operation> {
+pub(crate) fn unified_diff(text: &str) -> Vec<Operation> {
     let mut diff = Diff::default();
     for line in text.lines() {
         diff.line(line);
@@ -309,7 +309,7 @@ fn numbers(word: &str) -> Option<(usize, usize)> {
 }
 
 /// Reads SEARCH/REPLACE blocks as aider and Cline write them, each with the path that stands above it, if any.
-pub fn search_replace_blocks(text: &str) -> Vec<(Option<String>, Replacement)> {
+pub(crate) fn search_replace_blocks(text: &str) -> Vec<(Option<String>, Replacement)> {
     let mut blocks = Vec::new();
     let mut path = None;
     let mut open: Option<(String, Option<String>)> = None;

@@ -2,7 +2,7 @@
 //! numbers and texts. Never takes a notice for a line: where an output is cut or goes on in other words, it stops.
 
 use super::{
-    operation::{End, FileAction, Shown},
+    operation::{End, FileAction, Operation, Shown},
     patch::{HunkLine, Place, unified_diff},
 };
 
@@ -17,7 +17,7 @@ const WHOLE_LINES: usize = 2000;
 
 /// How much of a file a call asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// All of it.
     Whole,
     /// A part of it.
@@ -26,7 +26,7 @@ pub enum Asked {
 
 /// What stands between a line's number and its text. Where two fit equally many lines, the earlier one holds: a
 /// blank that follows every single number belongs to the form.
-const SEPARATORS: &[&str] = &["→", "\t", "| ", "|", ": ", ":", ". ", "  "];
+const SEPARATORS: &[&str] = &["→", "\t", " | ", "| ", "|", ": ", ":", ". ", "  "];
 
 /// Beginnings of lines from which on an output no longer shows the file.
 const NOTICES: &[&str] = &[
@@ -43,6 +43,10 @@ const NOTICES: &[&str] = &[
     "... [",
     "[... ",
     "...[",
+    "... (",
+    "(End of file - ",
+    "(File has more lines",
+    "</content>",
 ];
 
 /// Words by which an output says inside a line that it was cut there.
@@ -50,7 +54,7 @@ const CUTS: &[&str] =
     &["tokens truncated…", "chars truncated…", "lines truncated]", "characters truncated]", "[truncated]"];
 
 /// Reads an output in which every line bears its number, in any of the forms agents use.
-pub fn shown_numbered(text: &str, asked: Asked) -> Shown {
+pub(crate) fn shown_numbered(text: &str, asked: Asked) -> Shown {
     if text.contains("<system-reminder>Warning: the file exists but the contents are empty") {
         return Shown { lines: vec![(1, String::new())], total: Some((1, End::Exact)) };
     }
@@ -148,7 +152,7 @@ fn is_cut(text: &str, limit: usize) -> bool {
 ///
 /// A tool that trims blank lines at the beginning of its output moves the rest: such an output must be passed only
 /// where it has as many lines as were asked for.
-pub fn shown_plain(text: &str, first: usize, asked: Asked) -> Shown {
+pub(crate) fn shown_plain(text: &str, first: usize, asked: Asked) -> Shown {
     let text = command_output(text);
     let (text, first, total) = match truncated_file(text) {
         Some((content, first, count)) => (content, first, Some((count, End::LineBreak))),
@@ -159,7 +163,7 @@ pub fn shown_plain(text: &str, first: usize, asked: Asked) -> Shown {
     let broken = text.strip_suffix('\n');
     let rows = broken.unwrap_or(text).split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
     for (number, line) in (first..).zip(rows) {
-        if NOTICES.iter().any(|notice| line.trim_start().starts_with(notice)) {
+        if is_notice(line.trim_start()) {
             whole = false;
             // The blank line above a notice belongs to the notice.
             if lines.last().is_some_and(|(_, text): &(usize, String)| text.is_empty()) {
@@ -184,6 +188,15 @@ pub fn shown_plain(text: &str, first: usize, asked: Asked) -> Shown {
     let count = lines.last().map_or(0, |(number, _)| *number);
     let total = total.or((whole && asked == Asked::Whole && first == 1).then_some((count, end)));
     Shown { lines, total }
+}
+
+/// Tells a line in which a tool speaks of what it shows.
+fn is_notice(line: &str) -> bool {
+    let counts = |rest: &str| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && rest.get(digits..).is_some_and(|rest| rest.starts_with(" more lines "))
+    };
+    NOTICES.iter().any(|notice| line.starts_with(notice)) || line.strip_prefix('[').is_some_and(counts)
 }
 
 /// Leaves out the head that codex puts before a command's output.
@@ -211,7 +224,7 @@ fn truncated_file(text: &str) -> Option<(&str, usize, usize)> {
 }
 
 /// Reads the last lines of a file, where it is known how many lines it has.
-pub fn shown_tail(text: &str, line_count: Option<usize>) -> Shown {
+pub(crate) fn shown_tail(text: &str, line_count: Option<usize>) -> Shown {
     let text = command_output(text);
     let text = text.strip_suffix('\n').unwrap_or(text);
     let shown = text.split('\n').count();
@@ -225,13 +238,13 @@ pub fn shown_tail(text: &str, line_count: Option<usize>) -> Shown {
 
 /// Reads the hits of a search with line numbers (`grep -n`, `rg -n`, Gemini CLI): lines per file, in order of
 /// appearance. `path` is the file that was searched, where it was one.
-pub fn shown_hits(text: &str, path: Option<&str>) -> Vec<(String, Shown)> {
+pub(crate) fn shown_hits(text: &str, path: Option<&str>) -> Vec<(String, Shown)> {
     let text = command_output(text);
     let mut hits: Vec<(String, Shown)> = Vec::new();
     let mut heading: Option<&str> = None;
     let named: Vec<&str> = text.lines().filter_map(|line| named_hit(line).map(|(path, ..)| path)).collect();
     for line in text.lines() {
-        if NOTICES.iter().any(|notice| line.starts_with(notice)) {
+        if is_notice(line) {
             break;
         }
         if let Some(file) = line.strip_prefix("File: ") {
@@ -313,8 +326,8 @@ fn marked(text: &str, mark: char) -> Option<(usize, &str)> {
 }
 
 /// Reads the lines that a unified diff shows of the files as they are after it.
-pub fn shown_diff(text: &str) -> Vec<(String, Shown)> {
-    let shown = |operation: super::Operation| match operation.action {
+pub(crate) fn shown_diff(text: &str) -> Vec<(String, Shown)> {
+    let shown = |operation: Operation| match operation.action {
         FileAction::Patch(hunks) => {
             let mut grown: isize = 0;
             let mut lines = Vec::new();

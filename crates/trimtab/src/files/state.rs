@@ -8,7 +8,7 @@ use super::{
     hunks,
     lines::{Line, Lines, Piece, Row},
     maker::Maker,
-    operation::{End, FileAction, Shown},
+    operation::{End, FileAction, Replacement, Shown},
     place,
 };
 
@@ -98,9 +98,10 @@ impl FileState {
         }
     }
 
-    /// Returns how many lines are known.
+    /// Returns how many lines are known; an empty text behind the last line break is no line.
     pub fn known_lines(&self) -> usize {
-        self.lines.iter().flatten().count()
+        let known = self.lines.iter().flatten().count();
+        self.line_count().map_or(known, |count| known.min(count))
     }
 
     /// Tells whether the file is there.
@@ -109,7 +110,8 @@ impl FileState {
     }
 
     /// Returns what is behind the last line spoken of by [`runs`](FileState::runs).
-    pub fn end(&self) -> End {
+    #[cfg(test)]
+    pub(crate) fn end(&self) -> End {
         self.end
     }
 
@@ -145,7 +147,7 @@ impl FileState {
     }
 
     /// Returns the state after one more operation that succeeded at a step.
-    pub fn after(&self, step: u32, action: &FileAction) -> FileState {
+    pub(crate) fn after(&self, step: u32, action: &FileAction) -> FileState {
         let mut maker = Maker { next_id: self.next_id, step };
         let (lines, end) = match action {
             FileAction::Delete | FileAction::Rename { .. } | FileAction::Missing => {
@@ -243,13 +245,13 @@ impl FileState {
         (lines.splice(range, Piece::of(made)), end)
     }
 
-    fn replaced(&self, replacement: &super::Replacement, maker: &mut Maker) -> (Lines, End) {
+    fn replaced(&self, replacement: &Replacement, maker: &mut Maker) -> (Lines, End) {
         let end = self.end_for_edit();
         if replacement.old.is_empty() {
             // Tools take an empty old text for a new file or an empty one.
             return self.written(&replacement.new, maker);
         }
-        let plain = super::Replacement {
+        let plain = Replacement {
             old: without_returns(&replacement.old),
             new: without_returns(&replacement.new),
             which: replacement.which,
@@ -290,7 +292,7 @@ impl FileState {
     }
 
     /// Tells whether lines shown now can be lines of the file as it is known.
-    pub fn agrees(&self, shown: &Shown) -> bool {
+    pub(crate) fn agrees(&self, shown: &Shown) -> bool {
         if self.existence == Existence::Absent {
             return false;
         }

@@ -1,10 +1,12 @@
 //! Tables: the forms in which tools show lines, the forms of patches, and what the timeline tells.
 
+use super::changelog::{Change, grouped};
 use super::{
-    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileState, Files, LineNow, Operation,
-    Replacement, Run, Shown, Which, changelog, codex_patch, search_replace_blocks, shown_diff, shown_hits,
-    shown_numbered, shown_plain, shown_tail, unified_diff,
+    Access, AccessKind, Asked, End, Existence, FileAction, FileState, Files, LineNow, Operation, Replacement,
+    Run, Shown, Which, codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered,
+    shown_plain, shown_tail, unified_diff,
 };
+use crate::history::BlockId;
 
 fn check(shown: &Shown, lines: &[(usize, &str)], total: Option<(usize, End)>) {
     let found: Vec<(usize, &str)> =
@@ -170,14 +172,14 @@ fn a_diff_shows_the_lines_after_it() {
 fn a_codex_patch_adds_updates_moves_and_deletes() {
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+a\n+b\n*** Update File: old.txt\n*** Move to: moved.txt\n@@ fn x\n one\n-two\n+2\n*** Delete File: gone.txt\n*** End Patch\nEOF";
     let mut files = Files::default();
-    files.apply(1, &operation("old.txt", write("fn x\none\ntwo\n")));
-    files.apply(1, &operation("gone.txt", write("")));
-    codex_patch(patch).iter().for_each(|operation| files.apply(2, operation));
-    let text = |path: &str| files.file_state_at(path, 2).and_then(FileState::text);
+    files.apply(1, BlockId(0), &operation("old.txt", write("fn x\none\ntwo\n")));
+    files.apply(1, BlockId(0), &operation("gone.txt", write("")));
+    codex_patch(patch).iter().for_each(|operation| files.apply(2, BlockId(0), operation));
+    let text = |path: &str| files.file_state_at(path, 2).and_then(|state| state.text());
     assert_eq!(text("new.txt").as_deref(), Some("a\nb\n"));
     assert_eq!(text("moved.txt").as_deref(), Some("fn x\none\n2\n"));
     assert_eq!(text("old.txt"), None);
-    assert_eq!(files.file_state_at("gone.txt", 2).map(FileState::existence), Some(Existence::Absent));
+    assert_eq!(files.file_state_at("gone.txt", 2).map(|state| state.existence()), Some(Existence::Absent));
 }
 
 #[test]
@@ -267,11 +269,11 @@ fn deleted_changed_and_missing_files_hold_nothing_known() {
 fn tracks_modified_files_correctly() {
     let mut files = Files::default();
     let read = FileAction::Read(shown_numbered("     1→let a = 1;\n     2→", Asked::Whole));
-    files.apply(1, &operation("/app/file.ts", read.clone()));
+    files.apply(1, BlockId(0), &operation("/app/file.ts", read.clone()));
     assert!(!files.was_modified("/app/file.ts"));
-    files.apply(2, &operation("/app/file.ts", replace("1", "2", Which::Only)));
-    files.apply(3, &operation("/app/file.ts", FileAction::Changed));
-    files.apply(4, &operation("/app/file.ts", read));
+    files.apply(2, BlockId(0), &operation("/app/file.ts", replace("1", "2", Which::Only)));
+    files.apply(3, BlockId(0), &operation("/app/file.ts", FileAction::Changed));
+    files.apply(4, BlockId(0), &operation("/app/file.ts", read));
     assert!(files.was_modified("/app/file.ts"));
     assert!(!files.was_modified("/app/other.ts"));
 }
@@ -279,9 +281,9 @@ fn tracks_modified_files_correctly() {
 #[test]
 fn builds_from_a_session() {
     let mut files = Files::default();
-    files.apply(1, &operation("/app/new.ts", write("export {};\n")));
+    files.apply(1, BlockId(0), &operation("/app/new.ts", write("export {};\n")));
     let read = FileAction::Read(shown_numbered("     1→x\n     2→", Asked::Whole));
-    files.apply(2, &operation("/app/existing.ts", read));
+    files.apply(2, BlockId(0), &operation("/app/existing.ts", read));
     assert!(files.was_modified("/app/new.ts"));
     assert!(!files.was_modified("/app/existing.ts"));
     assert_eq!(files.modified().collect::<Vec<_>>(), ["/app/new.ts"]);
@@ -301,11 +303,16 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
     let path = "f";
     files.apply(
         1,
+        BlockId(0),
         &operation(path, FileAction::Read(shown_numbered("     1→a\n     2→b\n     3→c", Asked::Part))),
     );
-    files.apply(2, &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))));
-    files.apply(3, &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
-    files.apply(4, &operation(path, replace("y", "z", Which::Only)));
+    files.apply(
+        2,
+        BlockId(0),
+        &operation(path, FileAction::Read(shown_numbered("     8→x\n     9→y", Asked::Part))),
+    );
+    files.apply(3, BlockId(0), &operation(path, replace("a\nb", "a\nnew\nb2", Which::Only)));
+    files.apply(4, BlockId(0), &operation(path, replace("y", "z", Which::Only)));
     let fates = |access, step| {
         files.lines_now(path, access, step).into_iter().map(|(_, fate)| fate).collect::<Vec<_>>()
     };
@@ -319,15 +326,17 @@ fn a_read_goes_stale_line_by_line_and_an_edit_names_the_reads_it_relied_on() {
 
 #[test]
 fn a_changelog_groups_by_file_and_tells_series_as_such() {
-    let change = |path, step, intent, said| Change { path, step, intent, said };
-    let log = changelog([
+    let change = |path: &'static str, step, intent: Option<&'static str>, said: Option<&'static str>| {
+        Change { path: path.into(), step, intent: intent.map(Into::into), said: said.map(Into::into) }
+    };
+    let log = grouped([
         change("a.rs", 1, Some("Keep more results"), Some("Now the agent.")),
         change("b.rs", 2, None, Some("Let me fix the parser. It fails on tabs:")),
         change("b.rs", 3, None, None),
         change("a.rs", 4, None, None),
     ]);
     let told: Vec<String> =
-        log.iter().flat_map(|file| file.notes.iter().map(|note| format!("{}: {note}", file.path))).collect();
+        log.iter().flat_map(|file| file.changes.iter().map(|row| format!("{}: {row}", file.path))).collect();
     assert_eq!(
         told,
         [
@@ -335,10 +344,20 @@ fn a_changelog_groups_by_file_and_tells_series_as_such() {
             "b.rs: 2 changes between steps 2 and 3: Let me fix the parser"
         ]
     );
-    let words: Vec<String> = (0..20).map(|number| format!("Reason {number}")).collect();
-    let many = words.iter().zip(10..).map(|(words, step)| change("c.rs", step, Some(words), None));
+    let said =
+        |words: &'static str| grouped([change("d.rs", 1, None, Some(words))])[0].changes[0].to_string();
+    assert_eq!(said("You're right!\n\nThere are two. Now fix both:\n"), "step 1: There are two");
+    assert_eq!(said("Perfect! Now I mend the parser:"), "step 1: Now I mend the parser");
+    assert_eq!(said("THOUGHT: Write the file.\n\n```bash\ncat > d.rs\n```"), "step 1: Write the file");
+    assert_eq!(said("Done."), "step 1: Done");
+    let many = (0..20).map(|number: u32| Change {
+        path: "c.rs".into(),
+        step: number + 10,
+        intent: Some(format!("Reason {number}").into()),
+        said: None,
+    });
     assert_eq!(
-        changelog(many)[0].notes[0].to_string(),
+        grouped(many)[0].changes[0].to_string(),
         "20 changes between steps 10 and 29: Reason 0; Reason 1; Reason 2"
     );
 }

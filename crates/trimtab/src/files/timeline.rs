@@ -1,6 +1,6 @@
 //! All files of a session over time. Takes operations with their steps, in order; gives each file's accesses and
 //! its state after any step. Applying one more operation costs in proportion to the file it is about, not to the
-//! session: states share their lines.
+//! session: states share their lines, and that anything may have changed is noted once and not in every file.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -12,6 +12,7 @@ use super::{
     place,
     state::FileState,
 };
+use crate::history::BlockId;
 
 /// What an access did to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,12 +46,32 @@ pub struct Access {
     pub step: u32,
     /// What it did.
     pub kind: AccessKind,
+    /// The result with which it became known.
+    pub block: BlockId,
     /// The state behind it.
     pub state: FileState,
+    /// How many accesses and doubts the session had before it.
+    order: u32,
     /// Lines shown, counted from 1, as ranges.
     shown: Vec<Range<usize>>,
     /// The lines that an edit's old text stood on, by their identity.
     replaced: Vec<u32>,
+}
+
+impl Access {
+    /// Returns the lines that it showed, with their numbers; none where it showed nothing.
+    pub fn shown(&self) -> impl Iterator<Item = (usize, &str)> {
+        let text = |number: usize| Some((number, self.state.line(number)?.text));
+        self.shown.iter().cloned().flatten().filter_map(text)
+    }
+}
+
+/// A moment at which any file may have changed: a checkout, a formatter.
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    step: u32,
+    block: BlockId,
+    order: u32,
 }
 
 /// What a line shown earlier is now.
@@ -66,32 +87,39 @@ pub enum LineNow {
     Unknown,
 }
 
-/// The files of a session.
+/// The files of a session, as [`files`](super::files) tells them from its calls.
 ///
 /// ```
-/// use trimtab::{FileAction, Files, Operation, Replacement, Which};
+/// let request = br#"{"model":"gpt-5","messages":[
+///   {"role":"user","content":"Rename a"},
+///   {"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"write_file",
+///     "arguments":"{\"path\":\"src/lib.rs\",\"content\":\"fn a() {}\\nfn b() {}\\n\"}"}}]},
+///   {"role":"tool","tool_call_id":"1","content":"ok"},
+///   {"role":"assistant","tool_calls":[{"id":"2","type":"function","function":{"name":"edit_file",
+///     "arguments":"{\"path\":\"src/lib.rs\",\"old_string\":\"a()\",\"new_string\":\"first()\"}"}}]},
+///   {"role":"tool","tool_call_id":"2","content":"ok"}]}"#;
+/// let history = trimtab::parse(request.to_vec())?;
+/// let files = trimtab::files(&history, &trimtab::facts(&history));
 ///
-/// let mut files = Files::default();
-/// let path = "src/lib.rs".to_owned();
-/// let content = "fn a() {}\nfn b() {}\n".to_owned();
-/// files.apply(1, &Operation { path: path.clone(), action: FileAction::Write { content } });
-/// let edit = Replacement { old: "a()".to_owned(), new: "first()".to_owned(), which: Which::Only };
-/// files.apply(4, &Operation { path, action: FileAction::Replace(vec![edit]) });
-///
-/// let before = files.file_state_at("src/lib.rs", 3).expect("written in step 1");
+/// let before = files.file_state_at("src/lib.rs", 1).expect("written in step 1");
 /// assert_eq!(before.text().as_deref(), Some("fn a() {}\nfn b() {}\n"));
-/// let after = files.file_state_at("src/lib.rs", 4).expect("edited in step 4");
-/// assert_eq!(after.line(1).map(|line| (line.text, line.seen)), Some(("fn first() {}", 4)));
+/// let after = files.file_state_at("src/lib.rs", 2).expect("edited in step 2");
+/// assert_eq!(after.line(1).map(|line| (line.text, line.seen)), Some(("fn first() {}", 2)));
+/// # Ok::<(), trimtab::WireError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     files: BTreeMap<String, Vec<Access>>,
+    doubts: Vec<Doubt>,
+    next_order: u32,
+    /// How many blocks of a history are taken in, and the root from which paths were seen then.
+    pub(super) taken_in: (usize, Option<String>),
 }
 
 impl Files {
     /// Takes in what one call did to one file. Steps must not go back.
-    pub fn apply(&mut self, step: u32, operation: &Operation) {
-        let before = self.file_state_at(&operation.path, u32::MAX).cloned().unwrap_or_default();
+    pub(crate) fn apply(&mut self, step: u32, block: BlockId, operation: &Operation) {
+        let before = self.file_state_at(&operation.path, u32::MAX).unwrap_or_default();
         let state = before.after(step, &operation.action);
         let kind = kind_of(&operation.action);
         let replaced = replaced(&before, &operation.action);
@@ -99,25 +127,61 @@ impl Files {
             FileAction::Read(shown) => ranges(shown.lines.iter().map(|(number, _)| *number)),
             _ => Vec::new(),
         };
+        let order = self.order();
         if let FileAction::Rename { to } = &operation.action {
-            let access = Access {
-                step,
-                kind: AccessKind::Create,
-                state: before,
-                shown: Vec::new(),
-                replaced: Vec::new(),
-            };
-            self.files.entry(to.clone()).or_default().push(access);
+            let kind = AccessKind::Create;
+            let moved = Access { step, kind, block, state: before, order, shown: vec![], replaced: vec![] };
+            self.files.entry(to.clone()).or_default().push(moved);
         }
-        let access = Access { step, kind, state, shown, replaced };
+        let access = Access { step, kind, block, state, order, shown, replaced };
         self.files.entry(operation.path.clone()).or_default().push(access);
     }
 
+    /// Notes that any file may be another one from here on.
+    pub(crate) fn doubt(&mut self, step: u32, block: BlockId) {
+        let order = self.order();
+        self.doubts.push(Doubt { step, block, order });
+    }
+
+    /// Forgets what became known with the blocks from `first` on.
+    pub(crate) fn forget(&mut self, first: BlockId) {
+        self.doubts.retain(|doubt| doubt.block < first);
+        for accesses in self.files.values_mut() {
+            let kept = accesses.partition_point(|access| access.block < first);
+            accesses.truncate(kept);
+        }
+        self.files.retain(|_, accesses| !accesses.is_empty());
+    }
+
+    fn order(&mut self) -> u32 {
+        self.next_order += 1;
+        self.next_order
+    }
+
     /// Returns the state of a file after all that happened up to a step; none where it was not touched by then.
-    pub fn file_state_at(&self, path: &str, step: u32) -> Option<&FileState> {
+    /// The path is seen from the session's root, as [`Facts::file_key`](crate::Facts::file_key) gives it.
+    pub fn file_state_at(&self, path: &str, step: u32) -> Option<FileState> {
         let accesses = self.accesses(path);
         let count = accesses.partition_point(|access| access.step <= step);
-        accesses.get(count.checked_sub(1)?).map(|access| &access.state)
+        let doubts = self.doubts.partition_point(|doubt| doubt.step <= step);
+        Some(self.left_of(accesses.get(count.checked_sub(1)?)?, doubts))
+    }
+
+    /// Returns the state of a file before one of its accesses: what was predicted of that which the access shows.
+    pub fn state_before(&self, path: &str, access: usize) -> Option<FileState> {
+        let accesses = self.accesses(path);
+        let now = accesses.get(access)?;
+        let doubts = self.doubts.partition_point(|doubt| doubt.order < now.order);
+        Some(self.left_of(accesses.get(access.checked_sub(1)?)?, doubts))
+    }
+
+    /// Returns what is left of the state behind an access once the first `doubts` doubts have come.
+    fn left_of(&self, access: &Access, doubts: usize) -> FileState {
+        let last = doubts.checked_sub(1).and_then(|last| self.doubts.get(last));
+        match last.filter(|doubt| doubt.order > access.order) {
+            Some(doubt) => access.state.after(doubt.step, &FileAction::Changed),
+            None => access.state.clone(),
+        }
     }
 
     /// Returns the paths of all files, in order.

@@ -10,19 +10,18 @@ mod arguments;
 mod files;
 mod programs;
 mod split;
+mod walk;
 mod wrap;
 
 use std::borrow::Cow;
 
 use super::{
-    subject::{Lines, Subject, joined},
+    subject::{Lines, Subject},
     tool::{Action, ToolKind},
 };
-use split::{Command, Direction};
-use wrap::Inner;
+pub(crate) use split::Direction;
+pub(crate) use walk::{Simple, walk};
 
-/// How deep scripts inside scripts are read (`bash -lc "docker exec … sh -c …"`).
-const MAX_DEPTH: usize = 4;
 /// How many characters of a command line name it.
 const COMMAND_CHARS: usize = 400;
 
@@ -37,17 +36,23 @@ pub(crate) struct Script {
 
 /// Reads a script that starts in a directory, where that is known.
 pub(crate) fn read(script: &str, cwd: Option<&str>) -> Script {
-    let mut reader = Reader { cwd: cwd.map(str::to_owned), actions: Vec::new() };
     if let Some(action) = editor_command(script) {
-        reader.actions.push(action);
-        return Script { actions: reader.actions, cwd: reader.cwd };
+        return Script { actions: vec![action], cwd: cwd.map(str::to_owned) };
     }
-    reader.script(script, 0);
-    if reader.actions.is_empty() {
+    let (commands, cwd) = walk(script, cwd);
+    let mut actions = Vec::new();
+    let mut pipeline = Vec::new();
+    for command in &commands {
+        if !command.piped {
+            actions.append(&mut pipeline);
+        }
+        add(command, &mut pipeline);
+    }
+    actions.append(&mut pipeline);
+    if actions.is_empty() {
         let subject = Subject::Command(one_line(script).into());
-        reader.actions.push(Action { kind: ToolKind::Run, subject });
+        actions.push(Action { kind: ToolKind::Run, subject });
     }
-    let Reader { cwd, actions } = reader;
     Script { actions, cwd }
 }
 
@@ -72,139 +77,78 @@ pub(crate) fn primary(actions: &[Action]) -> usize {
     ranked.map_or(0, |(index, _)| index)
 }
 
-struct Reader {
-    cwd: Option<String>,
-    actions: Vec<Action>,
+/// Adds what one command does to the pipeline it stands in.
+fn add(command: &Simple, pipeline: &mut Vec<Action>) {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let mut actions = if command.piped && !pipeline.is_empty() {
+        filter(&words, pipeline)
+    } else {
+        programs::actions_of(&words, command.input.as_deref()).unwrap_or_default()
+    };
+    let shows = redirect(command, &mut actions);
+    if !shows {
+        // What it read or said went into a file: nothing of it is shown.
+        actions.retain(|action| action.kind != ToolKind::Read && !is_program(action, &["echo", "printf"]));
+    }
+    pipeline.extend(actions.into_iter().map(|action| action.seen_from(command.cwd.as_deref())));
 }
 
-impl Reader {
-    fn script(&mut self, script: &str, depth: usize) {
-        let commands = split::split(script);
-        let mut pipeline: Vec<Action> = Vec::new();
-        // Directories to go back to when a parenthesis closes.
-        let mut outside: Vec<(usize, Option<String>)> = Vec::new();
-        for command in &commands {
-            while outside.last().is_some_and(|(inside, _)| *inside > command.depth) {
-                self.cwd = outside.pop().and_then(|(_, cwd)| cwd);
-            }
-            if !command.piped {
-                self.actions.append(&mut pipeline);
-            }
-            if command.depth > outside.last().map_or(0, |(inside, _)| *inside) {
-                outside.push((command.depth, self.cwd.clone()));
-            }
-            self.command(command, &mut pipeline, depth);
-        }
-        self.actions.append(&mut pipeline);
-        if let Some((_, cwd)) = outside.into_iter().next() {
-            self.cwd = cwd;
-        }
-    }
+/// Reads a command by itself, seen from the directory it runs in.
+pub(crate) fn actions_of(command: &Simple) -> Vec<Action> {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let actions = programs::actions_of(&words, command.input.as_deref()).unwrap_or_default();
+    actions.into_iter().map(|action| action.seen_from(command.cwd.as_deref())).collect()
+}
 
-    /// Adds what one command does to the pipeline it stands in.
-    fn command(&mut self, command: &Command, pipeline: &mut Vec<Action>, depth: usize) {
-        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        let words = match wrap::unwrap(&words) {
-            Inner::Script(script) if depth < MAX_DEPTH => {
-                self.actions.append(pipeline);
-                self.script(&script, depth + 1);
-                return;
-            }
-            Inner::Script(_) => Vec::new(),
-            Inner::In(directory, words) => {
-                let before = self.cwd.clone();
-                self.change_directory(directory);
-                self.simple(&words, command, pipeline);
-                self.cwd = before;
-                return;
-            }
-            Inner::Words(words) => words,
-        };
-        self.simple(&words, command, pipeline);
+/// Adds what redirections write and read; tells whether the output is still shown.
+fn redirect(command: &Simple, actions: &mut Vec<Action>) -> bool {
+    let mut shows = true;
+    for redirect in &command.redirects {
+        let target = redirect.target.as_str();
+        match redirect.to {
+            Direction::Out => actions.push(Action::write(target)),
+            Direction::Append => actions.push(Action::edit(target)),
+            Direction::In if actions.is_empty() => actions.push(Action::read_part(target)),
+            Direction::In => {}
+        }
+        shows &= redirect.to == Direction::In;
     }
+    shows
+}
 
-    fn simple(&mut self, words: &[&str], command: &Command, pipeline: &mut Vec<Action>) {
-        if let [program @ ("cd" | "pushd" | "Set-Location"), rest @ ..] = words {
-            let target = rest.iter().find(|word| !word.starts_with('-') || **word == "-").copied();
-            if *program != "pushd" || target.is_some() {
-                self.change_directory(target.unwrap_or("~"));
-            }
-            return;
-        }
-        let mut actions = if command.piped && !pipeline.is_empty() {
-            self.filter(words, pipeline)
-        } else {
-            programs::actions_of(words, command.input.as_deref()).unwrap_or_default()
-        };
-        let shows = self.redirect(command, &mut actions);
-        if !shows {
-            // What it read or said went into a file: nothing of it is shown.
-            actions
-                .retain(|action| action.kind != ToolKind::Read && !is_program(action, &["echo", "printf"]));
-        }
-        let cwd = self.cwd.as_deref();
-        pipeline.extend(actions.into_iter().map(|action| action.seen_from(cwd)));
+/// Reads a command that works on what the pipeline gave so far; changes that in place.
+fn filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
+    if let ["xargs" | "parallel", rest @ ..] = words {
+        return for_each(rest, pipeline);
     }
-
-    fn change_directory(&mut self, target: &str) {
-        if target == "-" || target.starts_with('$') {
-            self.cwd = None;
-            return;
-        }
-        self.cwd = Some(joined(self.cwd.as_deref().unwrap_or_default(), target));
-    }
-
-    /// Adds what redirections write and read; tells whether the output is still shown.
-    fn redirect(&self, command: &Command, actions: &mut Vec<Action>) -> bool {
-        let mut shows = true;
-        for redirect in &command.redirects {
-            let target = redirect.target.as_str();
-            match redirect.to {
-                Direction::Out => actions.push(Action::write(target)),
-                Direction::Append => actions.push(Action::edit(target)),
-                Direction::In if actions.is_empty() => actions.push(Action::read_part(target)),
-                Direction::In => {}
-            }
-            shows &= redirect.to == Direction::In;
-        }
-        shows
-    }
-
-    /// Reads a command that works on what the pipeline gave so far; changes that in place.
-    fn filter(&self, words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
-        if let ["xargs" | "parallel", rest @ ..] = words {
-            return self.for_each(rest, pipeline);
-        }
-        let Some(last) = pipeline.last_mut() else { return Vec::new() };
-        let said = is_program(last, &["echo", "printf", "yes"]);
-        if said || matches!(words, ["tee", ..]) {
-            let actions = programs::actions_of(words, None).unwrap_or_default();
-            if said && !actions.is_empty() {
-                pipeline.pop();
-            }
-            return actions;
-        }
-        if last.kind == ToolKind::Read {
-            files::narrow(last, words);
-        }
-        if last.kind == ToolKind::Web && matches!(words, ["sh" | "bash" | "zsh" | "python" | "python3", ..]) {
-            return programs::actions_of(words, None).unwrap_or_default();
-        }
-        Vec::new()
-    }
-
-    /// Reads `… | xargs program`: the program works on what was listed.
-    fn for_each(&self, words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
-        let inner =
-            wrap::skip_options(words, &["-n", "-I", "-P", "-L", "-d", "-E", "-s", "-J", "--max-args"]);
-        let actions = programs::actions_of(inner, None).unwrap_or_default();
-        let place = pipeline.last().and_then(|action| action.subject.path().map(str::to_owned));
-        let meant = actions.into_iter().map(|action| action.placed(place.as_deref())).collect::<Vec<_>>();
-        if meant.iter().any(|action| action.kind != ToolKind::Run) {
+    let Some(last) = pipeline.last_mut() else { return Vec::new() };
+    let said = is_program(last, &["echo", "printf", "yes"]);
+    if said || matches!(words, ["tee", ..]) {
+        let actions = programs::actions_of(words, None).unwrap_or_default();
+        if said && !actions.is_empty() {
             pipeline.pop();
         }
-        meant
+        return actions;
     }
+    if last.kind == ToolKind::Read {
+        files::narrow(last, words);
+    }
+    if last.kind == ToolKind::Web && matches!(words, ["sh" | "bash" | "zsh" | "python" | "python3", ..]) {
+        return programs::actions_of(words, None).unwrap_or_default();
+    }
+    Vec::new()
+}
+
+/// Reads `… | xargs program`: the program works on what was listed.
+fn for_each(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
+    let inner = wrap::skip_options(words, &["-n", "-I", "-P", "-L", "-d", "-E", "-s", "-J", "--max-args"]);
+    let actions = programs::actions_of(inner, None).unwrap_or_default();
+    let place = pipeline.last().and_then(|action| action.subject.path().map(str::to_owned));
+    let meant = actions.into_iter().map(|action| action.placed(place.as_deref())).collect::<Vec<_>>();
+    if meant.iter().any(|action| action.kind != ToolKind::Run) {
+        pipeline.pop();
+    }
+    meant
 }
 
 /// Reads the commands of SWE-agent's editor whose argument is a text over several lines.

@@ -613,6 +613,7 @@ fn patch_program(words: &[&str], input: Option<&str>) -> Vec<Action> {
     let operands = Arguments::of(words.get(1..).unwrap_or_default(), &["-i", "-d", "-p"]).operands;
     match operands.first() {
         Some(path) => vec![Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) }],
-        None => vec![Action { kind: ToolKind::Edit, subject: named(words) }],
+        // The files stand in a patch that is not shown; `patch` names them in its output.
+        None => vec![Action { kind: ToolKind::Edit, subject: Subject::Nothing }],
     }
 }

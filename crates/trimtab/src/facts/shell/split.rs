@@ -9,6 +9,10 @@ pub(super) struct Command {
     pub(super) redirects: Vec<Redirect>,
     /// The here-documents' text.
     pub(super) input: Option<String>,
+    /// Whether the shell puts nothing into that text: the end mark is quoted and no tabs are stripped.
+    pub(super) verbatim: bool,
+    /// Whether it runs only if the command before it fails.
+    pub(super) otherwise: bool,
     /// Whether it reads what the command before it writes.
     pub(super) piped: bool,
     /// How many parentheses stand around it.
@@ -17,14 +21,14 @@ pub(super) struct Command {
 
 /// One redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Redirect {
-    pub(super) to: Direction,
-    pub(super) target: String,
+pub(crate) struct Redirect {
+    pub(crate) to: Direction,
+    pub(crate) target: String,
 }
 
 /// Where a redirection leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     In,
     Out,
     Append,
@@ -92,6 +96,7 @@ impl Splitter<'_> {
     fn pipe(&mut self) {
         let length = if self.rest().starts_with("||") {
             self.separator(2);
+            self.current.otherwise = true;
             return;
         } else if self.rest().starts_with("|&") {
             2
@@ -180,10 +185,12 @@ impl Splitter<'_> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
         }
+        let is_quoted = matches!(self.peek(), Some('\'' | '"' | '\\'));
         let target = self.word();
         match direction {
             Some(to) if !is_descriptor(&target) => self.current.redirects.push(Redirect { to: *to, target }),
             None if *form == "<<" || *form == "<<-" => {
+                self.current.verbatim = is_quoted && *form == "<<";
                 self.waiting.push((target, *form == "<<-", self.commands.len()));
             }
             Some(_) | None => {}

@@ -1,0 +1,121 @@
+//! The simple commands of a script, in the order in which they stand. Takes a script and the directory it starts in;
+//! gives each command with wrappers taken off, scripts inside it laid out and the directory it runs in. Never tells
+//! what a command does.
+
+use super::{
+    super::subject::joined,
+    split::{self, Redirect},
+    wrap::{self, Inner},
+};
+
+/// How deep scripts inside scripts are read (`bash -lc "docker exec … sh -c …"`).
+const MAX_DEPTH: usize = 4;
+
+/// Programs that run a command on other files than those of the session.
+const ELSEWHERE: &[&str] = &["ssh", "docker", "podman", "docker-compose", "kubectl"];
+
+/// Words that make it uncertain whether, or how often, a command runs.
+const BRANCHES: &[&str] = &["if", "then", "else", "elif", "while", "until", "do", "case"];
+
+/// One simple command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Simple {
+    /// Its words, unquoted.
+    pub(crate) words: Vec<String>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// The here-document's text.
+    pub(crate) input: Option<String>,
+    /// Whether the shell puts nothing into that text.
+    pub(crate) verbatim: bool,
+    /// Whether it reads what the command before it writes.
+    pub(crate) piped: bool,
+    /// Whether something else decides if it runs.
+    pub(crate) unsure: bool,
+    /// Whether it works on other files than those of the session.
+    pub(crate) elsewhere: bool,
+    /// The directory it runs in, where that is known.
+    pub(crate) cwd: Option<String>,
+}
+
+/// Lays out a script; also gives the directory it ends in.
+pub(crate) fn walk(script: &str, cwd: Option<&str>) -> (Vec<Simple>, Option<String>) {
+    let mut walker = Walker { cwd: cwd.map(str::to_owned), found: Vec::new() };
+    walker.script(script, 0);
+    (walker.found, walker.cwd)
+}
+
+struct Walker {
+    cwd: Option<String>,
+    found: Vec<Simple>,
+}
+
+impl Walker {
+    fn script(&mut self, script: &str, depth: usize) {
+        // Directories to go back to when a parenthesis closes.
+        let mut outside: Vec<(usize, Option<String>)> = Vec::new();
+        for command in split::split(script) {
+            while outside.last().is_some_and(|(inside, _)| *inside > command.depth) {
+                self.cwd = outside.pop().and_then(|(_, cwd)| cwd);
+            }
+            if command.depth > outside.last().map_or(0, |(inside, _)| *inside) {
+                outside.push((command.depth, self.cwd.clone()));
+            }
+            self.command(command, depth);
+        }
+        if let Some((_, cwd)) = outside.into_iter().next() {
+            self.cwd = cwd;
+        }
+    }
+
+    fn command(&mut self, command: split::Command, depth: usize) {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let first = self.found.len();
+        let elsewhere = words.iter().any(|word| ELSEWHERE.contains(word));
+        let unsure = command.otherwise || words.first().is_some_and(|word| BRANCHES.contains(word));
+        let (directory, words) = match wrap::unwrap(&words) {
+            Inner::Script(script) => {
+                if depth < MAX_DEPTH {
+                    self.script(&script, depth + 1);
+                }
+                if let Some(inner) = self.found.get_mut(first) {
+                    inner.piped = command.piped;
+                }
+                if let Some(inner) = self.found.last_mut().filter(|_| depth < MAX_DEPTH) {
+                    inner.redirects.extend(command.redirects);
+                }
+                for inner in self.found.iter_mut().skip(first) {
+                    inner.elsewhere |= elsewhere;
+                    inner.unsure |= unsure;
+                }
+                return;
+            }
+            Inner::In(directory, words) => (Some(directory), words),
+            Inner::Words(words) => (None, words),
+        };
+        if let ["cd" | "pushd" | "Set-Location", rest @ ..] = words.as_slice() {
+            let target = rest.iter().find(|word| !word.starts_with('-') || **word == "-").copied();
+            if words.first() != Some(&"pushd") || target.is_some() {
+                self.cwd = moved(self.cwd.as_deref(), target.unwrap_or("~"));
+            }
+            return;
+        }
+        let cwd = directory.map_or_else(|| self.cwd.clone(), |to| moved(self.cwd.as_deref(), to));
+        self.found.push(Simple {
+            words: words.into_iter().map(str::to_owned).collect(),
+            redirects: command.redirects,
+            input: command.input,
+            verbatim: command.verbatim,
+            piped: command.piped,
+            unsure,
+            elsewhere,
+            cwd,
+        });
+    }
+}
+
+fn moved(from: Option<&str>, target: &str) -> Option<String> {
+    if target == "-" || target.starts_with('$') {
+        return None;
+    }
+    Some(joined(from.unwrap_or_default(), target))
+}

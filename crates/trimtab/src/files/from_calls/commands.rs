@@ -1,0 +1,603 @@
+//! Shell commands that read, write and may change files. Takes a command line and what it printed; gives what it did to
+//! each file, in order. Never runs anything: what a program writes that the command line does not spell out is unknown.
+
+use super::{
+    super::{
+        operation::{FileAction, Operation, Shown},
+        patch::{codex_patch, unified_diff},
+        shown::{Asked, shown_diff, shown_plain, shown_tail},
+        timeline::Files,
+    },
+    Answer, Done, printed, read, tools,
+};
+use crate::facts::{Direction, Given, Lines, Simple, Subject, ToolKind, actions_of, command_text, walk};
+
+/// Returns what a shell command did.
+pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Done> {
+    let Some(script) = command_text(given) else { return Vec::new() };
+    if let Some(path) = tools::window(answer.text).filter(|_| !answer.failed) {
+        return editor(answer, &script, answer.key(answer.cwd, &path));
+    }
+    let directory = answer.directory(given);
+    let (commands, _) = walk(&script, directory.as_deref());
+    let commands: Vec<Simple> = commands.into_iter().filter(|command| !command.elsewhere).collect();
+    let mut done: Vec<Done> = Vec::new();
+    for command in &commands {
+        done.extend(changes(answer, &script, command, known));
+    }
+    if rewrote(answer.text) || done.iter().filter(|done| matches!(done, Done::Anything)).count() > 1 {
+        done.retain(|done| !matches!(done, Done::Anything));
+        done.push(Done::Anything);
+    }
+    // A script that failed may have failed anywhere: what it was to write is only known to be in doubt.
+    let sure = !answer.failed && !commands.iter().any(|command| command.unsure);
+    if !sure {
+        done = done.into_iter().map(in_doubt).collect();
+    }
+    if !answer.failed {
+        done.extend(shown(answer, &commands, known).into_iter().map(Done::Operation));
+    }
+    done
+}
+
+fn in_doubt(done: Done) -> Done {
+    match done {
+        Done::Operation(Operation { path, action: FileAction::Rename { .. } }) if path.is_empty() => {
+            Done::Anything
+        }
+        Done::Operation(Operation { path, .. }) => {
+            Done::Operation(Operation { path, action: FileAction::Changed })
+        }
+        Done::Anything => Done::Anything,
+    }
+}
+
+/// Reads SWE-agent's editor, which shows a window of the file it has open.
+fn editor(answer: &Answer<'_>, script: &str, path: String) -> Vec<Done> {
+    let script = script.trim_start();
+    let action = match script.split_whitespace().next() {
+        Some("create") => Some(FileAction::Write { content: "\n".to_owned() }),
+        Some("edit") => Some(window_edit(script).unwrap_or(FileAction::Changed)),
+        Some("insert" | "append" | "undo_edit") => Some(FileAction::Changed),
+        _ => None,
+    };
+    let changed = action.map(|action| Operation { path: path.clone(), action });
+    let window = read(path, super::super::shown::shown_numbered(answer.text, Asked::Part));
+    changed.into_iter().chain(window).map(Done::Operation).collect()
+}
+
+/// Reads `edit 4:7` with the new lines behind it.
+fn window_edit(script: &str) -> Option<FileAction> {
+    let (head, text) = script.strip_prefix("edit")?.split_once('\n')?;
+    let (first, last) = head.trim().split_once(':')?;
+    let text = text.trim_end().strip_suffix("end_of_edit").unwrap_or(text);
+    let text = text.strip_suffix('\n').unwrap_or(text).to_owned();
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    Some(FileAction::ReplaceLines { first, last, text: (!text.is_empty()).then_some(text) })
+}
+
+/// Returns what one command changes.
+fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -> Vec<Done> {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let cwd = command.cwd.as_deref();
+    if let Some(operations) = told(answer, command, &words) {
+        return operations.into_iter().map(Done::Operation).collect();
+    }
+    if matches!(words.as_slice(), ["patch", ..] | ["git", "apply", ..]) {
+        return patched(answer, cwd);
+    }
+    if changes_anything(&words) {
+        let named = named_files(answer, &words, cwd, known);
+        if named.is_empty() {
+            return vec![Done::Anything];
+        }
+        return named.into_iter().map(changed).collect();
+    }
+    let mut done: Vec<Done> = Vec::new();
+    for action in actions_of(command).iter().filter(|action| action.kind.changes_files()) {
+        match &action.subject {
+            Subject::File { path, .. } if is_pattern(path) => done.push(Done::Anything),
+            Subject::File { path, .. } => {
+                let path = answer.facts.file_key(path).into_owned();
+                let action =
+                    if action.kind == ToolKind::Delete { FileAction::Delete } else { FileAction::Changed };
+                done.push(Done::Operation(Operation { path, action }));
+            }
+            Subject::Directory { path, .. } if words.first() != Some(&"mkdir") => {
+                let place = answer.facts.file_key(path).into_owned();
+                let below =
+                    |file: &&str| file.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'));
+                done.extend(known.paths().filter(below).map(|path| changed(path.to_owned())));
+            }
+            Subject::Directory { .. }
+            | Subject::Command(_)
+            | Subject::Query { .. }
+            | Subject::Url(_)
+            | Subject::Nothing => {}
+        }
+    }
+    done.extend(redirected(answer, command));
+    done.extend(code_changes(answer, script, &words, command, known));
+    done
+}
+
+/// Reads the files that `patch` says it changed; any, where it does not say.
+fn patched(answer: &Answer<'_>, cwd: Option<&str>) -> Vec<Done> {
+    let named = answer.text.lines().filter_map(|line| line.strip_prefix("patching file "));
+    let done: Vec<Done> = named.map(|path| changed(answer.key(cwd, path.trim_matches('\'')))).collect();
+    if done.is_empty() { vec![Done::Anything] } else { done }
+}
+
+fn changed(path: String) -> Done {
+    Done::Operation(Operation { path, action: FileAction::Changed })
+}
+
+/// Tells a word that the shell replaces by others.
+fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '$', '`', '{'])
+}
+
+fn redirected(answer: &Answer<'_>, command: &Simple) -> Vec<Done> {
+    let writes = command.redirects.iter().filter(|redirect| redirect.to != Direction::In);
+    let target = |target: &str| match is_pattern(target) {
+        true => Done::Anything,
+        false => changed(answer.key(command.cwd.as_deref(), target)),
+    };
+    writes.map(|redirect| target(&redirect.target)).collect()
+}
+
+/// Reads a command that spells out what it writes.
+fn told(answer: &Answer<'_>, command: &Simple, words: &[&str]) -> Option<Vec<Operation>> {
+    let cwd = command.cwd.as_deref();
+    let target = || match command.redirects.as_slice() {
+        [redirect] if !is_pattern(&redirect.target) => Some((redirect.to, redirect.target.as_str())),
+        _ => None,
+    };
+    let put = |to: Direction, path: &str, content: String| {
+        let action = match to {
+            Direction::Append => FileAction::Append { content },
+            Direction::Out | Direction::In => FileAction::Write { content },
+        };
+        vec![Operation { path: answer.key(cwd, path), action }]
+    };
+    match words {
+        ["cat"] | ["cat", "-"] if !command.piped => {
+            let (to, path) = target()?;
+            Some(put(to, path, literal_input(command)?))
+        }
+        ["tee", rest @ ..] if !command.piped => {
+            let (to, path) = match rest {
+                ["-a" | "--append", path] => (Direction::Append, path),
+                [path] => (Direction::Out, path),
+                _ => return None,
+            };
+            (!is_pattern(path)).then_some(())?;
+            Some(put(to, path, literal_input(command)?))
+        }
+        ["echo", rest @ ..] if !command.piped => {
+            let (to, path) = target()?;
+            let text = rest.join(" ");
+            let is_plain = !text.starts_with('-') && !text.contains(['$', '`', '\\', '*', '?']);
+            is_plain.then(|| put(to, path, text + "\n"))
+        }
+        ["mv" | "git", ..] => {
+            let rest = words.strip_prefix(&["git", "mv"]).or_else(|| words.strip_prefix(&["mv"]))?;
+            let paths: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
+            let [from, to] = paths.as_slice() else { return None };
+            let into_folder = to.ends_with('/') || !to.rsplit('/').next()?.contains('.');
+            if into_folder || is_pattern(from) || is_pattern(to) {
+                return None;
+            }
+            let action = FileAction::Rename { to: answer.key(cwd, to) };
+            Some(vec![Operation { path: answer.key(cwd, from), action }])
+        }
+        ["apply_patch" | "applypatch", rest @ ..] => {
+            let text = command.input.as_deref().or(rest.first().copied())?;
+            let operations = codex_patch(text).into_iter();
+            Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
+        }
+        ["patch", rest @ ..]
+            if !rest.iter().any(|word| matches!(*word, "-R" | "--dry-run" | "--reverse")) =>
+        {
+            let operations = unified_diff(command.input.as_deref()?).into_iter();
+            Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Returns the here-document where the shell puts nothing into it.
+fn literal_input(command: &Simple) -> Option<String> {
+    let input = command.input.as_deref()?;
+    (command.verbatim || !input.contains(['$', '`', '\\'])).then(|| input.to_owned())
+}
+
+/// Programs that rewrite files in place when told to by one of these words; always, where there is none.
+const REWRITERS: &[(&str, &[&str])] = &[
+    ("black", &[]),
+    ("isort", &[]),
+    ("rustfmt", &[]),
+    ("gofmt", &["-w"]),
+    ("gofumpt", &["-w"]),
+    ("goimports", &["-w"]),
+    ("prettier", &["--write", "-w"]),
+    ("eslint", &["--fix"]),
+    ("stylelint", &["--fix"]),
+    ("oxlint", &["--fix"]),
+    ("biome", &["--write", "--apply", "--fix", "--apply-unsafe"]),
+    ("dprint", &["fmt"]),
+    ("ruff", &["--fix", "format"]),
+    ("autopep8", &["-i", "--in-place"]),
+    ("yapf", &["-i", "--in-place"]),
+    ("clang-format", &["-i"]),
+    ("shfmt", &["-w"]),
+    ("rubocop", &["-a", "-A", "--autocorrect"]),
+    ("golangci-lint", &["--fix", "fmt"]),
+    ("cargo", &["fmt", "fix", "--fix", "add", "remove"]),
+    ("go", &["fmt", "generate", "get"]),
+    ("pre-commit", &["run"]),
+    ("mix", &["format"]),
+    ("dart", &["format"]),
+    ("dotnet", &["format"]),
+    ("terraform", &["fmt"]),
+    ("buf", &["generate", "format"]),
+    ("swiftformat", &[]),
+    ("ktlint", &["-F", "--format"]),
+    ("php-cs-fixer", &["fix"]),
+    ("rsync", &[]),
+    ("unzip", &[]),
+    ("tar", &["-xf", "xf", "-xzf", "xzf", "-x"]),
+];
+
+/// Words that make a rewriting program only look.
+const ONLY_LOOKS: &[&str] = &[
+    "--check",
+    "--dry-run",
+    "--diff",
+    "--check-only",
+    "-d",
+    "-l",
+    "--list-different",
+    "--help",
+    "--version",
+];
+
+/// Words in the name of a task that rewrites files (`npm run lint:fix`, `make generate`).
+const REWRITING_TASKS: &[&str] =
+    &["fmt", "format", "fix", "tidy", "generate", "codegen", "prettier", "biome", "bless", "snapshot"];
+
+/// Tells whether any file may be another one behind a command.
+fn changes_anything(words: &[&str]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let program = first.rsplit('/').next().unwrap_or(first);
+    if rest.iter().any(|word| ONLY_LOOKS.contains(word)) && program != "git" {
+        return false;
+    }
+    let runs_task = matches!(
+        program,
+        "npm"
+            | "pnpm"
+            | "yarn"
+            | "bun"
+            | "make"
+            | "just"
+            | "task"
+            | "mise"
+            | "npx"
+            | "lefthook"
+            | "turbo"
+            | "nx"
+    );
+    match program {
+        "git" => git_changes_anything(rest),
+        "gh" | "glab" | "hub" => rest.contains(&"checkout") || rest.contains(&"sync"),
+        "jj" | "hg" | "svn" => !matches!(rest.first(), Some(&("log" | "st" | "status" | "diff" | "show"))),
+        "npm" | "pnpm" | "yarn" | "bun" if rest.iter().any(|word| matches!(*word, "check" | "lint")) => true,
+        _ if runs_task => rest.iter().any(|word| {
+            let word = word.to_ascii_lowercase();
+            REWRITING_TASKS.iter().any(|task| word.split([':', '-', '_']).any(|part| part == *task))
+        }),
+        "go" if rest.starts_with(&["mod"]) => true,
+        _ => REWRITERS.iter().any(|(name, marks)| {
+            *name == program && (marks.is_empty() || marks.iter().any(|mark| rest.contains(mark)))
+        }),
+    }
+}
+
+/// Words in which formatters and hooks say that they rewrote files.
+const REWROTE: &[&str] = &[
+    "files were modified by this hook",
+    "file reformatted",
+    "files reformatted",
+    "\nreformatted ",
+    "Running formatting",
+    "[STARTED] Applying modifications",
+    "Applying modifications from tasks",
+];
+
+/// Tells whether an output says that files were rewritten: `Fixed 2 files.`, `Formatted 3 files`.
+fn rewrote(text: &str) -> bool {
+    let counts = |line: &str| {
+        ["Fixed ", "Formatted "].iter().any(|verb| {
+            let rest = line.split_once(verb).map_or("", |(_, rest)| rest);
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            digits > 0 && rest.get(digits..).is_some_and(|rest| rest.starts_with(" file"))
+        })
+    };
+    REWROTE.iter().any(|words| text.contains(words)) || text.lines().rev().take(40).any(counts)
+}
+
+fn git_changes_anything(words: &[&str]) -> bool {
+    let words: Vec<&str> = match words {
+        ["-C" | "-c", _, rest @ ..] => rest.to_vec(),
+        words => words.iter().copied().skip_while(|word| word.starts_with('-')).collect(),
+    };
+    let Some((verb, rest)) = words.split_first() else { return false };
+    let has = |names: &[&str]| rest.iter().any(|word| names.contains(word));
+    match *verb {
+        "checkout" => !has(&["-b", "-B", "--orphan"]) || rest.len() > 2,
+        "switch" => !has(&["-c", "-C", "--create"]) || rest.len() > 2,
+        "restore" => !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]),
+        "reset" => has(&["--hard", "--merge", "--keep"]),
+        "stash" => !matches!(rest.first(), Some(&("list" | "show" | "drop" | "clear"))),
+        "clean" => !has(&["-n", "--dry-run"]),
+        "pull" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" | "read-tree" | "submodule" | "lfs" => {
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Returns the known files that a command names, where it names nothing but files.
+fn named_files(answer: &Answer<'_>, words: &[&str], cwd: Option<&str>, known: &Files) -> Vec<String> {
+    let is_file = |word: &&&str| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        !word.starts_with('-')
+            && name.contains('.')
+            && !matches!(name, "." | "..")
+            && !name.ends_with("...")
+            && !is_pattern(word)
+    };
+    let named: Vec<String> = words.iter().skip(1).filter(is_file).map(|word| answer.key(cwd, word)).collect();
+    let known = |path: &String| !known.accesses(path).is_empty() || path.contains('.');
+    if named.iter().all(known) { named } else { Vec::new() }
+}
+
+/// Ways in which a program given as text writes a file.
+const WRITING: &[&str] = &[
+    ".write(",
+    ".writelines(",
+    ".write_text(",
+    ".write_bytes(",
+    "writeFile",
+    "appendFile",
+    "shutil.",
+    "os.rename",
+    "os.replace",
+    "os.remove",
+    "os.system",
+    ".unlink(",
+    ".rename(",
+    "fileinput",
+    "subprocess",
+    "execSync",
+    "File.write",
+    "file_put_contents",
+    "json.dump(",
+    "Bun.write",
+];
+
+/// Returns the files that a program given as text, or written earlier in the session, may change: those it names.
+fn code_changes(
+    answer: &Answer<'_>,
+    text: &str,
+    words: &[&str],
+    command: &Simple,
+    known: &Files,
+) -> Vec<Done> {
+    let program = words.first().map_or("", |first| first.rsplit('/').next().unwrap_or(first));
+    let runs_code =
+        ["python", "node", "ruby", "perl", "php", "bun", "deno", "tsx", "bash", "sh", "awk", "ts-node"]
+            .iter()
+            .any(|name| program.starts_with(name));
+    if !runs_code {
+        return Vec::new();
+    }
+    // What it runs may stand in the same command line, as a here-document that another command wrote.
+    let mut code = text.to_owned();
+    let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
+    let written =
+        script.and_then(|path| known.file_state_at(&answer.key(command.cwd.as_deref(), path), u32::MAX));
+    code += &written.and_then(|state| state.text()).unwrap_or_default();
+    if !WRITING.iter().any(|mark| code.contains(mark)) {
+        return Vec::new();
+    }
+    let is_named = |path: &&str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.len() > 2 && code.contains(name)
+    };
+    let named: Vec<Done> = known.paths().filter(is_named).map(|path| changed(path.to_owned())).collect();
+    // It writes something, and nothing tells what.
+    let hides = code.contains("glob")
+        || code.contains("os.walk")
+        || code.contains("rglob")
+        || code.contains("sys.argv");
+    if hides { vec![Done::Anything] } else { named }
+}
+
+/// Reads the lines of files that a command line shows, where one of its commands alone prints them.
+fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operation> {
+    let pipelines: Vec<&[Simple]> = commands.chunk_by(|_, next| next.piped).collect();
+    let mut speaking = pipelines.into_iter().filter(|pipeline| speaks(pipeline));
+    let (Some(pipeline), None) = (speaking.next(), speaking.next()) else { return Vec::new() };
+    let Some((first, filters)) = pipeline.split_first() else { return Vec::new() };
+    let only_selects = |command: &Simple| {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        matches!(words.as_slice(), ["head" | "tail" | "sed" | "nl" | "cat" | "less" | "more", ..])
+            && command.redirects.is_empty()
+    };
+    if !filters.iter().all(only_selects) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = first.words.iter().map(String::as_str).collect();
+    let output = printed::printed(answer.text);
+    let cwd = first.cwd.as_deref();
+    match words.as_slice() {
+        ["git", "diff", rest @ ..] if shows_the_files(rest) => {
+            let text = if output.cut { "" } else { &*output.text };
+            let files = shown_diff(text).into_iter();
+            files.filter_map(|(path, shown)| read(answer.key_of_shown(None, &path, known), shown)).collect()
+        }
+        ["grep" | "rg" | "egrep", rest @ ..] if shows_numbers(rest) => {
+            let place = places(rest);
+            let place = place.as_deref().map(|place| crate::facts::joined(cwd.unwrap_or_default(), place));
+            tools::found(answer, &output.text, place.as_deref(), cwd, known)
+        }
+        _ => shown_file(answer, pipeline, &output, known).into_iter().collect(),
+    }
+}
+
+/// Tells whether `git diff` shows the files as they are: without a revision other than the last.
+fn shows_the_files(words: &[&str]) -> bool {
+    let behind = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let is_file = |word: &str| !word.contains("..") && tools::has_extension(word);
+    words.iter().take(behind).all(|word| *word == "HEAD" || (!word.starts_with('-') && is_file(word)))
+}
+
+/// Tells whether a pipeline prints something that is passed on.
+fn speaks(pipeline: &[Simple]) -> bool {
+    let Some(last) = pipeline.last() else { return false };
+    let to_file = last.redirects.iter().any(|redirect| redirect.to != Direction::In);
+    let words: Vec<&str> = last.words.iter().map(String::as_str).collect();
+    let is_silent = matches!(
+        words.as_slice(),
+        [] | [
+            "mkdir"
+                | "rm"
+                | "cp"
+                | "mv"
+                | "touch"
+                | "chmod"
+                | "export"
+                | "set"
+                | "source"
+                | "."
+                | "sleep"
+                | "true"
+                | "unset"
+                | "ulimit"
+                | "test"
+                | "["
+                | "[["
+                | "trap"
+                | "umask"
+                | "alias"
+                | "local"
+                | "popd",
+            ..
+        ] | ["git", "add" | "config", ..]
+            | ["sed", "-i" | "-i.bak", ..]
+    ) || words.iter().all(|word| word.contains('='));
+    !to_file && !is_silent
+}
+
+fn shows_numbers(words: &[&str]) -> bool {
+    let letters = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
+    let has = |letter: char| words.iter().filter(letters).any(|word| word.contains(letter));
+    let is_other = words.iter().any(|word| {
+        matches!(
+            *word,
+            "--count"
+                | "--files-with-matches"
+                | "--only-matching"
+                | "--json"
+                | "--replace"
+                | "--files"
+                | "--max-columns"
+        )
+    });
+    (has('n') || words.contains(&"--line-number"))
+        && !has('o')
+        && !has('c')
+        && !has('l')
+        && !has('Z')
+        && !is_other
+}
+
+/// Returns the one place that a search names behind its pattern.
+fn places(words: &[&str]) -> Option<String> {
+    let mut operands = words.iter().filter(|word| !word.starts_with('-')).skip(1);
+    let place = operands.next()?;
+    operands.next().is_none().then(|| (*place).to_owned())
+}
+
+fn shown_file(
+    answer: &Answer<'_>,
+    pipeline: &[Simple],
+    output: &printed::Printed<'_>,
+    known: &Files,
+) -> Option<Operation> {
+    let mut reads = answer.actions().filter(|action| action.kind == ToolKind::Read);
+    let (Some(action), None) = (reads.next(), reads.next()) else { return None };
+    let Subject::File { path, lines } = &action.subject else { return None };
+    if is_pattern(path) {
+        return None;
+    }
+    let path = answer.facts.file_key(path).into_owned();
+    let programs: Vec<&str> =
+        pipeline.iter().filter_map(|command| Some(command.words.first()?.as_str())).collect();
+    let is_numbered = pipeline.iter().any(|command| {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["nl", ..] => true,
+            ["cat", rest @ ..] => rest.contains(&"-n"),
+            _ => false,
+        }
+    });
+    // `cat -A` and its kin show other letters than the file has.
+    let is_altered = pipeline.iter().any(|command| {
+        let options = || command.words.iter().skip(1).filter(|word| word.starts_with('-'));
+        command.words.first().is_some_and(|program| program == "cat") && options().any(|word| word != "-n")
+    });
+    if is_altered {
+        return None;
+    }
+    if is_numbered {
+        return read(path, tools::numbered(&output.text, Lines::Part)?);
+    }
+    let shows_plainly = programs
+        .iter()
+        .all(|name| matches!(*name, "cat" | "sed" | "head" | "tail" | "awk" | "less" | "more"));
+    if output.cut || !shows_plainly {
+        return None;
+    }
+    read(path.clone(), plain_lines(&output.text, output.exact, *lines, pipeline, known, &path)?)
+}
+
+fn plain_lines(
+    text: &str,
+    exact: bool,
+    lines: Lines,
+    pipeline: &[Simple],
+    known: &Files,
+    path: &str,
+) -> Option<Shown> {
+    match lines {
+        Lines::All => Some(shown_plain(text, 1, Asked::Whole)),
+        Lines::Range { first, last } => {
+            let first = usize::try_from(first).ok()?;
+            let shown = shown_plain(text, first, Asked::Part);
+            let wanted =
+                last.and_then(|last| usize::try_from(last).ok()).map(|last| (last + 1).saturating_sub(first));
+            // A harness that leaves out blank lines at the beginning moves the rest, unless none are missing.
+            let is_complete = wanted.is_some_and(|wanted| shown.lines.len() == wanted);
+            (exact || first == 1 || is_complete).then_some(shown)
+        }
+        Lines::Part => {
+            let [command] = pipeline else { return None };
+            let is_tail = command.words.first().is_some_and(|program| program == "tail");
+            let count = known.file_state_at(path, u32::MAX)?.line_count();
+            (is_tail && exact).then(|| shown_tail(text, count))
+        }
+    }
+}

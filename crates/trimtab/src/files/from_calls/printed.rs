@@ -1,0 +1,96 @@
+//! What a command printed. Takes the text of a result; gives it without what harnesses put around it. Never leaves a
+//! line of the output itself out: where the harness cut it, it says so.
+
+use std::borrow::Cow;
+
+use crate::{
+    facts::is_cut,
+    json::{Value, scan},
+};
+
+/// What a command printed.
+pub(super) struct Printed<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// Whether the harness is known to pass on blank lines at both ends.
+    pub(super) exact: bool,
+    /// Whether the harness left some of it out.
+    pub(super) cut: bool,
+}
+
+/// Takes off what a harness puts around the output of a command.
+pub(super) fn printed(text: &str) -> Printed<'_> {
+    if let Some(output) = in_json(text) {
+        return Printed { cut: is_cut(&output), text: Cow::Owned(output), exact: true };
+    }
+    if ["Chunk ID:", "Exit code:", "Wall time:"].iter().any(|head| text.starts_with(head)) {
+        // The head is taken off where lines are read: what was cut is told there.
+        let cut = text.contains("\nOutput:\nWarning: truncated output")
+            || text.contains("\nOutput:\nTotal output lines: ");
+        return Printed { text: Cow::Borrowed(text), exact: true, cut };
+    }
+    if let Some((_, rest)) = text.split_once("<output>\n").filter(|(head, _)| head.len() < 200) {
+        let body = rest.rsplit_once("</output>").map_or(rest, |(body, _)| body);
+        return Printed { text: Cow::Borrowed(body), exact: false, cut: is_cut(text) };
+    }
+    let elided = text.contains("<output_head>") || text.contains("<elided_chars>");
+    let body = text
+        .split_once("] Result:\n")
+        .filter(|(head, _)| head.starts_with('['))
+        .map_or(text, |(_, body)| body);
+    let body = ["Command executed.\nOutput:\n", "Output: ", "OBSERVATION:\n"]
+        .iter()
+        .find_map(|head| body.strip_prefix(head))
+        .unwrap_or(body);
+    let body = without_tail(body);
+    Printed { cut: elided || is_cut(text), text: Cow::Borrowed(body), exact: false }
+}
+
+/// Words with which harnesses go on behind an output, at the beginning of a line.
+const TAILS: &[&str] = &[
+    "\n(Open file: ",
+    "\n[The command completed with exit code",
+    "\n[Python Interpreter: ",
+    "\n[python: ",
+    "\n[Current working directory: ",
+    "\n[Jupyter current working directory: ",
+    "\n[Command finished with exit code",
+    "\n<exited with exit code",
+    "\n<shellId: ",
+    "\n<bash_metadata>",
+    "\n\nCommand exited with code",
+    "\nBackground PIDs: ",
+    "\nProcess Group PGID: ",
+    "\nExit Code: ",
+    "\n<system-reminder>",
+];
+
+fn without_tail(text: &str) -> &str {
+    let ends = TAILS.iter().filter_map(|tail| text.rfind(tail));
+    let end = ends.min().unwrap_or(text.len());
+    text.get(..end).unwrap_or(text)
+}
+
+/// Reads `{"output": …, "metadata": …}`.
+fn in_json(text: &str) -> Option<String> {
+    let trimmed = text.trim();
+    if !trimmed.starts_with("{\"output\"") {
+        return None;
+    }
+    let tape = scan(trimmed.as_bytes()).ok()?;
+    tape.root(trimmed.as_bytes())?.text("output").map(Cow::into_owned)
+}
+
+/// Reads Cline's `[{"query": …, "result": …, "success": true}]`: what was asked and what was answered.
+pub(super) fn answers(text: &str) -> Vec<(String, String)> {
+    let trimmed = text.trim();
+    if !trimmed.starts_with("[{\"query\"") {
+        return Vec::new();
+    }
+    let Ok(tape) = scan(trimmed.as_bytes()) else { return Vec::new() };
+    let answer = |item: Value<'_>| {
+        let good = item.get("success").is_none_or(Value::is_true);
+        let (query, result) = (item.text("query")?, item.text("result")?);
+        good.then(|| (query.into_owned(), result.into_owned()))
+    };
+    tape.root(trimmed.as_bytes()).into_iter().flat_map(Value::items).filter_map(answer).collect()
+}
