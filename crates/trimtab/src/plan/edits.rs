@@ -82,7 +82,7 @@ fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
 }
 
 /// Puts a text in the place of a block's content, in the shape that the format gives it.
-fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
+pub(super) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
     let parts = history.parts_of(block);

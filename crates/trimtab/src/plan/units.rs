@@ -123,7 +123,7 @@ fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, loop_s
                 && known(history, &unit.blocks)
                 && closed(facts, &unit.blocks)
                 && whole_messages(history, unit)
-                && !(index_of_first_exchange(units, loop_start) == Some(index) && thinks(history))
+                && !(index_of_first_exchange(units, loop_start) == Some(index) && thinks(history, unit))
         }
     }
 }
@@ -149,9 +149,10 @@ fn whole_messages(history: &History, unit: &Unit) -> bool {
 }
 
 /// With thinking switched on, the running tool loop must begin with the model's thinking.
-fn thinks(history: &History) -> bool {
-    history.format() == Format::Anthropic
-        && history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning)
+/// A loop that began without it stays free to lose its beginning, however much is thought later: what went stays gone.
+fn thinks(history: &History, unit: &Unit) -> bool {
+    let mut blocks = unit.blocks.iter().filter_map(|id| history.block(*id));
+    history.format() == Format::Anthropic && blocks.any(|block| block.kind == BlockKind::Reasoning)
 }
 
 fn index_of_first_exchange(units: &[Unit], from: usize) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! Verdicts under way. Takes one wish after the other; gives, each time, whether it was granted: a block is hidden only
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
-use super::{Decision, Reason, Unit, UnitKind, Verdict, may_shorten, unit_of_block};
+use super::{Decision, Reason, Unit, UnitKind, Verdict, edits::shortened, may_shorten, unit_of_block};
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
     digest::{self, About, Content, Ended, Piece, Text},
@@ -203,7 +203,8 @@ impl<'a> Work<'a> {
         let shorter = render::render(&text, &pieces, &context);
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
-        let smaller = shorter.len() < block.span.len() && tokens < self.tokens(id);
+        let edit = shortened(self.history, block, &shorter)?;
+        let smaller = edit.with.len() < edit.span.len() && tokens < self.tokens(id);
         smaller.then_some((shorter, tokens))
     }
 
