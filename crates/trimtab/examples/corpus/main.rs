@@ -8,9 +8,13 @@
     reason = "a table maker prints, and its figures are far from where a float loses whole numbers"
 )]
 
+#[path = "../../tests/checker/mod.rs"]
+#[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
+mod checker;
 mod estimate;
 mod exact;
 mod files;
+mod fit;
 mod reading;
 
 use std::process::ExitCode;
@@ -25,8 +29,12 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 3] =
-        [("reading", reading::table), ("exact", exact::table), ("estimate", estimate::table)];
+    let tables: [Table; 4] = [
+        ("reading", reading::table),
+        ("exact", exact::table),
+        ("estimate", estimate::table),
+        ("fit", fit::table),
+    ];
     let files = files::below(folder.as_ref());
     let wanted =
         tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));

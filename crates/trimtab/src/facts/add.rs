@@ -15,8 +15,8 @@ use super::{
 use crate::{
     history::{Block, BlockId, BlockKind, History, PartKind, Role},
     json::{narrow, scan, widen},
-    wire::Format,
     render,
+    wire::Format,
 };
 
 impl Facts {

@@ -29,7 +29,9 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
                 faults.extend(twice.map(|call| format!("call {} has several results", id(call))));
                 faults.extend(server_faults(blocks));
             }
-            _ => faults.extend(result_faults(blocks, before.map_or(&[][..], |(_, blocks)| blocks.as_slice()))),
+            _ => {
+                faults.extend(result_faults(blocks, before.map_or(&[][..], |(_, blocks)| blocks.as_slice())))
+            }
         }
     }
     let calls: Vec<&str> = turns.iter().flat_map(|(_, blocks)| of(blocks, "tool_use").map(id)).collect();
@@ -128,12 +130,17 @@ fn server_faults(blocks: &[&Value]) -> Vec<String> {
 fn emptiness(message: &Value, may_be_empty: bool) -> Vec<String> {
     let mut faults = Vec::new();
     match &message["content"] {
-        Value::String(text) if text.trim().is_empty() && !may_be_empty => faults.push("an empty message".to_owned()),
-        Value::Array(blocks) if blocks.is_empty() && !may_be_empty => faults.push("an empty message".to_owned()),
+        Value::String(text) if text.trim().is_empty() && !may_be_empty => {
+            faults.push("an empty message".to_owned())
+        }
+        Value::Array(blocks) if blocks.is_empty() && !may_be_empty => {
+            faults.push("an empty message".to_owned())
+        }
         Value::Array(blocks) => {
             let inner = blocks.iter().flat_map(|block| block["content"].as_array().into_iter().flatten());
             for block in blocks.iter().chain(inner) {
-                if block["type"] == "text" && block["text"].as_str().is_none_or(|text| text.trim().is_empty()) {
+                if block["type"] == "text" && block["text"].as_str().is_none_or(|text| text.trim().is_empty())
+                {
                     faults.push("an empty text".to_owned());
                 }
                 if block["type"] == "thinking" && block["cache_control"].is_object() {
@@ -179,7 +186,8 @@ fn first_of_loop(messages: &[Value]) -> Option<&Value> {
     let holds = |message: &Value, kind: &str| {
         message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))
     };
-    let human = messages.iter().rposition(|message| message["role"] == "user" && !holds(message, "tool_result"));
+    let human =
+        messages.iter().rposition(|message| message["role"] == "user" && !holds(message, "tool_result"));
     let after = messages.get(human.map_or(0, |at| at + 1)..).unwrap_or_default();
     after.iter().find(|message| message["role"] == "assistant" && holds(message, "tool_use"))
 }

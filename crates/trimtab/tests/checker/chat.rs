@@ -48,13 +48,16 @@ fn content_faults(message: &Value) -> Vec<String> {
     let calls = message["tool_calls"].is_array() || message["function_call"].is_object();
     match &message["content"] {
         Value::Null if !calls => faults.push(format!("a message of {role} without content")),
-        Value::Array(parts) if parts.is_empty() => faults.push(format!("a message of {role} with an empty list")),
+        Value::Array(parts) if parts.is_empty() => {
+            faults.push(format!("a message of {role} with an empty list"))
+        }
         Value::Array(parts) => {
             let image = |part: &Value| part["type"] == "image_url";
             if role != "user" && parts.iter().any(image) {
                 faults.push(format!("an image in a message of {role}"));
             }
-            let empty = |part: &&Value| part["type"] == "text" && part["text"].as_str().is_none_or(str::is_empty);
+            let empty =
+                |part: &&Value| part["type"] == "text" && part["text"].as_str().is_none_or(str::is_empty);
             faults.extend(parts.iter().filter(empty).map(|_| format!("an empty text of {role}")));
         }
         Value::String(text) if text.is_empty() && role == "user" => {

@@ -25,9 +25,15 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
         let before = index.checked_sub(1).and_then(|before| contents.get(before));
         let calls = names(content, "functionCall");
         if !calls.is_empty() {
-            let answers = contents.get(index + 1).map(|next| names(next, "functionResponse")).unwrap_or_default();
+            let answers =
+                contents.get(index + 1).map(|next| names(next, "functionResponse")).unwrap_or_default();
             if answers.len() != calls.len() {
-                faults.push(format!("{} calls of {} have {} responses", calls.len(), calls.join(","), answers.len()));
+                faults.push(format!(
+                    "{} calls of {} have {} responses",
+                    calls.len(),
+                    calls.join(","),
+                    answers.len()
+                ));
             } else if answers != calls {
                 faults.push(format!("responses of {} are named {}", calls.join(","), answers.join(",")));
             }
@@ -67,7 +73,8 @@ pub(super) fn changes(input: &Value, output: &Value) -> Vec<String> {
             .rposition(|content| by_user("gemini", content) && parts(content).iter().any(is_text))
             .map_or(0, |at| at + 1);
         let steps = contents.iter().skip(human).filter(|content| !by_user("gemini", content));
-        let firsts = steps.filter_map(|step| parts(step).iter().find(|part| part["functionCall"].is_object()));
+        let firsts =
+            steps.filter_map(|step| parts(step).iter().find(|part| part["functionCall"].is_object()));
         firsts.filter(|part| !part["thoughtSignature"].is_string()).count()
     };
     let mut changes = Vec::new();

@@ -120,10 +120,14 @@ fn fields(format: &str, input: &Value, output: &Value) -> Vec<String> {
         }
         beside
     };
-    let changed = (beside(input) != beside(output)).then(|| "a field beside the messages is changed".to_owned());
+    let changed =
+        (beside(input) != beside(output)).then(|| "a field beside the messages is changed".to_owned());
     let system = |request: &Value| -> Vec<Value> {
         let heads = messages(format, request).iter();
-        heads.filter(|message| matches!(message["role"].as_str(), Some("system" | "developer"))).cloned().collect()
+        heads
+            .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")))
+            .cloned()
+            .collect()
     };
     let head = (system(input) != system(output)).then(|| "a system message is changed or gone".to_owned());
     changed.into_iter().chain(head).collect()

@@ -62,13 +62,16 @@ pub(super) fn changes(input: &Value, output: &Value) -> Vec<String> {
                 None => changes.push(format!("reasoning {} is changed", item["id"])),
                 Some(at) => {
                     let wanted = before.get(at + 1).filter(|next| by_model(next));
-                    if wanted.is_some_and(|wanted| after.get(index + 1).is_none_or(|next| !same_item(wanted, next))) {
+                    if wanted.is_some_and(|wanted| {
+                        after.get(index + 1).is_none_or(|next| !same_item(wanted, next))
+                    }) {
                         changes.push(format!("reasoning {} lost the item it belongs to", item["id"]));
                     }
                 }
             }
         }
-        let needed = origin.and_then(|at| before.get(at.checked_sub(1)?)).filter(|item| item["type"] == "reasoning");
+        let needed =
+            origin.and_then(|at| before.get(at.checked_sub(1)?)).filter(|item| item["type"] == "reasoning");
         if item["call_id"].is_string()
             && by_model(item)
             && needed.is_some_and(|needed| index.checked_sub(1).and_then(|at| after.get(at)) != Some(needed))
@@ -101,5 +104,8 @@ fn same_item(one: &Value, other: &Value) -> bool {
     if one["type"] == "reasoning" {
         return one == other;
     }
-    told("call_id") || told("id") || one == other || (one["role"] == "assistant" && other["role"] == "assistant")
+    told("call_id")
+        || told("id")
+        || one == other
+        || (one["role"] == "assistant" && other["role"] == "assistant")
 }

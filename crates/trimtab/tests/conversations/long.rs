@@ -7,7 +7,10 @@ use super::{Call, CallResult, Conversation, Turn, text};
 
 /// A conversation that fits nowhere, and whether its latest turn is still under way.
 pub(crate) fn long_conversation() -> impl Strategy<Value = Conversation> {
-    let turns = prop::collection::vec((words(), prop::collection::vec(step(), 0..7), prop::option::of(words())), 1..4);
+    let turns = prop::collection::vec(
+        (words(), prop::collection::vec(step(), 0..5), prop::option::of(words())),
+        1..4,
+    );
     let fault = prop_oneof![12 => Just(Fault::None), 1 => Just(Fault::Dangling), 1 => text().prop_map(Fault::Strange)];
     (prop::option::of(words()), turns, any::<bool>(), fault).prop_map(|(system, turns, running, fault)| {
         let mut all = Vec::new();
@@ -73,8 +76,10 @@ fn known_call() -> impl Strategy<Value = Call> {
         argument,
         result,
     };
-    let file = || prop_oneof![Just("src/main.rs"), Just("src/lib.rs"), Just("README.md")].prop_map(str::to_owned);
-    let read = (file(), long_text()).prop_map(move |(file, text)| call("Read", "file_path", file, CallResult::Text(text)));
+    let file =
+        || prop_oneof![Just("src/main.rs"), Just("src/lib.rs"), Just("README.md")].prop_map(str::to_owned);
+    let read = (file(), long_text())
+        .prop_map(move |(file, text)| call("Read", "file_path", file, CallResult::Text(text)));
     let edit = file().prop_map(move |file| {
         let text = format!("The file {file} has been updated.");
         call("Edit", "file_path", file, CallResult::Text(text))
@@ -82,7 +87,8 @@ fn known_call() -> impl Strategy<Value = Call> {
     let command = prop_oneof![Just("cargo test"), Just("ls -la"), Just("git diff"), Just("rg -n main")];
     let run = (command, result())
         .prop_map(move |(command, result)| call("Bash", "command", command.to_owned(), result));
-    let other = ("[a-z_]{1,12}", text(), result()).prop_map(move |(name, argument, result)| call(&name, "value", argument, result));
+    let other = ("[a-z_]{1,12}", text(), result())
+        .prop_map(move |(name, argument, result)| call(&name, "value", argument, result));
     prop_oneof![3 => read, 1 => edit, 3 => run, 1 => other]
 }
 
@@ -109,7 +115,7 @@ fn placeholder() -> impl Strategy<Value = &'static str> {
 
 /// Contents of the kinds that tools print, up to some thousand tokens.
 fn long_text() -> impl Strategy<Value = String> {
-    let lines = || 1usize..220;
+    let lines = || 1usize..90;
     let repeat = |line: &'static str| move |count: usize| numbered(line, count);
     prop_oneof![
         2 => text(),
