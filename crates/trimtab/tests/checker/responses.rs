@@ -56,26 +56,27 @@ pub(super) fn changes(input: &Value, output: &Value) -> Vec<String> {
     let (before, after) = (messages("responses", input), messages("responses", output));
     let mut changes = Vec::new();
     for (index, item) in after.iter().enumerate() {
-        let origin = before.iter().position(|known| same_item(known, item));
+        // Sealed reasoning may be equal to another: any of them will do.
+        let origins: Vec<usize> = (0..before.len()).filter(|at| same_item(&before[*at], item)).collect();
         if item["type"] == "reasoning" {
-            match origin {
-                None => changes.push(format!("reasoning {} is changed", item["id"])),
-                Some(at) => {
-                    let wanted = before.get(at + 1).filter(|next| by_model(next));
-                    if wanted.is_some_and(|wanted| {
-                        after.get(index + 1).is_none_or(|next| !same_item(wanted, next))
-                    }) {
-                        changes.push(format!("reasoning {} lost the item it belongs to", item["id"]));
-                    }
-                }
+            let next = after.get(index + 1);
+            let followed = |at: &usize| match before.get(at + 1).filter(|next| by_model(next)) {
+                Some(wanted) => next.is_some_and(|next| same_item(wanted, next)),
+                None => true,
+            };
+            if origins.is_empty() {
+                changes.push(format!("reasoning {} is changed", item["id"]));
+            } else if !origins.iter().any(followed) {
+                changes.push(format!("reasoning {} lost the item it belongs to", item["id"]));
             }
         }
-        let needed =
-            origin.and_then(|at| before.get(at.checked_sub(1)?)).filter(|item| item["type"] == "reasoning");
-        if item["call_id"].is_string()
-            && by_model(item)
-            && needed.is_some_and(|needed| index.checked_sub(1).and_then(|at| after.get(at)) != Some(needed))
-        {
+        let previous = index.checked_sub(1).and_then(|at| after.get(at));
+        let led = |at: &usize| {
+            let needed =
+                at.checked_sub(1).and_then(|at| before.get(at)).filter(|item| item["type"] == "reasoning");
+            needed.is_none_or(|needed| previous == Some(needed))
+        };
+        if item["call_id"].is_string() && by_model(item) && !origins.is_empty() && !origins.iter().any(led) {
             changes.push(format!("call {} lost its reasoning", item["call_id"]));
         }
     }
