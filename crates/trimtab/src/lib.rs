@@ -3,12 +3,18 @@
 //! One straight line of pure functions: wire, history, count, facts. No I/O, no clock, no globals.
 
 mod count;
+mod digest;
 mod facts;
 mod files;
+mod fit;
 mod history;
 mod json;
+mod memory;
+mod plan;
+mod policy;
 mod prices;
 mod recording;
+mod render;
 mod wire;
 
 pub use count::{
@@ -23,8 +29,12 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
+pub use fit::{FitError, Fitted, Settings, fit};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
+pub use memory::{ChainHash, Memory};
+pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
+pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};

@@ -7,7 +7,9 @@
     reason = "a test stops at what must not happen and says how many cases it saw"
 )]
 
+mod checker;
 mod conversations;
+mod fitting;
 
 use std::borrow::Cow;
 

@@ -8,11 +8,15 @@
     reason = "a table maker prints, and its figures are far from where a float loses whole numbers"
 )]
 
+#[path = "../../tests/checker/mod.rs"]
+#[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
+mod checker;
 mod estimate;
 mod exact;
 mod facts;
 mod file_state;
 mod files;
+mod fit;
 mod outcome;
 mod reading;
 
@@ -28,13 +32,14 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 6] = [
+    let tables: [Table; 7] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
         ("facts", facts::table),
         ("outcome", outcome::table),
         ("files", file_state::table),
+        ("fit", fit::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

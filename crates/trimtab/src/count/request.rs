@@ -25,6 +25,7 @@ pub struct Counts {
     blocks: Vec<Tokens>,
     in_blocks: Tokens,
     frame: Tokens,
+    per_entry: Tokens,
 }
 
 impl Counts {
@@ -36,6 +37,11 @@ impl Counts {
     /// Returns the tokens around the blocks: what the format adds per message and per request.
     pub fn frame(&self) -> Tokens {
         self.frame
+    }
+
+    /// Returns the tokens that each message adds to the frame.
+    pub(crate) fn per_entry(&self) -> Tokens {
+        self.per_entry
     }
 
     /// Returns the tokens of the whole request.
@@ -67,6 +73,20 @@ impl Counter {
             counts.in_blocks += tokens;
         }
         counts.frame = self.frame(history);
+        counts.per_entry = Framing::of(history.format(), self.tokenizer).entry;
+    }
+
+    /// Counts a block whose content is another text.
+    pub(crate) fn block_as_text(
+        self,
+        history: &History,
+        block: &Block,
+        text: &str,
+        memo: &mut Memo,
+    ) -> Tokens {
+        let framing = Framing::of(history.format(), self.tokenizer);
+        let around = if block.kind == BlockKind::Result { framing.tool_block } else { Tokens::ZERO };
+        memo.text(self, text) + around
     }
 
     fn block(self, history: &History, block: &Block, memo: &mut Memo) -> Tokens {

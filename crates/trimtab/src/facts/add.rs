@@ -15,6 +15,7 @@ use super::{
 use crate::{
     history::{Block, BlockId, BlockKind, History, PartKind, Role},
     json::{narrow, scan, widen},
+    render,
     wire::Format,
 };
 
@@ -127,7 +128,7 @@ impl Facts {
     }
 
     fn add_user_text(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
-        if protocol::is_observation(text)
+        if (protocol::is_observation(text) || render::holds_note(text))
             && let Some((asked, call)) = self.written_call(history, block)
         {
             self.link_written(asked, id, call);

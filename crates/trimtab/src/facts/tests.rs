@@ -346,3 +346,19 @@ fn rows_that_are_taken_back_leave_no_trace() {
         assert_eq!(facts_so_far.modified_files(), at_once.modified_files());
     }
 }
+
+#[test]
+fn an_observation_that_became_a_note_is_still_a_result() {
+    let note = "[shell `ls`, step 1: 300 lines, hidden: too old; trimtab recall 0123456789ab]";
+    let facts = told(&[
+        text("user", "Fix it"),
+        text("assistant", "THOUGHT: look\n\n```bash\nls\n```"),
+        text("user", note),
+        text("assistant", "What does this mean?"),
+        text("user", note),
+    ]);
+    let acts_as = |block| facts.row(BlockId(block)).map(|row| row.acts_as);
+    assert_eq!(acts_as(2), Some(BlockKind::Result));
+    // Behind an answer that does nothing, a note is what the person quotes.
+    assert_eq!(acts_as(4), Some(BlockKind::Text));
+}

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 pub(crate) use outline::Outline;
 
 use crate::{
+    count::Tokens,
     json::{Span, Tape, Value, decode},
     wire::Format,
 };
@@ -187,6 +188,15 @@ impl History {
     /// Returns the model that the request names.
     pub fn model(&self) -> Option<Cow<'_, str>> {
         self.root()?.text("model")
+    }
+
+    /// Returns how many tokens of output the request asks for; nothing where it does not say.
+    pub fn requested_output(&self) -> Tokens {
+        let Some(root) = self.root() else { return Tokens::ZERO };
+        let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        let plain = keys.iter().find_map(|key| root.get(key)?.number());
+        let gemini = || root.path(&["generationConfig", "maxOutputTokens"])?.number();
+        Tokens(plain.or_else(gemini).unwrap_or_default())
     }
 
     /// Returns all entries in provider order: tools, system, messages.

@@ -1,6 +1,9 @@
 //! Conversations made up for the laws. Gives a neutral conversation, its request in each wire format, and the
 //! blocks that a reader must find in it. Never asks the library how something is spelled.
 
+mod long;
+
+pub(crate) use long::long_conversation;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use serde_json::{Map, Value, json};
 use trimtab::{BlockKind, Format};
@@ -28,6 +31,8 @@ pub(crate) enum Turn {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
+    /// The name of its one argument.
+    pub(crate) key: String,
     pub(crate) argument: String,
     pub(crate) result: CallResult,
 }
@@ -39,6 +44,8 @@ pub(crate) enum CallResult {
     Empty,
     Picture(String),
     Structured(String),
+    /// None came: the call dangles.
+    Missing,
 }
 
 /// How the JSON is written.
@@ -91,7 +98,12 @@ fn call() -> impl Strategy<Value = Call> {
         1 => text().prop_map(CallResult::Picture),
         1 => text().prop_map(CallResult::Structured),
     ];
-    ("[a-zA-Z_]{1,16}", text(), result).prop_map(|(name, argument, result)| Call { name, argument, result })
+    ("[a-zA-Z_]{1,16}", text(), result).prop_map(|(name, argument, result)| Call {
+        name,
+        key: "value".to_owned(),
+        argument,
+        result,
+    })
 }
 
 /// Texts as agents and tools write them, and as nobody should.
@@ -163,17 +175,15 @@ impl Conversation {
                         found.push(expect(BlockKind::Call, Some(&call.name), None));
                         let id = format!("toolu_{number}_{index}");
                         content.push(json!({"type": "tool_use", "id": id, "name": call.name,
-                            "input": {"value": call.argument}}));
+                            "input": {(call.key.clone()): call.argument}}));
                     }
                     messages.push(json!({"role": "assistant", "content": content}));
-                    let results: Vec<Value> = calls
-                        .iter()
-                        .enumerate()
+                    let results: Vec<Value> = answered(calls)
                         .map(|(index, call)| {
                             let (content, text, failed) = match &call.result {
                                 CallResult::Text(text) => (json!(text), Some(text), false),
                                 CallResult::Failed(text) => (json!(text), Some(text), true),
-                                CallResult::Empty => (json!(""), None, false),
+                                CallResult::Empty | CallResult::Missing => (json!(""), None, false),
                                 CallResult::Picture(text) => (
                                     json!([{"type": "text", "text": text}, anthropic_picture()]),
                                     Some(text),
@@ -242,7 +252,7 @@ impl Conversation {
                         .iter()
                         .enumerate()
                         .map(|(index, call)| {
-                            let arguments = json!({"value": call.argument}).to_string();
+                            let arguments = json!({(call.key.clone()): call.argument}).to_string();
                             found.push(expect(BlockKind::Call, Some(&call.name), Some(&arguments)));
                             json!({"id": format!("call_{number}_{index}"), "type": "function",
                             "function": {"name": call.name, "arguments": arguments}})
@@ -252,10 +262,10 @@ impl Conversation {
                         message.insert("tool_calls".into(), asked.into());
                     }
                     messages.push(message.into());
-                    for (index, call) in calls.iter().enumerate() {
+                    for (index, call) in answered(calls) {
                         let content = match &call.result {
                             CallResult::Text(text) | CallResult::Failed(text) => json!(text),
-                            CallResult::Empty => json!(""),
+                            CallResult::Empty | CallResult::Missing => json!(""),
                             CallResult::Picture(text) | CallResult::Structured(text) => {
                                 json!([{"type": "text", "text": text}])
                             }
@@ -313,17 +323,17 @@ impl Conversation {
                             "content": [{"type": "output_text", "text": text}]}));
                     }
                     for (index, call) in calls.iter().enumerate() {
-                        let arguments = json!({"value": call.argument}).to_string();
+                        let arguments = json!({(call.key.clone()): call.argument}).to_string();
                         found.push(expect(BlockKind::Call, Some(&call.name), Some(&arguments)));
                         input.push(
                             json!({"type": "function_call", "call_id": format!("call_{number}_{index}"),
                             "name": call.name, "arguments": arguments}),
                         );
                     }
-                    for (index, call) in calls.iter().enumerate() {
+                    for (index, call) in answered(calls) {
                         let output = match &call.result {
                             CallResult::Text(text) | CallResult::Failed(text) => json!(text),
-                            CallResult::Empty => json!(""),
+                            CallResult::Empty | CallResult::Missing => json!(""),
                             CallResult::Picture(text) => json!([{"type": "input_text", "text": text},
                                 {"type": "input_image", "image_url": format!("data:image/png;base64,{PIXEL}")}]),
                             CallResult::Structured(text) => json!([{"type": "input_text", "text": text}]),
@@ -384,20 +394,19 @@ impl Conversation {
                     for call in calls {
                         found.push(expect(BlockKind::Call, Some(&call.name), None));
                         parts.push(
-                            json!({"functionCall": {"name": call.name, "args": {"value": call.argument}},
+                            json!({"functionCall": {"name": call.name, "args": {(call.key.clone()): call.argument}},
                             "thoughtSignature": "c2ln"}),
                         );
                     }
                     contents.push(json!({"role": "model", "parts": parts}));
-                    let answers: Vec<Value> = calls
-                        .iter()
-                        .map(|call| {
+                    let answers: Vec<Value> = answered(calls)
+                        .map(|(_, call)| {
                             let (response, text) = match &call.result {
                                 CallResult::Text(text) | CallResult::Picture(text) => {
                                     (json!({"output": text}), Some(text))
                                 }
                                 CallResult::Failed(text) => (json!({"error": text}), Some(text)),
-                                CallResult::Empty => (json!({"output": ""}), None),
+                                CallResult::Empty | CallResult::Missing => (json!({"output": ""}), None),
                                 CallResult::Structured(text) => (json!({"rows": [text], "total": 1}), None),
                             };
                             found.push(expect(BlockKind::Result, Some(&call.name), text.map(String::as_str)));
@@ -426,9 +435,14 @@ impl CallResult {
             | CallResult::Failed(text)
             | CallResult::Picture(text)
             | CallResult::Structured(text) => Some(text),
-            CallResult::Empty => None,
+            CallResult::Empty | CallResult::Missing => None,
         }
     }
+}
+
+/// Returns the calls that were answered, each with its number.
+fn answered(calls: &[Call]) -> impl Iterator<Item = (usize, &Call)> {
+    calls.iter().enumerate().filter(|(_, call)| !matches!(call.result, CallResult::Missing))
 }
 
 fn expect(kind: BlockKind, tool: Option<&str>, text: Option<&str>) -> Expected {

@@ -1,0 +1,108 @@
+//! The whole line in one call: a request in, the request to send out. Takes the request, the memory of what was sent, the
+//! settings and the time; gives the fitted bytes with their plan. Never does I/O: who forwards the request tells the memory.
+
+use crate::{
+    count::{Counter, Exactness, Memo, Tokens},
+    facts::facts,
+    history::History,
+    memory::{Memory, chain},
+    plan::{CachePrices, Plan, PlanError, Situation, edits, plan},
+    policy::Policy,
+    prices::find_model,
+    recording::Millis,
+    wire::{Format, WireError, parse, parse_as, write},
+};
+
+/// How long a provider keeps its cache after a request began, where nothing better is known: five minutes.
+const CACHE_LIFETIME: i64 = 5 * 60 * 1000;
+
+/// What a fit is made with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What may be hidden, and when.
+    pub policy: Policy,
+    /// The most that the request may count; what the model's window leaves, where there is none.
+    pub budget: Option<Tokens>,
+    /// The model to count and pay for; the one that the request names, where there is none.
+    pub model: Option<String>,
+    /// The request's format; told by itself, where there is none.
+    pub format: Option<Format>,
+}
+
+/// A request that was fitted.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The bytes to send.
+    pub request: Vec<u8>,
+    /// The request as it came.
+    pub history: History,
+    /// What became of every block.
+    pub plan: Plan,
+    /// The budget that was kept to.
+    pub budget: Option<Tokens>,
+    /// Whether counts are exact.
+    pub exactness: Exactness,
+}
+
+/// A request that could not be fitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// It could not be read.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The plan would have broken the protocol: nothing is sent.
+    #[error("the plan is not allowed: {0}")]
+    Plan(#[from] PlanError),
+}
+
+/// Fits a request into its budget.
+///
+/// ```
+/// use trimtab::{Memory, Millis, Policy, Settings, Tokens, fit};
+///
+/// let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
+/// let settings = Settings { policy: Policy::shipped("ladder")?, budget: Some(Tokens(1000)), model: None, format: None };
+/// let mut memory = Memory::default();
+/// let fitted = fit(request.clone(), &memory, &settings, Millis(0))?;
+/// assert_eq!(fitted.request, request);
+/// memory.sent(&fitted.history, &fitted.plan, Millis(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Says what is wrong where the bytes are not a request.
+pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) -> Result<Fitted, FitError> {
+    let history = match settings.format {
+        Some(format) => parse_as(request, format)?,
+        None => parse(request)?,
+    };
+    let model = settings
+        .model
+        .clone()
+        .or_else(|| history.model().map(std::borrow::Cow::into_owned))
+        .unwrap_or_default();
+    let counter = Counter::for_model(&model);
+    let exactness = counter.tokenizer().exactness();
+    let mut memo = Memo::default();
+    let counts = counter.request(&history, &mut memo);
+    let known = find_model(&model).ok();
+    let asked =
+        settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
+    // Where the count is an estimate, the budget is kept with room for its error.
+    let budget = asked.map(|budget| budget.scaled(1.0 / exactness.guard()));
+    let prices = known.map_or(DEFAULT_PRICES, |model| CachePrices {
+        read: model.prices.cache_read / model.prices.input,
+        write: model.prices.cache_write / model.prices.input,
+    });
+    let facts = facts(&history);
+    let chain = chain(&history);
+    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= CACHE_LIFETIME);
+    let situation = Situation { policy: &settings.policy, budget, memory, chain: &chain, cold, prices };
+    let plan = plan(&history, &facts, &counts, counter, &mut memo, &situation)?;
+    let request =
+        if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
+    Ok(Fitted { request, history, plan, budget: asked, exactness })
+}
+
+/// What most providers ask: a tenth for reading, a quarter more for writing.
+const DEFAULT_PRICES: CachePrices = CachePrices { read: 0.1, write: 1.25 };

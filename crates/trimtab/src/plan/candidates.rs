@@ -1,0 +1,253 @@
+//! Which blocks a step is about, in which order, and why. Takes the conditions; gives blocks that may still be hidden.
+//! The order depends on the conversation alone, never on the budget, so that a smaller budget never shows more.
+
+use std::collections::HashMap;
+
+use super::{
+    Reason, Verdict,
+    work::{Work, whole},
+};
+use crate::{
+    facts::{Fact, Lines, Outcome, Subject},
+    history::{BlockId, BlockKind, PartKind},
+    json::narrow,
+    policy::{Act, Order, Redundancy, Select, Step, What, When},
+};
+
+/// How many of the latest steps count as recent in the classes (seed 003).
+pub(super) const RECENT_STEPS: u32 = 5;
+
+/// Returns the blocks that a step selects, in order, each with the reason to hide it.
+pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
+    let select = &step.select;
+    let meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
+    let spared = spared(work, select, &meant);
+    let often = rereads(work, select, &meant);
+    let fits = |id: &BlockId| {
+        // What is shortened already can still go; everything else is decided once.
+        let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
+        let often = often.as_ref().is_none_or(|often| often.contains_key(id));
+        open && often && !spared.contains(id) && has(work, select, *id)
+    };
+    let mut chosen: Vec<(BlockId, Reason)> = meant
+        .iter()
+        .copied()
+        .filter(fits)
+        .filter_map(|id| Some((id, reason(work, step, id, often.as_ref())?)))
+        .collect();
+    let held: u64 = chosen.iter().map(|(id, _)| work.tokens(*id).0).sum();
+    if select.minimum.is_some_and(|minimum| held < u64::try_from(whole(minimum)).unwrap_or(u64::MAX)) {
+        return Vec::new();
+    }
+    if select.order == Order::Priority {
+        chosen.sort_by_key(|(id, _)| (work.facts.priority(*id, RECENT_STEPS), *id));
+    }
+    chosen
+}
+
+fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
+    (0..narrow(work.history.blocks().len())).map(BlockId)
+}
+
+/// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
+fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
+    let (Some(fact), Some(block)) = (work.facts.row(id), work.history.block(id)) else { return false };
+    let medium = |kind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
+    let right = match select.what {
+        What::Results => fact.acts_as == BlockKind::Result,
+        What::Media => work.history.parts_of(block).iter().any(|part| medium(part.kind)),
+        What::Answers => {
+            work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
+                && block.kind == BlockKind::Text
+        }
+    };
+    right && is_tool(work, select, fact, id) && is_path(select, fact)
+}
+
+fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
+    if select.tools.is_empty() {
+        return true;
+    }
+    let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
+    let kind = fact.tool().map(crate::facts::ToolKind::name).unwrap_or_default();
+    select.tools.iter().any(|tool| tool == kind || matches_pattern(tool, &name))
+}
+
+fn is_path(select: &Select, fact: &Fact) -> bool {
+    let Some(pattern) = &select.path else { return true };
+    match fact.subject() {
+        Subject::File { path, .. } | Subject::Directory { path, .. } => matches_pattern(pattern, path),
+        Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => false,
+    }
+}
+
+/// Matches a name against a pattern in which `*` stands for anything; a path also by its end.
+pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
+    fn from(pattern: &[u8], name: &[u8]) -> bool {
+        // The last star seen and where the name was then: all that going back needs.
+        let (mut p, mut n, mut star) = (0, 0, None);
+        while n < name.len() {
+            match pattern.get(p) {
+                Some(b'*') => {
+                    star = Some((p, n));
+                    p += 1;
+                }
+                Some(byte) if name.get(n) == Some(byte) => {
+                    p += 1;
+                    n += 1;
+                }
+                _ => match star {
+                    Some((at, tried)) => {
+                        star = Some((at, tried + 1));
+                        p = at + 1;
+                        n = tried + 1;
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+    }
+    from(pattern.as_bytes(), name.as_bytes()) || from(format!("*/{pattern}").as_bytes(), name.as_bytes())
+}
+
+/// Returns the latest blocks that a step leaves alone.
+fn spared(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Vec<BlockId> {
+    let mut spared = Vec::new();
+    if let Some(keep) = select.keep_last {
+        spared.extend(meant.iter().rev().take(whole(keep)).copied());
+    }
+    if let Some(protect) = select.protect {
+        let protect = u64::try_from(whole(protect)).unwrap_or(u64::MAX);
+        let mut held = 0;
+        for id in meant.iter().rev() {
+            if held >= protect {
+                break;
+            }
+            held += work.tokens(*id).0;
+            spared.push(*id);
+        }
+    }
+    spared
+}
+
+/// Returns the reads of a file that stand between those kept, with the steps of the first and the last.
+fn rereads(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Option<HashMap<BlockId, (u32, u32)>> {
+    let most = whole(select.rereads_beyond?);
+    let mut reads: HashMap<(String, Lines), Vec<BlockId>> = HashMap::new();
+    for id in meant {
+        if let Some(Subject::File { path, lines }) = work.facts.row(*id).map(Fact::subject) {
+            reads.entry((work.facts.file_key(path).into_owned(), *lines)).or_default().push(*id);
+        }
+    }
+    let mut between = HashMap::new();
+    for ids in reads.values() {
+        let kept = kept_reads(ids.len(), most);
+        let step =
+            |index: usize| ids.get(index).and_then(|id| work.facts.row(*id)).map_or(0, |fact| fact.step);
+        let ends = (step(0), step(ids.len() - 1));
+        let gone = ids.iter().enumerate().filter(|(index, _)| !kept.contains(index));
+        between.extend(gone.map(|(_, id)| (*id, ends)));
+    }
+    Some(between)
+}
+
+/// Says which of `reads` reads of one file are kept: all of one or two, the first and last of three to five, and evenly
+/// sampled ones between them, `most` in all, of more.
+pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
+    match reads {
+        0..=2 => (0..reads).collect(),
+        3..=5 => vec![0, reads - 1],
+        _ => {
+            let between = most.saturating_sub(2).min(3);
+            let sampled = (1..=between).map(|sample| sample * (reads - 1) / (between + 1));
+            std::iter::once(0).chain(sampled).chain([reads - 1]).collect()
+        }
+    }
+}
+
+/// Tells whether a block has what the step asks for beside its kind.
+fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
+    let Some(fact) = work.facts.row(id) else { return false };
+    let tokens = work.tokens(id).0;
+    let over = |limit: Option<f64>, value: usize| limit.is_none_or(|limit| value > whole(limit));
+    let age = work.facts.age(id).unwrap_or_default();
+    let class = work.facts.priority(id, RECENT_STEPS).map_or(100, crate::facts::Priority::number);
+    let chars = || work.history.block(id).map_or(0, |block| work.history.block_text(block).chars().count());
+    over(select.tokens_over, usize::try_from(tokens).unwrap_or(usize::MAX))
+        && over(select.older_than, usize::try_from(age).unwrap_or(usize::MAX))
+        && !(select.spare_errors && fact.outcome == Outcome::Failed)
+        && select.class_at_most.is_none_or(|most| usize::from(class) <= whole(most))
+        && (select.chars_over.is_none() || over(select.chars_over, chars()))
+}
+
+/// Says why a block is hidden; nothing where the step wants a redundancy that is not there.
+fn reason(
+    work: &Work<'_>,
+    step: &Step,
+    id: BlockId,
+    often: Option<&HashMap<BlockId, (u32, u32)>>,
+) -> Option<Reason> {
+    let fact = work.facts.row(id)?;
+    let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
+    if let Some(rule) = &step.rule {
+        return Some(Reason::Rule(rule.clone()));
+    }
+    if let Some((first, last)) = often.and_then(|often| often.get(&id)) {
+        return Some(Reason::ReadOften { first: *first, last: *last });
+    }
+    for way in &step.select.redundant {
+        let other = match way {
+            Redundancy::Superseded => {
+                fact.superseded_by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
+            }
+            Redundancy::Identical => fact.identical_to.map(|to| (to, Reason::Identical { to: step_of(to) })),
+        };
+        // Only a copy that can be seen makes another one redundant.
+        if let Some((_, reason)) = other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep) {
+            return Some(reason);
+        }
+    }
+    if !step.select.redundant.is_empty() {
+        return None;
+    }
+    Some(match step.when {
+        When::Birth => Reason::TooLong,
+        When::Over { .. } => Reason::OverBudget,
+        When::Cold | When::Pays => Reason::TooOld,
+        When::Always if step.select.chars_over.is_some() => Reason::TooLong,
+        When::Always => Reason::TooOld,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_kept_as_the_table_of_seed_000_says() {
+        let kept = |reads| kept_reads(reads, 5);
+        assert_eq!([kept(1), kept(2)], [vec![0], vec![0, 1]]);
+        assert_eq!([kept(3), kept(4), kept(5)], [vec![0, 2], vec![0, 3], vec![0, 4]]);
+        assert_eq!(kept(6), [0, 1, 2, 3, 5]);
+        assert_eq!(kept(10), [0, 2, 4, 6, 9]);
+        assert_eq!(kept_reads(10, 3), [0, 4, 9]);
+        assert_eq!(kept_reads(10, 2), [0, 9]);
+    }
+
+    #[test]
+    fn a_star_stands_for_anything_and_paths_match_by_their_end() {
+        for (pattern, name, fits) in [
+            ("mcp__*", "mcp__github__search", true),
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("*.lock", "/a/b/Cargo.lock", true),
+            ("src/*.rs", "/home/dev/x/src/lib.rs", true),
+            ("*", "", true),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxbyy", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}

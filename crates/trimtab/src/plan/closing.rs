@@ -1,0 +1,85 @@
+//! The last step of every policy but `none`: hide in one fixed order until the request fits. Takes what is decided so far;
+//! gives the floor where even the end of the order does not suffice. Never touches system, instructions or the current task.
+
+use super::{
+    Floor, Reason, Unit, UnitKind, Verdict,
+    candidates::RECENT_STEPS,
+    work::{Work, is_exchange},
+};
+use crate::{
+    count::Tokens,
+    facts::Priority,
+    history::{BlockId, BlockKind},
+    policy::{Act, Closing},
+};
+
+/// Hides until the request counts at most `budget`.
+pub(super) fn close(work: &mut Work<'_>, closing: Closing, budget: Tokens) -> Option<Floor> {
+    if closing == Closing::Nothing || work.total <= budget {
+        return None;
+    }
+    for (id, act) in order(work) {
+        if work.total <= budget {
+            return None;
+        }
+        work.apply(id, &act, &Reason::OverBudget);
+    }
+    (work.total > budget).then(|| floor(work))
+}
+
+/// The order: old results shorter, old exchanges gone, answers shorter, then what is left of the latest exchange.
+fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
+    let class = |unit: &Unit| {
+        let classes = unit.blocks.iter().filter_map(|id| work.facts.priority(*id, RECENT_STEPS));
+        classes.filter(|class| *class < Priority::CurrentTask).max()
+    };
+    let latest = work.units.iter().rposition(is_exchange);
+    let mut exchanges: Vec<(usize, &Unit)> =
+        work.units.iter().enumerate().filter(|(_, unit)| is_exchange(unit)).collect();
+    exchanges.sort_by_key(|(index, unit)| (class(unit), *index));
+    let results = |unit: &Unit| -> Vec<BlockId> {
+        let is_result =
+            |id: &BlockId| work.facts.row(*id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+        unit.blocks.iter().copied().filter(is_result).collect()
+    };
+    let mut order = Vec::new();
+    let old = || exchanges.iter().filter(|(index, _)| Some(*index) != latest);
+    for (_, unit) in old() {
+        order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
+    }
+    for (_, unit) in old() {
+        order.extend(unit.blocks.first().map(|id| (*id, Act::Drop)));
+    }
+    for (_, unit) in old() {
+        order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
+    }
+    for unit in work.units.iter().filter(|unit| unit.kind == UnitKind::Answer) {
+        order.extend(unit.blocks.first().map(|id| (*id, Act::Drop)));
+        order.extend(unit.blocks.iter().map(|id| (*id, Act::Clear)));
+    }
+    if let Some(unit) = latest.and_then(|index| work.units.get(index)) {
+        order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
+        order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
+    }
+    order
+}
+
+/// Says what is left and what makes it.
+fn floor(work: &Work<'_>) -> Floor {
+    let mut classes: Vec<(&'static str, Tokens)> = Vec::new();
+    for decision in &work.decisions {
+        let tokens = match &decision.verdict {
+            Verdict::Keep => work.tokens(decision.block),
+            Verdict::Shorten { tokens, .. } => *tokens,
+            Verdict::Drop => continue,
+        };
+        let name = work.facts.priority(decision.block, RECENT_STEPS).map_or("other", Priority::name);
+        match classes.iter_mut().find(|(class, _)| *class == name) {
+            Some((_, sum)) => *sum += tokens,
+            None => classes.push((name, tokens)),
+        }
+    }
+    classes.push(("framing", work.counts.frame()));
+    classes.sort_by_key(|(name, tokens)| (std::cmp::Reverse(*tokens), *name));
+    Floor { tokens: work.total, made_of: classes }
+}

@@ -1,0 +1,111 @@
+//! A plan as edits of the request. Takes a history and its plan; gives the spans to replace. Never touches a byte
+//! outside the blocks that the plan names.
+
+use super::{Decision, Plan, Verdict};
+use crate::{
+    history::{Block, BlockKind, Entry, History, PartKind},
+    json::{Object, Span, encode, narrow, widen},
+    wire::{Edit, Format},
+};
+
+/// Returns the edits that turn the request into what the plan says.
+pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
+    let decisions = plan.decisions();
+    let mut edits: Vec<Edit> = Vec::new();
+    for decision in decisions {
+        if let (Verdict::Shorten { text, .. }, Some(block)) =
+            (&decision.verdict, history.block(decision.block))
+        {
+            edits.extend(shortened(history, block, text));
+        }
+    }
+    edits.extend(removed_messages(history, decisions));
+    for entry in history.messages().iter().filter(|entry| !is_gone(entry, decisions)) {
+        let elements: Vec<(Span, bool)> = blocks_of(history, entry)
+            .map(|(number, block)| (block.span, is_dropped(number, decisions)))
+            .collect();
+        edits.extend(removed(&elements));
+    }
+    edits
+}
+
+/// Returns how many messages go as a whole.
+pub(super) fn entries_gone(history: &History, decisions: &[Decision]) -> usize {
+    history.messages().iter().filter(|entry| is_gone(entry, decisions)).count()
+}
+
+fn removed_messages(history: &History, decisions: &[Decision]) -> Vec<Edit> {
+    let messages = history.messages().iter();
+    let elements: Vec<(Span, bool)> = messages.map(|entry| (entry.span, is_gone(entry, decisions))).collect();
+    removed(&elements)
+}
+
+fn blocks_of<'a>(history: &'a History, entry: &'a Entry) -> impl Iterator<Item = (u32, &'a Block)> {
+    (entry.first_block..).zip(history.blocks_of(entry))
+}
+
+fn is_dropped(block: u32, decisions: &[Decision]) -> bool {
+    decisions.get(widen(block)).is_some_and(|decision| decision.verdict == Verdict::Drop)
+}
+
+fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {
+    entry.blocks > 0
+        && (entry.first_block..entry.first_block + entry.blocks).all(|block| is_dropped(block, decisions))
+}
+
+/// Takes elements out of a JSON list, each run of them with the commas that go with it.
+fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut at = 0;
+    while let Some(first) = elements.iter().skip(at).position(|(_, gone)| *gone).map(|found| at + found) {
+        let last = elements
+            .iter()
+            .skip(first)
+            .position(|(_, gone)| !*gone)
+            .map_or(elements.len(), |found| first + found);
+        let start = elements.get(first).map(|(span, _)| span.start());
+        let end = last.checked_sub(1).and_then(|last| elements.get(last)).map(|(span, _)| span.end());
+        let before = first.checked_sub(1).and_then(|before| elements.get(before)).map(|(span, _)| span.end());
+        let after = elements.get(last).map(|(span, _)| span.start());
+        // With the comma before the run; at the beginning of the list, with the one behind it.
+        let (from, to) = match (before, after) {
+            (Some(before), _) => (Some(before), end),
+            (None, Some(after)) => (start, Some(after)),
+            (None, None) => (start, end),
+        };
+        if let (Some(from), Some(to)) = (from, to) {
+            edits.push(Edit { span: Span::new(narrow(from), narrow(to)), with: Vec::new() });
+        }
+        at = last;
+    }
+    edits
+}
+
+/// Puts a text in the place of a block's content, in the shape that the format gives it.
+pub(super) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
+    let mut json = Vec::with_capacity(text.len() + 2);
+    encode(text, &mut json);
+    let parts = history.parts_of(block);
+    // A content that is one text stays where it is: only the text is another one.
+    if let [part] = parts
+        && part.kind == PartKind::Text
+    {
+        return Some(Edit { span: part.span, with: json });
+    }
+    match (block.kind, history.format()) {
+        (BlockKind::Result, Format::Gemini) => {
+            Some(Edit { span: block.body, with: Object::new().raw("output", &json).end() })
+        }
+        (BlockKind::Result, Format::Anthropic | Format::Chat | Format::Responses) => {
+            Some(Edit { span: block.body, with: json })
+        }
+        (_, Format::Gemini) => Some(Edit { span: block.span, with: Object::new().raw("text", &json).end() }),
+        (_, Format::Anthropic | Format::Chat) => {
+            Some(Edit { span: block.span, with: Object::new().text("type", "text").raw("text", &json).end() })
+        }
+        (_, Format::Responses) => Some(Edit {
+            span: block.span,
+            with: Object::new().text("type", "input_text").raw("text", &json).end(),
+        }),
+    }
+}

@@ -1,0 +1,260 @@
+//! One verdict per block, each with its reason. Takes what a policy wants; gives a [`Plan`] that the protocol allows, or
+//! says what it would break. Never edits history, never calls a model, never looks at the clock.
+
+mod candidates;
+mod closing;
+mod edits;
+mod pays;
+mod run;
+mod units;
+mod work;
+
+use std::fmt;
+
+pub(crate) use edits::edits;
+pub(crate) use pays::CachePrices;
+pub(crate) use run::{Situation, plan};
+pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
+
+use crate::{
+    count::{Counts, Tokens},
+    history::{BlockId, BlockKind, History, PartKind, Role},
+    json::widen,
+    render,
+};
+
+/// Why a block is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is older than the policy shows.
+    TooOld,
+    /// A later step shows the newer content.
+    Superseded {
+        /// That step.
+        by: u32,
+    },
+    /// Another step shows the same content, and is shown.
+    Identical {
+        /// That step.
+        to: u32,
+    },
+    /// The request would not fit.
+    OverBudget,
+    /// It was too long from the beginning.
+    TooLong,
+    /// The file was read several times, and other reads are shown.
+    ReadOften {
+        /// The step of the first read shown.
+        first: u32,
+        /// The step of the last read.
+        last: u32,
+    },
+    /// A rule of the user says so.
+    Rule(String),
+}
+
+impl Reason {
+    /// Returns the reason in the words that notes are made of.
+    pub(crate) fn words(&self) -> render::Reason<'_> {
+        match self {
+            Reason::TooOld => render::Reason::TooOld,
+            Reason::Superseded { by } => render::Reason::Superseded { by: *by },
+            Reason::Identical { to } => render::Reason::Identical { to: *to },
+            Reason::OverBudget => render::Reason::OverBudget,
+            Reason::TooLong => render::Reason::TooLong,
+            Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
+            Reason::Rule(name) => render::Reason::Rule(name),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::TooOld => f.write_str("too old"),
+            Reason::Superseded { by } => write!(f, "superseded by step {by}"),
+            Reason::Identical { to } => write!(f, "identical to step {to}"),
+            Reason::OverBudget => f.write_str("over budget"),
+            Reason::TooLong => f.write_str("too long"),
+            Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
+            Reason::Rule(name) => write!(f, "rule {name}"),
+        }
+    }
+}
+
+/// What cannot be hidden, where the request does not fit however much is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Floor {
+    /// The least that the request can count.
+    pub tokens: Tokens,
+    /// What makes it, by class, most first.
+    pub made_of: Vec<(&'static str, Tokens)>,
+}
+
+/// What becomes of a block.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// It is sent as it is.
+    #[default]
+    Keep,
+    /// It is sent as this text instead.
+    Shorten {
+        /// The text sent.
+        text: String,
+        /// Its tokens, and those the format adds around it.
+        tokens: Tokens,
+    },
+    /// It is not sent, with everything that belongs to it.
+    Drop,
+}
+
+/// A verdict and why it was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The block.
+    pub block: BlockId,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// Why; nothing for what is kept.
+    pub reason: Option<Reason>,
+    /// The name by which the original is brought back.
+    pub handle: Option<String>,
+}
+
+/// What becomes of every block of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    decisions: Vec<Decision>,
+    before: Tokens,
+    after: Tokens,
+    /// Whether a step of the policy asks for a summary of what is old.
+    pub(crate) fold_wanted: bool,
+    pub(crate) floor: Option<Floor>,
+}
+
+/// A plan that the protocol forbids.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A block that must not be touched would be.
+    #[error("block {0}: a {1} must stay as it is")]
+    Untouchable(u32, &'static str),
+    /// A part of an exchange would go without the rest.
+    #[error("block {0}: it cannot go without block {1}, which belongs to it")]
+    Torn(u32, u32),
+    /// A shortened block would be larger than before.
+    #[error("block {0}: {1} tokens instead of {2} is no shortening")]
+    Larger(u32, Tokens, Tokens),
+}
+
+impl Plan {
+    /// Makes a plan of verdicts, one per block. Refuses what would break the protocol.
+    pub(crate) fn new(
+        history: &History,
+        counts: &Counts,
+        units: &[Unit],
+        decisions: Vec<Decision>,
+    ) -> Result<Plan, PlanError> {
+        for decision in &decisions {
+            check_block(history, counts, decision)?;
+        }
+        for unit in units {
+            check_unit(unit, &decisions)?;
+        }
+        let after = tokens_after(history, counts, &decisions);
+        Ok(Plan { decisions, before: counts.total(), after, fold_wanted: false, floor: None })
+    }
+
+    /// Returns the decisions, one per block.
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// Returns the tokens of the request as it came.
+    pub fn before(&self) -> Tokens {
+        self.before
+    }
+
+    /// Returns the tokens of the request as it is sent.
+    pub fn after(&self) -> Tokens {
+        self.after
+    }
+
+    /// Tells whether the policy asks for a summary of what is old.
+    pub fn fold_wanted(&self) -> bool {
+        self.fold_wanted
+    }
+
+    /// Returns what cannot be hidden, where that is more than the budget.
+    pub fn floor(&self) -> Option<&Floor> {
+        self.floor.as_ref()
+    }
+
+    /// Tells whether everything is kept.
+    pub fn keeps_all(&self) -> bool {
+        self.decisions.iter().all(|decision| decision.verdict == Verdict::Keep)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Keep => "keep",
+            Verdict::Shorten { .. } => "shorten",
+            Verdict::Drop => "drop",
+        })
+    }
+}
+
+/// Tells whether the protocol lets a block's content be another text.
+pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
+    let Some(block) = history.block(id) else { return false };
+    let role = history.entry_of(block).map_or(Role::Other, |entry| entry.role);
+    let text = history.parts_of(block).iter().any(|part| part.kind == PartKind::Text);
+    match block.kind {
+        BlockKind::Result => !block.by_server && !block.body.is_empty() && !block.sealed,
+        BlockKind::Text => matches!(role, Role::User | Role::Assistant) && text && !block.sealed,
+        BlockKind::Media => role == Role::User,
+        BlockKind::Definition | BlockKind::Reasoning | BlockKind::Call | BlockKind::Unknown => false,
+    }
+}
+
+fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Result<(), PlanError> {
+    let Verdict::Shorten { tokens, .. } = &decision.verdict else { return Ok(()) };
+    let number = decision.block.0;
+    let kind = history.block(decision.block).map_or(BlockKind::Unknown, |block| block.kind);
+    if !may_shorten(history, decision.block) {
+        return Err(PlanError::Untouchable(number, kind.name()));
+    }
+    let before = counts.blocks().get(widen(number)).copied().unwrap_or_default();
+    if *tokens > before {
+        return Err(PlanError::Larger(number, *tokens, before));
+    }
+    Ok(())
+}
+
+/// A unit goes as a whole or not at all.
+fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
+    let dropped =
+        |id: &BlockId| decisions.get(widen(id.0)).is_some_and(|decision| decision.verdict == Verdict::Drop);
+    let Some(gone) = unit.blocks.iter().find(|id| dropped(id)) else { return Ok(()) };
+    if !unit.may_go {
+        return Err(PlanError::Untouchable(gone.0, "block that the protocol needs"));
+    }
+    match unit.blocks.iter().find(|id| !dropped(id)) {
+        Some(kept) => Err(PlanError::Torn(gone.0, kept.0)),
+        None => Ok(()),
+    }
+}
+
+fn tokens_after(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
+    let blocks = counts.blocks().iter().zip(decisions);
+    let in_blocks: Tokens = blocks
+        .map(|(before, decision)| match &decision.verdict {
+            Verdict::Keep => *before,
+            Verdict::Shorten { tokens, .. } => *tokens,
+            Verdict::Drop => Tokens::ZERO,
+        })
+        .sum();
+    let gone = edits::entries_gone(history, decisions);
+    in_blocks + counts.frame() - counts.per_entry().times(gone)
+}

@@ -1,0 +1,173 @@
+//! What can leave a conversation only together. Takes a history and the rows about it; gives its messages in units: a
+//! person's words, an answer, an exchange (calls, their results, the reasoning bound to them). Never decides which
+//! unit goes: it says which may, and which blocks go with it.
+
+use crate::{
+    facts::{Facts, Voice},
+    history::{Block, BlockId, BlockKind, Entry, History, Role},
+    json::{narrow, widen},
+    wire::Format,
+};
+
+/// Messages that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) kind: UnitKind,
+    /// The step it belongs to.
+    pub(crate) step: u32,
+    /// The blocks that go when it goes, in order.
+    pub(crate) blocks: Vec<BlockId>,
+    /// Whether the protocol allows the conversation without it.
+    pub(crate) may_go: bool,
+}
+
+/// What a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    /// Tools or system.
+    Head,
+    /// What was said to the model, tool results apart.
+    Said,
+    /// Calls with their results and reasoning.
+    Exchange,
+    /// An answer that calls nothing.
+    Answer,
+}
+
+/// Groups the blocks of a history into units, in order.
+pub(crate) fn units(history: &History, facts: &Facts) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    for entry in history.entries() {
+        match entry.role {
+            Role::Tools | Role::System => units.push(unit(UnitKind::Head, entry, all(entry))),
+            Role::Assistant => add_answer(history, entry, &mut units),
+            Role::User | Role::Tool | Role::Other => add_said(history, facts, entry, &mut units),
+        }
+    }
+    let loop_start = running_loop(&units, facts);
+    for index in 0..units.len() {
+        let may_go = may_go(history, facts, &units, index, loop_start);
+        if let Some(unit) = units.get_mut(index) {
+            unit.may_go = may_go;
+        }
+    }
+    units
+}
+
+fn unit(kind: UnitKind, entry: &Entry, blocks: Vec<BlockId>) -> Unit {
+    Unit { kind, step: entry.step, blocks, may_go: false }
+}
+
+fn all(entry: &Entry) -> Vec<BlockId> {
+    (entry.first_block..entry.first_block + entry.blocks).map(BlockId).collect()
+}
+
+/// Adds a message of the model: to the unit of its step, which several messages may make up.
+fn add_answer(history: &History, entry: &Entry, units: &mut Vec<Unit>) {
+    let calls =
+        history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Call && !block.by_server);
+    let kind = if calls { UnitKind::Exchange } else { UnitKind::Answer };
+    let same_step = units
+        .last_mut()
+        .filter(|unit| unit.step == entry.step && matches!(unit.kind, UnitKind::Exchange | UnitKind::Answer));
+    match same_step {
+        Some(last) => {
+            last.blocks.extend(all(entry));
+            if calls {
+                last.kind = UnitKind::Exchange;
+            }
+        }
+        None => units.push(unit(kind, entry, all(entry))),
+    }
+}
+
+/// Adds a message to the model: results to the exchange they answer, everything else as said.
+fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Unit>) {
+    let (results, others): (Vec<BlockId>, Vec<BlockId>) = all(entry)
+        .into_iter()
+        .partition(|id| facts.row(*id).is_some_and(|row| row.acts_as == BlockKind::Result));
+    if !results.is_empty() {
+        match units.last_mut().filter(|unit| matches!(unit.kind, UnitKind::Exchange | UnitKind::Answer)) {
+            Some(exchange) => {
+                exchange.kind = UnitKind::Exchange;
+                exchange.blocks.extend(results);
+            }
+            None => units.push(unit(UnitKind::Said, entry, results)),
+        }
+    }
+    if !others.is_empty() || history.blocks_of(entry).is_empty() {
+        units.push(unit(UnitKind::Said, entry, others));
+    }
+}
+
+/// Returns the first unit of the running tool loop: what follows the person's last words.
+fn running_loop(units: &[Unit], facts: &Facts) -> usize {
+    let by_person = |unit: &Unit| {
+        let voices = unit.blocks.iter().filter_map(|id| facts.row(*id)?.voice);
+        unit.kind == UnitKind::Said && voices.into_iter().any(|voice| voice == Voice::Person)
+    };
+    units.iter().rposition(by_person).map_or(0, |index| index + 1)
+}
+
+fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, loop_start: usize) -> bool {
+    let Some(unit) = units.get(index) else { return false };
+    match unit.kind {
+        UnitKind::Head | UnitKind::Said => false,
+        // Two messages of one role in a row: the others join them, Gemini refuses them.
+        UnitKind::Answer => {
+            history.format() != Format::Gemini && index + 1 < units.len() && known(history, &unit.blocks)
+        }
+        UnitKind::Exchange => {
+            let latest = units.iter().skip(index + 1).all(|later| later.kind != UnitKind::Exchange);
+            !latest
+                && known(history, &unit.blocks)
+                && closed(facts, &unit.blocks)
+                && whole_messages(history, unit)
+                && !(index_of_first_exchange(units, loop_start) == Some(index) && thinks(history, unit))
+        }
+    }
+}
+
+/// Tells whether every block is understood: what is not stays as it is.
+fn known(history: &History, blocks: &[BlockId]) -> bool {
+    blocks.iter().filter_map(|id| history.block(*id)).all(|block| block.kind != BlockKind::Unknown)
+}
+
+/// Tells whether calls and results find their other half among these blocks.
+fn closed(facts: &Facts, blocks: &[BlockId]) -> bool {
+    let partners = blocks.iter().filter_map(|id| facts.row(*id)?.partner);
+    partners.into_iter().all(|partner| blocks.contains(&partner))
+}
+
+/// Gemini wants messages to alternate: there results may go only where nothing else stands in their message.
+fn whole_messages(history: &History, unit: &Unit) -> bool {
+    let alone = |block: &Block| {
+        let entry = history.entry_of(block);
+        entry.is_none_or(|entry| all(entry).iter().all(|id| unit.blocks.contains(id)))
+    };
+    history.format() != Format::Gemini || unit.blocks.iter().filter_map(|id| history.block(*id)).all(alone)
+}
+
+/// With thinking switched on, the running tool loop must begin with the model's thinking.
+/// A loop that began without it stays free to lose its beginning, however much is thought later: what went stays gone.
+fn thinks(history: &History, unit: &Unit) -> bool {
+    let mut blocks = unit.blocks.iter().filter_map(|id| history.block(*id));
+    history.format() == Format::Anthropic && blocks.any(|block| block.kind == BlockKind::Reasoning)
+}
+
+fn index_of_first_exchange(units: &[Unit], from: usize) -> Option<usize> {
+    units.iter().skip(from).position(|unit| unit.kind == UnitKind::Exchange).map(|index| from + index)
+}
+
+/// Returns, for every block, the number of its unit.
+pub(crate) fn unit_of_block(units: &[Unit], blocks: usize) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; blocks];
+    for (number, unit) in units.iter().enumerate() {
+        for id in &unit.blocks {
+            if let Some(slot) = numbers.get_mut(widen(id.0)) {
+                *slot = narrow(number);
+            }
+        }
+    }
+    numbers
+}

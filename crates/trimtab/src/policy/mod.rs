@@ -1,0 +1,201 @@
+//! What may be hidden, and when: policies as data. Takes TOML, shipped or the user's own; gives steps of `when`, `select`
+//! and `do` whose numbers are resolved. Never looks at a conversation: [`crate::plan`] runs the steps.
+
+mod parse;
+
+pub use parse::PolicyError;
+
+/// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The name by which it is asked for.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// Its settings with the values in force, by name.
+    pub settings: Vec<(String, f64)>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) closing: Closing,
+    pub(crate) style: Style,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) when: When,
+    pub(crate) select: Select,
+    pub(crate) act: Act,
+    /// The rule's name, where a user wrote it.
+    pub(crate) rule: Option<String>,
+}
+
+/// When a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum When {
+    /// Before a block is sent for the first time.
+    Birth,
+    /// When the provider's cache is gone anyway.
+    Cold,
+    /// When what it saves over the expected rest of the session exceeds the rewriting of what follows.
+    Pays,
+    /// When the request counts more than a share of the budget; as far as `until` where there is one.
+    Over { share: f64, until: Option<f64> },
+    /// At every request.
+    Always,
+}
+
+/// Which blocks a step is about. Every condition given must hold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Select {
+    pub(crate) what: What,
+    /// Kinds of tools, or names of tools with `*`.
+    pub(crate) tools: Vec<String>,
+    /// A pattern for the path that the call is about.
+    pub(crate) path: Option<String>,
+    /// Blocks of at least this many tokens.
+    pub(crate) tokens_over: Option<f64>,
+    /// Texts of more than this many characters.
+    pub(crate) chars_over: Option<f64>,
+    /// Blocks said more than this many steps ago.
+    pub(crate) older_than: Option<f64>,
+    /// All but this many of the latest.
+    pub(crate) keep_last: Option<f64>,
+    /// All but the latest that hold this many tokens together.
+    pub(crate) protect: Option<f64>,
+    /// Nothing, unless what is selected holds this many tokens together.
+    pub(crate) minimum: Option<f64>,
+    /// Not the results of calls that failed.
+    pub(crate) spare_errors: bool,
+    /// Only what another block makes redundant, in one of these ways.
+    pub(crate) redundant: Vec<Redundancy>,
+    /// Of reads of one file only those between the first, the last and evenly sampled ones, so many in all.
+    pub(crate) rereads_beyond: Option<f64>,
+    /// Only classes of at most this number.
+    pub(crate) class_at_most: Option<f64>,
+    pub(crate) order: Order,
+}
+
+/// What kind of block is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum What {
+    /// Tool results.
+    #[default]
+    Results,
+    /// Images and documents, alone or in results.
+    Media,
+    /// The model's own answers that call nothing.
+    Answers,
+}
+
+/// How a block can be redundant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redundancy {
+    /// A later block holds what it holds, or newer.
+    Superseded,
+    /// An earlier block holds the very same.
+    Identical,
+}
+
+/// Which of the selected blocks come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Order {
+    #[default]
+    Oldest,
+    /// The least valuable class first, the oldest in it.
+    Priority,
+}
+
+/// What is done with a block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// Nothing hides it any more.
+    Pin,
+    /// The digest of its kind of content, or the one named.
+    Digest(Option<String>),
+    /// Its first and last characters.
+    HeadTail { above: f64, keep: f64 },
+    /// Its beginning and end, so many bytes in all.
+    MiddleOut { bytes: f64 },
+    /// Its first and last lines.
+    HeadTailLines { head: f64, tail: f64 },
+    /// The lines that match.
+    Matching(Vec<String>),
+    /// A note instead of it.
+    Clear,
+    /// The exchange goes.
+    Drop,
+    /// A summary is asked for.
+    Fold,
+}
+
+/// What is done at last when the request still does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Closing {
+    /// Nothing: the request goes as it is.
+    Nothing,
+    /// The least valuable exchanges go until it fits; the person's words stay.
+    #[default]
+    Exchanges,
+    /// And then whole turns, the oldest first, with the person's words in them.
+    Turns,
+}
+
+/// How notes are worded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Style {
+    #[default]
+    Normal,
+    Plain,
+}
+
+/// The policies that ship, with their TOML.
+const SHIPPED: &[(&str, &str)] = &[
+    ("none", include_str!("shipped/none.toml")),
+    ("recent", include_str!("shipped/recent.toml")),
+    ("retention", include_str!("shipped/retention.toml")),
+    ("per-tool", include_str!("shipped/per-tool.toml")),
+    ("supersede", include_str!("shipped/supersede.toml")),
+    ("age", include_str!("shipped/age.toml")),
+    ("priority", include_str!("shipped/priority.toml")),
+    ("ladder", include_str!("shipped/ladder.toml")),
+    ("steady", include_str!("shipped/steady.toml")),
+];
+
+/// Returns the names and TOML texts of the policies that ship.
+pub fn policies() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SHIPPED.iter().copied()
+}
+
+impl Policy {
+    /// Returns a shipped policy with its own settings.
+    ///
+    /// # Errors
+    /// Names the policies there are, where there is none of that name.
+    pub fn shipped(name: &str) -> Result<Policy, PolicyError> {
+        Policy::shipped_with(name, &[])
+    }
+
+    /// Returns a shipped policy with some of its settings changed.
+    ///
+    /// # Errors
+    /// Names the policies or settings there are, where there is none of that name.
+    pub fn shipped_with(name: &str, changed: &[(String, f64)]) -> Result<Policy, PolicyError> {
+        let (_, toml) = SHIPPED
+            .iter()
+            .find(|(shipped, _)| *shipped == name)
+            .ok_or_else(|| PolicyError::Unknown { name: name.to_owned(), known: names() })?;
+        Policy::from_toml(name, toml, changed)
+    }
+
+    /// Reads a policy from TOML.
+    ///
+    /// # Errors
+    /// Says what is wrong where.
+    pub fn from_toml(name: &str, toml: &str, changed: &[(String, f64)]) -> Result<Policy, PolicyError> {
+        parse::parse(name, toml, changed)
+    }
+}
+
+fn names() -> String {
+    SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}

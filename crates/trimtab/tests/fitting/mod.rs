@@ -1,0 +1,287 @@
+//! The laws of fitting, for every shipped policy and many budgets: silence, validity, budget, size, stickiness, honesty
+//! and sameness. The protocol is judged by the checker, which knows nothing of the library.
+
+mod honest;
+
+use proptest::{
+    prelude::{Just, ProptestConfig, Strategy, prop_oneof},
+    sample::select,
+    test_runner::TestRunner,
+};
+use serde_json::Value;
+use trimtab::{
+    Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Policy, Reason, Settings, Tokens,
+    Verdict, fit, policies, request_of,
+};
+
+use crate::{
+    checker,
+    conversations::{Conversation, Style, conversation, long_conversation, style},
+    read,
+};
+
+/// A conversation with what it is fitted by.
+#[derive(Debug, Clone)]
+struct Case {
+    conversation: Conversation,
+    style: Style,
+    policy: &'static str,
+    /// The share of its own tokens that it is fitted into.
+    share: f64,
+}
+
+/// A request and the means to fit it.
+struct Request {
+    format: Format,
+    bytes: Vec<u8>,
+    history: History,
+    counter: Counter,
+    total: Tokens,
+}
+
+fn case(long: bool) -> impl Strategy<Value = Case> {
+    let names: Vec<&'static str> = policies().map(|(name, _)| name).collect();
+    let share = prop_oneof![Just(0.75), Just(0.5), Just(0.25), Just(0.1), Just(0.001), 0.0..1.2];
+    let talk = if long { long_conversation().boxed() } else { conversation().boxed() };
+    (talk, style(), select(names), share).prop_map(|(conversation, style, policy, share)| Case {
+        conversation,
+        style,
+        policy,
+        share,
+    })
+}
+
+/// Runs a law over made-up conversations in every format and prints how many it held for. One case in five is a
+/// conversation without sense or size.
+fn for_each_case(law: &str, check: impl Fn(&Case, &Request)) {
+    let cases = std::env::var("TRIMTAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256);
+    for format in Format::ALL {
+        let config = ProptestConfig {
+            cases,
+            failure_persistence: None,
+            max_shrink_iters: 2000,
+            ..ProptestConfig::default()
+        };
+        let mut runner = TestRunner::new(config);
+        runner
+            .run(&prop_oneof![4 => case(true), 1 => case(false)], |case| {
+                check(&case, &request(&case.conversation, format, case.style));
+                Ok(())
+            })
+            .unwrap_or_else(|failure| panic!("{law}, {format}: {failure}"));
+        println!("{law}: {format}: {cases} cases");
+    }
+}
+
+fn request(conversation: &Conversation, format: Format, style: Style) -> Request {
+    let (json, _) = conversation.write(format, style);
+    let history = read(&json, format);
+    let counter = Counter::for_model(&history.model().unwrap_or_default());
+    let total = counter.request(&history, &mut Memo::default()).total();
+    Request { format, bytes: json.into_bytes(), history, counter, total }
+}
+
+impl Request {
+    /// Returns settings whose budget is a share of the request, with the room that an estimate asks for.
+    fn settings(&self, policy: &str, share: f64) -> Settings {
+        let budget = self.total.scaled(share * self.counter.tokenizer().exactness().guard());
+        let policy = Policy::shipped(policy).expect("a shipped policy");
+        Settings { policy, budget: Some(budget), model: None, format: Some(self.format) }
+    }
+
+    fn fit(&self, policy: &str, share: f64) -> Fitted {
+        fitted(&self.bytes, &Memory::default(), &self.settings(policy, share), 0)
+    }
+
+    fn count(&self, bytes: &[u8]) -> Tokens {
+        let history = read(std::str::from_utf8(bytes).expect("UTF-8"), self.format);
+        self.counter.request(&history, &mut Memo::default()).total()
+    }
+}
+
+fn fitted(bytes: &[u8], memory: &Memory, settings: &Settings, now: i64) -> Fitted {
+    let fitted = fit(bytes.to_vec(), memory, settings, Millis(now));
+    fitted.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+}
+
+fn value(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+}
+
+fn shown(fitted: &Fitted) -> String {
+    let decisions = fitted.plan.decisions().iter().map(|decision| {
+        let block = fitted.history.block(decision.block).expect("a block");
+        let reason = decision.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("  {:3} {:10} {} {reason}\n", decision.block.0, block.kind.name(), decision.verdict)
+    });
+    format!(
+        "budget {:?}, {} -> {}, floor {:?}\n{}{}\n-> {}",
+        fitted.budget,
+        fitted.plan.before(),
+        fitted.plan.after(),
+        fitted.plan.floor(),
+        decisions.collect::<String>(),
+        String::from_utf8_lossy(fitted.history.bytes()),
+        String::from_utf8_lossy(&fitted.request)
+    )
+}
+
+#[test]
+fn silence_where_nothing_is_to_gain_the_request_passes_byte_for_byte() {
+    for_each_case("silence", |case, request| {
+        let fitted = request.fit(case.policy, 100.0);
+        let pressed = |decision: &Decision| decision.reason == Some(Reason::OverBudget);
+        assert!(!fitted.plan.decisions().iter().any(pressed), "{}", shown(&fitted));
+        // These hide under pressure only.
+        let patient = matches!(case.policy, "none" | "age" | "priority" | "supersede");
+        if patient || fitted.plan.keeps_all() {
+            assert_eq!(fitted.request, request.bytes, "{}", shown(&fitted));
+        }
+    });
+}
+
+#[test]
+fn valid_a_fitted_request_breaks_no_rule_that_its_input_kept() {
+    for_each_case("valid", |case, request| {
+        let fitted = request.fit(case.policy, case.share);
+        let faults =
+            checker::new_faults(request.format.name(), &value(&request.bytes), &value(&fitted.request));
+        assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
+    });
+}
+
+#[test]
+fn budget_the_output_counts_at_most_the_budget_or_the_floor_is_named() {
+    for_each_case("budget", |case, request| {
+        let fitted = request.fit(case.policy, case.share);
+        let count = request.count(&fitted.request);
+        assert_eq!(count, fitted.plan.after(), "the plan counts as the counter does\n{}", shown(&fitted));
+        let budget = request.total.scaled(case.share);
+        // The budget is scaled up by the guard and down again: one token may be lost on the way.
+        let fits = count <= budget + Tokens(1);
+        let named = fitted.plan.floor().is_some_and(|floor| floor.tokens == count);
+        assert!(fits || named || case.policy == "none", "{}\n{}", case.policy, shown(&fitted));
+    });
+}
+
+#[test]
+fn smaller_nothing_grows_and_fitting_twice_changes_nothing() {
+    for_each_case("smaller", |case, request| {
+        let fitted_once = request.fit(case.policy, case.share);
+        assert!(fitted_once.request.len() <= request.bytes.len(), "{}", shown(&fitted_once));
+        let counts = request.counter.request(&request.history, &mut Memo::default());
+        for (decision, before) in fitted_once.plan.decisions().iter().zip(counts.blocks()) {
+            let Verdict::Shorten { tokens, .. } = &decision.verdict else { continue };
+            assert!(tokens <= before, "{}", shown(&fitted_once));
+        }
+        let settings = request.settings(case.policy, case.share);
+        let again = fitted(&fitted_once.request, &Memory::default(), &settings, 0);
+        assert_eq!(
+            String::from_utf8_lossy(&again.request),
+            String::from_utf8_lossy(&fitted_once.request),
+            "{}\n{}\nand again\n{}",
+            case.policy,
+            shown(&fitted_once),
+            shown(&again)
+        );
+    });
+}
+
+#[test]
+fn monotone_a_smaller_budget_never_shows_more() {
+    for_each_case("monotone", |case, request| {
+        let more = request.fit(case.policy, case.share);
+        for part in [0.8, 0.4] {
+            let less = request.fit(case.policy, case.share * part);
+            assert!(
+                less.plan.after() <= more.plan.after(),
+                "{}\n{}\nless\n{}",
+                case.policy,
+                shown(&more),
+                shown(&less)
+            );
+            for (more_of_it, less_of_it) in more.plan.decisions().iter().zip(less.plan.decisions()) {
+                let hidden = |decision: &Decision| match decision.verdict {
+                    Verdict::Keep => 0,
+                    Verdict::Shorten { .. } => 1,
+                    Verdict::Drop => 2,
+                };
+                let good = hidden(more_of_it) <= hidden(less_of_it);
+                assert!(
+                    good,
+                    "{}, block {}\n{}\nless\n{}",
+                    case.policy,
+                    more_of_it.block.0,
+                    shown(&more),
+                    shown(&less)
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn sticky_what_was_sent_before_is_sent_again() {
+    for_each_case("sticky", |case, request| {
+        let mut memory = Memory::default();
+        let mut earlier: Option<Fitted> = None;
+        let settings = request.settings(case.policy, case.share);
+        let messages = request.history.messages();
+        // A request is made whenever the model is to speak.
+        let starts = (1..=messages.len())
+            .filter(|count| messages.get(*count).is_none_or(|next| next.role == trimtab::Role::Assistant));
+        for (number, count) in starts.enumerate() {
+            let now = i64::try_from(number).expect("few requests") * 1000;
+            let fitted = fitted(&request_of(&request.history, count), &memory, &settings, now);
+            if let Some(earlier) = &earlier {
+                same_again(earlier, &fitted, case.policy);
+            }
+            memory.sent(&fitted.history, &fitted.plan, Millis(now));
+            earlier = Some(fitted);
+        }
+    });
+}
+
+/// What was hidden stays hidden in the same words, or goes altogether; what was whole stays whole or a reason is named.
+fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
+    for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
+        let same = match (&was.verdict, &is.verdict) {
+            (Verdict::Keep, Verdict::Keep) | (Verdict::Drop, Verdict::Drop) => true,
+            (Verdict::Shorten { text: was, .. }, Verdict::Shorten { text: is, .. }) => was == is,
+            (Verdict::Keep, Verdict::Shorten { .. })
+            | (Verdict::Keep | Verdict::Shorten { .. }, Verdict::Drop) => {
+                let late =
+                    matches!(is.reason, Some(Reason::TooLong)) && matches!(policy, "ladder" | "steady");
+                is.reason.is_some() && !late
+            }
+            (Verdict::Shorten { .. }, Verdict::Keep)
+            | (Verdict::Drop, Verdict::Keep | Verdict::Shorten { .. }) => false,
+        };
+        assert!(same, "{policy}, block {}\n{}\nlater\n{}", was.block.0, shown(earlier), shown(later));
+    }
+}
+
+#[test]
+fn honest_a_shortened_text_is_whole_lines_of_the_original_and_notes() {
+    for_each_case("honest", |case, request| {
+        let fitted = request.fit(case.policy, case.share);
+        for decision in fitted.plan.decisions() {
+            let Verdict::Shorten { text, .. } = &decision.verdict else { continue };
+            let block = fitted.history.block(decision.block).expect("a block");
+            let original = fitted.history.block_text(block);
+            if let Err(lie) = honest::check(&original, text) {
+                panic!("{}: {lie:?} in\n{text}\n-- of --\n{original}", case.policy);
+            }
+        }
+    });
+}
+
+#[test]
+fn deterministic_twice_the_same() {
+    for_each_case("deterministic", |case, request| {
+        let (one, other) = (request.fit(case.policy, case.share), request.fit(case.policy, case.share));
+        assert_eq!(one.request, other.request);
+        assert_eq!(one.plan, other.plan);
+    });
+}
