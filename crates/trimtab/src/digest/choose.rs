@@ -1,0 +1,147 @@
+//! Picks the digest for a text. Takes what is known about it and its first lines; gives one of the list. Never tries digests
+//! out: the caller's word first, then names of tools and commands, then how the text looks.
+
+use super::{
+    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page, repo_map, search,
+    shell, text::without_number, totals, trace, tree,
+};
+
+/// How many lines are looked at.
+const LOOKED_AT: usize = 40;
+
+/// Picks the digest for a text.
+pub fn choose(text: &Text<'_>) -> &'static Digest {
+    match text.about().content {
+        Content::Unknown => by_tool(text).or_else(|| by_command(text)).or_else(|| by_look(text)).unwrap_or_else(|| by_path(text)),
+        Content::File => &file::DIGEST,
+        Content::Listing if looks_like_tree(text) => &tree::DIGEST,
+        Content::Listing => &listing::DIGEST,
+        Content::Tree => &tree::DIGEST,
+        Content::RepoMap => &repo_map::DIGEST,
+        Content::Structure => &repo_map::STRUCTURE,
+        Content::GitStatus => &git_status::DIGEST,
+        Content::Diff => &diff::DIGEST,
+        Content::GitLog => &git_log::DIGEST,
+        Content::Hits => &search::DIGEST,
+        Content::Shell => by_command(text).or_else(|| by_look(text)).unwrap_or(&shell::DIGEST),
+        Content::Log => &log::DIGEST,
+        Content::Json => &json::DIGEST,
+        Content::Trace => &trace::DIGEST,
+        Content::Page => &page::DIGEST,
+        Content::Media => &media::DIGEST,
+        Content::Other => by_look(text).unwrap_or(&other::DIGEST),
+    }
+}
+
+fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {
+    let tool = text.about().tool?.to_ascii_lowercase();
+    Some(match tool.as_str() {
+        "list_files" | "find_files" | "glob" | "ls" | "list_dir" | "list_directory" | "list_folder" => &listing::DIGEST,
+        "tree" => &tree::DIGEST,
+        "get_repo_map" | "repo_map" => &repo_map::DIGEST,
+        "code_structure" | "list_code_definition_names" => &repo_map::STRUCTURE,
+        "git_status" => &git_status::DIGEST,
+        "git_diff" => &diff::DIGEST,
+        "git_log" => &git_log::DIGEST,
+        "grep" | "grep_code" | "search_files" | "rg" | "search" => &search::DIGEST,
+        "read_file" | "read" | "view" | "cat" | "open_file" => &file::DIGEST,
+        "run_shell" | "bash" | "shell" | "execute_command" | "run_terminal_cmd" | "exec_command" => {
+            by_command(text).or_else(|| by_look(text)).unwrap_or(&shell::DIGEST)
+        }
+        "web_fetch" | "webfetch" | "fetch" => &page::DIGEST,
+        _ => return None,
+    })
+}
+
+fn by_command(text: &Text<'_>) -> Option<&'static Digest> {
+    let command = text.about().command?;
+    // What counts is the last command of a chain, and the first of a pipeline.
+    let last = command.rsplit(['\n', ';']).map(str::trim).find(|part| !part.is_empty())?;
+    let last = last.rsplit("&&").next()?.trim();
+    let mut words = last.split_ascii_whitespace().skip_while(|word| word.contains('=') || matches!(*word, "sudo" | "env" | "time"));
+    let program = words.next()?.rsplit('/').next()?;
+    let second = words.clone().find(|word| !word.starts_with('-')).unwrap_or_default();
+    Some(match (program, second) {
+        ("git", "status") => &git_status::DIGEST,
+        ("git", "diff" | "show") => &diff::DIGEST,
+        ("git", "log" | "reflog") => &git_log::DIGEST,
+        ("git", "grep") | ("grep" | "rg" | "ag" | "ack" | "Select-String", _) => &search::DIGEST,
+        ("git", "ls-files") | ("ls" | "find" | "fd" | "dir" | "Get-ChildItem", _) => &listing::DIGEST,
+        ("tree", _) => &tree::DIGEST,
+        ("cat" | "head" | "tail" | "sed" | "nl" | "bat" | "Get-Content", _) => &file::DIGEST,
+        ("pytest" | "tox" | "jest" | "vitest" | "mocha" | "make" | "ninja" | "mvn" | "gradle" | "tsc" | "eslint", _)
+        | ("cargo" | "go" | "npm" | "pnpm" | "yarn" | "dotnet", "test" | "build" | "check" | "clippy" | "install" | "run" | "nextest") => {
+            &log::DIGEST
+        }
+        _ => return None,
+    })
+}
+
+fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
+    let whole = text.whole().trim();
+    let start = whole.get(..whole.floor_char_boundary(400)).unwrap_or(whole);
+    let share = |is: &dyn Fn(&str) -> bool| {
+        let lines = || text.lines().take(LOOKED_AT).filter(|line| !line.trim().is_empty());
+        let (all, hits) = (lines().count(), lines().filter(|line| is(line)).count());
+        if all >= 4 { hits * 100 / all } else { 0 }
+    };
+    let any = |is: &dyn Fn(&str) -> bool| text.lines().take(LOOKED_AT).any(is);
+    if whole.starts_with("data:image/") || ["iVBORw0KGgo", "/9j/", "JVBERi0", "R0lGOD"].iter().any(|mark| whole.starts_with(mark)) {
+        return Some(&media::DIGEST);
+    }
+    if whole.starts_with(['{', '[']) && whole.ends_with(['}', ']']) && crate::json::scan(whole.as_bytes()).is_ok() {
+        return Some(&json::DIGEST);
+    }
+    if start.starts_with("diff --git ") || (start.starts_with("--- ") && start.contains("\n+++ ")) {
+        return Some(&diff::DIGEST);
+    }
+    if start.starts_with("On branch ") || start.starts_with("HEAD detached") {
+        return Some(&git_status::DIGEST);
+    }
+    if start.starts_with("commit ") && start.contains("\nAuthor: ") || share(&git_log::is_short) > 80 {
+        return Some(&git_log::DIGEST);
+    }
+    if looks_like_tree(text) {
+        return Some(&tree::DIGEST);
+    }
+    if start.starts_with("<!DOCTYPE") || start.starts_with("<html") {
+        return Some(&page::DIGEST);
+    }
+    if share(&|line| without_number(line).len() < line.len()) > 80 {
+        return Some(&file::DIGEST);
+    }
+    if any(&|line| line.starts_with("Traceback (most recent call last)")) || share(&trace::is_frame) > 50 {
+        return Some(&trace::DIGEST);
+    }
+    let log = |line: &str| errors::is_error_line(line) || totals::is_passing(line) || totals::totals(line).is_some();
+    if share(&log) > 20 || (0..text.len()).rev().take(5).any(|index| totals::totals(text.line(index)).is_some()) {
+        return Some(&log::DIGEST);
+    }
+    if share(&is_hit) > 60 {
+        return Some(&search::DIGEST);
+    }
+    (share(&is_path) > 90).then_some(&listing::DIGEST)
+}
+
+fn by_path(text: &Text<'_>) -> &'static Digest {
+    match text.about() {
+        about if about.path.is_some() => &file::DIGEST,
+        about if about.command.is_some() => &shell::DIGEST,
+        _ => &other::DIGEST,
+    }
+}
+
+fn looks_like_tree(text: &Text<'_>) -> bool {
+    text.lines().take(LOOKED_AT).filter(|line| line.contains("├─") || line.contains("└─") || line.contains("|-- ")).count() >= 2
+}
+
+fn is_hit(line: &str) -> bool {
+    let mut parts = line.splitn(3, ':');
+    let (Some(path), Some(number), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    !path.contains(' ') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_path(line: &str) -> bool {
+    let line = line.trim();
+    !line.contains([' ', '(', '{', ';', '"', '=']) && (line.contains('/') || line.rsplit_once('.').is_some_and(|(_, end)| (1..=5).contains(&end.len())))
+}

@@ -1,0 +1,50 @@
+//! A diff. Keeps its first 300 characters in whole lines, how many files and lines it changes and the first three files;
+//! loses the other hunks.
+
+use super::{Digest, Note, Piece, Text, kept::Kept};
+
+/// How much of a diff or log stays, in bytes (seed 001).
+pub(super) const BEGINNING: usize = 300;
+
+pub(super) const DIGEST: Digest = Digest {
+    name: "diff",
+    about: "Keeps the first 300 characters of a diff, counts files and changed lines and names the first three files.",
+    shorten,
+};
+
+fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+    let (mut files, mut added, mut removed, mut samples) = (0, 0, 0, Vec::new());
+    // In a hunk, `--- a` may be a removed line `-- a`; the header says how many lines belong to the hunk.
+    let mut left = (0_usize, 0_usize);
+    for line in text.lines() {
+        let first = line.as_bytes().first();
+        if left.0 + left.1 > 0 {
+            match first {
+                Some(b'+') => (added, left.1) = (added + 1, left.1.saturating_sub(1)),
+                Some(b'-') => (removed, left.0) = (removed + 1, left.0.saturating_sub(1)),
+                Some(b'\\') => {}
+                _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+            }
+        } else if let Some(header) = line.strip_prefix("@@ ") {
+            left = hunk(header);
+        } else if let Some(path) = line.strip_prefix("+++ ") {
+            files += 1;
+            if samples.len() < 3 {
+                samples.push(path.trim_start_matches("b/").split('\t').next().unwrap_or(path).to_owned());
+            }
+        }
+    }
+    let mut kept = Kept::none(text);
+    kept.beginning(BEGINNING);
+    kept.fact(Note::Diff { files, added, removed, samples });
+    kept.pieces()
+}
+
+/// Reads how many lines a hunk has before and after: `-1,5 +1,7 @@`.
+fn hunk(header: &str) -> (usize, usize) {
+    let mut counts = header.split(' ').take(2).map(|side| match side.split_once(',') {
+        Some((_, count)) => count.parse().unwrap_or(0),
+        None => 1,
+    });
+    (counts.next().unwrap_or(0), counts.next().unwrap_or(0))
+}

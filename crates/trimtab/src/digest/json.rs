@@ -1,0 +1,165 @@
+//! JSON. Keeps the first rows of the array or object that makes most of the text, rows that report an error, and its shape;
+//! of a JSON string that makes most of the text a digest of what it says. Loses the other rows. Stays valid JSON.
+
+use std::ops::Range;
+
+use super::{About, Container, Content, Digest, Note, Piece, Text, choose, errors, other};
+use crate::json::{Span, Value, decode, scan};
+
+/// How many rows are shown, and how many bytes of them at most.
+const ROWS: usize = 3;
+const ROWS_BYTES: usize = 1_500;
+/// How many rows that report an error are shown, and how many bytes of each at most.
+const ERROR_ROWS: usize = 5;
+const ERROR_ROW_BYTES: usize = 1_000;
+/// How many names of members are listed.
+const KEYS: usize = 8;
+/// A value that makes more than this share of its container, in percent, is looked into.
+const MOST_OF_IT: usize = 60;
+/// The shortest string that is digested by itself, in bytes.
+const LONG_STRING: usize = 500;
+
+pub(super) const DIGEST: Digest = Digest {
+    name: "json",
+    about: "Keeps the first 3 rows, rows that report an error, and the shape; stays valid JSON.",
+    shorten,
+};
+
+/// The value that makes most of a JSON text.
+#[derive(Debug)]
+pub(crate) enum Focus {
+    /// An array or object with several elements or members.
+    Rows {
+        /// Which of both.
+        container: Container,
+        /// The bytes between its brackets.
+        inside: Range<usize>,
+        /// The bytes of each element or member.
+        elements: Vec<Range<usize>>,
+    },
+    /// A long string.
+    String {
+        /// Its bytes, quotes included.
+        span: Range<usize>,
+        /// What it says.
+        says: String,
+    },
+}
+
+/// Finds the value that makes most of a JSON text; nothing where the text is not JSON or has no such value.
+pub(crate) fn focus(text: &str) -> Option<Focus> {
+    let tape = scan(text.as_bytes()).ok()?;
+    let mut value = tape.root(text.as_bytes())?;
+    loop {
+        if value.is_string() {
+            let says = value.string()?.into_owned();
+            return (says.len() >= LONG_STRING).then_some(Focus::String { span: value.span().range(), says });
+        }
+        let largest = children(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
+        let dominates = largest.span().len() * 100 > value.span().len() * MOST_OF_IT;
+        let can_go_on = largest.is_array() || largest.is_object() || (largest.is_string() && largest.span().len() > LONG_STRING);
+        if !(dominates && can_go_on) {
+            return rows(value);
+        }
+        value = largest;
+    }
+}
+
+/// Returns the bytes of each element or member, with its value.
+fn children(value: Value<'_>) -> Vec<(Range<usize>, Value<'_>)> {
+    let members = value.members().map(|(key, value)| (Span::start(key.span())..value.span().end(), value));
+    members.chain(value.items().map(|value| (value.span().range(), value))).collect()
+}
+
+fn rows(value: Value<'_>) -> Option<Focus> {
+    let elements: Vec<Range<usize>> = children(value).into_iter().map(|(range, _)| range).collect();
+    (elements.len() >= 2).then_some(())?;
+    let container = if value.is_array() { Container::Array } else { Container::Object };
+    Some(Focus::Rows { container, inside: value.span().start() + 1..value.span().end() - 1, elements })
+}
+
+fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+    let found = if errors::surviving(text).is_empty() { focus(text.whole()) } else { None };
+    match found {
+        // What is no JSON, or has the lines of a program's report in it, is a text like others.
+        None if scan(text.whole().as_bytes()).is_ok() && errors::surviving(text).is_empty() => None,
+        None => other::shorten(text),
+        Some(Focus::String { says, .. }) => {
+            let about = About { content: Content::Unknown, ..*text.about() };
+            let inner = Text::new(&says, about);
+            (choose(&inner).shorten)(&inner).map(|pieces| vec![Piece::Inside(pieces)])
+        }
+        Some(Focus::Rows { container, elements, .. }) => show_rows(text.whole(), container, &elements),
+    }
+}
+
+fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Option<Vec<Piece>> {
+    let mut left = ROWS_BYTES;
+    let mut first = 0;
+    for element in elements.iter().take(ROWS) {
+        let Some(less) = left.checked_sub(element.len()) else { break };
+        (left, first) = (less, first + 1);
+    }
+    let reports = |index: &usize| elements.get(*index).is_some_and(|element| reports_error(text, element.clone()));
+    let errors: Vec<usize> = match container {
+        Container::Array => (first..elements.len()).filter(reports).take(ERROR_ROWS).collect(),
+        Container::Object => Vec::new(),
+    };
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for range in std::iter::once(0..first).chain(errors.iter().map(|&index| index..index + 1)) {
+        gap(&mut pieces, at..range.start, elements.len(), container);
+        at = range.end;
+        if !range.is_empty() {
+            pieces.push(Piece::Elements(range));
+        }
+    }
+    let shown = first + errors.len();
+    (shown < elements.len()).then_some(())?;
+    gap(&mut pieces, at..elements.len(), elements.len(), container);
+    pieces.push(Piece::Note(Note::Shape { container, elements: elements.len(), shown, keys: keys(text, container, elements) }));
+    Some(pieces)
+}
+
+/// Names the elements left out between others; those of an object are counted in the closing note.
+fn gap(pieces: &mut Vec<Piece>, gap: Range<usize>, of: usize, container: Container) {
+    if !gap.is_empty() && container == Container::Array && gap.end < of {
+        pieces.push(Piece::Note(Note::ElementsOmitted { first: gap.start + 1, last: gap.end, of }));
+    }
+}
+
+/// Tells a row that says of itself that something went wrong.
+fn reports_error(text: &str, element: Range<usize>) -> bool {
+    let Some(row) = text.get(element).filter(|row| row.starts_with('{') && row.len() <= ERROR_ROW_BYTES) else { return false };
+    let Ok(tape) = scan(row.as_bytes()) else { return false };
+    let Some(root) = tape.root(row.as_bytes()) else { return false };
+    root.members().any(|(key, value)| {
+        let key = key.string().unwrap_or_default();
+        match key.as_ref() {
+            "error" | "errors" | "exception" => !matches!(value.raw(), b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}"),
+            "level" | "severity" | "status" | "outcome" | "conclusion" | "result" => value.string().is_some_and(|word| {
+                matches!(word.to_ascii_lowercase().as_str(), "error" | "fatal" | "failed" | "failure" | "critical" | "fail")
+            }),
+            _ => false,
+        }
+    })
+}
+
+fn keys(text: &str, container: Container, elements: &[Range<usize>]) -> Vec<String> {
+    let first = elements.first().and_then(|first| text.get(first.clone())).unwrap_or_default();
+    match container {
+        Container::Object => elements.iter().take(KEYS).filter_map(|member| key_of(text.get(member.clone())?)).collect(),
+        Container::Array => {
+            let Ok(tape) = scan(first.as_bytes()) else { return Vec::new() };
+            let Some(root) = tape.root(first.as_bytes()) else { return Vec::new() };
+            root.members().take(KEYS).filter_map(|(key, _)| Some(key.string()?.into_owned())).collect()
+        }
+    }
+}
+
+/// Returns the name of a member that begins with it.
+fn key_of(member: &str) -> Option<String> {
+    let (tape, _) = crate::json::scan_first(member.as_bytes()).ok()?;
+    let key = tape.root(member.as_bytes())?;
+    key.is_string().then(|| decode(key.raw().get(1..key.raw().len() - 1).unwrap_or_default()).into_owned())
+}

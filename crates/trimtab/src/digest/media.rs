@@ -1,0 +1,52 @@
+//! An image or document that is not text. Keeps its type and size; shows nothing of it.
+
+use super::{Digest, Note, Piece, Text, kept::Kept};
+
+/// What the base64 of common types begins with.
+const BEGINNINGS: &[(&str, &str)] = &[
+    ("iVBORw0KGgo", "image/png"),
+    ("/9j/", "image/jpeg"),
+    ("R0lGOD", "image/gif"),
+    ("UklGR", "image/webp"),
+    ("JVBERi0", "application/pdf"),
+];
+
+pub(super) const DIGEST: Digest = Digest {
+    name: "media",
+    about: "Names the type and size of an image or document.",
+    shorten,
+};
+
+/// Gives the pieces for an image or document of a known type and size.
+pub fn media(kind: &str, bytes: u64) -> Vec<Piece> {
+    vec![Piece::Note(Note::Media { kind: kind.to_owned(), bytes })]
+}
+
+fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+    let (kind, base64) = read(text);
+    let bytes = if base64 { text.whole().len() / 4 * 3 } else { text.whole().len() };
+    let mut kept = Kept::none(text);
+    kept.fact(Note::Media { kind, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) });
+    kept.pieces()
+}
+
+/// Returns the type, and whether the text is base64.
+fn read(text: &Text<'_>) -> (String, bool) {
+    let whole = text.whole().trim_start();
+    if let Some((kind, _)) = whole.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        return (kind.chars().take(60).collect(), true);
+    }
+    if let Some((_, kind)) = BEGINNINGS.iter().find(|(start, _)| whole.starts_with(start)) {
+        return ((*kind).to_owned(), true);
+    }
+    let extension = text.about().path.and_then(|path| path.rsplit_once('.')).map(|(_, extension)| extension.to_ascii_lowercase());
+    let kind = match extension.as_deref() {
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("pdf") => "application/pdf",
+        _ => "application/octet-stream",
+    };
+    (kind.to_owned(), false)
+}

@@ -1,0 +1,257 @@
+//! Says how short a text can be. Takes a block's text and what is known about it; gives pieces: whole lines of the
+//! original, whole elements of a JSON value, and notes that are values. Never writes words, never changes the order, and
+//! never hides an error line (except `clear`, which hides everything).
+//!
+//! A digest is one file and one line in [`DIGESTS`]. [`choose`] picks one by content.
+
+mod choose;
+mod clear;
+mod diff;
+mod errors;
+mod file;
+mod git_log;
+mod git_status;
+mod json;
+mod kept;
+mod listing;
+mod log;
+mod matching;
+mod media;
+mod other;
+mod outline;
+mod page;
+mod repeats;
+mod repo_map;
+mod search;
+mod shell;
+mod sizes;
+mod text;
+mod totals;
+mod trace;
+mod tree;
+
+use std::ops::Range;
+
+pub use choose::choose;
+pub use errors::is_error_line;
+pub use matching::lines_matching;
+pub use media::media;
+pub use sizes::{head_tail, head_tail_lines, middle_out};
+pub use text::{About, Content, Ended, Text};
+pub use totals::Totals;
+
+pub(crate) use json::{Focus, focus};
+pub(crate) use text::without_number;
+
+/// A part of a shortened text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Whole lines of the original, counted from 0.
+    Lines(Range<usize>),
+    /// A line over 500 characters without its middle: its first `head` and last `tail` bytes stay.
+    Cut {
+        /// The line, counted from 0.
+        line: usize,
+        /// How many bytes stay at its beginning.
+        head: usize,
+        /// How many bytes stay at its end.
+        tail: usize,
+    },
+    /// Whole elements of the JSON array, or members of the JSON object, that makes most of the text.
+    Elements(Range<usize>),
+    /// Pieces of the text inside the JSON string that makes most of the text.
+    Inside(Vec<Piece>),
+    /// Something about what is not shown.
+    Note(Note),
+}
+
+/// What a note says, as values. Names and samples are copied from the original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// Lines left out here, counted from 1.
+    Omitted {
+        /// The first one.
+        first: usize,
+        /// The last one.
+        last: usize,
+        /// How many lines the original has.
+        of: usize,
+    },
+    /// Lines left out here that all said a test passed or a step of a build went well.
+    Passing {
+        /// How many.
+        lines: usize,
+    },
+    /// The lines before this stood there several times in a row.
+    Repeated {
+        /// How often.
+        times: usize,
+        /// How many lines are repeated together.
+        lines: usize,
+    },
+    /// Elements of a JSON array left out here, counted from 1.
+    ElementsOmitted {
+        /// The first one.
+        first: usize,
+        /// The last one.
+        last: usize,
+        /// How many elements the array has.
+        of: usize,
+    },
+    /// What a listing or tree holds.
+    Listing {
+        /// How many files.
+        files: usize,
+        /// How many directories.
+        directories: usize,
+        /// Up to three names.
+        samples: Vec<String>,
+    },
+    /// What a map of a repository holds.
+    RepoMap {
+        /// How many files.
+        files: usize,
+        /// Up to three of them.
+        samples: Vec<String>,
+    },
+    /// What version control says is changed.
+    Changes {
+        /// The branch.
+        branch: Option<String>,
+        /// Files staged.
+        staged: usize,
+        /// Files changed and not staged.
+        modified: usize,
+        /// Files not tracked.
+        untracked: usize,
+        /// Files in conflict.
+        conflicted: usize,
+    },
+    /// What a diff holds.
+    Diff {
+        /// How many files.
+        files: usize,
+        /// How many lines it adds.
+        added: usize,
+        /// How many lines it removes.
+        removed: usize,
+        /// Up to three of the files.
+        samples: Vec<String>,
+    },
+    /// How many commits a log lists.
+    Commits {
+        /// How many.
+        total: usize,
+    },
+    /// What a search found.
+    Matches {
+        /// How many hits.
+        total: usize,
+        /// In how many files.
+        files: usize,
+        /// How many hits are shown.
+        shown: usize,
+        /// The files with most hits, with how many.
+        most: Vec<(String, usize)>,
+    },
+    /// How a command ended.
+    Status(Ended),
+    /// What a test run or build counted.
+    Totals(Totals),
+    /// What a JSON text is made of.
+    Shape {
+        /// What its most weighty value is.
+        container: Container,
+        /// How many elements or members that has.
+        elements: usize,
+        /// How many are shown.
+        shown: usize,
+        /// The names of its first members, or of those of its first element.
+        keys: Vec<String>,
+    },
+    /// What a stack trace holds.
+    Frames {
+        /// How many frames.
+        total: usize,
+        /// How many are shown.
+        shown: usize,
+    },
+    /// How many definitions a source file has.
+    Definitions {
+        /// How many.
+        total: usize,
+        /// How many are shown.
+        shown: usize,
+    },
+    /// What an image or document is.
+    Media {
+        /// Its type, such as `image/png`.
+        kind: String,
+        /// How many bytes it has.
+        bytes: u64,
+    },
+    /// A series of edits to one file.
+    Edits {
+        /// How many.
+        changes: usize,
+        /// The step of the first.
+        first: u32,
+        /// The step of the last.
+        last: u32,
+        /// What they were for, in order.
+        intents: Vec<String>,
+    },
+}
+
+/// What holds the elements of a JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// One way to shorten a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Digest {
+    /// Its name, as rules spell it.
+    pub name: &'static str,
+    /// What it keeps and what it loses, in one line.
+    pub about: &'static str,
+    /// Gives the pieces of a text; nothing where the text is best left whole.
+    pub shorten: fn(&Text<'_>) -> Option<Vec<Piece>>,
+}
+
+/// Every digest, in the order of the reference page.
+pub const DIGESTS: &[Digest] = &[
+    file::DIGEST,
+    listing::DIGEST,
+    tree::DIGEST,
+    repo_map::DIGEST,
+    repo_map::STRUCTURE,
+    git_status::DIGEST,
+    diff::DIGEST,
+    git_log::DIGEST,
+    search::DIGEST,
+    shell::DIGEST,
+    log::DIGEST,
+    log::LONG,
+    json::DIGEST,
+    trace::DIGEST,
+    page::DIGEST,
+    media::DIGEST,
+    other::DIGEST,
+    repeats::DIGEST,
+    sizes::HEAD_TAIL,
+    sizes::MIDDLE_OUT,
+    clear::DIGEST,
+];
+
+/// Returns the digest of that name.
+pub fn find_digest(name: &str) -> Option<&'static Digest> {
+    DIGESTS.iter().find(|digest| digest.name == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Signatures of a repository or of one file. Of a repository: how many files it covers and the first three; of one file the
+//! first 500 characters, which hold its outermost definitions. Loses the other signatures.
+
+use super::{Digest, Note, Piece, Text, kept::Kept};
+
+/// How much of a file's structure stays, in bytes (seed 001).
+const STRUCTURE_BYTES: usize = 500;
+
+pub(super) const DIGEST: Digest = Digest {
+    name: "repo-map",
+    about: "Counts the files that a map of a repository covers and names the first three.",
+    shorten,
+};
+
+pub(super) const STRUCTURE: Digest = Digest {
+    name: "structure",
+    about: "Keeps the first 500 characters of a file's structure, in whole lines.",
+    shorten: |text| {
+        let mut kept = Kept::none(text);
+        kept.beginning(STRUCTURE_BYTES);
+        kept.pieces()
+    },
+};
+
+fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+    let paths: Vec<String> = text.lines().filter_map(heading).map(str::to_owned).collect();
+    let mut kept = Kept::none(text);
+    kept.fact(Note::RepoMap { files: paths.len(), samples: paths.into_iter().take(3).collect() });
+    kept.pieces()
+}
+
+/// Returns the path that a line names as the heading of what follows.
+fn heading(line: &str) -> Option<&str> {
+    let unmarked = line.trim_start_matches(['#', '*', '📄']).trim_start();
+    let unmarked = unmarked.strip_prefix("File: ").unwrap_or(unmarked);
+    let at_margin = !line.starts_with([' ', '\t']);
+    let path = unmarked.trim_end().trim_end_matches([':', '*']).trim_matches('`');
+    let (_, extension) = path.rsplit_once('.')?;
+    let is_path = !path.contains([' ', '(', '"']) && (1..=8).contains(&extension.len());
+    (at_margin && is_path && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(path)
+}

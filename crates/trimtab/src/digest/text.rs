@@ -1,0 +1,215 @@
+//! A block's text as digests see it: its lines, and what is known about it. Takes a text and an [`About`]; gives lines with
+//! and without what a terminal would not show. Never copies the text, never looks at what produced it.
+
+use std::{borrow::Cow, ops::Range};
+
+use memchr::{memchr, memchr2, memrchr};
+
+/// What a block's text is, as far as the caller knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Content {
+    /// Not known: names and the text itself decide.
+    #[default]
+    Unknown,
+    /// A file, or lines of one.
+    File,
+    /// Names of files and directories.
+    Listing,
+    /// A directory drawn as a tree.
+    Tree,
+    /// Signatures of a whole repository.
+    RepoMap,
+    /// Signatures of one file.
+    Structure,
+    /// What version control says is changed.
+    GitStatus,
+    /// A diff or patch.
+    Diff,
+    /// A list of commits.
+    GitLog,
+    /// Lines found by a search.
+    Hits,
+    /// What a program printed.
+    Shell,
+    /// What a test run, build, check or installation printed.
+    Log,
+    /// JSON.
+    Json,
+    /// A stack trace.
+    Trace,
+    /// A web page.
+    Page,
+    /// An image or document that is not text.
+    Media,
+    /// Anything else.
+    Other,
+}
+
+/// How the call ended that a text answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Ended {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// It did what it was asked.
+    Succeeded,
+    /// It did not.
+    Failed,
+    /// With an exit status.
+    Exit(i32),
+}
+
+/// What is known about a text besides the text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About<'a> {
+    /// What it is.
+    pub content: Content,
+    /// The tool that gave it.
+    pub tool: Option<&'a str>,
+    /// The command that printed it.
+    pub command: Option<&'a str>,
+    /// The file or directory it shows.
+    pub path: Option<&'a str>,
+    /// How the call ended.
+    pub ended: Ended,
+}
+
+/// A block's text, split into lines.
+#[derive(Debug)]
+pub struct Text<'a> {
+    whole: &'a str,
+    about: About<'a>,
+    /// Where each line begins; one more entry than lines, the last being the end of the text.
+    starts: Vec<usize>,
+}
+
+impl<'a> Text<'a> {
+    /// Splits a text into lines.
+    pub fn new(whole: &'a str, about: About<'a>) -> Text<'a> {
+        let mut starts = vec![0];
+        starts.extend(memchr::memchr_iter(b'\n', whole.as_bytes()).map(|newline| newline + 1));
+        if starts.last() != Some(&whole.len()) {
+            starts.push(whole.len());
+        }
+        Text { whole, about, starts }
+    }
+
+    /// Returns the whole text.
+    pub fn whole(&self) -> &'a str {
+        self.whole
+    }
+
+    /// Returns what is known about it.
+    pub fn about(&self) -> &About<'a> {
+        &self.about
+    }
+
+    /// Returns how many lines there are; a last line needs no line end.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Tells whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns a line without its end; nothing where there is no such line.
+    pub fn line(&self, index: usize) -> &'a str {
+        let line = self.raw(index..index + 1);
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    /// Returns a line as a terminal would show it: without colours, and of a progress display its last state.
+    pub fn shown(&self, index: usize) -> Cow<'a, str> {
+        shown(self.line(index))
+    }
+
+    /// Returns all lines without their ends.
+    pub fn lines(&self) -> impl Iterator<Item = &'a str> {
+        (0..self.len()).map(|index| self.line(index))
+    }
+
+    /// Returns lines as they stand in the text, with their ends.
+    pub fn raw(&self, lines: Range<usize>) -> &'a str {
+        let start = self.starts.get(lines.start).copied().unwrap_or(self.whole.len());
+        let end = self.starts.get(lines.end).copied().unwrap_or(self.whole.len());
+        self.whole.get(start..end).unwrap_or_default()
+    }
+}
+
+/// Returns a line as a terminal would show it.
+pub(crate) fn shown(line: &str) -> Cow<'_, str> {
+    if memchr2(b'\r', 0x1b, line.as_bytes()).is_none() {
+        return Cow::Borrowed(line);
+    }
+    let line = line.trim_end_matches('\r');
+    let line = memrchr(b'\r', line.as_bytes()).and_then(|back| line.get(back + 1..)).unwrap_or(line);
+    if memchr(0x1b, line.as_bytes()).is_none() { Cow::Borrowed(line) } else { Cow::Owned(without_escapes(line)) }
+}
+
+fn without_escapes(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\u{1b}' {
+            plain.push(letter);
+            continue;
+        }
+        match letters.next() {
+            // A control sequence ends with its first letter, an operating system command with a bell.
+            Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
+            Some(']') => while letters.next().is_some_and(|letter| letter != '\u{7}') {},
+            Some(_) | None => {}
+        }
+    }
+    plain
+}
+
+/// Returns a line of a file as the file has it, where a tool put the line's number before it.
+pub(crate) fn without_number(line: &str) -> &str {
+    let digits = line.trim_start_matches(' ');
+    let rest = digits.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    if rest.len() == digits.len() {
+        return line;
+    }
+    ["→", "\t", "|", ": ", ":"].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, lines: &[&str]) {
+        let split = Text::new(text, About::default());
+        assert_eq!(split.lines().collect::<Vec<_>>(), lines);
+        assert_eq!(split.raw(0..split.len()), text);
+    }
+
+    #[test]
+    fn lines_are_what_stands_between_line_ends() {
+        check("", &[]);
+        check("\n", &[""]);
+        check("a", &["a"]);
+        check("a\nb\n", &["a", "b"]);
+        check("a\r\nb\r\n\r\n", &["a", "b", ""]);
+    }
+
+    #[test]
+    fn a_terminal_shows_no_escapes_and_the_last_state_of_progress() {
+        assert_eq!(shown("\u{1b}[31merror\u{1b}[0m: no"), "error: no");
+        assert_eq!(shown("10%\r50%\r100%"), "100%");
+        assert_eq!(shown("\u{1b}]0;title\u{7}plain"), "plain");
+        assert_eq!(shown("done\r"), "done");
+    }
+
+    #[test]
+    fn a_line_number_is_not_part_of_the_line() {
+        assert_eq!(without_number("    12→fn main() {"), "fn main() {");
+        assert_eq!(without_number("12\tfn main() {"), "fn main() {");
+        assert_eq!(without_number("  7: let x"), "let x");
+        assert_eq!(without_number("    fn main() {"), "    fn main() {");
+        assert_eq!(without_number("12 monkeys"), "12 monkeys");
+    }
+}
