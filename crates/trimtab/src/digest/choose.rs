@@ -2,8 +2,8 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page, repo_map, search,
-    shell, text::without_number, totals, trace, tree,
+    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page,
+    repo_map, search, shell, text::without_number, totals, trace, tree,
 };
 
 /// How many lines are looked at.
@@ -12,7 +12,10 @@ const LOOKED_AT: usize = 40;
 /// Picks the digest for a text.
 pub fn choose(text: &Text<'_>) -> &'static Digest {
     match text.about().content {
-        Content::Unknown => by_tool(text).or_else(|| by_command(text)).or_else(|| by_look(text)).unwrap_or_else(|| by_path(text)),
+        Content::Unknown => by_tool(text)
+            .or_else(|| by_command(text))
+            .or_else(|| by_look(text))
+            .unwrap_or_else(|| by_path(text)),
         Content::File => &file::DIGEST,
         Content::Listing if looks_like_tree(text) => &tree::DIGEST,
         Content::Listing => &listing::DIGEST,
@@ -36,7 +39,9 @@ pub fn choose(text: &Text<'_>) -> &'static Digest {
 fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {
     let tool = text.about().tool?.to_ascii_lowercase();
     Some(match tool.as_str() {
-        "list_files" | "find_files" | "glob" | "ls" | "list_dir" | "list_directory" | "list_folder" => &listing::DIGEST,
+        "list_files" | "find_files" | "glob" | "ls" | "list_dir" | "list_directory" | "list_folder" => {
+            &listing::DIGEST
+        }
         "tree" => &tree::DIGEST,
         "get_repo_map" | "repo_map" => &repo_map::DIGEST,
         "code_structure" | "list_code_definition_names" => &repo_map::STRUCTURE,
@@ -58,7 +63,9 @@ fn by_command(text: &Text<'_>) -> Option<&'static Digest> {
     // What counts is the last command of a chain, and the first of a pipeline.
     let last = command.rsplit(['\n', ';']).map(str::trim).find(|part| !part.is_empty())?;
     let last = last.rsplit("&&").next()?.trim();
-    let mut words = last.split_ascii_whitespace().skip_while(|word| word.contains('=') || matches!(*word, "sudo" | "env" | "time"));
+    let mut words = last
+        .split_ascii_whitespace()
+        .skip_while(|word| word.contains('=') || matches!(*word, "sudo" | "env" | "time"));
     let program = words.next()?.rsplit('/').next()?;
     let second = words.clone().find(|word| !word.starts_with('-')).unwrap_or_default();
     Some(match (program, second) {
@@ -69,10 +76,15 @@ fn by_command(text: &Text<'_>) -> Option<&'static Digest> {
         ("git", "ls-files") | ("ls" | "find" | "fd" | "dir" | "Get-ChildItem", _) => &listing::DIGEST,
         ("tree", _) => &tree::DIGEST,
         ("cat" | "head" | "tail" | "sed" | "nl" | "bat" | "Get-Content", _) => &file::DIGEST,
-        ("pytest" | "tox" | "jest" | "vitest" | "mocha" | "make" | "ninja" | "mvn" | "gradle" | "tsc" | "eslint", _)
-        | ("cargo" | "go" | "npm" | "pnpm" | "yarn" | "dotnet", "test" | "build" | "check" | "clippy" | "install" | "run" | "nextest") => {
-            &log::DIGEST
-        }
+        (
+            "pytest" | "tox" | "jest" | "vitest" | "mocha" | "make" | "ninja" | "mvn" | "gradle" | "tsc"
+            | "eslint",
+            _,
+        )
+        | (
+            "cargo" | "go" | "npm" | "pnpm" | "yarn" | "dotnet",
+            "test" | "build" | "check" | "clippy" | "install" | "run" | "nextest",
+        ) => &log::DIGEST,
         _ => return None,
     })
 }
@@ -86,10 +98,15 @@ fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
         if all >= 4 { hits * 100 / all } else { 0 }
     };
     let any = |is: &dyn Fn(&str) -> bool| text.lines().take(LOOKED_AT).any(is);
-    if whole.starts_with("data:image/") || ["iVBORw0KGgo", "/9j/", "JVBERi0", "R0lGOD"].iter().any(|mark| whole.starts_with(mark)) {
+    if whole.starts_with("data:image/")
+        || ["iVBORw0KGgo", "/9j/", "JVBERi0", "R0lGOD"].iter().any(|mark| whole.starts_with(mark))
+    {
         return Some(&media::DIGEST);
     }
-    if whole.starts_with(['{', '[']) && whole.ends_with(['}', ']']) && crate::json::scan(whole.as_bytes()).is_ok() {
+    if whole.starts_with(['{', '['])
+        && whole.ends_with(['}', ']'])
+        && crate::json::scan(whole.as_bytes()).is_ok()
+    {
         return Some(&json::DIGEST);
     }
     if start.starts_with("diff --git ") || (start.starts_with("--- ") && start.contains("\n+++ ")) {
@@ -113,8 +130,12 @@ fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
     if any(&|line| line.starts_with("Traceback (most recent call last)")) || share(&trace::is_frame) > 50 {
         return Some(&trace::DIGEST);
     }
-    let log = |line: &str| errors::is_error_line(line) || totals::is_passing(line) || totals::totals(line).is_some();
-    if share(&log) > 20 || (0..text.len()).rev().take(5).any(|index| totals::totals(text.line(index)).is_some()) {
+    let log = |line: &str| {
+        errors::is_error_line(line) || totals::is_passing(line) || totals::totals(line).is_some()
+    };
+    if share(&log) > 20
+        || (0..text.len()).rev().take(5).any(|index| totals::totals(text.line(index)).is_some())
+    {
         return Some(&log::DIGEST);
     }
     if share(&is_hit) > 60 {
@@ -132,16 +153,23 @@ fn by_path(text: &Text<'_>) -> &'static Digest {
 }
 
 fn looks_like_tree(text: &Text<'_>) -> bool {
-    text.lines().take(LOOKED_AT).filter(|line| line.contains("├─") || line.contains("└─") || line.contains("|-- ")).count() >= 2
+    text.lines()
+        .take(LOOKED_AT)
+        .filter(|line| line.contains("├─") || line.contains("└─") || line.contains("|-- "))
+        .count()
+        >= 2
 }
 
 fn is_hit(line: &str) -> bool {
     let mut parts = line.splitn(3, ':');
-    let (Some(path), Some(number), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let (Some(path), Some(number), Some(_)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
     !path.contains(' ') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_path(line: &str) -> bool {
     let line = line.trim();
-    !line.contains([' ', '(', '{', ';', '"', '=']) && (line.contains('/') || line.rsplit_once('.').is_some_and(|(_, end)| (1..=5).contains(&end.len())))
+    !line.contains([' ', '(', '{', ';', '"', '='])
+        && (line.contains('/') || line.rsplit_once('.').is_some_and(|(_, end)| (1..=5).contains(&end.len())))
 }

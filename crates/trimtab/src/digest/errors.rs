@@ -49,7 +49,8 @@ const STARTS: &[&str] = &[
 ];
 
 /// Beginnings of lines that report a failure, wherever the line is indented to.
-const MARKS: &[&str] = &["✗ ", "✘ ", "✕ ", "× ", "❌", "not ok ", "--- FAIL:", "E   ", "thread '", "[FAIL]", "[FAILED]"];
+const MARKS: &[&str] =
+    &["✗ ", "✘ ", "✕ ", "× ", "❌", "not ok ", "--- FAIL:", "E   ", "thread '", "[FAIL]", "[FAILED]"];
 
 /// Ends of messages of shells and small tools: `name: what: No such file or directory`.
 const SHELL_ENDS: &[&str] = &[
@@ -111,14 +112,20 @@ fn starts_a_report(line: &str) -> bool {
 /// Tells a message from a bare value such as `0`, `null,` or `false`.
 fn says_something(rest: &str) -> bool {
     let rest = rest.trim().trim_end_matches([',', ';']);
-    !rest.is_empty() && rest.parse::<f64>().is_err() && !matches!(rest, "null" | "none" | "None" | "nil" | "false" | "true" | "{" | "[" | "|" | "\"\"")
+    !rest.is_empty()
+        && rest.parse::<f64>().is_err()
+        && !matches!(rest, "null" | "none" | "None" | "nil" | "false" | "true" | "{" | "[" | "|" | "\"\"")
 }
 
 fn is_mark(mark: &str, inner: &str) -> bool {
     match mark {
         // pytest marks what it explains by an E and three blanks or more; prose does not begin like that.
         "E   " => inner.get(mark.len()..).is_some_and(|rest| !rest.trim().is_empty()),
-        "thread '" => inner.contains("' panicked at") || inner.contains(") panicked at") || inner.contains("' (") && inner.contains("panicked"),
+        "thread '" => {
+            inner.contains("' panicked at")
+                || inner.contains(") panicked at")
+                || inner.contains("' (") && inner.contains("panicked")
+        }
         _ => true,
     }
 }
@@ -137,34 +144,44 @@ fn is_exception(line: &str) -> bool {
 
 fn is_shell_message(line: &str) -> bool {
     let ends = SHELL_ENDS.iter().any(|end| line.ends_with(end));
-    let cannot = line.split_once(": cannot ").is_some_and(|(name, _)| !name.is_empty() && !name.contains(' '));
+    let cannot =
+        line.split_once(": cannot ").is_some_and(|(name, _)| !name.is_empty() && !name.contains(' '));
     (ends && line.matches(": ").count() >= 1 && !line.contains(['(', '{', ';'])) || cannot
 }
 
 /// Tells a compiler's or linter's diagnostic: a place, then `error`.
 fn is_diagnostic(inner: &str) -> bool {
-    let Some(at) = inner.find("error").or_else(|| inner.find("undefined: ")).or_else(|| inner.find("Error")) else {
+    let Some(at) = inner.find("error").or_else(|| inner.find("undefined: ")).or_else(|| inner.find("Error"))
+    else {
         return false;
     };
     let (place, message) = inner.split_at(at);
     let place = place.trim_end();
     let place = place.strip_suffix("fatal").map_or(place, str::trim_end);
     let place = place.strip_suffix('-').map_or(place, str::trim_end);
-    let reports = ["error:", "error TS", "error[", "error C", "error CS", "error  ", "error ", "undefined: ", "Error:"]
-        .iter()
-        .any(|start| message.starts_with(start));
+    let reports =
+        ["error:", "error TS", "error[", "error C", "error CS", "error  ", "error ", "undefined: ", "Error:"]
+            .iter()
+            .any(|start| message.starts_with(start));
     reports && is_place(place, message)
 }
 
 /// Tells `path:12:5:`, `path(12,5):`, `path:12:5`, or for linters that group by file a bare `12:5`.
 fn is_place(place: &str, message: &str) -> bool {
     let place_without_colon = place.strip_suffix(':').unwrap_or(place);
-    let bare_error = message.starts_with("error ") && !message.starts_with("error TS") && !message.starts_with("error C");
-    if let Some((path, numbers)) = place_without_colon.strip_suffix(')').and_then(|place| place.rsplit_once('(')) {
-        return is_path(path) && !numbers.is_empty() && numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let bare_error =
+        message.starts_with("error ") && !message.starts_with("error TS") && !message.starts_with("error C");
+    if let Some((path, numbers)) =
+        place_without_colon.strip_suffix(')').and_then(|place| place.rsplit_once('('))
+    {
+        return is_path(path)
+            && !numbers.is_empty()
+            && numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
     }
     let mut parts = place_without_colon.rsplitn(3, ':');
-    let number = |part: Option<&str>| part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = |part: Option<&str>| {
+        part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let (last, middle, path) = (parts.next(), parts.next(), parts.next());
     match (number(last), number(middle), path) {
         // ESLint: line and column, then `error` and two blanks.

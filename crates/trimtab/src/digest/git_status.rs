@@ -69,8 +69,12 @@ impl Counts {
             Section::Untracked => self.untracked += 1,
             Section::Conflicted => self.conflicted += 1,
             // A part of the output, without its headings: the word before the name tells.
-            Section::None if entry.starts_with("modified:") || entry.starts_with("deleted:") => self.modified += 1,
-            Section::None if entry.starts_with("new file:") || entry.starts_with("renamed:") => self.staged += 1,
+            Section::None if entry.starts_with("modified:") || entry.starts_with("deleted:") => {
+                self.modified += 1
+            }
+            Section::None if entry.starts_with("new file:") || entry.starts_with("renamed:") => {
+                self.staged += 1
+            }
             Section::None => {}
         }
     }
@@ -78,7 +82,9 @@ impl Counts {
     /// Reads `XY path`: X is the index, Y the working tree.
     fn short(&mut self, line: &str) {
         let mut letters = line.chars();
-        let (Some(index), Some(tree), Some(' ')) = (letters.next(), letters.next(), letters.next()) else { return };
+        let (Some(index), Some(tree), Some(' ')) = (letters.next(), letters.next(), letters.next()) else {
+            return;
+        };
         let known = |letter: char| matches!(letter, ' ' | 'M' | 'A' | 'D' | 'R' | 'C' | 'T');
         match (index, tree) {
             ('?', '?') => self.untracked += 1,

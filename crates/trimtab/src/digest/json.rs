@@ -55,9 +55,12 @@ pub(crate) fn focus(text: &str) -> Option<Focus> {
             let says = value.string()?.into_owned();
             return (says.len() >= LONG_STRING).then_some(Focus::String { span: value.span().range(), says });
         }
-        let largest = children(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
+        let largest =
+            children(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
         let dominates = largest.span().len() * 100 > value.span().len() * MOST_OF_IT;
-        let can_go_on = largest.is_array() || largest.is_object() || (largest.is_string() && largest.span().len() > LONG_STRING);
+        let can_go_on = largest.is_array()
+            || largest.is_object()
+            || (largest.is_string() && largest.span().len() > LONG_STRING);
         if !(dominates && can_go_on) {
             return rows(value);
         }
@@ -100,7 +103,8 @@ fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Opt
         let Some(less) = left.checked_sub(element.len()) else { break };
         (left, first) = (less, first + 1);
     }
-    let reports = |index: &usize| elements.get(*index).is_some_and(|element| reports_error(text, element.clone()));
+    let reports =
+        |index: &usize| elements.get(*index).is_some_and(|element| reports_error(text, element.clone()));
     let errors: Vec<usize> = match container {
         Container::Array => (first..elements.len()).filter(reports).take(ERROR_ROWS).collect(),
         Container::Object => Vec::new(),
@@ -117,7 +121,12 @@ fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Opt
     let shown = first + errors.len();
     (shown < elements.len()).then_some(())?;
     gap(&mut pieces, at..elements.len(), elements.len(), container);
-    pieces.push(Piece::Note(Note::Shape { container, elements: elements.len(), shown, keys: keys(text, container, elements) }));
+    pieces.push(Piece::Note(Note::Shape {
+        container,
+        elements: elements.len(),
+        shown,
+        keys: keys(text, container, elements),
+    }));
     Some(pieces)
 }
 
@@ -130,16 +139,26 @@ fn gap(pieces: &mut Vec<Piece>, gap: Range<usize>, of: usize, container: Contain
 
 /// Tells a row that says of itself that something went wrong.
 fn reports_error(text: &str, element: Range<usize>) -> bool {
-    let Some(row) = text.get(element).filter(|row| row.starts_with('{') && row.len() <= ERROR_ROW_BYTES) else { return false };
+    let Some(row) = text.get(element).filter(|row| row.starts_with('{') && row.len() <= ERROR_ROW_BYTES)
+    else {
+        return false;
+    };
     let Ok(tape) = scan(row.as_bytes()) else { return false };
     let Some(root) = tape.root(row.as_bytes()) else { return false };
     root.members().any(|(key, value)| {
         let key = key.string().unwrap_or_default();
         match key.as_ref() {
-            "error" | "errors" | "exception" => !matches!(value.raw(), b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}"),
-            "level" | "severity" | "status" | "outcome" | "conclusion" | "result" => value.string().is_some_and(|word| {
-                matches!(word.to_ascii_lowercase().as_str(), "error" | "fatal" | "failed" | "failure" | "critical" | "fail")
-            }),
+            "error" | "errors" | "exception" => {
+                !matches!(value.raw(), b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}")
+            }
+            "level" | "severity" | "status" | "outcome" | "conclusion" | "result" => {
+                value.string().is_some_and(|word| {
+                    matches!(
+                        word.to_ascii_lowercase().as_str(),
+                        "error" | "fatal" | "failed" | "failure" | "critical" | "fail"
+                    )
+                })
+            }
             _ => false,
         }
     })
@@ -148,7 +167,9 @@ fn reports_error(text: &str, element: Range<usize>) -> bool {
 fn keys(text: &str, container: Container, elements: &[Range<usize>]) -> Vec<String> {
     let first = elements.first().and_then(|first| text.get(first.clone())).unwrap_or_default();
     match container {
-        Container::Object => elements.iter().take(KEYS).filter_map(|member| key_of(text.get(member.clone())?)).collect(),
+        Container::Object => {
+            elements.iter().take(KEYS).filter_map(|member| key_of(text.get(member.clone())?)).collect()
+        }
         Container::Array => {
             let Ok(tape) = scan(first.as_bytes()) else { return Vec::new() };
             let Some(root) = tape.root(first.as_bytes()) else { return Vec::new() };

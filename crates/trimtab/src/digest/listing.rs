@@ -7,11 +7,8 @@ use super::{Digest, Note, Piece, Text, kept::Kept};
 /// How many names are quoted (law 9).
 const SAMPLES: usize = 3;
 
-pub(super) const DIGEST: Digest = Digest {
-    name: "listing",
-    about: "Counts files and directories and names the first three.",
-    shorten,
-};
+pub(super) const DIGEST: Digest =
+    Digest { name: "listing", about: "Counts files and directories and names the first three.", shorten };
 
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     let mut files = 0;
@@ -50,8 +47,12 @@ enum Entry<'a> {
 fn entry(line: &str) -> Entry<'_> {
     let line = line.trim();
     let line = line.strip_prefix("- ").unwrap_or(line);
-    let heading = line.is_empty() || line.starts_with(['[', '(', '#']) || matches!(line, "." | ".." | "./" | "../");
-    if heading || (line.starts_with("total ") && line.get(6..).is_some_and(|size| size.starts_with(|digit: char| digit.is_ascii_digit()))) {
+    let heading =
+        line.is_empty() || line.starts_with(['[', '(', '#']) || matches!(line, "." | ".." | "./" | "../");
+    if heading
+        || (line.starts_with("total ")
+            && line.get(6..).is_some_and(|size| size.starts_with(|digit: char| digit.is_ascii_digit())))
+    {
         return Entry::None;
     }
     if let Some(long) = long_entry(line) {
@@ -62,7 +63,9 @@ fn entry(line: &str) -> Entry<'_> {
         Some(directory) if !directory.contains(' ') => Entry::Directory(directory),
         _ if line.ends_with('/') => Entry::Directory(line),
         // A sentence of the tool, such as `Found 12 files`.
-        _ if line.split(' ').count() > 6 || (line.starts_with("Found ") && line.contains(" file")) => Entry::None,
+        _ if line.split(' ').count() > 6 || (line.starts_with("Found ") && line.contains(" file")) => {
+            Entry::None
+        }
         _ => Entry::File(line),
     }
 }
@@ -72,7 +75,11 @@ fn long_entry(line: &str) -> Option<Entry<'_>> {
     let mut columns = line.split_ascii_whitespace();
     let permissions = columns.next()?;
     let is_long = permissions.len() >= 10
-        && permissions.bytes().skip(1).take(9).all(|byte| matches!(byte, b'r' | b'w' | b'x' | b'-' | b's' | b't' | b'S' | b'T'));
+        && permissions
+            .bytes()
+            .skip(1)
+            .take(9)
+            .all(|byte| matches!(byte, b'r' | b'w' | b'x' | b'-' | b's' | b't' | b'S' | b'T'));
     is_long.then_some(())?;
     let name = columns.nth(7)?;
     Some(match (permissions.starts_with('d'), name) {
@@ -84,5 +91,7 @@ fn long_entry(line: &str) -> Option<Entry<'_>> {
 
 /// Returns every directory above a path that the path names.
 fn parents(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').filter_map(|(at, _)| path.get(..at)).filter(|parent| !parent.is_empty() && *parent != ".")
+    path.match_indices('/')
+        .filter_map(|(at, _)| path.get(..at))
+        .filter(|parent| !parent.is_empty() && *parent != ".")
 }

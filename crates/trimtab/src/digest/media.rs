@@ -11,11 +11,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("JVBERi0", "application/pdf"),
 ];
 
-pub(super) const DIGEST: Digest = Digest {
-    name: "media",
-    about: "Names the type and size of an image or document.",
-    shorten,
-};
+pub(super) const DIGEST: Digest =
+    Digest { name: "media", about: "Names the type and size of an image or document.", shorten };
 
 /// Gives the pieces for an image or document of a known type and size.
 pub fn media(kind: &str, bytes: u64) -> Vec<Piece> {
@@ -39,7 +36,11 @@ fn read(text: &Text<'_>) -> (String, bool) {
     if let Some((_, kind)) = BEGINNINGS.iter().find(|(start, _)| whole.starts_with(start)) {
         return ((*kind).to_owned(), true);
     }
-    let extension = text.about().path.and_then(|path| path.rsplit_once('.')).map(|(_, extension)| extension.to_ascii_lowercase());
+    let extension = text
+        .about()
+        .path
+        .and_then(|path| path.rsplit_once('.'))
+        .map(|(_, extension)| extension.to_ascii_lowercase());
     let kind = match extension.as_deref() {
         Some("png") => "image/png",
         Some("jpg" | "jpeg") => "image/jpeg",

@@ -255,3 +255,6 @@ pub fn find_digest(name: &str) -> Option<&'static Digest> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use tests::check_file;

@@ -5,11 +5,8 @@ use super::{Digest, Piece, Text, sizes};
 /// How many lines stay at each end, as for files.
 const ENDS: usize = 10;
 
-pub(super) const DIGEST: Digest = Digest {
-    name: "other",
-    about: "Keeps the first and last 10 lines of any text.",
-    shorten,
-};
+pub(super) const DIGEST: Digest =
+    Digest { name: "other", about: "Keeps the first and last 10 lines of any text.", shorten };
 
 pub(super) fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     sizes::head_tail_lines(text, ENDS, ENDS)

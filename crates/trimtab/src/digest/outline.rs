@@ -12,16 +12,68 @@ const LONGEST: usize = 200;
 
 /// Words that begin a definition in common languages.
 const KEYWORDS: &[&str] = &[
-    "fn", "def", "class", "func", "function", "struct", "enum", "trait", "impl", "interface", "type", "module", "mod",
-    "namespace", "object", "record", "protocol", "extension", "sub", "proc", "defmodule", "defp", "macro_rules!", "union",
-    "contract", "package", "template", "fun", "data", "instance", "library",
+    "fn",
+    "def",
+    "class",
+    "func",
+    "function",
+    "struct",
+    "enum",
+    "trait",
+    "impl",
+    "interface",
+    "type",
+    "module",
+    "mod",
+    "namespace",
+    "object",
+    "record",
+    "protocol",
+    "extension",
+    "sub",
+    "proc",
+    "defmodule",
+    "defp",
+    "macro_rules!",
+    "union",
+    "contract",
+    "package",
+    "template",
+    "fun",
+    "data",
+    "instance",
+    "library",
 ];
 
 /// Words that may stand before those.
 const MODIFIERS: &[&str] = &[
-    "pub", "pub(crate)", "pub(super)", "export", "default", "async", "static", "public", "private", "protected", "internal",
-    "abstract", "final", "override", "virtual", "inline", "const", "unsafe", "extern", "sealed", "partial", "open", "declare",
-    "suspend", "companion", "case", "local",
+    "pub",
+    "pub(crate)",
+    "pub(super)",
+    "export",
+    "default",
+    "async",
+    "static",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "abstract",
+    "final",
+    "override",
+    "virtual",
+    "inline",
+    "const",
+    "unsafe",
+    "extern",
+    "sealed",
+    "partial",
+    "open",
+    "declare",
+    "suspend",
+    "companion",
+    "case",
+    "local",
 ];
 
 /// Which lines define something.
@@ -55,12 +107,15 @@ fn depth(line: &str) -> Option<usize> {
     let mut words = inner.split_ascii_whitespace().skip_while(|word| MODIFIERS.contains(word));
     let first = words.next()?;
     let keyword = first.split(['<', '(']).next().unwrap_or(first);
-    let defines = KEYWORDS.contains(&keyword) && words.next().is_some_and(is_name) && !inner.ends_with(['.', ',']);
+    let defines =
+        KEYWORDS.contains(&keyword) && words.next().is_some_and(is_name) && !inner.ends_with(['.', ',']);
     (defines || is_assigned_function(inner)).then_some(depth)
 }
 
 fn is_name(word: &str) -> bool {
-    word.starts_with(|letter: char| letter.is_alphabetic() || matches!(letter, '_' | '(' | '<' | '*' | '&' | '$' | '{' | '\''))
+    word.starts_with(|letter: char| {
+        letter.is_alphabetic() || matches!(letter, '_' | '(' | '<' | '*' | '&' | '$' | '{' | '\'')
+    })
 }
 
 /// Tells `const name = (…) => {` and `name = function (…) {`.
@@ -97,7 +152,15 @@ mod tests {
 
     #[test]
     fn prose_and_calls_define_nothing() {
-        for line in ["", "type of thing, mostly", "    return function(x)", "the class of 1990", "x = 3", "package.json", "# class A"] {
+        for line in [
+            "",
+            "type of thing, mostly",
+            "    return function(x)",
+            "the class of 1990",
+            "x = 3",
+            "package.json",
+            "# class A",
+        ] {
             assert!(depth(line).is_none(), "{line}");
         }
     }

@@ -16,7 +16,10 @@ pub(super) const DIGEST: Digest = Digest {
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     let mut kept = Kept::none(text);
     kept.ends(HEAD, TAIL);
-    (0..text.len()).filter(|&index| is_heading(text, index)).take(HEADINGS).for_each(|index| kept.line(index));
+    (0..text.len())
+        .filter(|&index| is_heading(text, index))
+        .take(HEADINGS)
+        .for_each(|index| kept.line(index));
     kept.pieces()
 }
 

@@ -70,8 +70,12 @@ struct Hits<'a> {
 
 impl Hits<'_> {
     fn note(&self, shown: usize) -> Note {
-        let mut most: Vec<(String, usize)> =
-            self.files.iter().filter(|(path, _)| !path.is_empty()).map(|(path, hits)| ((*path).to_owned(), *hits)).collect();
+        let mut most: Vec<(String, usize)> = self
+            .files
+            .iter()
+            .filter(|(path, _)| !path.is_empty())
+            .map(|(path, hits)| ((*path).to_owned(), *hits))
+            .collect();
         let files = most.len();
         // Stable: files with equally many hits stay in the order of their names.
         most.sort_by_key(|(_, hits)| std::cmp::Reverse(*hits));
@@ -102,14 +106,21 @@ fn read(line: &str) -> Line<'_> {
     }
     // A drive letter's colon does not end a path.
     let from = if line.get(1..3) == Some(":\\") { 2 } else { 0 };
-    let Some(colon) = line.get(from..).and_then(|rest| rest.find(':')).map(|at| at + from) else { return Line::Plain };
+    let Some(colon) = line.get(from..).and_then(|rest| rest.find(':')).map(|at| at + from) else {
+        return Line::Plain;
+    };
     let (path, rest) = line.split_at(colon);
     if path.trim().bytes().all(|byte| byte.is_ascii_digit()) && !path.trim().is_empty() {
         return Line::Numbered;
     }
     let numbered = rest.get(1..).is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
-    let is_path = !path.contains([' ', '"', '(']) && (numbered || path.contains(['.', '/'])) && rest.len() > 1;
-    if is_path || (numbered && path.len() < 200 && path.contains(['.', '/'])) { Line::Hit(path) } else { Line::Plain }
+    let is_path =
+        !path.contains([' ', '"', '(']) && (numbered || path.contains(['.', '/'])) && rest.len() > 1;
+    if is_path || (numbered && path.len() < 200 && path.contains(['.', '/'])) {
+        Line::Hit(path)
+    } else {
+        Line::Plain
+    }
 }
 
 /// Tells a path that stands above the hits found in it.

@@ -37,7 +37,8 @@ pub fn head_tail(text: &Text<'_>, limit: usize, keep: usize) -> Option<Vec<Piece
 /// Keeps the beginning and the end of a text over `bytes` bytes, so that the whole, notes included, has at most that many.
 pub fn middle_out(text: &Text<'_>, bytes: usize) -> Option<Vec<Piece>> {
     (text.whole().len() > bytes).then_some(())?;
-    let errors: usize = errors::surviving(text).iter().map(|&error| text.line(error).len().min(600) + 60).sum();
+    let errors: usize =
+        errors::surviving(text).iter().map(|&error| text.line(error).len().min(600) + 60).sum();
     let keep = bytes.saturating_sub(NOTES_BYTES).saturating_sub(errors) / 2;
     Some(ends(text, keep, str::len))
 }
@@ -82,7 +83,11 @@ fn fitting(
 }
 
 /// Gives the pieces of whole lines, with the cut lines put in where they belong.
-fn whole_but_cut(text: &Text<'_>, mut kept: Kept<'_, '_>, cuts: [Option<(usize, usize, usize)>; 2]) -> Vec<Piece> {
+fn whole_but_cut(
+    text: &Text<'_>,
+    mut kept: Kept<'_, '_>,
+    cuts: [Option<(usize, usize, usize)>; 2],
+) -> Vec<Piece> {
     let mut rooms: Vec<(usize, usize, usize)> = Vec::new();
     for (line, head, tail) in cuts.into_iter().flatten() {
         kept.line(line);

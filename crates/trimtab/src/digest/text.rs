@@ -146,7 +146,11 @@ pub(crate) fn shown(line: &str) -> Cow<'_, str> {
     }
     let line = line.trim_end_matches('\r');
     let line = memrchr(b'\r', line.as_bytes()).and_then(|back| line.get(back + 1..)).unwrap_or(line);
-    if memchr(0x1b, line.as_bytes()).is_none() { Cow::Borrowed(line) } else { Cow::Owned(without_escapes(line)) }
+    if memchr(0x1b, line.as_bytes()).is_none() {
+        Cow::Borrowed(line)
+    } else {
+        Cow::Owned(without_escapes(line))
+    }
 }
 
 fn without_escapes(line: &str) -> String {

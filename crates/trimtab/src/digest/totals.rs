@@ -92,14 +92,32 @@ fn named_before(line: &str, word: &str) -> bool {
 pub(super) fn is_passing(line: &str) -> bool {
     let inner = line.trim();
     let starts = [
-        "✓ ", "✔ ", "√ ", "--- PASS:", "=== RUN", "PASS ", "PASS:", "Compiling ", "Checking ", "Downloaded ", "Downloading ",
-        "Fresh ", "Collecting ", "Requirement already satisfied", "Using cached ", "Installing ", "Fetching ", "Unpacking ",
+        "✓ ",
+        "✔ ",
+        "√ ",
+        "--- PASS:",
+        "=== RUN",
+        "PASS ",
+        "PASS:",
+        "Compiling ",
+        "Checking ",
+        "Downloaded ",
+        "Downloading ",
+        "Fresh ",
+        "Collecting ",
+        "Requirement already satisfied",
+        "Using cached ",
+        "Installing ",
+        "Fetching ",
+        "Unpacking ",
     ];
     starts.iter().any(|start| inner.starts_with(start))
         || inner.ends_with("... ok")
         || inner.ends_with("... ignored")
         || (inner.contains("::") && inner.contains(" PASSED"))
-        || inner.strip_prefix("ok ").is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()))
+        || inner
+            .strip_prefix("ok ")
+            .is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()))
         || inner.strip_prefix('[').is_some_and(|rest| rest.contains("%] ") && rest.contains("uil"))
 }
 
@@ -109,7 +127,11 @@ mod tests {
 
     fn check(line: &str, expected: [Option<u64>; 5]) {
         let [passed, failed, errors, skipped, warnings] = expected;
-        assert_eq!(totals(line).unwrap_or_default(), Totals { passed, failed, errors, skipped, warnings }, "{line}");
+        assert_eq!(
+            totals(line).unwrap_or_default(),
+            Totals { passed, failed, errors, skipped, warnings },
+            "{line}"
+        );
     }
 
     #[test]

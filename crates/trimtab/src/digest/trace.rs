@@ -11,9 +11,28 @@ const OWN: usize = 6;
 
 /// Where frames of libraries and runtimes live.
 const LIBRARIES: &[&str] = &[
-    "site-packages", "dist-packages", "node_modules", "node:internal", "/rustc/", ".cargo/registry", "/usr/lib", "/lib/python",
-    "java.base/", "java.", "javax.", "sun.", "jdk.internal", "org.junit", "kotlin.", "core::", "std::", "alloc::", "/usr/local/go",
-    "runtime.", "<frozen", "internal/",
+    "site-packages",
+    "dist-packages",
+    "node_modules",
+    "node:internal",
+    "/rustc/",
+    ".cargo/registry",
+    "/usr/lib",
+    "/lib/python",
+    "java.base/",
+    "java.",
+    "javax.",
+    "sun.",
+    "jdk.internal",
+    "org.junit",
+    "kotlin.",
+    "core::",
+    "std::",
+    "alloc::",
+    "/usr/local/go",
+    "runtime.",
+    "<frozen",
+    "internal/",
 ];
 
 pub(super) const DIGEST: Digest = Digest {
@@ -29,7 +48,8 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     let own = |frame: &&Range<usize>| !LIBRARIES.iter().any(|mark| text.line(frame.start).contains(mark));
     let ends = frames.iter().take(ENDS).chain(frames.iter().rev().take(ENDS));
     // The frames nearest to the failure are the last ones in Python and the first ones elsewhere.
-    let nearest = frames.iter().filter(own).take(OWN / 2).chain(frames.iter().rev().filter(own).take(OWN / 2));
+    let nearest =
+        frames.iter().filter(own).take(OWN / 2).chain(frames.iter().rev().filter(own).take(OWN / 2));
     ends.chain(nearest).for_each(|frame| kept.lines(frame.clone()));
     let shown = frames.iter().filter(|frame| kept.has(frame.start)).count();
     if !frames.is_empty() {
@@ -62,7 +82,11 @@ pub(super) fn is_frame(line: &str) -> bool {
     (inner.starts_with("File \"") && inner.contains(", line "))
         || (indented && inner.starts_with("at ") && inner.contains([':', '(']))
         || (line.starts_with('\t') && inner.contains(".go:"))
-        || (indented && inner.split_once(": ").is_some_and(|(number, name)| {
-            number.len() <= 4 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && name.contains("::")
-        }))
+        || (indented
+            && inner.split_once(": ").is_some_and(|(number, name)| {
+                number.len() <= 4
+                    && !number.is_empty()
+                    && number.bytes().all(|byte| byte.is_ascii_digit())
+                    && name.contains("::")
+            }))
 }

@@ -1,0 +1,261 @@
+//! What every digest in the list promises, over texts made up by the hundred; the savings of the seed documents; their examples;
+//! the reference page.
+
+mod examples;
+mod page;
+mod savings;
+mod texts;
+
+pub(crate) use page::check_file;
+
+use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
+
+use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors, is_error_line};
+use crate::{
+    count::{Counter, Tokenizer, Vocabulary},
+    render::{NoteContext, Reason, Style, Subject, handle, holds_note, is_note, render, shorten},
+};
+
+/// Shortens a text as an edge would; the only test code that calls the stages.
+fn shortened(text: &str, about: About<'_>, digest: &Digest) -> Option<String> {
+    let pieces = (digest.shorten)(&Text::new(text, about))?;
+    let handle = handle(text);
+    shorten(text, &pieces, &context(about, &handle), &tokens)
+}
+
+/// Shortens a text by the digest that is chosen for it.
+fn chosen(text: &str, about: About<'_>) -> (&'static str, String) {
+    let digest = choose(&Text::new(text, about));
+    (digest.name, shortened(text, about, digest).unwrap_or_else(|| text.to_owned()))
+}
+
+fn context<'a>(about: About<'a>, handle: &'a str) -> NoteContext<'a> {
+    let subject = match (about.path, about.command) {
+        (Some(path), _) => Subject::File { path, lines: None, last_access: 7, modified: false },
+        (None, Some(command)) => Subject::Command(command),
+        (None, None) => Subject::Nothing,
+    };
+    NoteContext {
+        tool: about.tool,
+        subject,
+        step: 7,
+        tokens: None,
+        reason: Reason::TooOld,
+        handle,
+        style: Style::Normal,
+    }
+}
+
+fn tokens(text: &str) -> u64 {
+    Counter::new(Tokenizer::Exact(Vocabulary::O200k)).text(text).0
+}
+
+/// Holds a digest to its promises for one text.
+fn check(digest: &Digest, text: &str) {
+    let lines = Text::new(text, About::default());
+    let pieces = (digest.shorten)(&lines);
+    assert_eq!(pieces, (digest.shorten)(&lines), "{}: not deterministic", digest.name);
+    let Some(pieces) = pieces else { return };
+    let handle = handle(text);
+    let context = context(About::default(), &handle);
+    let rendered = render(text, &pieces, &context);
+    check_order(&pieces, lines.len());
+    if digest.name == "json" && serde_json::from_str::<serde_json::Value>(text).is_ok() {
+        check_json(text, &rendered);
+    } else {
+        check_lines(digest.name, text, &rendered);
+        check_errors(digest.name, &lines, &rendered);
+    }
+    // Bytes stand for tokens here: counting them exactly is the savings' test.
+    let count = |text: &str| u64::try_from(text.len()).expect("a length");
+    let Some(short) = shorten(text, &pieces, &context, &count) else { return };
+    assert_eq!(short, rendered);
+    assert!(short.len() < text.len(), "{}: grew", digest.name);
+    assert!(holds_note(&short), "{}: no note in {short}", digest.name);
+    for again in DIGESTS {
+        let pieces = (again.shorten)(&Text::new(&short, About::default())).unwrap_or_default();
+        assert_eq!(shorten(&short, &pieces, &context, &count), None, "{} after {}", again.name, digest.name);
+    }
+}
+
+fn check_order(pieces: &[Piece], lines: usize) {
+    let mut at = 0;
+    for piece in pieces {
+        let (start, end) = match piece {
+            Piece::Lines(range) => (range.start, range.end),
+            Piece::Cut { line, .. } => (*line, line + 1),
+            Piece::Elements(_) | Piece::Inside(_) | Piece::Note(_) => continue,
+        };
+        assert!(at <= start && start < end && end <= lines, "{pieces:?}");
+        at = end;
+    }
+}
+
+/// Every line shown is a note, or a line of the original behind the one shown before.
+fn check_lines(name: &str, text: &str, rendered: &str) {
+    let mut originals = text.lines();
+    for line in rendered.lines().filter(|line| !is_note(line)) {
+        let same = |original: &str| match line.split_once("[… ").filter(|_| original != line) {
+            None => original == line,
+            Some((head, rest)) => {
+                let tail = rest.split_once(" cut …]").map_or("?", |(_, tail)| tail);
+                original.chars().count() > 500 && original.starts_with(head) && original.ends_with(tail)
+            }
+        };
+        assert!(originals.any(same), "{name}: {line:?} is no line of {text:?} in its place\n{rendered}");
+    }
+}
+
+fn check_errors(name: &str, text: &Text<'_>, rendered: &str) {
+    if name == "clear" {
+        return;
+    }
+    for error in errors::surviving(text) {
+        let line = text.line(error);
+        let shown = if line.chars().count() > 500 { &line[..line.floor_char_boundary(200)] } else { line };
+        let progress = line.rsplit('\r').next().unwrap_or_default();
+        assert!(
+            rendered.contains(shown) || (line.len() > 500 && rendered.contains(progress)),
+            "{name}: lost {line:?} in\n{rendered}"
+        );
+    }
+}
+
+/// The shortened value is JSON, and all of it that is no note stands in the original.
+fn check_json(text: &str, rendered: &str) {
+    use serde_json::Value;
+    fn part_of(short: &Value, long: &Value) -> bool {
+        match (short, long) {
+            (Value::Array(short), Value::Array(long)) => {
+                let mut long = long.iter();
+                short
+                    .iter()
+                    .filter(|item| !is_a_note(item))
+                    .all(|item| long.any(|other| part_of(item, other)))
+            }
+            (Value::Object(short), Value::Object(long)) => short
+                .iter()
+                .filter(|(key, _)| *key != "[trimtab]")
+                .all(|(key, value)| long.get(key).is_some_and(|other| part_of(value, other))),
+            (Value::String(short), Value::String(long)) if short != long => {
+                check_lines("json", long, short);
+                true
+            }
+            (short, long) => short == long,
+        }
+    }
+    fn is_a_note(value: &Value) -> bool {
+        value.as_str().is_some_and(is_note)
+    }
+    let short: Value = serde_json::from_str(rendered).unwrap_or_else(|error| panic!("{error} in {rendered}"));
+    let long: Value = serde_json::from_str(text).expect("JSON");
+    assert!(part_of(&short, &long), "{rendered}\nof {text}");
+}
+
+#[test]
+fn every_digest_keeps_its_promises_over_made_up_texts() {
+    let cases = std::env::var("TRIMTAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    TestRunner::new(config)
+        .run(&texts::text(), |text| {
+            DIGESTS.iter().for_each(|digest| check(digest, &text));
+            Ok(())
+        })
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    println!("digests: {cases} cases for each of {}", DIGESTS.len());
+}
+
+#[test]
+fn names_are_unique_and_every_digest_can_be_chosen_by_rules() {
+    let mut names: Vec<&str> = DIGESTS.iter().map(|digest| digest.name).collect();
+    assert!(
+        DIGESTS.iter().all(|digest| super::find_digest(digest.name).is_some() && digest.about.ends_with('.'))
+    );
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), DIGESTS.len());
+}
+
+#[test]
+fn a_log_of_ten_thousand_errors_still_shrinks() {
+    let text: String = (0..10_000).map(|n| format!("error: number {n} is wrong\n")).collect();
+    for digest in DIGESTS.iter().filter(|digest| digest.name != "repeats" && digest.name != "middle-out") {
+        let short = shortened(&text, About::default(), digest).unwrap_or_else(|| panic!("{}", digest.name));
+        assert!(short.len() < text.len() / 20, "{}: {} bytes", digest.name, short.len());
+        let errors = short.lines().filter(|line| is_error_line(line)).count();
+        assert!(errors >= 25 || digest.name == "clear", "{}: {errors}", digest.name);
+    }
+}
+
+#[test]
+fn repeated_lines_and_blocks_fold_to_one() {
+    let digest = super::find_digest("repeats").expect("a digest");
+    let text = "start\n".to_owned()
+        + &"waiting for the server to come up\n".repeat(40)
+        + &"ping the host\npong from host\n".repeat(20)
+        + "end\n";
+    let short = shortened(&text, About::default(), digest).expect("shorter");
+    let shown: Vec<&str> = short.lines().collect();
+    assert_eq!(
+        shown[..6],
+        [
+            "start",
+            "waiting for the server to come up",
+            "[… the line above 40 times …]",
+            "ping the host",
+            "pong from host",
+            "[… the 2 lines above 20 times …]",
+        ]
+    );
+    assert_eq!(shown[6], "end");
+}
+
+#[test]
+fn three_repetitions_are_left_alone() {
+    let digest = super::find_digest("repeats").expect("a digest");
+    let text = "a line that is long enough to be worth a note of its own\n".repeat(3);
+    assert_eq!((digest.shorten)(&Text::new(&text, About::default())), None);
+}
+
+#[test]
+fn progress_and_colours_are_no_content() {
+    let digest = super::find_digest("repeats").expect("a digest");
+    let progress: String =
+        (0..=100).map(|n| format!("downloading {n}%\r")).collect::<String>() + "downloaded 12 MB\n";
+    let text = format!(
+        "{progress}{}",
+        "\u{1b}[32mok\u{1b}[0m this went well, next\nok this went well, next\n".repeat(6)
+    );
+    let short = shortened(&text, About::default(), digest).expect("shorter");
+    assert!(short.starts_with("[… 1,786 characters cut …]downloaded 12 MB\n"), "{short}");
+    assert!(short.contains("the line above 12 times"), "{short}");
+}
+
+#[test]
+fn content_is_told_by_names_and_by_its_look() {
+    let by = |content, tool, command, path, text: &str| {
+        let about = About { content, tool, command, path, ..About::default() };
+        choose(&Text::new(text, about)).name
+    };
+    let unknown = Content::Unknown;
+    assert_eq!(by(Content::Hits, None, None, None, ""), "search");
+    assert_eq!(by(unknown, Some("list_files"), None, None, ""), "listing");
+    assert_eq!(by(unknown, Some("get_repo_map"), None, None, ""), "repo-map");
+    assert_eq!(by(unknown, Some("grep_code"), None, None, ""), "search");
+    assert_eq!(by(unknown, Some("run_shell"), Some("cd /x && git status"), None, ""), "git-status");
+    assert_eq!(by(unknown, Some("bash"), Some("cargo test -p x"), None, ""), "log");
+    assert_eq!(by(unknown, Some("bash"), Some("./do-it"), None, "1\n2\n3\n"), "shell");
+    assert_eq!(by(Content::Shell, None, Some("FOO=1 rg -n x src"), None, ""), "search");
+    assert_eq!(by(unknown, None, None, Some("a.rs"), "fn main() {}\n"), "file");
+    assert_eq!(by(unknown, None, None, None, "[{\"a\": 1}, {\"a\": 2}]"), "json");
+    assert_eq!(by(unknown, None, None, None, "diff --git a/x b/x\n--- a/x\n+++ b/x\n"), "diff");
+    assert_eq!(by(unknown, None, None, None, "src\n├── a.rs\n└── b.rs\n"), "tree");
+    assert_eq!(by(unknown, None, None, None, "a.rs:1:x\na.rs:2:x\nb.rs:3:x\nb.rs:9:x\n"), "search");
+    assert_eq!(by(unknown, None, None, None, "src/a.rs\nsrc/b.rs\nsrc/c.rs\nREADME.md\n"), "listing");
+    assert_eq!(
+        by(unknown, None, None, None, "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"),
+        "trace"
+    );
+    assert_eq!(by(unknown, None, None, None, "data:image/png;base64,iVBORw0KGgo"), "media");
+    assert_eq!(by(unknown, None, None, None, "Some words about something.\n"), "other");
+}

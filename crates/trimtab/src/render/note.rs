@@ -1,0 +1,358 @@
+//! The sentences. Takes values; gives one bracketed line each, with a limit for every field. Names absolute steps, never ages.
+
+use super::clip::{beginning, clip, counted, number};
+use crate::digest::{Container, Ended, Note, without_number};
+
+/// The longest path, command or address in a note, in characters.
+const SUBJECT: usize = 120;
+/// The longest name of a tool, rule, branch or member.
+const NAME: usize = 40;
+/// The longest sample.
+const SAMPLE: usize = 60;
+/// The longest intent of an edit, and how many are told.
+const INTENT: usize = 80;
+const INTENTS: usize = 5;
+/// How much of a hidden file is quoted (seed 003).
+const PREVIEW: usize = 100;
+/// A text with more gaps than this names them shortly.
+const FEW_GAPS: usize = 3;
+
+/// What a block is about, as its note names it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subject<'a> {
+    /// Nothing known.
+    #[default]
+    Nothing,
+    /// A file.
+    File {
+        /// Its path.
+        path: &'a str,
+        /// The first and last line, where only a part was shown.
+        lines: Option<(u32, u32)>,
+        /// The step at which it was last read or changed.
+        last_access: u32,
+        /// Whether it was changed in this session.
+        modified: bool,
+    },
+    /// A command.
+    Command(&'a str),
+    /// What was searched for.
+    Query(&'a str),
+    /// An address, a directory or another name.
+    Named(&'a str),
+}
+
+/// Why a block is shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason<'a> {
+    /// It is older than the policy shows.
+    TooOld,
+    /// A later step shows the newer content.
+    Superseded {
+        /// That step.
+        by: u32,
+    },
+    /// Another step shows the same content, and is shown.
+    Identical {
+        /// That step.
+        to: u32,
+    },
+    /// The request would not fit.
+    OverBudget,
+    /// It was too long from the beginning.
+    TooLong,
+    /// What it shows was edited since.
+    Stale {
+        /// The step of the edit.
+        edit: u32,
+    },
+    /// The file was read several times, and other reads are shown.
+    ReadOften {
+        /// The step of the first read shown.
+        first: u32,
+        /// The step of the last read.
+        last: u32,
+    },
+    /// A rule of the user says so.
+    Rule(&'a str),
+    /// The user asked for it.
+    Asked,
+}
+
+/// How notes are worded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// Sentences that say what was there.
+    #[default]
+    Normal,
+    /// The size and nothing else, as simple pruning writes it.
+    Plain,
+}
+
+/// What a closing note says besides what a digest counted.
+#[derive(Debug, Clone, Copy)]
+pub struct NoteContext<'a> {
+    /// The tool that gave the text.
+    pub tool: Option<&'a str>,
+    /// What the text is about.
+    pub subject: Subject<'a>,
+    /// The step at which it was said.
+    pub step: u32,
+    /// How many tokens the original has, where that is known.
+    pub tokens: Option<u64>,
+    /// Why it is shorter.
+    pub reason: Reason<'a>,
+    /// The name by which it comes back.
+    pub handle: &'a str,
+    /// How the note is worded.
+    pub style: Style,
+}
+
+/// Writes a note that stands where something is missing; nothing for notes that belong into the closing one.
+pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
+    Some(match note {
+        Note::Omitted { first, last, .. } if gaps > FEW_GAPS => format!("[… {} …]", lines(*first, *last)),
+        Note::Omitted { first, last, of } => format!("[… {} of {of} omitted …]", lines(*first, *last)),
+        Note::Passing { lines } => format!("[… {} …]", counted(*lines, "passing line", "passing lines")),
+        Note::Repeated { times, lines: 1 } => format!("[… the line above {times} times …]"),
+        Note::Repeated { times, lines } => format!("[… the {lines} lines above {times} times …]"),
+        Note::ElementsOmitted { first, last, of } => {
+            format!("[… {} of {of} omitted …]", range("element", "elements", *first, *last))
+        }
+        Note::Listing { .. }
+        | Note::RepoMap { .. }
+        | Note::Changes { .. }
+        | Note::Diff { .. }
+        | Note::Commits { .. }
+        | Note::Matches { .. }
+        | Note::Status(_)
+        | Note::Totals(_)
+        | Note::Shape { .. }
+        | Note::Frames { .. }
+        | Note::Definitions { .. }
+        | Note::Media { .. }
+        | Note::Edits { .. } => return None,
+    })
+}
+
+/// Writes the mark inside a cut line.
+pub(super) fn cut(characters: usize) -> String {
+    format!("[… {} cut …]", counted(characters, "character", "characters"))
+}
+
+/// Writes the note that closes a shortened text.
+pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
+    let characters = text.chars().count();
+    let handle = clip(context.handle, NAME);
+    if context.style == Style::Plain {
+        return format!(
+            "[Tool output pruned - {} - trimtab recall {handle}]",
+            counted(characters, "char", "chars")
+        );
+    }
+    let facts: Vec<String> = notes.iter().filter_map(|note| fact(note)).collect();
+    let mut clauses = vec![opening(text, notes, shown, context)];
+    clauses.extend(facts);
+    if let (Subject::File { .. }, false, false) =
+        (context.subject, shown, matches!(context.reason, Reason::Identical { .. }))
+    {
+        clauses.extend(preview(text));
+    }
+    clauses.push(format!("trimtab recall {handle}"));
+    format!("[{}]", clauses.join("; "))
+}
+
+/// Writes what was there and why it is shorter. Of a file, what to do comes first.
+fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
+    let size = size(text, notes, context);
+    let step = context.step;
+    let verb = if shown { "shortened" } else { "hidden" };
+    let reason = reason(context.reason);
+    let Subject::File { path, lines, last_access, modified } = context.subject else {
+        return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
+    };
+    let path = clip(path, SUBJECT);
+    let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
+    let modified = if modified { "modified in this session" } else { "not modified" };
+    match context.reason {
+        Reason::Identical { to } => {
+            format!("Same as at step {to}, shown there: {path}{part} at step {step}, {size}")
+        }
+        Reason::TooOld
+        | Reason::Superseded { .. }
+        | Reason::OverBudget
+        | Reason::TooLong
+        | Reason::Stale { .. }
+        | Reason::ReadOften { .. }
+        | Reason::Rule(_)
+        | Reason::Asked => {
+            let purpose = if shown { "for the rest" } else { "if you need it" };
+            format!(
+                "Read {path} again {purpose}: {size}{part} at step {step}, last accessed at step {last_access}, {modified}, {verb}: {reason}"
+            )
+        }
+    }
+}
+
+fn what(context: &NoteContext<'_>) -> String {
+    let tool = context.tool.map(|tool| clip(tool, NAME));
+    let subject = match context.subject {
+        Subject::Nothing | Subject::File { .. } => None,
+        Subject::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
+        Subject::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
+        Subject::Named(name) => Some(clip(name, SUBJECT)),
+    };
+    match (tool, subject) {
+        (Some(tool), Some(subject)) => format!("{tool} {subject}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "Text".to_owned(),
+    }
+}
+
+fn size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
+    let tokens = context.tokens.map(|tokens| format!("{} tokens", number(tokens)));
+    if notes.iter().any(|note| matches!(note, Note::Media { .. })) {
+        return tokens.unwrap_or_else(|| "not text".to_owned());
+    }
+    let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count()
+        + usize::from(!text.is_empty() && !text.ends_with('\n'));
+    let mut sizes = vec![counted(lines, "line", "lines"), counted(text.chars().count(), "char", "chars")];
+    sizes.extend(tokens);
+    sizes.join(", ")
+}
+
+fn reason(reason: Reason<'_>) -> String {
+    match reason {
+        Reason::TooOld => "old".to_owned(),
+        Reason::Superseded { by } => format!("superseded by step {by}"),
+        Reason::Identical { to } => format!("same as at step {to}, shown there"),
+        Reason::OverBudget => "to fit the context window".to_owned(),
+        Reason::TooLong => "long".to_owned(),
+        Reason::Stale { edit } => format!("stale since the edit at step {edit}"),
+        Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
+        Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
+        Reason::Asked => "as asked".to_owned(),
+    }
+}
+
+fn preview(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take(20).map(without_number).collect();
+    let preview = beginning(&lines.join("\n"), PREVIEW);
+    (!preview.is_empty()).then(|| format!("it began \"{preview}\""))
+}
+
+fn fact(note: &Note) -> Option<String> {
+    Some(match note {
+        Note::Omitted { .. }
+        | Note::Passing { .. }
+        | Note::Repeated { .. }
+        | Note::ElementsOmitted { .. } => return None,
+        Note::Listing { files, directories, samples } => {
+            let files = counted(*files, "file", "files");
+            let directories = match directories {
+                0 => String::new(),
+                count => format!(" in {}", counted(*count, "directory", "directories")),
+            };
+            format!("{files}{directories}{}", samples_of(samples))
+        }
+        Note::RepoMap { files, samples } => {
+            format!("map of {}{}", counted(*files, "file", "files"), samples_of(samples))
+        }
+        Note::Changes { branch, staged, modified, untracked, conflicted } => {
+            let counts = [
+                (staged, "staged"),
+                (modified, "modified"),
+                (untracked, "untracked"),
+                (conflicted, "conflicted"),
+            ];
+            let counts = listed(
+                counts.iter().filter(|(count, _)| **count > 0).map(|(count, name)| format!("{count} {name}")),
+            );
+            let counts = if counts.is_empty() { "nothing changed".to_owned() } else { counts };
+            match branch {
+                Some(branch) => format!("branch {}: {counts}", clip(branch, NAME)),
+                None => counts,
+            }
+        }
+        Note::Diff { files, added, removed, samples } => {
+            format!(
+                "{} changed, +{added} -{removed}{}",
+                counted(*files, "file", "files"),
+                samples_of(samples)
+            )
+        }
+        Note::Commits { total } => counted(*total, "commit", "commits"),
+        Note::Matches { total, files, shown, most } => matches(*total, *files, *shown, most),
+        Note::Status(Ended::Unknown) => return None,
+        Note::Status(Ended::Succeeded) => "succeeded".to_owned(),
+        Note::Status(Ended::Failed) => "failed".to_owned(),
+        Note::Status(Ended::Exit(code)) => format!("exit {code}"),
+        Note::Totals(totals) => {
+            let counts = [
+                (totals.passed, "passed"),
+                (totals.failed, "failed"),
+                (totals.errors, "errors"),
+                (totals.skipped, "skipped"),
+                (totals.warnings, "warnings"),
+            ];
+            listed(counts.iter().filter_map(|(count, name)| Some(format!("{} {name}", (*count)?))))
+        }
+        Note::Shape { container, elements, shown, keys } => {
+            let (name, of) = match container {
+                Container::Array => ("array", counted(*elements, "element", "elements")),
+                Container::Object => ("object", counted(*elements, "member", "members")),
+            };
+            let keys = match keys.len() {
+                0 => String::new(),
+                _ => format!(", keys {}", listed(keys.iter().map(|key| clip(key, NAME)))),
+            };
+            format!("{name} of {of}, {shown} shown{keys}")
+        }
+        Note::Frames { total, shown } => format!("{}, {shown} shown", counted(*total, "frame", "frames")),
+        Note::Definitions { total, shown } => {
+            format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
+        }
+        Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
+        Note::Edits { changes, first, last, intents } => edits(*changes, *first, *last, intents),
+    })
+}
+
+fn matches(total: usize, files: usize, shown: usize, most: &[(String, usize)]) -> String {
+    let place = if files > 0 { format!(" in {}", counted(files, "file", "files")) } else { String::new() };
+    let mut clauses = vec![counted(total, "match", "matches") + &place];
+    if shown < total {
+        clauses.push(format!("first {shown} shown, +{} more", total - shown));
+    }
+    if files > 1 {
+        let most = most.iter().map(|(path, hits)| format!("{} ({hits})", clip(path, SAMPLE)));
+        clauses.push(format!("most in {}", listed(most)));
+    }
+    clauses.join(", ")
+}
+
+fn edits(changes: usize, first: u32, last: u32, intents: &[String]) -> String {
+    let told: Vec<String> = intents.iter().take(INTENTS).map(|intent| clip(intent, INTENT)).collect();
+    let more = intents.len().saturating_sub(INTENTS);
+    let more = if more > 0 { format!(", +{more} more") } else { String::new() };
+    let intents = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+    format!("{} between steps {first} and {last}{intents}{more}", counted(changes, "change", "changes"))
+}
+
+fn samples_of(samples: &[String]) -> String {
+    match samples.len() {
+        0 => String::new(),
+        _ => format!(", e.g. {}", listed(samples.iter().map(|sample| clip(sample, SAMPLE)))),
+    }
+}
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+fn lines(first: usize, last: usize) -> String {
+    range("line", "lines", first, last)
+}
+
+fn range(one: &str, many: &str, first: usize, last: usize) -> String {
+    if first == last { format!("{one} {first}") } else { format!("{many} {first}-{last}") }
+}

@@ -1,0 +1,246 @@
+//! Every sentence, in one file to read through; and what is taken for a note.
+
+use std::fmt::Write;
+
+use super::*;
+use crate::digest::{Ended, Totals};
+
+const FILE: Subject<'static> =
+    Subject::File { path: "src/agent.py", lines: None, last_access: 14, modified: false };
+
+fn context<'a>(subject: Subject<'a>, reason: Reason<'static>) -> NoteContext<'a> {
+    NoteContext {
+        tool: Some("run_shell"),
+        subject,
+        step: 12,
+        tokens: Some(3811),
+        reason,
+        handle: "0123456789ab",
+        style: Style::Normal,
+    }
+}
+
+/// Writes one closing note of a text of 400 lines.
+fn closing(pieces: &[Piece], context: &NoteContext<'_>) -> String {
+    let text = "import argparse\n".to_owned() + &"some line of it\n".repeat(399);
+    let rendered = render(&text, pieces, context);
+    rendered.lines().last().unwrap_or_default().to_owned()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn every_sentence_reads_well() {
+    let mut page =
+        "Every sentence a model may see, written by a test; TRIMTAB_BLESS=1 renews it.\n\n# Reasons\n"
+            .to_owned();
+    let command = Subject::Command("pytest tests/");
+    for reason in REASONS {
+        let _ = writeln!(page, "{}", closing(&[], &context(command, reason)));
+    }
+    page += "\n# A file, hidden\n";
+    for reason in REASONS {
+        let _ = writeln!(page, "{}", closing(&[], &context(FILE, reason)));
+    }
+    page += "\n# A file, shortened\n";
+    let modified =
+        Subject::File { path: "src/agent.py", lines: Some((100, 499)), last_access: 15, modified: true };
+    for reason in [Reason::TooOld, Reason::Stale { edit: 15 }] {
+        let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &context(modified, reason)));
+    }
+    page += "\n# What was counted\n";
+    for note in facts() {
+        let _ = writeln!(page, "{}", closing(&[Piece::Note(note)], &context(command, Reason::TooOld)));
+    }
+    page += "\n# Subjects\n";
+    let long = "very/".repeat(80) + "long.py";
+    let newline = "cat <<'E'\ntwo lines\nE";
+    for subject in [
+        Subject::Nothing,
+        Subject::Command(newline),
+        Subject::Query("fn main"),
+        Subject::Named("https://example.org/a"),
+        Subject::Command(&long),
+    ] {
+        let _ = writeln!(page, "{}", closing(&[], &context(subject, Reason::TooOld)));
+    }
+    let nothing = NoteContext { tool: None, tokens: None, ..context(Subject::Nothing, Reason::TooLong) };
+    let _ = writeln!(page, "{}", closing(&[], &nothing));
+    page += "\n# Plain\n";
+    let _ = writeln!(
+        page,
+        "{}",
+        closing(&[], &NoteContext { style: Style::Plain, ..context(command, Reason::TooOld) })
+    );
+    page += "\n# Where something is missing\n";
+    for (note, gaps) in gaps() {
+        let _ = writeln!(page, "{}", note::inline(&note, gaps).expect("an inline note"));
+    }
+    let _ = writeln!(page, "{}", note::cut(1234));
+    for line in page.lines().filter(|line| line.starts_with('[')) {
+        assert!(is_note(line), "{line}");
+        assert!(line.chars().count() <= 700, "{line}");
+    }
+    crate::digest::check_file("crates/trimtab/src/render/sentences.txt", &page);
+}
+
+const REASONS: [Reason<'static>; 9] = [
+    Reason::TooOld,
+    Reason::Superseded { by: 14 },
+    Reason::Identical { to: 5 },
+    Reason::OverBudget,
+    Reason::TooLong,
+    Reason::Stale { edit: 15 },
+    Reason::ReadOften { first: 3, last: 20 },
+    Reason::Rule("no-logs"),
+    Reason::Asked,
+];
+
+fn facts() -> Vec<Note> {
+    let changes = |staged, modified, untracked, conflicted| Note::Changes {
+        branch: Some("main".to_owned()),
+        staged,
+        modified,
+        untracked,
+        conflicted,
+    };
+    vec![
+        Note::Listing { files: 127, directories: 14, samples: names(&["a.py", "b.py", "c.py"]) },
+        Note::Listing { files: 1, directories: 0, samples: names(&["a.py"]) },
+        Note::RepoMap { files: 36, samples: names(&["a.py", "b.py", "c.py"]) },
+        changes(2, 3, 1, 0),
+        changes(0, 0, 0, 1),
+        changes(0, 0, 0, 0),
+        Note::Diff { files: 3, added: 120, removed: 30, samples: names(&["a.py", "b.py", "c.py"]) },
+        Note::Commits { total: 40 },
+        Note::Matches {
+            total: 50,
+            files: 2,
+            shown: 3,
+            most: vec![("a.py".to_owned(), 30), ("b.py".to_owned(), 20)],
+        },
+        Note::Matches { total: 2, files: 1, shown: 2, most: vec![("a.py".to_owned(), 2)] },
+        Note::Status(Ended::Exit(0)),
+        Note::Status(Ended::Failed),
+        Note::Status(Ended::Succeeded),
+        Note::Totals(Totals { passed: Some(45), failed: Some(0), skipped: Some(2), ..Totals::default() }),
+        Note::Frames { total: 40, shown: 6 },
+        Note::Definitions { total: 31, shown: 10 },
+        Note::Media { kind: "image/png".to_owned(), bytes: 120_345 },
+        Note::Edits {
+            changes: 12,
+            first: 10,
+            last: 50,
+            intents: names(&["add AGENT_CONFIG", "change the system prompt"]),
+        },
+        Note::Edits { changes: 9, first: 10, last: 50, intents: names(&["a", "b", "c", "d", "e", "f", "g"]) },
+        Note::Shape { container: Container::Array, elements: 100, shown: 3, keys: names(&["id", "name"]) },
+        Note::Shape { container: Container::Object, elements: 20, shown: 0, keys: names(&["id", "name"]) },
+    ]
+}
+
+fn gaps() -> Vec<(Note, usize)> {
+    vec![
+        (Note::Omitted { first: 11, last: 190, of: 210 }, 1),
+        (Note::Omitted { first: 11, last: 11, of: 210 }, 1),
+        (Note::Omitted { first: 11, last: 190, of: 210 }, 9),
+        (Note::Passing { lines: 37 }, 1),
+        (Note::Repeated { times: 12, lines: 1 }, 1),
+        (Note::Repeated { times: 12, lines: 3 }, 1),
+        (Note::ElementsOmitted { first: 4, last: 17, of: 100 }, 1),
+    ]
+}
+
+#[test]
+fn endless_fields_make_no_endless_note() {
+    let endless = "endless name\n".repeat(1000);
+    let piece = Piece::Note(Note::Listing { files: 1, directories: 1, samples: vec![endless.clone(); 3] });
+    let file = Subject::File { path: &endless, lines: None, last_access: 1, modified: true };
+    for subject in [Subject::Command(&endless), Subject::Query(&endless), Subject::Named(&endless), file] {
+        let note = render(
+            &endless,
+            std::slice::from_ref(&piece),
+            &NoteContext { tool: Some(&endless), ..context(subject, Reason::TooOld) },
+        );
+        assert!(is_note(&note) && note.chars().count() < 900, "{note}");
+    }
+}
+
+#[test]
+fn a_file_note_says_first_what_to_do() {
+    let note = closing(&[], &context(FILE, Reason::TooOld));
+    assert!(note.starts_with("[Read src/agent.py again"), "{note}");
+    for fact in [
+        "400 lines",
+        "last accessed at step 14",
+        "not modified",
+        "import argparse",
+        "trimtab recall 0123456789ab]",
+    ] {
+        assert!(note.contains(fact), "no {fact} in {note}");
+    }
+}
+
+#[test]
+fn a_handle_is_twelve_digits_of_blake3() {
+    assert_eq!(handle("").len(), 12);
+    assert_eq!(handle(""), "af1349b9f5f9", "BLAKE3 of nothing");
+    assert_ne!(handle("a"), handle("b"));
+}
+
+#[test]
+fn lines_are_never_joined() {
+    let text = "first\nsecond\nthird";
+    let pieces =
+        [Piece::Lines(0..1), Piece::Note(Note::Omitted { first: 2, last: 2, of: 3 }), Piece::Lines(2..3)];
+    let rendered = render(text, &pieces, &context(Subject::Nothing, Reason::TooOld));
+    assert_eq!(rendered.lines().take(3).collect::<Vec<_>>(), ["first", "[… line 2 of 3 omitted …]", "third"]);
+    assert_eq!(rendered.lines().count(), 4);
+}
+
+#[test]
+fn placeholders_of_other_tools_are_known() {
+    for text in [
+        "[Old tool result content cleared]",
+        "[output pruned - context limit]",
+        "[Tool output pruned - 12,345 chars]",
+        "[Tool output pruned - was 12,345 chars]",
+        "[Re-read of config.py - see first read above for content]",
+        "[Re-read of config.py - see earlier read for content]",
+        "[Pruned list_files: 127 files, e.g., a.py, b.py, c.py...]",
+        "[Pruned grep_code: 15 matches, first 3:\na.py:1: x\n... +12 more]",
+        "[Content truncated - file: a.py - 7 steps ago - 1234 tokens]",
+        "[File: a.py\n  Lines: 12\n  Last accessed: 3 steps ago\n  Use read_file to retrieve current content]",
+        "Old environment output: (12 lines omitted)",
+        "<persisted-output>\nOutput too large (36.8KB). Full output saved to: /x.txt\n</persisted-output>",
+        "[Output removed to save context - information superseded or no longer needed]",
+        "[input removed due to failed tool call]",
+        "[[NOTE] This file read has been removed to save space in the context window. Refer to the latest file read for the most up to date version of this file.]",
+        "[{\"id\": 1}]\n[1000 items compressed to 20. Retrieve more: hash=abc123]",
+        "[Previous 12 lines omitted for brevity]",
+    ] {
+        assert!(is_foreign_placeholder(text), "{text}");
+        let count = |text: &str| u64::try_from(text.len()).expect("a length");
+        assert_eq!(shorten(text, &[], &context(Subject::Nothing, Reason::TooOld), &count), None);
+    }
+}
+
+#[test]
+fn content_is_neither_a_note_nor_a_placeholder() {
+    for text in [
+        "",
+        "[]",
+        "[1, 2]",
+        "[section]\nkey = 1",
+        "[… and so on",
+        "[File: a.txt] was read\nand more",
+        "Previous work",
+        "fn main() {}",
+    ] {
+        assert!(!is_note(text) && !is_foreign_placeholder(text) && !holds_note(text), "{text}");
+    }
+    let quoted = "See the note\n[x; trimtab recall 0123456789ab]\nfor how it reads.";
+    assert!(!holds_note(quoted), "a quotation in the middle of a text is content");
+}
