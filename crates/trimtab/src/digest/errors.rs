@@ -71,10 +71,12 @@ const LEVELS: &[&str] =
 pub fn is_error_line(line: &str) -> bool {
     let line = shown(line);
     let line = line.trim_end();
-    if line.len() < 4 {
+    let inner = line.trim_start();
+    // What begins like JSON is a value, whatever it quotes.
+    if inner.len() < 4 || inner.starts_with(['"', '{']) || inner.starts_with("[\"") || inner.starts_with("[{")
+    {
         return false;
     }
-    let inner = line.trim_start();
     let at_margin = inner.len() == line.len();
     (at_margin && (starts_a_report(line) || is_exception(line) || is_shell_message(line)))
         || MARKS.iter().any(|mark| inner.starts_with(mark) && is_mark(mark, inner))
@@ -303,6 +305,8 @@ mod tests {
             "ok 3 - error is reported",
             "Process exited with code 0",
             "Errors are values.",
+            "[\"tests/a.py::b FAILED\"]",
+            "  \"error: no\",",
             "Exceptions",
             "2026-01-02 10:00:00 INFO no ERROR seen since yesterday morning at all",
         ] {

@@ -88,7 +88,11 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
         None if scan(text.whole().as_bytes()).is_ok() && errors::surviving(text).is_empty() => None,
         None => other::shorten(text),
         Some(Focus::String { says, .. }) => {
-            let about = About { content: Content::Unknown, ..*text.about() };
+            let content = match text.about().content {
+                Content::Json => Content::Unknown,
+                content => content,
+            };
+            let about = About { content, ..*text.about() };
             let inner = Text::new(&says, about);
             (choose(&inner).shorten)(&inner).map(|pieces| vec![Piece::Inside(pieces)])
         }

@@ -37,7 +37,7 @@ fn every_tool_saves_at_least_what_the_document_promises() {
         let about = About { tool: Some(tool), command, ended: Ended::Exit(0), ..About::default() };
         let (name, short) = chosen(&text, about);
         let (before, after) = (tokens(&text), tokens(&short));
-        let saved = 100 - after * 100 / before;
+        let saved = (before - after) * 100 / before;
         let _ = writeln!(
             table,
             "{tool:15} {name:10} {before:6} -> {after:5} tokens, {saved:3} % (promised {promised} %)"
