@@ -97,6 +97,7 @@ pub(super) fn is_passing(line: &str) -> bool {
     let inner = line.trim();
     let starts = [
         "✓ ",
+        "(pass) ",
         "✔ ",
         "√ ",
         "--- PASS:",
