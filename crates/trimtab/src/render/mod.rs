@@ -47,7 +47,11 @@ pub fn shorten(
         return None;
     }
     let rendered = render(text, pieces, context);
-    (rendered.len() < text.len() && count(&rendered) < count(text)).then_some(rendered)
+    if rendered.len() >= text.len() {
+        return None;
+    }
+    let before = context.tokens.unwrap_or_else(|| count(text));
+    (count(&rendered) < before).then_some(rendered)
 }
 
 fn is_json(pieces: &[Piece]) -> bool {

@@ -98,7 +98,7 @@ pub struct NoteContext<'a> {
     pub subject: Subject<'a>,
     /// The step at which it was said.
     pub step: u32,
-    /// How many tokens the original has, where that is known.
+    /// How many tokens the original has, where that is known, as the counter given to `shorten` counts.
     pub tokens: Option<u64>,
     /// Why it is shorter.
     pub reason: Reason<'a>,
@@ -153,9 +153,9 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     let facts: Vec<String> = notes.iter().filter_map(|note| fact(note)).collect();
     let mut clauses = vec![opening(text, notes, shown, context)];
     clauses.extend(facts);
-    if let (Subject::File { .. }, false, false) =
-        (context.subject, shown, matches!(context.reason, Reason::Identical { .. }))
-    {
+    let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
+    let is_elsewhere = matches!(context.reason, Reason::Identical { .. });
+    if matches!(context.subject, Subject::File { .. }) && !shown && is_text && !is_elsewhere {
         clauses.extend(preview(text));
     }
     clauses.push(format!("trimtab recall {handle}"));
@@ -171,12 +171,12 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
     let Subject::File { path, lines, last_access, modified } = context.subject else {
         return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
     };
-    let path = clip(path, SUBJECT);
     let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
+    let file = clip(path, SUBJECT) + &part;
     let modified = if modified { "modified in this session" } else { "not modified" };
     match context.reason {
         Reason::Identical { to } => {
-            format!("Same as at step {to}, shown there: {path}{part} at step {step}, {size}")
+            format!("Same as at step {to}, shown there: {file} at step {step}, {size}")
         }
         Reason::TooOld
         | Reason::Superseded { .. }
@@ -188,7 +188,8 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::Asked => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             format!(
-                "Read {path} again {purpose}: {size}{part} at step {step}, last accessed at step {last_access}, {modified}, {verb}: {reason}"
+                "Read {file} again {purpose}: {size}, at step {step}, last accessed at step {last_access}, {modified}, \
+                 {verb}: {reason}"
             )
         }
     }
@@ -223,11 +224,11 @@ fn size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
 
 fn reason(reason: Reason<'_>) -> String {
     match reason {
-        Reason::TooOld => "old".to_owned(),
+        Reason::TooOld => "too old".to_owned(),
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::OverBudget => "to fit the context window".to_owned(),
-        Reason::TooLong => "long".to_owned(),
+        Reason::TooLong => "too long".to_owned(),
         Reason::Stale { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
         Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
@@ -246,7 +247,8 @@ fn fact(note: &Note) -> Option<String> {
         Note::Omitted { .. }
         | Note::Passing { .. }
         | Note::Repeated { .. }
-        | Note::ElementsOmitted { .. } => return None,
+        | Note::ElementsOmitted { .. }
+        | Note::Status(Ended::Unknown) => return None,
         Note::Listing { files, directories, samples } => {
             let files = counted(*files, "file", "files");
             let directories = match directories {
@@ -283,7 +285,6 @@ fn fact(note: &Note) -> Option<String> {
         }
         Note::Commits { total } => counted(*total, "commit", "commits"),
         Note::Matches { total, files, shown, most } => matches(*total, *files, *shown, most),
-        Note::Status(Ended::Unknown) => return None,
         Note::Status(Ended::Succeeded) => "succeeded".to_owned(),
         Note::Status(Ended::Failed) => "failed".to_owned(),
         Note::Status(Ended::Exit(code)) => format!("exit {code}"),

@@ -227,7 +227,7 @@ fn progress_and_colours_are_no_content() {
         "\u{1b}[32mok\u{1b}[0m this went well, next\nok this went well, next\n".repeat(6)
     );
     let short = shortened(&text, About::default(), digest).expect("shorter");
-    assert!(short.starts_with("[… 1,786 characters cut …]downloaded 12 MB\n"), "{short}");
+    assert!(short.starts_with("[… 1,607 characters cut …]downloaded 12 MB\n"), "{short}");
     assert!(short.contains("the line above 12 times"), "{short}");
 }
 

@@ -15,7 +15,7 @@ fn the_page_is_what_the_list_says_of_itself() {
         let short = shortened(&text, about, digest).unwrap_or_else(|| panic!("{}: no example", digest.name));
         let _ = write!(
             page,
-            "\n## {}\n\n{}\n\nBefore ({} lines):\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
+            "\n## {}\n\n{}\n\nBefore (lines: {}):\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
             digest.name,
             digest.about,
             text.lines().count(),
