@@ -1,15 +1,19 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, count, digest, render. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, count, facts, plan, render, wire. No I/O, no clock, no globals.
 
 mod count;
 mod digest;
+mod facts;
+mod files;
+mod fit;
 mod history;
 mod json;
 mod memory;
 mod plan;
 mod policy;
 mod prices;
+mod recall;
 mod recording;
 mod render;
 mod wire;
@@ -18,21 +22,26 @@ pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
     Vocabulary,
 };
-pub use digest::{
-    About, Container, Content, DIGESTS, Digest, Ended, Note, Piece, Text, Totals, choose, find_digest,
-    head_tail, head_tail_lines, is_error_line, lines_matching, media, middle_out,
+pub use digest::digests;
+pub use facts::{
+    Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
+    Voice, constraints, facts, sections,
 };
+pub use files::{
+    Access, AccessKind, Asked, Change, End, Existence, FileAction, FileChanges, FileState, Files, Hunk,
+    HunkLine, KnownLine, LineNow, Note, Operation, Place, Replacement, Run, Shown, Which, changelog,
+    codex_patch, search_replace_blocks, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail,
+    unified_diff,
+};
+pub use fit::{FitError, Fitted, Settings, fit};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
 pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
+pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
-pub use render::{
-    NoteContext, Reason, Style, Subject, handle, handle_of, holds_note, is_foreign_placeholder, is_note,
-    render, shorten,
-};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -10,7 +10,7 @@ use super::{
 const LOOKED_AT: usize = 40;
 
 /// Picks the digest for a text.
-pub fn choose(text: &Text<'_>) -> &'static Digest {
+pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
     if is_wrapped(text.whole()) {
         return &json::DIGEST;
     }

@@ -80,7 +80,7 @@ const LEVELS: &[&str] =
     &["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "PANIC"];
 
 /// Tells whether a line reports that something went wrong.
-pub fn is_error_line(line: &str) -> bool {
+pub(crate) fn is_error_line(line: &str) -> bool {
     let line = shown(line);
     let line = line.trim_end();
     let inner = line.trim_start();

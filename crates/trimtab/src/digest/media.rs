@@ -15,7 +15,7 @@ pub(super) const DIGEST: Digest =
     Digest { name: "media", about: "Names the type and size of an image or document.", shorten };
 
 /// Gives the pieces for an image or document of a known type and size.
-pub fn media(kind: &str, bytes: u64) -> Vec<Piece> {
+pub(crate) fn media(kind: &str, bytes: u64) -> Vec<Piece> {
     vec![Piece::Note(Note::Media { kind: kind.to_owned(), bytes })]
 }
 

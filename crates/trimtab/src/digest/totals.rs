@@ -3,22 +3,22 @@
 
 /// What a test run or build counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Tests that passed.
-    pub passed: Option<u64>,
+    pub(crate) passed: Option<u64>,
     /// Tests that failed.
-    pub failed: Option<u64>,
+    pub(crate) failed: Option<u64>,
     /// Errors.
-    pub errors: Option<u64>,
+    pub(crate) errors: Option<u64>,
     /// Tests that were left out.
-    pub skipped: Option<u64>,
+    pub(crate) skipped: Option<u64>,
     /// Warnings.
-    pub warnings: Option<u64>,
+    pub(crate) warnings: Option<u64>,
 }
 
 impl Totals {
     /// Tells whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Totals::default()
     }
 

@@ -42,6 +42,11 @@ pub enum Reason {
     OverBudget,
     /// It was too long from the beginning.
     TooLong,
+    /// What it shows was edited since.
+    Stale {
+        /// The step of the edit.
+        edit: u32,
+    },
     /// The file was read several times, and other reads are shown.
     ReadOften {
         /// The step of the first read shown.
@@ -62,6 +67,7 @@ impl Reason {
             Reason::Identical { to } => render::Reason::Identical { to: *to },
             Reason::OverBudget => render::Reason::OverBudget,
             Reason::TooLong => render::Reason::TooLong,
+            Reason::Stale { edit } => render::Reason::Stale { edit: *edit },
             Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
             Reason::Rule(name) => render::Reason::Rule(name),
         }
@@ -76,6 +82,7 @@ impl fmt::Display for Reason {
             Reason::Identical { to } => write!(f, "identical to step {to}"),
             Reason::OverBudget => f.write_str("over budget"),
             Reason::TooLong => f.write_str("too long"),
+            Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
             Reason::Rule(name) => write!(f, "rule {name}"),
         }

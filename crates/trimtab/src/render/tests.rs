@@ -86,7 +86,7 @@ fn every_sentence_reads_well() {
     crate::digest::check_file("crates/trimtab/src/render/sentences.txt", &page);
 }
 
-const REASONS: [Reason<'static>; 9] = [
+const REASONS: [Reason<'static>; 8] = [
     Reason::TooOld,
     Reason::Superseded { by: 14 },
     Reason::Identical { to: 5 },
@@ -95,7 +95,6 @@ const REASONS: [Reason<'static>; 9] = [
     Reason::Stale { edit: 15 },
     Reason::ReadOften { first: 3, last: 20 },
     Reason::Rule("no-logs"),
-    Reason::Asked,
 ];
 
 fn facts() -> Vec<Note> {
@@ -122,20 +121,13 @@ fn facts() -> Vec<Note> {
             most: vec![("a.py".to_owned(), 30), ("b.py".to_owned(), 20)],
         },
         Note::Matches { total: 2, files: 1, shown: 2, most: vec![("a.py".to_owned(), 2)] },
-        Note::Status(Ended::Exit(0)),
+        Note::Status(Ended::Succeeded),
         Note::Status(Ended::Failed),
         Note::Status(Ended::Succeeded),
         Note::Totals(Totals { passed: Some(45), failed: Some(0), skipped: Some(2), ..Totals::default() }),
         Note::Frames { total: 40, shown: 6 },
         Note::Definitions { total: 31, shown: 10 },
         Note::Media { kind: "image/png".to_owned(), bytes: 120_345 },
-        Note::Edits {
-            changes: 12,
-            first: 10,
-            last: 50,
-            intents: names(&["add AGENT_CONFIG", "change the system prompt"]),
-        },
-        Note::Edits { changes: 9, first: 10, last: 50, intents: names(&["a", "b", "c", "d", "e", "f", "g"]) },
         Note::Shape { container: Container::Array, elements: 100, shown: 3, keys: names(&["id", "name"]) },
         Note::Shape { container: Container::Object, elements: 20, shown: 0, keys: names(&["id", "name"]) },
     ]

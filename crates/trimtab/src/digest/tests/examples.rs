@@ -63,8 +63,8 @@ fn git_status_counts_each_file_once_and_untracked_ones_too() {
 #[test]
 fn run_shell_tells_command_status_and_numbers_and_zero_failed_is_no_error() {
     let text = savings::test_run(1000).replace("45 passed, 2 skipped", "45 passed, 0 failed, 2 skipped");
-    let about = About { command: Some("pytest tests/"), ended: Ended::Exit(0), ..tool("run_shell") };
-    let short = check(&text, about, &["`pytest tests/`", "exit 0", "45 passed, 0 failed, 2 skipped"]);
+    let about = About { command: Some("pytest tests/"), ended: Ended::Succeeded, ..tool("run_shell") };
+    let short = check(&text, about, &["`pytest tests/`", "succeeded", "45 passed, 0 failed, 2 skipped"]);
     assert!(!short.contains("error"), "{short}");
 }
 
@@ -250,13 +250,13 @@ fn a_failing_test_is_shown_with_what_surrounds_it() {
     text += "test result: FAILED. 200 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let short = check(
         &text,
-        About { content: Content::Log, ended: Ended::Exit(101), ..About::default() },
+        About { content: Content::Log, ended: Ended::Failed, ..About::default() },
         &[
             "test module::broken ... FAILED",
             "panicked at src/lib.rs:10:5:",
             "assertion `left == right` failed\n  left: 1\n",
             "passing lines",
-            "exit 101",
+            "failed",
             "200 passed, 1 failed",
         ],
     );

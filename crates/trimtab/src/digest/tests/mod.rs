@@ -10,7 +10,8 @@ pub(crate) use page::check_file;
 
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
 
-use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors, is_error_line};
+use super::errors::is_error_line;
+use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
     render::{NoteContext, Reason, Style, Subject, handle, holds_note, is_note, render, shorten},
