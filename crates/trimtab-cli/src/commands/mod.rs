@@ -3,6 +3,8 @@
 mod doctor;
 mod fit;
 mod models;
+mod policies;
+mod recall;
 mod show;
 
 use anyhow::Result;
@@ -18,6 +20,8 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
     match command {
         Command::Show(asked) => show::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
+        Command::Policies(asked) => policies::run(asked, out),
+        Command::Recall(asked) => recall::run(asked, out),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {

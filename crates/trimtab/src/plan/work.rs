@@ -293,9 +293,9 @@ fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
     About { content, tool, command, path, ended }
 }
 
-fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Subject<'a> {
+fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Topic<'a> {
     match fact.subject() {
-        Subject::File { path, lines } => render::Subject::File {
+        Subject::File { path, lines } => render::Topic::File {
             path,
             lines: match lines {
                 Lines::Range { first, last: Some(last) } => Some((*first, *last)),
@@ -304,11 +304,11 @@ fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Subject<'a> {
             last_access: fact.step,
             modified: facts.is_modified(path),
         },
-        Subject::Directory { path, .. } => render::Subject::Named(path),
-        Subject::Command(command) => render::Subject::Command(command),
-        Subject::Query { pattern, .. } => render::Subject::Query(pattern),
-        Subject::Url(url) => render::Subject::Named(url),
-        Subject::Nothing => render::Subject::Nothing,
+        Subject::Directory { path, .. } => render::Topic::Named(path),
+        Subject::Command(command) => render::Topic::Command(command),
+        Subject::Query { pattern, .. } => render::Topic::Query(pattern),
+        Subject::Url(url) => render::Topic::Named(url),
+        Subject::Nothing => render::Topic::Nothing,
     }
 }
 

@@ -6,7 +6,7 @@ mod clip;
 mod note;
 mod recognize;
 
-pub(crate) use note::{NoteContext, Reason, Style, Subject};
+pub(crate) use note::{NoteContext, Reason, Style, Topic};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
 pub(crate) use recognize::{holds_note, is_foreign_placeholder};

@@ -16,7 +16,7 @@ const FEW_GAPS: usize = 3;
 
 /// What a block is about, as its note names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Subject<'a> {
+pub(crate) enum Topic<'a> {
     /// Nothing known.
     #[default]
     Nothing,
@@ -90,7 +90,7 @@ pub(crate) struct NoteContext<'a> {
     /// The tool that gave the text.
     pub(crate) tool: Option<&'a str>,
     /// What the text is about.
-    pub(crate) subject: Subject<'a>,
+    pub(crate) subject: Topic<'a>,
     /// The step at which it was said.
     pub(crate) step: u32,
     /// How many tokens the original has, where that is known, as the counter given to `shorten` counts.
@@ -149,7 +149,7 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     clauses.extend(facts);
     let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
     let is_elsewhere = matches!(context.reason, Reason::Identical { .. });
-    if matches!(context.subject, Subject::File { .. }) && !shown && is_text && !is_elsewhere {
+    if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere {
         clauses.extend(preview(text));
     }
     clauses.push(format!("trimtab recall {handle}"));
@@ -162,7 +162,7 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
     let step = context.step;
     let verb = if shown { "shortened" } else { "hidden" };
     let reason = reason(context.reason);
-    let Subject::File { path, lines, last_access, modified } = context.subject else {
+    let Topic::File { path, lines, last_access, modified } = context.subject else {
         return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
     };
     let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
@@ -191,10 +191,10 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
 fn what(context: &NoteContext<'_>) -> String {
     let tool = context.tool.map(|tool| clip(tool, NAME));
     let subject = match context.subject {
-        Subject::Nothing | Subject::File { .. } => None,
-        Subject::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
-        Subject::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
-        Subject::Named(name) => Some(clip(name, SUBJECT)),
+        Topic::Nothing | Topic::File { .. } => None,
+        Topic::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
+        Topic::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
+        Topic::Named(name) => Some(clip(name, SUBJECT)),
     };
     match (tool, subject) {
         (Some(tool), Some(subject)) => format!("{tool} {subject}"),

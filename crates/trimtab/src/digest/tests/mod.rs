@@ -14,7 +14,7 @@ use super::errors::is_error_line;
 use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
-    render::{NoteContext, Reason, Style, Subject, handle, holds_note, is_note, render, shorten},
+    render::{NoteContext, Reason, Style, Topic, handle, holds_note, is_note, render, shorten},
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.
@@ -32,9 +32,9 @@ fn chosen(text: &str, about: About<'_>) -> (&'static str, String) {
 
 fn context<'a>(about: About<'a>, handle: &'a str) -> NoteContext<'a> {
     let subject = match (about.path, about.command) {
-        (Some(path), _) => Subject::File { path, lines: None, last_access: 7, modified: false },
-        (None, Some(command)) => Subject::Command(command),
-        (None, None) => Subject::Nothing,
+        (Some(path), _) => Topic::File { path, lines: None, last_access: 7, modified: false },
+        (None, Some(command)) => Topic::Command(command),
+        (None, None) => Topic::Nothing,
     };
     NoteContext {
         tool: about.tool,
