@@ -43,6 +43,10 @@ pub(crate) enum Command {
     Changelog(Changelog),
     /// Write a request that fits, in the format it came in
     Fit(Fit),
+    /// List the policies that ship, or print one
+    Policies(Policies),
+    /// Bring the original behind a note back
+    Recall(Recall),
     /// List the models that are known: window, prices, how their tokens are counted
     Models(Models),
     /// Check this installation
@@ -134,22 +138,66 @@ pub(crate) struct Changelog {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab fit --policy none request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json"
+    after_help = "Examples:\n  trimtab fit --budget 50000 request.json > fitted.json\n  trimtab fit --budget 50000 --policy ladder --explain session.jsonl > request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json"
 )]
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// What may be hidden, and when
-    #[arg(long, value_name = "NAME", default_value = "none", env = "TRIMTAB_POLICY")]
-    pub(crate) policy: Policy,
+    /// The most tokens that the request may count; without it, what the model's window leaves
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
+    pub(crate) budget: Option<u64>,
+
+    /// Count and pay as this model does; without it, the model named in the file
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "steady", env = "TRIMTAB_POLICY")]
+    pub(crate) policy: String,
+
+    /// Change a setting of the policy
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Show on standard error what becomes of every block, and why
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Write a report as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
 }
 
-/// The policies there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Policy {
-    /// Hide nothing: the request as it is, byte for byte
-    None,
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Policies {
+    /// Print the file of this policy
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  trimtab recall 6ca415216d72 --in session.jsonl --grep error")]
+pub(crate) struct Recall {
+    /// The handle that a note names
+    #[arg(value_name = "HANDLE")]
+    pub(crate) handle: String,
+
+    /// The request or recording that holds the original
+    #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Only these lines, counted from 1
+    #[arg(long, value_name = "A-B", value_parser = lines)]
+    pub(crate) lines: Option<(usize, usize)>,
+
+    /// Only lines that match a regular expression
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
 }
 
 /// Which conversation is meant.
@@ -193,4 +241,10 @@ pub(crate) struct Doctor {
 fn format(name: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(Format::name).join(", ");
     Format::named(name).ok_or_else(|| format!("formats are: {}", known()))
+}
+
+fn lines(words: &str) -> Result<(usize, usize), String> {
+    let (first, last) = words.split_once('-').unwrap_or((words, words));
+    let number = |word: &str| word.trim().parse::<usize>().map_err(|_| format!("{word:?} is no line number"));
+    Ok((number(first)?, number(last)?))
 }

@@ -89,6 +89,11 @@ pub(crate) fn note(words: impl std::fmt::Display) {
     let _ = writeln!(anstream::stderr(), "trimtab: {words}");
 }
 
+/// Writes a line of a picture for people beside the data.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
 /// Returns a text on one line of at most `width` columns: line breaks as `⏎`, other control characters as `·`.
 pub(crate) fn on_one_line(text: &str, width: usize) -> String {
     let mut line = String::new();

@@ -1,5 +1,12 @@
 //! The command line as its users meet it: good input, wrong input, closed pipes.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
 mod common;
 
 use std::{io::Read, process::Stdio};
@@ -71,6 +78,57 @@ fn broken_files_are_refused_with_a_sentence_and_never_a_panic() {
     }
 }
 
+const LONG: &str = "fixtures/recordings/claude-code.jsonl";
+
+#[test]
+fn every_policy_fits_every_long_recording_and_every_handle_recalls_its_original() {
+    let report = std::env::temp_dir().join(format!("trimtab-report-{}.json", std::process::id()));
+    for file in [LONG, "fixtures/recordings/codex.jsonl"] {
+        for policy in ["recent", "retention", "per-tool", "supersede", "age", "priority", "ladder", "steady"]
+        {
+            let path = report.to_string_lossy();
+            let arguments =
+                ["fit", file, "--policy", policy, "--budget", "16000", "--model", "gpt-5", "--report", &path];
+            let fitted = trimtab(&arguments);
+            assert_eq!(fitted.code, Some(0), "{file} by {policy}: {}", fitted.words);
+            let shown = trimtab_reading(&["show", "-", "--json", "--model", "gpt-5"], &fitted.out);
+            let json: serde_json::Value = serde_json::from_slice(&shown.out).expect("JSON");
+            assert!(json["tokens"].as_u64() <= Some(16_000), "{file} by {policy}: {}", json["tokens"]);
+            let told: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(&report).expect("a report")).expect("JSON");
+            assert_eq!(told["tokens_after"], json["tokens"], "{file} by {policy}");
+            let hidden = told["verdicts"].as_array().expect("verdicts");
+            for verdict in hidden.iter().rev().take(2) {
+                let handle = verdict["handle"].as_str().expect("a handle");
+                let original = trimtab(&["recall", handle, "--in", file]);
+                assert_eq!(original.code, Some(0), "{file} by {policy}: {}", original.words);
+                assert_eq!(handle, &blake3::hash(&original.out).to_hex()[..12]);
+            }
+        }
+    }
+    std::fs::remove_file(report).expect("the report");
+}
+
+#[test]
+fn explain_shows_every_block_beside_the_data() {
+    let plain = trimtab(&["fit", LONG, "--budget", "15000", "--policy", "ladder"]);
+    let explained = trimtab(&["fit", LONG, "--budget", "15000", "--policy", "ladder", "--explain"]);
+    assert_eq!(plain.out, explained.out);
+    assert!(plain.words.is_empty());
+    assert!(explained.words.contains("[context] ") && explained.words.contains("over budget; recall "));
+}
+
+#[test]
+fn settings_come_from_the_command_line_and_the_environment() {
+    let size = |command: &mut std::process::Command| command.output().expect("the binary").stdout.len();
+    let fit = ["fit", LONG, "--policy", "recent", "--budget", "900000"];
+    let few = size(command(&fit).args(["--set", "keep_last=0"]));
+    let many = size(command(&fit).env("TRIMTAB_KEEP_LAST", "60"));
+    let both = size(command(&fit).env("TRIMTAB_KEEP_LAST", "60").args(["--set", "keep_last=0"]));
+    assert!(few < many, "{few} {many}");
+    assert_eq!(few, both);
+}
+
 #[test]
 fn what_cannot_be_read_is_named_with_the_remedy() {
     for (arguments, code, sentence) in [
@@ -79,7 +137,20 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (&["show", "Cargo.toml"], 1, "Cargo.toml: neither JSON nor JSON lines"),
         (&["show", "--format", "xml", "-"], 2, "formats are: anthropic, chat, responses, gemini"),
         (&["show", "fixtures/recordings/codex.jsonl", "--segment", "77"], 1, "has no segment 77: there are"),
-        (&["fit", "--policy", "sloppy", "-"], 2, "possible values: none"),
+        (&["fit", "--policy", "sloppy", LONG], 1, "there is no policy \"sloppy\"; there are: none, recent"),
+        (&["fit", "--policy", "Cargo.toml", LONG], 1, "policy \"Cargo.toml\": TOML parse error at line"),
+        (&["fit", "--budget", "9", LONG], 1, "does not fit into 9 tokens"),
+        (
+            &["fit", "--budget", "9000", "--set", "keep=1", LONG],
+            1,
+            "policy \"steady\" has no setting \"keep\"; it has: low_water",
+        ),
+        (
+            &["fit", "fixtures/requests/nasty/anthropic-odd-spacing.json", "--model", "no-such"],
+            1,
+            "no budget: the model is not known",
+        ),
+        (&["recall", "000000000000", "--in", LONG], 1, "no block has the handle 000000000000"),
         (&["models", "no-such-model"], 1, "no model's name contains \"no-such-model\""),
         (&["sho"], 2, "unrecognized subcommand 'sho'"),
     ] {
@@ -128,7 +199,7 @@ fn colour_is_for_people_who_want_it() {
 
 #[test]
 fn models_and_doctor_speak_json_too() {
-    for command in ["models", "doctor"] {
+    for command in ["models", "doctor", "policies"] {
         assert_eq!(trimtab(&[command]).code, Some(0));
         let json: serde_json::Value =
             serde_json::from_slice(&trimtab(&[command, "--json"]).out).expect(command);

@@ -1,5 +1,12 @@
 //! How the code reads, as far as a program can tell.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
 mod common;
 
 use common::{files_below, root};

@@ -1,6 +1,6 @@
 //! Keeps an LLM agent's conversation inside its context window.
 //!
-//! One straight line of pure functions: wire, history, count, facts. No I/O, no clock, no globals.
+//! One straight line of pure functions: wire, history, count, facts, plan, render, wire. No I/O, no clock, no globals.
 
 mod count;
 mod digest;
@@ -13,6 +13,7 @@ mod memory;
 mod plan;
 mod policy;
 mod prices;
+mod recall;
 mod recording;
 mod render;
 mod wire;
@@ -21,6 +22,7 @@ pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Tokens,
     Vocabulary,
 };
+pub use digest::digests;
 pub use facts::{
     Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
     Voice, constraints, facts, sections,
@@ -36,6 +38,7 @@ pub use memory::{ChainHash, Memory};
 pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
+pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 

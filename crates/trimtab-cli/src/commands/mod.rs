@@ -6,6 +6,8 @@ mod file_at;
 mod fit;
 mod inspect;
 mod models;
+mod policies;
+mod recall;
 mod show;
 
 use anyhow::Result;
@@ -24,6 +26,8 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::FileAt(asked) => file_at::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
+        Command::Policies(asked) => policies::run(asked, out),
+        Command::Recall(asked) => recall::run(asked, out),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {

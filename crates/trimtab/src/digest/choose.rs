@@ -2,15 +2,18 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page,
-    repo_map, search, shell, text::without_number, totals, trace, tree,
+    Content, Digest, Focus, Text, diff, errors, file, focus, git_log, git_status, json, listing, log, media,
+    other, page, repo_map, search, shell, text::without_number, totals, trace, tree,
 };
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 40;
 
 /// Picks the digest for a text.
-pub fn choose(text: &Text<'_>) -> &'static Digest {
+pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
+    if is_wrapped(text.whole()) {
+        return &json::DIGEST;
+    }
     match text.about().content {
         Content::Unknown => by_tool(text)
             .or_else(|| by_command(text))
@@ -34,6 +37,12 @@ pub fn choose(text: &Text<'_>) -> &'static Digest {
         Content::Media => &media::DIGEST,
         Content::Other => by_look(text).unwrap_or(&other::DIGEST),
     }
+}
+
+/// Tells output that a harness put into a JSON object: what is known about it holds for the string inside.
+fn is_wrapped(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with('{') && text.ends_with('}') && matches!(focus(text), Some(Focus::String { .. }))
 }
 
 fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {

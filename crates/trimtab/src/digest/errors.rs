@@ -49,8 +49,20 @@ const STARTS: &[&str] = &[
 ];
 
 /// Beginnings of lines that report a failure, wherever the line is indented to.
-const MARKS: &[&str] =
-    &["✗ ", "✘ ", "✕ ", "× ", "❌", "not ok ", "--- FAIL:", "E   ", "thread '", "[FAIL]", "[FAILED]"];
+const MARKS: &[&str] = &[
+    "✗ ",
+    "✘ ",
+    "✕ ",
+    "× ",
+    "❌",
+    "not ok ",
+    "(fail) ",
+    "--- FAIL:",
+    "E   ",
+    "thread '",
+    "[FAIL]",
+    "[FAILED]",
+];
 
 /// Ends of messages of shells and small tools: `name: what: No such file or directory`.
 const SHELL_ENDS: &[&str] = &[
@@ -68,17 +80,20 @@ const LEVELS: &[&str] =
     &["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "PANIC"];
 
 /// Tells whether a line reports that something went wrong.
-pub fn is_error_line(line: &str) -> bool {
+pub(crate) fn is_error_line(line: &str) -> bool {
     let line = shown(line);
     let line = line.trim_end();
-    if line.len() < 4 {
+    let inner = line.trim_start();
+    // What begins like JSON is a value, whatever it quotes.
+    if inner.len() < 4 || inner.starts_with(['"', '{']) || inner.starts_with("[\"") || inner.starts_with("[{")
+    {
         return false;
     }
-    let inner = line.trim_start();
     let at_margin = inner.len() == line.len();
     (at_margin && (starts_a_report(line) || is_exception(line) || is_shell_message(line)))
         || MARKS.iter().any(|mark| inner.starts_with(mark) && is_mark(mark, inner))
         || is_diagnostic(inner)
+        || is_placed_exception(inner)
         || is_test_verdict(line)
         || has_log_level(line)
 }
@@ -145,7 +160,7 @@ fn is_exception(line: &str) -> bool {
 fn is_shell_message(line: &str) -> bool {
     let ends = SHELL_ENDS.iter().any(|end| line.ends_with(end));
     let cannot =
-        line.split_once(": cannot ").is_some_and(|(name, _)| !name.is_empty() && !name.contains(' '));
+        line.split_once(": cannot ").is_some_and(|(name, _)| !name.is_empty() && !name.contains([' ', '\t']));
     (ends && line.matches(": ").count() >= 1 && !line.contains(['(', '{', ';'])) || cannot
 }
 
@@ -156,6 +171,10 @@ fn is_diagnostic(inner: &str) -> bool {
         return false;
     };
     let (place, message) = inner.split_at(at);
+    // A found line of source keeps its own indentation behind the place; a compiler writes one blank.
+    if place.ends_with("  ") && place.trim_end().ends_with(':') {
+        return false;
+    }
     let place = place.trim_end();
     let place = place.strip_suffix("fatal").map_or(place, str::trim_end);
     let place = place.strip_suffix('-').map_or(place, str::trim_end);
@@ -164,6 +183,14 @@ fn is_diagnostic(inner: &str) -> bool {
             .iter()
             .any(|start| message.starts_with(start));
     reports && is_place(place, message)
+}
+
+/// Tells `tests/a.py:330: AssertionError`.
+fn is_placed_exception(inner: &str) -> bool {
+    let Some((place, name)) = inner.rsplit_once(": ") else { return false };
+    let numbered =
+        place.rsplit_once(':').is_some_and(|(path, number)| is_path(path) && number.parse::<u32>().is_ok());
+    numbered && is_exception(name)
 }
 
 /// Tells `path:12:5:`, `path(12,5):`, `path:12:5`, or for linters that group by file a bare `12:5`.
@@ -268,6 +295,8 @@ mod tests {
             "\u{1b}[1m\u{1b}[31mFAILED\u{1b}[0m tests/a.py::b",
             "Error: Cannot find module 'x'",
             "Process exited with code 1",
+            "(fail) module > does it [0.42ms]",
+            "tests/test_std.py:330: AssertionError",
         ] {
             assert!(is_error_line(line), "{line}");
         }
@@ -303,6 +332,11 @@ mod tests {
             "ok 3 - error is reported",
             "Process exited with code 0",
             "Errors are values.",
+            "(pass) module > fails clearly [7.00ms]",
+            "src/trace.ts:595:  error: z.infer<typeof Schema>,",
+            "1013\tbug: cannot find it",
+            "[\"tests/a.py::b FAILED\"]",
+            "  \"error: no\",",
             "Exceptions",
             "2026-01-02 10:00:00 INFO no ERROR seen since yesterday morning at all",
         ] {

@@ -70,10 +70,10 @@ impl Counts {
             Section::Conflicted => self.conflicted += 1,
             // A part of the output, without its headings: the word before the name tells.
             Section::None if entry.starts_with("modified:") || entry.starts_with("deleted:") => {
-                self.modified += 1
+                self.modified += 1;
             }
             Section::None if entry.starts_with("new file:") || entry.starts_with("renamed:") => {
-                self.staged += 1
+                self.staged += 1;
             }
             Section::None => {}
         }

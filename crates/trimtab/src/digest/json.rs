@@ -82,18 +82,39 @@ fn rows(value: Value<'_>) -> Option<Focus> {
 }
 
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
-    let found = if errors::surviving(text).is_empty() { focus(text.whole()) } else { None };
-    match found {
-        // What is no JSON, or has the lines of a program's report in it, is a text like others.
-        None if scan(text.whole().as_bytes()).is_ok() && errors::surviving(text).is_empty() => None,
-        None => other::shorten(text),
-        Some(Focus::String { says, .. }) => {
-            let about = About { content: Content::Unknown, ..*text.about() };
+    let json = scan(text.whole().as_bytes()).is_ok()
+        && (!breaks_strings(text.whole()) || errors::surviving(text).is_empty());
+    if !json {
+        // Not JSON, or a program's report with something like JSON around it: a text like others.
+        return other::shorten(text);
+    }
+    match focus(text.whole())? {
+        Focus::String { says, .. } => {
+            let content = match text.about().content {
+                Content::Json => Content::Unknown,
+                content => content,
+            };
+            let about = About { content, ..*text.about() };
             let inner = Text::new(&says, about);
             (choose(&inner).shorten)(&inner).map(|pieces| vec![Piece::Inside(pieces)])
         }
-        Some(Focus::Rows { container, elements, .. }) => show_rows(text.whole(), container, &elements),
+        Focus::Rows { container, elements, .. } => show_rows(text.whole(), container, &elements),
     }
+}
+
+/// Tells whether lines end inside strings, which strict JSON forbids and the scanner lets pass.
+fn breaks_strings(text: &str) -> bool {
+    let mut inside = false;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => inside = !inside,
+            b'\\' if inside => drop(bytes.next()),
+            b'\n' if inside => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Option<Vec<Piece>> {

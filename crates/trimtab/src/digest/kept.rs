@@ -146,7 +146,7 @@ impl<'t, 'a> Kept<'t, 'a> {
 
     /// Names what is left out.
     fn note_gap(&self, pieces: &mut Pieces<'_, '_>, gap: Range<usize>) {
-        if self.passing.contains(&gap) {
+        if self.passing.iter().any(|run| run.start <= gap.start && gap.end <= run.end) {
             pieces.note(Note::Passing { lines: gap.len() });
         } else {
             pieces.omitted(gap);

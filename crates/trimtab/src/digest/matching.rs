@@ -5,7 +5,7 @@ use regex::Regex;
 use super::{Piece, Text, kept::Kept};
 
 /// Keeps the lines that match one of the patterns. Lines are matched as a terminal would show them.
-pub fn lines_matching(text: &Text<'_>, patterns: &[Regex]) -> Option<Vec<Piece>> {
+pub(crate) fn lines_matching(text: &Text<'_>, patterns: &[Regex]) -> Option<Vec<Piece>> {
     let mut kept = Kept::none(text);
     for index in 0..text.len() {
         let line = text.shown(index);

@@ -15,26 +15,26 @@ pub(super) const DIGEST: Digest =
     Digest { name: "media", about: "Names the type and size of an image or document.", shorten };
 
 /// Gives the pieces for an image or document of a known type and size.
-pub fn media(kind: &str, bytes: u64) -> Vec<Piece> {
+pub(crate) fn media(kind: &str, bytes: u64) -> Vec<Piece> {
     vec![Piece::Note(Note::Media { kind: kind.to_owned(), bytes })]
 }
 
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     let (kind, base64) = read(text);
-    let bytes = if base64 { text.whole().len() / 4 * 3 } else { text.whole().len() };
+    let bytes = base64.map_or(text.whole().len(), |base64| base64.trim().len() / 4 * 3);
     let mut kept = Kept::none(text);
     kept.fact(Note::Media { kind, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) });
     kept.pieces()
 }
 
-/// Returns the type, and whether the text is base64.
-fn read(text: &Text<'_>) -> (String, bool) {
+/// Returns the type, and the base64 where there is some.
+fn read<'a>(text: &Text<'a>) -> (String, Option<&'a str>) {
     let whole = text.whole().trim_start();
-    if let Some((kind, _)) = whole.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
-        return (kind.chars().take(60).collect(), true);
+    if let Some((kind, base64)) = whole.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        return (kind.chars().take(60).collect(), Some(base64));
     }
     if let Some((_, kind)) = BEGINNINGS.iter().find(|(start, _)| whole.starts_with(start)) {
-        return ((*kind).to_owned(), true);
+        return ((*kind).to_owned(), Some(whole));
     }
     let extension = text
         .about()
@@ -49,5 +49,5 @@ fn read(text: &Text<'_>) -> (String, bool) {
         Some("pdf") => "application/pdf",
         _ => "application/octet-stream",
     };
-    (kind.to_owned(), false)
+    (kind.to_owned(), None)
 }

@@ -32,20 +32,19 @@ mod tree;
 
 use std::ops::Range;
 
-pub use choose::choose;
-pub use errors::is_error_line;
-pub use matching::lines_matching;
-pub use media::media;
-pub use sizes::{head_tail, head_tail_lines, middle_out};
-pub use text::{About, Content, Ended, Text};
-pub use totals::Totals;
+pub(crate) use choose::choose;
+pub(crate) use matching::lines_matching;
+pub(crate) use media::media;
+pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
+pub(crate) use text::{About, Content, Ended, Text};
+pub(crate) use totals::Totals;
 
 pub(crate) use json::{Focus, focus};
 pub(crate) use text::without_number;
 
 /// A part of a shortened text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub(crate) enum Piece {
     /// Whole lines of the original, counted from 0.
     Lines(Range<usize>),
     /// A line over 500 characters without its middle: its first `head` and last `tail` bytes stay.
@@ -67,7 +66,7 @@ pub enum Piece {
 
 /// What a note says, as values. Names and samples are copied from the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub(crate) enum Note {
     /// Lines left out here, counted from 1.
     Omitted {
         /// The first one.
@@ -190,22 +189,11 @@ pub enum Note {
         /// How many bytes it has.
         bytes: u64,
     },
-    /// A series of edits to one file.
-    Edits {
-        /// How many.
-        changes: usize,
-        /// The step of the first.
-        first: u32,
-        /// The step of the last.
-        last: u32,
-        /// What they were for, in order.
-        intents: Vec<String>,
-    },
 }
 
 /// What holds the elements of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Container {
+pub(crate) enum Container {
     /// An array.
     Array,
     /// An object.
@@ -214,17 +202,17 @@ pub enum Container {
 
 /// One way to shorten a text.
 #[derive(Debug, Clone, Copy)]
-pub struct Digest {
+pub(crate) struct Digest {
     /// Its name, as rules spell it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it keeps and what it loses, in one line.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     /// Gives the pieces of a text; nothing where the text is best left whole.
-    pub shorten: fn(&Text<'_>) -> Option<Vec<Piece>>,
+    pub(crate) shorten: fn(&Text<'_>) -> Option<Vec<Piece>>,
 }
 
 /// Every digest, in the order of the reference page.
-pub const DIGESTS: &[Digest] = &[
+pub(crate) const DIGESTS: &[Digest] = &[
     file::DIGEST,
     listing::DIGEST,
     tree::DIGEST,
@@ -248,8 +236,13 @@ pub const DIGESTS: &[Digest] = &[
     clear::DIGEST,
 ];
 
+/// Returns names and descriptions of all digests.
+pub fn digests() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DIGESTS.iter().map(|digest| (digest.name, digest.about))
+}
+
 /// Returns the digest of that name.
-pub fn find_digest(name: &str) -> Option<&'static Digest> {
+pub(crate) fn find_digest(name: &str) -> Option<&'static Digest> {
     DIGESTS.iter().find(|digest| digest.name == name)
 }
 

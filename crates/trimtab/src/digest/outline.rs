@@ -85,15 +85,19 @@ pub(super) struct Outline {
     pub(super) shown: Vec<usize>,
 }
 
-/// Finds the definitions of a source file; few lines of them in prose are taken for none.
+/// Finds the definitions of a source file. Of too many, the outermost are shown; of too many equally deep ones, some from
+/// everywhere in the file.
 pub(super) fn outline(text: &Text<'_>) -> Outline {
     let mut found: Vec<(usize, usize)> =
         (0..text.len()).filter_map(|index| Some((depth(text.line(index))?, index))).collect();
+    found.sort_unstable();
     let total = found.len();
     let most = (text.len() / LINES_PER_DEFINITION).min(MOST);
-    found.sort_unstable();
-    found.truncate(most);
-    let mut shown: Vec<usize> = found.into_iter().map(|(_, index)| index).collect();
+    let mut shown: Vec<usize> = Vec::new();
+    for level in found.chunk_by(|(one, _), (other, _)| one == other) {
+        let room = (most - shown.len()).min(level.len());
+        shown.extend((0..room).filter_map(|at| level.get(at * level.len() / room)).map(|(_, index)| *index));
+    }
     shown.sort_unstable();
     Outline { total, shown }
 }
@@ -107,8 +111,11 @@ fn depth(line: &str) -> Option<usize> {
     let mut words = inner.split_ascii_whitespace().skip_while(|word| MODIFIERS.contains(word));
     let first = words.next()?;
     let keyword = first.split(['<', '(']).next().unwrap_or(first);
-    let defines =
-        KEYWORDS.contains(&keyword) && words.next().is_some_and(is_name) && !inner.ends_with(['.', ',']);
+    let punctuated = inner.contains(['(', '{', ':', '=', ';', '<'])
+        || inner.ends_with(" do")
+        || inner.split(' ').count() <= 2;
+    let named = words.next().is_some_and(is_name);
+    let defines = KEYWORDS.contains(&keyword) && named && punctuated && !inner.ends_with('.');
     (defines || is_assigned_function(inner)).then_some(depth)
 }
 

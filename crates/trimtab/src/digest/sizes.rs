@@ -28,14 +28,14 @@ pub(super) const MIDDLE_OUT: Digest = Digest {
 };
 
 /// Keeps about the first and last `keep` characters of a text over `limit` characters, in whole lines.
-pub fn head_tail(text: &Text<'_>, limit: usize, keep: usize) -> Option<Vec<Piece>> {
+pub(crate) fn head_tail(text: &Text<'_>, limit: usize, keep: usize) -> Option<Vec<Piece>> {
     let characters = text.whole().chars().count();
     (characters > limit && characters > keep.saturating_mul(2)).then_some(())?;
     Some(ends(text, keep, |line| line.chars().count()))
 }
 
 /// Keeps the beginning and the end of a text over `bytes` bytes, so that the whole, notes included, has at most that many.
-pub fn middle_out(text: &Text<'_>, bytes: usize) -> Option<Vec<Piece>> {
+pub(crate) fn middle_out(text: &Text<'_>, bytes: usize) -> Option<Vec<Piece>> {
     (text.whole().len() > bytes).then_some(())?;
     let errors: usize =
         errors::surviving(text).iter().map(|&error| text.line(error).len().min(600) + 60).sum();
@@ -44,7 +44,7 @@ pub fn middle_out(text: &Text<'_>, bytes: usize) -> Option<Vec<Piece>> {
 }
 
 /// Keeps the first `head` and last `tail` lines.
-pub fn head_tail_lines(text: &Text<'_>, head: usize, tail: usize) -> Option<Vec<Piece>> {
+pub(crate) fn head_tail_lines(text: &Text<'_>, head: usize, tail: usize) -> Option<Vec<Piece>> {
     let mut kept = Kept::none(text);
     kept.ends(head, tail);
     kept.pieces()

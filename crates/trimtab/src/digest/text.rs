@@ -7,7 +7,7 @@ use memchr::{memchr, memchr2, memrchr};
 
 /// What a block's text is, as far as the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Content {
+pub(crate) enum Content {
     /// Not known: names and the text itself decide.
     #[default]
     Unknown,
@@ -47,7 +47,7 @@ pub enum Content {
 
 /// How the call ended that a text answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// Not known.
     #[default]
     Unknown,
@@ -55,28 +55,26 @@ pub enum Ended {
     Succeeded,
     /// It did not.
     Failed,
-    /// With an exit status.
-    Exit(i32),
 }
 
 /// What is known about a text besides the text.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct About<'a> {
+pub(crate) struct About<'a> {
     /// What it is.
-    pub content: Content,
+    pub(crate) content: Content,
     /// The tool that gave it.
-    pub tool: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
     /// The command that printed it.
-    pub command: Option<&'a str>,
+    pub(crate) command: Option<&'a str>,
     /// The file or directory it shows.
-    pub path: Option<&'a str>,
+    pub(crate) path: Option<&'a str>,
     /// How the call ended.
-    pub ended: Ended,
+    pub(crate) ended: Ended,
 }
 
 /// A block's text, split into lines.
 #[derive(Debug)]
-pub struct Text<'a> {
+pub(crate) struct Text<'a> {
     whole: &'a str,
     about: About<'a>,
     /// Where each line begins; one more entry than lines, the last being the end of the text.
@@ -85,7 +83,7 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// Splits a text into lines.
-    pub fn new(whole: &'a str, about: About<'a>) -> Text<'a> {
+    pub(crate) fn new(whole: &'a str, about: About<'a>) -> Text<'a> {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', whole.as_bytes()).map(|newline| newline + 1));
         if starts.last() != Some(&whole.len()) {
@@ -95,44 +93,44 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the whole text.
-    pub fn whole(&self) -> &'a str {
+    pub(crate) fn whole(&self) -> &'a str {
         self.whole
     }
 
     /// Returns what is known about it.
-    pub fn about(&self) -> &About<'a> {
+    pub(crate) fn about(&self) -> &About<'a> {
         &self.about
     }
 
     /// Returns how many lines there are; a last line needs no line end.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// Tells whether there is no line.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns a line without its end; nothing where there is no such line.
-    pub fn line(&self, index: usize) -> &'a str {
+    pub(crate) fn line(&self, index: usize) -> &'a str {
         let line = self.raw(index..index + 1);
         let line = line.strip_suffix('\n').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
     }
 
     /// Returns a line as a terminal would show it: without colours, and of a progress display its last state.
-    pub fn shown(&self, index: usize) -> Cow<'a, str> {
+    pub(crate) fn shown(&self, index: usize) -> Cow<'a, str> {
         shown(self.line(index))
     }
 
     /// Returns all lines without their ends.
-    pub fn lines(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> {
         (0..self.len()).map(|index| self.line(index))
     }
 
     /// Returns lines as they stand in the text, with their ends.
-    pub fn raw(&self, lines: Range<usize>) -> &'a str {
+    pub(crate) fn raw(&self, lines: Range<usize>) -> &'a str {
         let start = self.starts.get(lines.start).copied().unwrap_or(self.whole.len());
         let end = self.starts.get(lines.end).copied().unwrap_or(self.whole.len());
         self.whole.get(start..end).unwrap_or_default()

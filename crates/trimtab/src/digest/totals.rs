@@ -3,22 +3,22 @@
 
 /// What a test run or build counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Tests that passed.
-    pub passed: Option<u64>,
+    pub(crate) passed: Option<u64>,
     /// Tests that failed.
-    pub failed: Option<u64>,
+    pub(crate) failed: Option<u64>,
     /// Errors.
-    pub errors: Option<u64>,
+    pub(crate) errors: Option<u64>,
     /// Tests that were left out.
-    pub skipped: Option<u64>,
+    pub(crate) skipped: Option<u64>,
     /// Warnings.
-    pub warnings: Option<u64>,
+    pub(crate) warnings: Option<u64>,
 }
 
 impl Totals {
     /// Tells whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Totals::default()
     }
 
@@ -53,39 +53,43 @@ impl Totals {
 /// The longest line that totals stand on, in bytes.
 const LONGEST: usize = 240;
 /// How many other words may stand beside totals; a sentence has more.
-const OTHER_WORDS: usize = 9;
+const OTHER_WORDS: usize = 12;
 
 /// Reads the totals on a line; nothing where the line is not made of totals.
 pub(super) fn totals(line: &str) -> Option<Totals> {
     let digits = line.len() <= LONGEST && line.bytes().any(|byte| byte.is_ascii_digit());
     (digits && !line.starts_with("Test Suites:") && !line.starts_with("Snapshots:")).then_some(())?;
-    let words: Vec<&str> = line
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.')
-        .map(|word| word.trim_matches('.'))
-        .filter(|word| !word.is_empty())
-        .collect();
     let mut totals = Totals::default();
     let mut counted = 0;
-    for pair in words.windows(2) {
-        let [first, second] = pair else { continue };
-        // `3 failed` counts, and so does `Failures: 3`; in `3 failed, 2 passed` the number before wins.
-        if let (Ok(number), Some(count)) = (first.parse(), totals.count_of(second)) {
-            *count = Some(number);
-            counted += 1;
-        } else if let (Some(count @ None), Ok(number)) = (totals.count_of(first), second.parse())
-            && named_before(line, first)
-        {
-            *count = Some(number);
-            counted += 1;
+    let mut words_met = 0;
+    for segment in line.split([',', ';', '(', ')']) {
+        let words: Vec<&str> = segment
+            .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.')
+            .map(|word| word.trim_matches('.'))
+            .filter(|word| !word.is_empty())
+            .collect();
+        words_met += words.len();
+        for pair in words.windows(2) {
+            let [first, second] = pair else { continue };
+            // `3 failed` counts, and so does `Failures: 3`.
+            let (number, word) = match (first.parse(), second.parse()) {
+                (Ok(number), Err(_)) => (number, second),
+                (Err(_), Ok(number)) if named_before(segment, first) => (number, first),
+                (Ok(_) | Err(_), _) => continue,
+            };
+            if let Some(count) = totals.count_of(word) {
+                *count = Some(number);
+                counted += 1;
+            }
         }
     }
-    (counted > 0 && words.len() <= counted * 2 + OTHER_WORDS).then_some(totals)
+    (counted > 0 && words_met <= counted * 2 + OTHER_WORDS).then_some(totals)
 }
 
 /// Tells whether a word stands before its number: `Failures: 3`, `errors=2`, `# pass 10`.
-fn named_before(line: &str, word: &str) -> bool {
-    let Some(behind) = line.find(word).and_then(|at| line.get(at + word.len()..)) else { return false };
-    behind.starts_with([':', '=']) || line.starts_with("# ")
+fn named_before(segment: &str, word: &str) -> bool {
+    let Some(behind) = segment.find(word).and_then(|at| segment.get(at + word.len()..)) else { return false };
+    behind.starts_with([':', '=']) || segment.starts_with("# ")
 }
 
 /// Tells a line that only says that a test passed or a step of a build went well.
@@ -93,6 +97,7 @@ pub(super) fn is_passing(line: &str) -> bool {
     let inner = line.trim();
     let starts = [
         "✓ ",
+        "(pass) ",
         "✔ ",
         "√ ",
         "--- PASS:",

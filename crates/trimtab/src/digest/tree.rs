@@ -7,16 +7,28 @@ pub(super) const DIGEST: Digest =
 
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     let lines: Vec<(usize, String)> = (0..text.len()).filter_map(|index| node(&text.shown(index))).collect();
-    let mut note = (0, 0);
-    for (at, (depth, name)) in lines.iter().enumerate() {
-        let opens = lines.get(at + 1).is_some_and(|(next, _)| next > depth);
-        if opens || name.ends_with('/') { note.1 += 1 } else { note.0 += 1 }
-    }
+    let is_directory = |at: usize, depth: usize, name: &str| {
+        lines.get(at + 1).is_some_and(|(next, _)| *next > depth) || name.ends_with('/')
+    };
+    let drawn =
+        lines.iter().enumerate().filter(|(at, (depth, name))| is_directory(*at, *depth, name)).count();
+    // What the tool counted itself is what it knows; whether the root counts differs between versions.
+    let told = (0..text.len()).rev().take(3).find_map(|index| counts(&text.shown(index)));
+    let (directories, files) = told.unwrap_or((drawn, lines.len() - drawn));
     let samples =
         lines.iter().filter(|(depth, _)| *depth > 0).take(3).map(|(_, name)| name.clone()).collect();
     let mut kept = Kept::none(text);
-    kept.fact(Note::Listing { files: note.0, directories: note.1, samples });
+    kept.fact(Note::Listing { files, directories, samples });
     kept.pieces()
+}
+
+/// Reads `2 directories, 11 files`.
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let (directories, files) = line.trim().split_once(", ")?;
+    let (directories, name) = directories.split_once(' ')?;
+    let (files, of) = files.split_once(' ')?;
+    (name.starts_with("director") && of.starts_with("file")).then_some(())?;
+    Some((directories.parse().ok()?, files.parse().ok()?))
 }
 
 /// Returns the depth and name on a line of a tree; nothing for its closing count and blank lines.

@@ -8,7 +8,7 @@ use super::{
     work::{Work, whole},
 };
 use crate::{
-    facts::{Fact, Lines, Outcome, Subject},
+    facts::{Fact, Lines, Outcome, Subject, ToolKind},
     history::{BlockId, BlockKind, PartKind},
     json::narrow,
     policy::{Act, Order, Redundancy, Select, Step, What, When},
@@ -69,7 +69,7 @@ fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
         return true;
     }
     let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
-    let kind = fact.tool().map(crate::facts::ToolKind::name).unwrap_or_default();
+    let kind = fact.tool().map(ToolKind::name).unwrap_or_default();
     select.tools.iter().any(|tool| tool == kind || matches_pattern(tool, &name))
 }
 
@@ -211,13 +211,33 @@ fn reason(
     if !step.select.redundant.is_empty() {
         return None;
     }
+    if let Some(edit) = edited_since(work, fact, id) {
+        return Some(Reason::Stale { edit });
+    }
     Some(match step.when {
         When::Birth => Reason::TooLong,
         When::Over { .. } => Reason::OverBudget,
-        When::Cold | When::Pays => Reason::TooOld,
         When::Always if step.select.chars_over.is_some() => Reason::TooLong,
-        When::Always => Reason::TooOld,
+        When::Cold | When::Pays | When::Always => Reason::TooOld,
     })
+}
+
+/// Returns the step of the first successful change, after a block, of the file that the block shows.
+fn edited_since(work: &Work<'_>, fact: &Fact, id: BlockId) -> Option<u32> {
+    let Subject::File { path, .. } = fact.subject() else { return None };
+    if fact.tool() != Some(ToolKind::Read) || !work.facts.is_modified(path) {
+        return None;
+    }
+    let key = work.facts.file_key(path);
+    let changes = |later: &&Fact| {
+        let same = |subject: &Subject| matches!(subject, Subject::File { path, .. } if work.facts.file_key(path) == key);
+        matches!(later.tool(), Some(ToolKind::Edit | ToolKind::Write | ToolKind::Delete))
+            && later.outcome != Outcome::Failed
+            && later.acts_as == BlockKind::Call
+            && same(later.subject())
+    };
+    let later = work.facts.rows().get(crate::json::widen(id.0) + 1..)?;
+    later.iter().find(changes).map(|fact| fact.step)
 }
 
 #[cfg(test)]

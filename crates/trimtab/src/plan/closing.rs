@@ -79,7 +79,8 @@ fn floor(work: &Work<'_>) -> Floor {
             None => classes.push((name, tokens)),
         }
     }
-    classes.push(("framing", work.counts.frame()));
+    let in_blocks: Tokens = classes.iter().map(|(_, tokens)| *tokens).sum();
+    classes.push(("framing", work.total - in_blocks));
     classes.sort_by_key(|(name, tokens)| (std::cmp::Reverse(*tokens), *name));
     Floor { tokens: work.total, made_of: classes }
 }

@@ -42,6 +42,11 @@ pub enum Reason {
     OverBudget,
     /// It was too long from the beginning.
     TooLong,
+    /// What it shows was edited since.
+    Stale {
+        /// The step of the edit.
+        edit: u32,
+    },
     /// The file was read several times, and other reads are shown.
     ReadOften {
         /// The step of the first read shown.
@@ -62,6 +67,7 @@ impl Reason {
             Reason::Identical { to } => render::Reason::Identical { to: *to },
             Reason::OverBudget => render::Reason::OverBudget,
             Reason::TooLong => render::Reason::TooLong,
+            Reason::Stale { edit } => render::Reason::Stale { edit: *edit },
             Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
             Reason::Rule(name) => render::Reason::Rule(name),
         }
@@ -76,6 +82,7 @@ impl fmt::Display for Reason {
             Reason::Identical { to } => write!(f, "identical to step {to}"),
             Reason::OverBudget => f.write_str("over budget"),
             Reason::TooLong => f.write_str("too long"),
+            Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
             Reason::Rule(name) => write!(f, "rule {name}"),
         }
@@ -125,6 +132,8 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     decisions: Vec<Decision>,
+    /// Tokens of each block as it came.
+    blocks: Vec<Tokens>,
     before: Tokens,
     after: Tokens,
     /// Whether a step of the policy asks for a summary of what is old.
@@ -161,7 +170,8 @@ impl Plan {
             check_unit(unit, &decisions)?;
         }
         let after = tokens_after(history, counts, &decisions);
-        Ok(Plan { decisions, before: counts.total(), after, fold_wanted: false, floor: None })
+        let blocks = counts.blocks().to_vec();
+        Ok(Plan { decisions, blocks, before: counts.total(), after, fold_wanted: false, floor: None })
     }
 
     /// Returns the decisions, one per block.
@@ -177,6 +187,22 @@ impl Plan {
     /// Returns the tokens of the request as it is sent.
     pub fn after(&self) -> Tokens {
         self.after
+    }
+
+    /// Returns the tokens of a block as it came and as it is sent.
+    pub fn tokens_of(&self, block: BlockId) -> (Tokens, Tokens) {
+        let before = self.blocks.get(widen(block.0)).copied().unwrap_or_default();
+        match self.decisions.get(widen(block.0)).map(|decision| &decision.verdict) {
+            Some(Verdict::Keep) | None => (before, before),
+            Some(Verdict::Shorten { tokens, .. }) => (before, *tokens),
+            Some(Verdict::Drop) => (before, Tokens::ZERO),
+        }
+    }
+
+    /// Returns how many tokens the verdict about a block saves.
+    pub fn saved(&self, block: BlockId) -> Tokens {
+        let (before, after) = self.tokens_of(block);
+        before - after
     }
 
     /// Tells whether the policy asks for a summary of what is old.

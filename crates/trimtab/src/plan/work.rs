@@ -9,6 +9,7 @@ use crate::{
     history::{BlockId, BlockKind, History, PartKind},
     json::widen,
     policy::{Act, Style},
+    recall::block_handle,
     render::{self, NoteContext},
 };
 
@@ -163,14 +164,7 @@ impl<'a> Work<'a> {
     }
 
     fn handle(&self, id: BlockId) -> String {
-        let Some(block) = self.history.block(id) else { return String::new() };
-        match self.history.parts_of(block) {
-            [] => render::handle_of(block.span.of(self.history.bytes())),
-            parts if parts.iter().all(|part| part.kind == PartKind::Text) => {
-                render::handle(&self.history.block_text(block))
-            }
-            _ => render::handle_of(block.span.of(self.history.bytes())),
-        }
+        self.history.block(id).map(|block| block_handle(self.history, block)).unwrap_or_default()
     }
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
@@ -197,10 +191,11 @@ impl<'a> Work<'a> {
                 Style::Plain => render::Style::Plain,
             },
         };
-        if render::holds_note(&text) || render::is_foreign_placeholder(&text) {
-            return None;
-        }
-        let shorter = render::render(&text, &pieces, &context);
+        let shorter = if text.is_empty() {
+            render::render(&text, &pieces, &context)
+        } else {
+            render::shorten(&text, &pieces, &context, &|text| self.counter.text(text).0)?
+        };
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
         let edit = shortened(self.history, block, &shorter)?;
@@ -262,8 +257,19 @@ pub(super) fn whole(number: f64) -> usize {
 }
 
 fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
+    let command = match fact.subject() {
+        Subject::Command(command) => Some(&**command),
+        _ => None,
+    };
     let content = match (fact.content, fact.tool()) {
-        (ContentKind::Code, _) => Content::File,
+        _ if command.is_some_and(|command| command.starts_with("git status")) => Content::GitStatus,
+        _ if command.is_some_and(|command| command.starts_with("git log")) => Content::GitLog,
+        _ if tool == Some("tree") => Content::Tree,
+        _ if matches!(tool, Some("get_repo_map" | "repo_map")) => Content::RepoMap,
+        _ if tool == Some("code_structure") => Content::Structure,
+        (ContentKind::Code, _) | (ContentKind::Prose | ContentKind::Table, Some(ToolKind::Read)) => {
+            Content::File
+        }
         (ContentKind::TestLog | ContentKind::BuildLog, _) => Content::Log,
         (ContentKind::Log, _) => Content::Shell,
         (ContentKind::Diff, _) => Content::Diff,
@@ -273,27 +279,24 @@ fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
         (ContentKind::Page, _) => Content::Page,
         (ContentKind::Trace, _) => Content::Trace,
         (ContentKind::Image, _) => Content::Media,
-        (ContentKind::Prose | ContentKind::Table, Some(ToolKind::Read)) => Content::File,
-        (ContentKind::Empty | ContentKind::Prose | ContentKind::Table | ContentKind::Receipt, _) => {
-            Content::Unknown
-        }
+        (ContentKind::Receipt, _) => Content::Other,
+        (ContentKind::Empty | ContentKind::Prose | ContentKind::Table, _) => Content::Unknown,
     };
     let ended = match fact.outcome {
         Outcome::Succeeded => Ended::Succeeded,
         Outcome::Failed => Ended::Failed,
         Outcome::Unknown => Ended::Unknown,
     };
-    let (command, path) = match fact.subject() {
-        Subject::Command(command) => (Some(&**command), None),
-        Subject::File { path, .. } | Subject::Directory { path, .. } => (None, Some(&**path)),
-        Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => (None, None),
+    let path = match fact.subject() {
+        Subject::File { path, .. } | Subject::Directory { path, .. } => Some(&**path),
+        Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => None,
     };
     About { content, tool, command, path, ended }
 }
 
-fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Subject<'a> {
+fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Topic<'a> {
     match fact.subject() {
-        Subject::File { path, lines } => render::Subject::File {
+        Subject::File { path, lines } => render::Topic::File {
             path,
             lines: match lines {
                 Lines::Range { first, last: Some(last) } => Some((*first, *last)),
@@ -302,11 +305,11 @@ fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Subject<'a> {
             last_access: fact.step,
             modified: facts.is_modified(path),
         },
-        Subject::Directory { path, .. } => render::Subject::Named(path),
-        Subject::Command(command) => render::Subject::Command(command),
-        Subject::Query { pattern, .. } => render::Subject::Query(pattern),
-        Subject::Url(url) => render::Subject::Named(url),
-        Subject::Nothing => render::Subject::Nothing,
+        Subject::Directory { path, .. } => render::Topic::Named(path),
+        Subject::Command(command) => render::Topic::Command(command),
+        Subject::Query { pattern, .. } => render::Topic::Query(pattern),
+        Subject::Url(url) => render::Topic::Named(url),
+        Subject::Nothing => render::Topic::Nothing,
     }
 }
 

@@ -6,8 +6,10 @@ mod clip;
 mod note;
 mod recognize;
 
-pub use note::{NoteContext, Reason, Style, Subject};
-pub use recognize::{holds_note, is_foreign_placeholder, is_note};
+pub(crate) use note::{NoteContext, Reason, Style, Topic};
+#[cfg(test)]
+pub(crate) use recognize::is_note;
+pub(crate) use recognize::{holds_note, is_foreign_placeholder};
 
 use crate::{
     digest::{About, Container, Focus, Note, Piece, Text, focus},
@@ -17,18 +19,19 @@ use crate::{
 /// The name of the member that holds the note of a shortened JSON object.
 const MEMBER: &str = "[trimtab]";
 
-/// Returns the name by which `recall` brings a text back: the first 12 hex digits of its BLAKE3.
-pub fn handle(text: &str) -> String {
+/// Returns the handle of a text.
+#[cfg(test)]
+pub(crate) fn handle(text: &str) -> String {
     handle_of(text.as_bytes())
 }
 
-/// Does the same for a block that is not text, by its raw JSON.
-pub fn handle_of(bytes: &[u8]) -> String {
+/// Returns the name by which `recall` brings an original back: the first 12 hex digits of its BLAKE3.
+pub(crate) fn handle_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().chars().take(12).collect()
 }
 
 /// Writes a text as its pieces and notes.
-pub fn render(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
+pub(crate) fn render(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
     match (is_json(pieces), focus_of(text, pieces)) {
         (true, Some(found)) => render_json(text, pieces, &found, context),
         (true | false, _) => render_lines(text, pieces, context),
@@ -37,7 +40,7 @@ pub fn render(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String
 
 /// Writes a text as its pieces and notes; nothing where that would not be smaller in bytes and in tokens, or where the text is
 /// already shortened, by us or by another tool.
-pub fn shorten(
+pub(crate) fn shorten(
     text: &str,
     pieces: &[Piece],
     context: &NoteContext<'_>,
@@ -47,7 +50,11 @@ pub fn shorten(
         return None;
     }
     let rendered = render(text, pieces, context);
-    (rendered.len() < text.len() && count(&rendered) < count(text)).then_some(rendered)
+    if rendered.len() >= text.len() {
+        return None;
+    }
+    let before = context.tokens.unwrap_or_else(|| count(text));
+    (count(&rendered) < before).then_some(rendered)
 }
 
 fn is_json(pieces: &[Piece]) -> bool {

@@ -9,9 +9,6 @@ const SUBJECT: usize = 120;
 const NAME: usize = 40;
 /// The longest sample.
 const SAMPLE: usize = 60;
-/// The longest intent of an edit, and how many are told.
-const INTENT: usize = 80;
-const INTENTS: usize = 5;
 /// How much of a hidden file is quoted (seed 003).
 const PREVIEW: usize = 100;
 /// A text with more gaps than this names them shortly.
@@ -19,7 +16,7 @@ const FEW_GAPS: usize = 3;
 
 /// What a block is about, as its note names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Subject<'a> {
+pub(crate) enum Topic<'a> {
     /// Nothing known.
     #[default]
     Nothing,
@@ -44,7 +41,7 @@ pub enum Subject<'a> {
 
 /// Why a block is shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason<'a> {
+pub(crate) enum Reason<'a> {
     /// It is older than the policy shows.
     TooOld,
     /// A later step shows the newer content.
@@ -75,13 +72,11 @@ pub enum Reason<'a> {
     },
     /// A rule of the user says so.
     Rule(&'a str),
-    /// The user asked for it.
-    Asked,
 }
 
 /// How notes are worded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Style {
+pub(crate) enum Style {
     /// Sentences that say what was there.
     #[default]
     Normal,
@@ -91,21 +86,21 @@ pub enum Style {
 
 /// What a closing note says besides what a digest counted.
 #[derive(Debug, Clone, Copy)]
-pub struct NoteContext<'a> {
+pub(crate) struct NoteContext<'a> {
     /// The tool that gave the text.
-    pub tool: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
     /// What the text is about.
-    pub subject: Subject<'a>,
+    pub(crate) subject: Topic<'a>,
     /// The step at which it was said.
-    pub step: u32,
-    /// How many tokens the original has, where that is known.
-    pub tokens: Option<u64>,
+    pub(crate) step: u32,
+    /// How many tokens the original has, where that is known, as the counter given to `shorten` counts.
+    pub(crate) tokens: Option<u64>,
     /// Why it is shorter.
-    pub reason: Reason<'a>,
+    pub(crate) reason: Reason<'a>,
     /// The name by which it comes back.
-    pub handle: &'a str,
+    pub(crate) handle: &'a str,
     /// How the note is worded.
-    pub style: Style,
+    pub(crate) style: Style,
 }
 
 /// Writes a note that stands where something is missing; nothing for notes that belong into the closing one.
@@ -130,8 +125,7 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
         | Note::Shape { .. }
         | Note::Frames { .. }
         | Note::Definitions { .. }
-        | Note::Media { .. }
-        | Note::Edits { .. } => return None,
+        | Note::Media { .. } => return None,
     })
 }
 
@@ -153,9 +147,9 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     let facts: Vec<String> = notes.iter().filter_map(|note| fact(note)).collect();
     let mut clauses = vec![opening(text, notes, shown, context)];
     clauses.extend(facts);
-    if let (Subject::File { .. }, false, false) =
-        (context.subject, shown, matches!(context.reason, Reason::Identical { .. }))
-    {
+    let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
+    let is_elsewhere = matches!(context.reason, Reason::Identical { .. });
+    if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere {
         clauses.extend(preview(text));
     }
     clauses.push(format!("trimtab recall {handle}"));
@@ -168,15 +162,15 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
     let step = context.step;
     let verb = if shown { "shortened" } else { "hidden" };
     let reason = reason(context.reason);
-    let Subject::File { path, lines, last_access, modified } = context.subject else {
+    let Topic::File { path, lines, last_access, modified } = context.subject else {
         return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
     };
-    let path = clip(path, SUBJECT);
     let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
+    let file = clip(path, SUBJECT) + &part;
     let modified = if modified { "modified in this session" } else { "not modified" };
     match context.reason {
         Reason::Identical { to } => {
-            format!("Same as at step {to}, shown there: {path}{part} at step {step}, {size}")
+            format!("Same as at step {to}, shown there: {file} at step {step}, {size}")
         }
         Reason::TooOld
         | Reason::Superseded { .. }
@@ -184,11 +178,11 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::TooLong
         | Reason::Stale { .. }
         | Reason::ReadOften { .. }
-        | Reason::Rule(_)
-        | Reason::Asked => {
+        | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             format!(
-                "Read {path} again {purpose}: {size}{part} at step {step}, last accessed at step {last_access}, {modified}, {verb}: {reason}"
+                "Read {file} again {purpose}: {size}, at step {step}, last accessed at step {last_access}, {modified}, \
+                 {verb}: {reason}"
             )
         }
     }
@@ -197,10 +191,10 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
 fn what(context: &NoteContext<'_>) -> String {
     let tool = context.tool.map(|tool| clip(tool, NAME));
     let subject = match context.subject {
-        Subject::Nothing | Subject::File { .. } => None,
-        Subject::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
-        Subject::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
-        Subject::Named(name) => Some(clip(name, SUBJECT)),
+        Topic::Nothing | Topic::File { .. } => None,
+        Topic::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
+        Topic::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
+        Topic::Named(name) => Some(clip(name, SUBJECT)),
     };
     match (tool, subject) {
         (Some(tool), Some(subject)) => format!("{tool} {subject}"),
@@ -223,15 +217,14 @@ fn size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
 
 fn reason(reason: Reason<'_>) -> String {
     match reason {
-        Reason::TooOld => "old".to_owned(),
+        Reason::TooOld => "too old".to_owned(),
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::OverBudget => "to fit the context window".to_owned(),
-        Reason::TooLong => "long".to_owned(),
+        Reason::TooLong => "too long".to_owned(),
         Reason::Stale { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
         Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
-        Reason::Asked => "as asked".to_owned(),
     }
 }
 
@@ -246,7 +239,8 @@ fn fact(note: &Note) -> Option<String> {
         Note::Omitted { .. }
         | Note::Passing { .. }
         | Note::Repeated { .. }
-        | Note::ElementsOmitted { .. } => return None,
+        | Note::ElementsOmitted { .. }
+        | Note::Status(Ended::Unknown) => return None,
         Note::Listing { files, directories, samples } => {
             let files = counted(*files, "file", "files");
             let directories = match directories {
@@ -283,10 +277,8 @@ fn fact(note: &Note) -> Option<String> {
         }
         Note::Commits { total } => counted(*total, "commit", "commits"),
         Note::Matches { total, files, shown, most } => matches(*total, *files, *shown, most),
-        Note::Status(Ended::Unknown) => return None,
         Note::Status(Ended::Succeeded) => "succeeded".to_owned(),
         Note::Status(Ended::Failed) => "failed".to_owned(),
-        Note::Status(Ended::Exit(code)) => format!("exit {code}"),
         Note::Totals(totals) => {
             let counts = [
                 (totals.passed, "passed"),
@@ -313,7 +305,6 @@ fn fact(note: &Note) -> Option<String> {
             format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
         }
         Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
-        Note::Edits { changes, first, last, intents } => edits(*changes, *first, *last, intents),
     })
 }
 
@@ -328,14 +319,6 @@ fn matches(total: usize, files: usize, shown: usize, most: &[(String, usize)]) -
         clauses.push(format!("most in {}", listed(most)));
     }
     clauses.join(", ")
-}
-
-fn edits(changes: usize, first: u32, last: u32, intents: &[String]) -> String {
-    let told: Vec<String> = intents.iter().take(INTENTS).map(|intent| clip(intent, INTENT)).collect();
-    let more = intents.len().saturating_sub(INTENTS);
-    let more = if more > 0 { format!(", +{more} more") } else { String::new() };
-    let intents = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-    format!("{} between steps {first} and {last}{intents}{more}", counted(changes, "change", "changes"))
 }
 
 fn samples_of(samples: &[String]) -> String {

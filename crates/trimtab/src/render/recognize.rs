@@ -5,14 +5,15 @@
 const RECALL: &str = "trimtab recall ";
 
 /// Tells whether a text is one of our notes and nothing else.
-pub fn is_note(text: &str) -> bool {
+#[cfg(test)]
+pub(crate) fn is_note(text: &str) -> bool {
     let text = text.trim();
     let gap = text.starts_with("[… ") && text.ends_with(" …]");
     !text.contains('\n') && (gap || is_closing(text))
 }
 
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
-pub fn holds_note(text: &str) -> bool {
+pub(crate) fn holds_note(text: &str) -> bool {
     let last = text.trim_end().rsplit('\n').next().unwrap_or_default();
     is_closing(last)
         || text
@@ -75,7 +76,7 @@ const BEGINNINGS: &[&str] = &[
 const ENDS: &[&str] = &["Retrieve more: hash=", "Retrieve original: hash="];
 
 /// Tells whether a text is what another tool left in place of content; such a text is left alone.
-pub fn is_foreign_placeholder(text: &str) -> bool {
+pub(crate) fn is_foreign_placeholder(text: &str) -> bool {
     let text = text.trim();
     if text.len() <= LONGEST && BEGINNINGS.iter().any(|start| text.starts_with(start)) {
         // `[File: …` and `[Previous …` also begin ordinary lines: then the bracket closes before the text ends.

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use super::*;
 use crate::digest::{Ended, Totals};
 
-const FILE: Subject<'static> =
-    Subject::File { path: "src/agent.py", lines: None, last_access: 14, modified: false };
+const FILE: Topic<'static> =
+    Topic::File { path: "src/agent.py", lines: None, last_access: 14, modified: false };
 
-fn context<'a>(subject: Subject<'a>, reason: Reason<'static>) -> NoteContext<'a> {
+fn context<'a>(subject: Topic<'a>, reason: Reason<'static>) -> NoteContext<'a> {
     NoteContext {
         tool: Some("run_shell"),
         subject,
@@ -36,7 +36,7 @@ fn every_sentence_reads_well() {
     let mut page =
         "Every sentence a model may see, written by a test; TRIMTAB_BLESS=1 renews it.\n\n# Reasons\n"
             .to_owned();
-    let command = Subject::Command("pytest tests/");
+    let command = Topic::Command("pytest tests/");
     for reason in REASONS {
         let _ = writeln!(page, "{}", closing(&[], &context(command, reason)));
     }
@@ -46,7 +46,7 @@ fn every_sentence_reads_well() {
     }
     page += "\n# A file, shortened\n";
     let modified =
-        Subject::File { path: "src/agent.py", lines: Some((100, 499)), last_access: 15, modified: true };
+        Topic::File { path: "src/agent.py", lines: Some((100, 499)), last_access: 15, modified: true };
     for reason in [Reason::TooOld, Reason::Stale { edit: 15 }] {
         let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &context(modified, reason)));
     }
@@ -58,15 +58,15 @@ fn every_sentence_reads_well() {
     let long = "very/".repeat(80) + "long.py";
     let newline = "cat <<'E'\ntwo lines\nE";
     for subject in [
-        Subject::Nothing,
-        Subject::Command(newline),
-        Subject::Query("fn main"),
-        Subject::Named("https://example.org/a"),
-        Subject::Command(&long),
+        Topic::Nothing,
+        Topic::Command(newline),
+        Topic::Query("fn main"),
+        Topic::Named("https://example.org/a"),
+        Topic::Command(&long),
     ] {
         let _ = writeln!(page, "{}", closing(&[], &context(subject, Reason::TooOld)));
     }
-    let nothing = NoteContext { tool: None, tokens: None, ..context(Subject::Nothing, Reason::TooLong) };
+    let nothing = NoteContext { tool: None, tokens: None, ..context(Topic::Nothing, Reason::TooLong) };
     let _ = writeln!(page, "{}", closing(&[], &nothing));
     page += "\n# Plain\n";
     let _ = writeln!(
@@ -86,7 +86,7 @@ fn every_sentence_reads_well() {
     crate::digest::check_file("crates/trimtab/src/render/sentences.txt", &page);
 }
 
-const REASONS: [Reason<'static>; 9] = [
+const REASONS: [Reason<'static>; 8] = [
     Reason::TooOld,
     Reason::Superseded { by: 14 },
     Reason::Identical { to: 5 },
@@ -95,7 +95,6 @@ const REASONS: [Reason<'static>; 9] = [
     Reason::Stale { edit: 15 },
     Reason::ReadOften { first: 3, last: 20 },
     Reason::Rule("no-logs"),
-    Reason::Asked,
 ];
 
 fn facts() -> Vec<Note> {
@@ -122,20 +121,13 @@ fn facts() -> Vec<Note> {
             most: vec![("a.py".to_owned(), 30), ("b.py".to_owned(), 20)],
         },
         Note::Matches { total: 2, files: 1, shown: 2, most: vec![("a.py".to_owned(), 2)] },
-        Note::Status(Ended::Exit(0)),
+        Note::Status(Ended::Succeeded),
         Note::Status(Ended::Failed),
         Note::Status(Ended::Succeeded),
         Note::Totals(Totals { passed: Some(45), failed: Some(0), skipped: Some(2), ..Totals::default() }),
         Note::Frames { total: 40, shown: 6 },
         Note::Definitions { total: 31, shown: 10 },
         Note::Media { kind: "image/png".to_owned(), bytes: 120_345 },
-        Note::Edits {
-            changes: 12,
-            first: 10,
-            last: 50,
-            intents: names(&["add AGENT_CONFIG", "change the system prompt"]),
-        },
-        Note::Edits { changes: 9, first: 10, last: 50, intents: names(&["a", "b", "c", "d", "e", "f", "g"]) },
         Note::Shape { container: Container::Array, elements: 100, shown: 3, keys: names(&["id", "name"]) },
         Note::Shape { container: Container::Object, elements: 20, shown: 0, keys: names(&["id", "name"]) },
     ]
@@ -157,8 +149,8 @@ fn gaps() -> Vec<(Note, usize)> {
 fn endless_fields_make_no_endless_note() {
     let endless = "endless name\n".repeat(1000);
     let piece = Piece::Note(Note::Listing { files: 1, directories: 1, samples: vec![endless.clone(); 3] });
-    let file = Subject::File { path: &endless, lines: None, last_access: 1, modified: true };
-    for subject in [Subject::Command(&endless), Subject::Query(&endless), Subject::Named(&endless), file] {
+    let file = Topic::File { path: &endless, lines: None, last_access: 1, modified: true };
+    for subject in [Topic::Command(&endless), Topic::Query(&endless), Topic::Named(&endless), file] {
         let note = render(
             &endless,
             std::slice::from_ref(&piece),
@@ -195,7 +187,7 @@ fn lines_are_never_joined() {
     let text = "first\nsecond\nthird";
     let pieces =
         [Piece::Lines(0..1), Piece::Note(Note::Omitted { first: 2, last: 2, of: 3 }), Piece::Lines(2..3)];
-    let rendered = render(text, &pieces, &context(Subject::Nothing, Reason::TooOld));
+    let rendered = render(text, &pieces, &context(Topic::Nothing, Reason::TooOld));
     assert_eq!(rendered.lines().take(3).collect::<Vec<_>>(), ["first", "[… line 2 of 3 omitted …]", "third"]);
     assert_eq!(rendered.lines().count(), 4);
 }
@@ -223,7 +215,7 @@ fn placeholders_of_other_tools_are_known() {
     ] {
         assert!(is_foreign_placeholder(text), "{text}");
         let count = |text: &str| u64::try_from(text.len()).expect("a length");
-        assert_eq!(shorten(text, &[], &context(Subject::Nothing, Reason::TooOld), &count), None);
+        assert_eq!(shorten(text, &[], &context(Topic::Nothing, Reason::TooOld), &count), None);
     }
 }
 

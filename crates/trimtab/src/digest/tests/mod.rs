@@ -10,10 +10,11 @@ pub(crate) use page::check_file;
 
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
 
-use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors, is_error_line};
+use super::errors::is_error_line;
+use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
-    render::{NoteContext, Reason, Style, Subject, handle, holds_note, is_note, render, shorten},
+    render::{NoteContext, Reason, Style, Topic, handle, holds_note, is_note, render, shorten},
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.
@@ -31,9 +32,9 @@ fn chosen(text: &str, about: About<'_>) -> (&'static str, String) {
 
 fn context<'a>(about: About<'a>, handle: &'a str) -> NoteContext<'a> {
     let subject = match (about.path, about.command) {
-        (Some(path), _) => Subject::File { path, lines: None, last_access: 7, modified: false },
-        (None, Some(command)) => Subject::Command(command),
-        (None, None) => Subject::Nothing,
+        (Some(path), _) => Topic::File { path, lines: None, last_access: 7, modified: false },
+        (None, Some(command)) => Topic::Command(command),
+        (None, None) => Topic::Nothing,
     };
     NoteContext {
         tool: about.tool,
@@ -227,7 +228,7 @@ fn progress_and_colours_are_no_content() {
         "\u{1b}[32mok\u{1b}[0m this went well, next\nok this went well, next\n".repeat(6)
     );
     let short = shortened(&text, About::default(), digest).expect("shorter");
-    assert!(short.starts_with("[… 1,786 characters cut …]downloaded 12 MB\n"), "{short}");
+    assert!(short.starts_with("[… 1,607 characters cut …]downloaded 12 MB\n"), "{short}");
     assert!(short.contains("the line above 12 times"), "{short}");
 }
 

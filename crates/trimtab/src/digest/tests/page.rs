@@ -15,7 +15,7 @@ fn the_page_is_what_the_list_says_of_itself() {
         let short = shortened(&text, about, digest).unwrap_or_else(|| panic!("{}: no example", digest.name));
         let _ = write!(
             page,
-            "\n## {}\n\n{}\n\nBefore ({} lines):\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
+            "\n## {}\n\n{}\n\nBefore (lines: {}):\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
             digest.name,
             digest.about,
             text.lines().count(),
@@ -68,8 +68,8 @@ fn example(name: &str) -> (About<'static>, String) {
         "diff" => (About { command: Some("git diff"), ..none }, "diff --git a/src/x.py b/src/x.py\nindex 83db48f..bf269f4 100644\n--- a/src/x.py\n+++ b/src/x.py\n@@ -10,20 +10,20 @@ def run():\n".to_owned() + &"-    value = compute(value)\n+    value = compute(value, state)\n".repeat(20)),
         "git-log" => (About { command: Some("git log --oneline"), ..none }, (0..40).map(|n| format!("{:07x} topic: change number {n} and say why\n", n * 7_654_321 + 99)).collect()),
         "search" => (About { command: Some("rg -n tool_name"), ..none }, savings::hits(40)),
-        "shell" => (About { command: Some("./import --all"), ended: Ended::Exit(0), ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
-        "log" | "log-long" => (About { command: Some("cargo test"), ended: Ended::Exit(101), ..none }, failing_run()),
+        "shell" => (About { command: Some("./import --all"), ended: Ended::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
+        "log" | "log-long" => (About { command: Some("cargo test"), ended: Ended::Failed, ..none }, failing_run()),
         "json" => (none, serde_json::to_string_pretty(&(0..30).map(|n| serde_json::json!({"id": n, "name": format!("row {n}")})).collect::<Vec<_>>()).expect("JSON")),
         "trace" => (none, "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in main\n    run()\n".to_owned() + &(0..20).map(|n| format!("  File \"/usr/lib/python3/site-packages/lib/core.py\", line {n}, in call_{n}\n    return inner({n})\n")).collect::<String>() + "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n"),
         "page" => (About { tool: Some("web_fetch"), ..none }, (0..12).map(|n| format!("## Part {n}\n\nSome words about part {n} that go on for a while.\nAnd then some more of them, which say the same again.\n\n")).collect()),

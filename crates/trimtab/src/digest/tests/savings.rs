@@ -24,7 +24,8 @@ fn every_tool_saves_at_least_what_the_document_promises() {
         Row { command: Some("pytest tests/"), ..row("run_shell", test_run(1000), 95) },
         Row { command: Some("./scripts/import --all"), ..row("run_shell", import_run(1000), 95) },
         row("read_file", source(1230), 90),
-        row("read_file", source(210), 75),
+        // Ten lines at each end of 210 are a tenth already; the outline and the note come on top.
+        row("read_file", source(210), 85),
         row("code_structure", structure(60), 70),
         row("git_diff", diff(12), 90),
         row("git_diff", diff(2), 70),
@@ -34,10 +35,10 @@ fn every_tool_saves_at_least_what_the_document_promises() {
     let mut table = String::new();
     let mut short_of = Vec::new();
     for Row { tool, command, text, promised } in rows {
-        let about = About { tool: Some(tool), command, ended: Ended::Exit(0), ..About::default() };
+        let about = About { tool: Some(tool), command, ended: Ended::Succeeded, ..About::default() };
         let (name, short) = chosen(&text, about);
         let (before, after) = (tokens(&text), tokens(&short));
-        let saved = 100 - after * 100 / before;
+        let saved = (before - after) * 100 / before;
         let _ = writeln!(
             table,
             "{tool:15} {name:10} {before:6} -> {after:5} tokens, {saved:3} % (promised {promised} %)"
@@ -60,7 +61,7 @@ fn a_small_file_saves_nothing_because_it_is_kept_whole() {
 #[test]
 fn the_documents_long_conversation_keeps_a_tenth() {
     let about =
-        |tool, command| About { tool: Some(tool), command, ended: Ended::Exit(0), ..About::default() };
+        |tool, command| About { tool: Some(tool), command, ended: Ended::Succeeded, ..About::default() };
     let parts = [
         (files(500), about("list_files", None)),
         (source(1230), About { path: Some("patchpal/agent.py"), ..about("read_file", None) }),
