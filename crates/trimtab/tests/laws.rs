@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
     reason = "a test stops at what must not happen and says how many cases it saw"

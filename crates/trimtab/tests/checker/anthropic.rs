@@ -30,7 +30,7 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
                 faults.extend(server_faults(blocks));
             }
             _ => {
-                faults.extend(result_faults(blocks, before.map_or(&[][..], |(_, blocks)| blocks.as_slice())))
+                faults.extend(result_faults(blocks, before.map_or(&[][..], |(_, blocks)| blocks.as_slice())));
             }
         }
     }
@@ -131,10 +131,10 @@ fn emptiness(message: &Value, may_be_empty: bool) -> Vec<String> {
     let mut faults = Vec::new();
     match &message["content"] {
         Value::String(text) if text.trim().is_empty() && !may_be_empty => {
-            faults.push("an empty message".to_owned())
+            faults.push("an empty message".to_owned());
         }
         Value::Array(blocks) if blocks.is_empty() && !may_be_empty => {
-            faults.push("an empty message".to_owned())
+            faults.push("an empty message".to_owned());
         }
         Value::Array(blocks) => {
             let inner = blocks.iter().flat_map(|block| block["content"].as_array().into_iter().flatten());

@@ -49,7 +49,7 @@ fn content_faults(message: &Value) -> Vec<String> {
     match &message["content"] {
         Value::Null if !calls => faults.push(format!("a message of {role} without content")),
         Value::Array(parts) if parts.is_empty() => {
-            faults.push(format!("a message of {role} with an empty list"))
+            faults.push(format!("a message of {role} with an empty list"));
         }
         Value::Array(parts) => {
             let image = |part: &Value| part["type"] == "image_url";

@@ -30,7 +30,7 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
                 }
                 // Reasoning belongs to what the model did next: more reasoning, a call or an answer.
                 let next = items.get(index + 1);
-                let followed = next.is_some_and(|next| by_model(next));
+                let followed = next.is_some_and(by_model);
                 if item["id"].is_string() && !followed {
                     faults.push(format!("reasoning {} is not followed by its item", item["id"]));
                 }

@@ -119,7 +119,7 @@ fn long_text() -> impl Strategy<Value = String> {
     let repeat = |line: &'static str| move |count: usize| numbered(line, count);
     prop_oneof![
         2 => text(),
-        2 => lines().prop_map(|count| code(count)),
+        2 => lines().prop_map(code),
         1 => lines().prop_map(repeat("test module::case_# ... ok")),
         1 => lines().prop_map(|count| numbered("test case_# ... ok", count) + "error: it broke\nFAILED (failures=1)\n"),
         1 => lines().prop_map(repeat("src/file_#.rs:12: fn main() {")),
