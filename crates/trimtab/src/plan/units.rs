@@ -123,7 +123,7 @@ fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, loop_s
                 && known(history, &unit.blocks)
                 && closed(facts, &unit.blocks)
                 && whole_messages(history, unit)
-                && !(index_of_first_exchange(units, loop_start) == Some(index) && thinks(history, unit))
+                && !(index >= loop_start && follows_words(units, index) && thinks(history, unit))
         }
     }
 }
@@ -155,8 +155,11 @@ fn thinks(history: &History, unit: &Unit) -> bool {
     history.format() == Format::Anthropic && blocks.any(|block| block.kind == BlockKind::Reasoning)
 }
 
-fn index_of_first_exchange(units: &[Unit], from: usize) -> Option<usize> {
-    units.iter().skip(from).position(|unit| unit.kind == UnitKind::Exchange).map(|index| from + index)
+/// Tells whether a unit comes right after something said to the model: whoever said it, a provider may count the tool loop
+/// from there.
+fn follows_words(units: &[Unit], index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|before| units.get(before));
+    before.is_none_or(|before| matches!(before.kind, UnitKind::Head | UnitKind::Said))
 }
 
 /// Returns, for every block, the number of its unit.
