@@ -64,7 +64,7 @@ fn broken_files_are_refused_with_a_sentence_and_never_a_panic() {
         match shown.code {
             Some(0) => assert!(!shown.out.is_empty(), "{name}"),
             Some(1) => {
-                assert!(shown.words.contains("trimtab: ") && shown.out.is_empty(), "{name}: {}", shown.words)
+                assert!(shown.words.contains("trimtab: ") && shown.out.is_empty(), "{name}: {}", shown.words);
             }
             other => panic!("{name}: exit code {other:?}"),
         }

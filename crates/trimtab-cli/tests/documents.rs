@@ -18,7 +18,7 @@ fn the_reference_is_what_the_program_says_of_itself() {
     let names: Vec<&str> =
         commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
     assert!(names.len() > 3, "{help}");
-    let _ = write!(page, "\n## trimtab\n\n```text\n{}```\n", help);
+    let _ = write!(page, "\n## trimtab\n\n```text\n{help}```\n");
     for name in names {
         let help = trimtab(&[name, "--help"]).text();
         let _ = write!(page, "\n## trimtab {name}\n\n```text\n{help}```\n");
@@ -38,4 +38,11 @@ fn the_readme_lists_every_agent_that_is_read() {
     let rows = trimtab::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
     let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
     check_between("README.md", "agents", &table);
+}
+
+#[test]
+fn the_readme_shows_what_inspect_prints() {
+    let shown = trimtab(&["inspect", "fixtures/recordings/claude-code.jsonl"]).text();
+    let lines: Vec<&str> = shown.lines().take(PICTURE_LINES + 8).map(str::trim_end).collect();
+    check_between("README.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
 }

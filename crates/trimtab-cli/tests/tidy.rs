@@ -1,5 +1,7 @@
 //! How the code reads, as far as a program can tell.
 
+#![allow(clippy::expect_used, reason = "a test stops where a file cannot be read")]
+
 mod common;
 
 use common::{files_below, root};

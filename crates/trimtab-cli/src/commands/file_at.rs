@@ -140,7 +140,7 @@ fn print(path: &str, step: u32, state: &FileState, files: &Files, out: &mut Outp
                 }
             }
             Run::Unknown { first, count: 1 } => {
-                out.line(format_args!("{DIM}{first:>6}  [unknown]{DIM:#}"))?
+                out.line(format_args!("{DIM}{first:>6}  [unknown]{DIM:#}"))?;
             }
             Run::Unknown { first, count } => {
                 out.line(format_args!("{DIM}{first:>6}  [{count} unknown lines]{DIM:#}"))?;

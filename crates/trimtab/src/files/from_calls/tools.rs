@@ -180,7 +180,7 @@ fn replacement(given: &Given<'_>) -> Option<Replacement> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| given.text(key)).map(std::borrow::Cow::into_owned);
     let is_true = |key: &&str| given.text(key).is_some_and(|text| text == "true");
     let several = given.number("expected_replacements").is_some_and(|count| count > 1)
-        || ["replace_all", "replaceAll", "allow_multiple", "replace-all"].iter().any(|key| is_true(key));
+        || ["replace_all", "replaceAll", "allow_multiple", "replace-all"].iter().any(is_true);
     let which = if several { Which::All } else { Which::Only };
     Some(Replacement { old: text(OLDS)?, new: text(NEWS).unwrap_or_default(), which })
 }
