@@ -46,3 +46,10 @@ fn the_readme_lists_every_agent_that_is_read() {
     let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
     check_between("README.md", "agents", &table);
 }
+
+#[test]
+fn the_readme_shows_what_inspect_prints() {
+    let shown = trimtab(&["inspect", "fixtures/recordings/claude-code.jsonl"]).text();
+    let lines: Vec<&str> = shown.lines().take(PICTURE_LINES + 8).map(str::trim_end).collect();
+    check_between("README.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+}

@@ -1,66 +1,103 @@
-//! Times the facts stage: a whole long conversation per megabyte, and one new turn behind a short and a long history.
+//! Times facts and files: a whole long conversation per megabyte, and one new turn behind histories of growing length,
+//! which must not cost more than behind a short one. A folder stands for its largest recording.
 //!
-//! `cargo bench -p trimtab --bench facts [-- RECORDING]`
+//! `cargo bench -p trimtab --bench facts [-- RECORDING|FOLDER]`
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use std::{hint::black_box, time::Instant};
+use std::{
+    hint::black_box,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
-use trimtab::{History, facts, parse, parse_after};
+use trimtab::{History, facts, files, parse, parse_after};
 
 /// How often each thing is timed; the fastest counts, since everything else is the machine's.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 15;
 
 fn main() {
     let recording = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    if let Some(path) = recording {
-        let Ok(bytes) = std::fs::read(&path) else { return println!("{path} cannot be read") };
-        let Ok(recording) = trimtab::read(&bytes) else { return println!("{path} holds no conversation") };
+    if let Some(path) = recording.and_then(|path| largest(Path::new(&path))) {
+        let name = path.display().to_string();
+        let Ok(bytes) = std::fs::read(&path) else { return println!("{name} cannot be read") };
+        let Ok(recording) = trimtab::read(&bytes) else { return println!("{name} holds no conversation") };
         if let Some(segment) = recording.segments.get(recording.longest_number() - 1) {
-            whole("recording", &segment.history);
+            whole(&name, &segment.history);
         }
     }
     if let Ok(history) = parse(conversation(3000)) {
         whole("made, 3000 steps", &history);
     }
-    for steps in [30, 300, 3000] {
-        one_turn(steps);
+    // Multiples of four, so that each new turn does the same.
+    let turns: Vec<(usize, [u64; 2])> =
+        [28, 300, 3000].into_iter().filter_map(|steps| Some((steps, one_turn(steps)?))).collect();
+    let Some((_, shortest)) = turns.first() else { return };
+    for (steps, [facts, files]) in &turns {
+        let ratio = |time: u64, least: u64| {
+            format!("{}.{:02}x", time / least.max(1), time * 100 / least.max(1) % 100)
+        };
+        println!(
+            "one turn behind {steps:>4} steps: facts {facts:>3} us ({} the shortest), files {files:>3} us ({})",
+            ratio(*facts, shortest[0]),
+            ratio(*files, shortest[1])
+        );
     }
 }
 
-fn whole(name: &str, history: &History) {
-    let micros = fastest(|| {
-        black_box(facts(history));
-    });
-    let bytes = u64::try_from(history.bytes().len()).unwrap_or(1).max(1);
-    println!(
-        "{name}: {} blocks, {} KB, {micros} µs, {} µs per MB",
-        history.blocks().len(),
-        bytes / 1000,
-        micros * 1_000_000 / bytes
-    );
+/// Returns the file itself, or the largest one below a folder.
+fn largest(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
+    }
+    let below = std::fs::read_dir(path).ok()?.flatten().filter_map(|entry| largest(&entry.path()));
+    below.max_by_key(|file| file.metadata().map_or(0, |about| about.len()))
 }
 
-fn one_turn(steps: usize) {
-    let Ok(before) = parse(conversation(steps)) else { return };
-    let Ok(next) = parse_after(&before, conversation(steps + 1)) else { return };
-    let Ok(last) = parse_after(&next, conversation(steps + 2)) else { return };
+fn whole(name: &str, history: &History) {
+    let bytes = u64::try_from(history.bytes().len()).unwrap_or(1).max(1);
+    let known = facts(history);
+    let of_facts = fastest(|| {
+        black_box(facts(history));
+    });
+    let of_files = fastest(|| {
+        black_box(files(history, &known));
+    });
+    println!("{name}: {} blocks, {} KB", history.blocks().len(), bytes / 1000);
+    for (what, micros) in [("facts", of_facts), ("files", of_files)] {
+        let per_megabyte = micros * 1_000_000 / bytes;
+        println!("  {what}: {micros} us, {}.{:02} ms per MB", per_megabyte / 1000, per_megabyte % 1000 / 10);
+    }
+}
+
+/// Times one new turn: its facts, and what it did to files.
+fn one_turn(steps: usize) -> Option<[u64; 2]> {
+    let before = parse(conversation(steps)).ok()?;
+    let next = parse_after(&before, conversation(steps + 1)).ok()?;
+    let last = parse_after(&next, conversation(steps + 2)).ok()?;
     let known = facts(&before);
+    let touched = files(&before, &known);
     // A copy has no room to grow: one turn that is not timed makes room, as in a session that goes on.
     let grown = (0..ROUNDS).map(|_| {
-        let mut copy = known.clone();
-        copy.extend(&next);
-        copy
+        let (mut facts, mut files) = (known.clone(), touched.clone());
+        facts.extend(&next);
+        files.extend(&next, &facts);
+        (facts, files)
     });
     let mut copies: Vec<_> = grown.collect();
     let mut timed = copies.iter_mut();
-    let micros = fastest(|| {
-        if let Some(copy) = timed.next() {
-            copy.extend(&last);
+    let of_facts = fastest(|| {
+        if let Some((facts, _)) = timed.next() {
+            facts.extend(&last);
         }
     });
-    let new = last.blocks().len() - last.reused_blocks();
-    println!("one turn after {steps} steps ({new} of {} blocks new): {micros} µs", last.blocks().len());
+    let mut timed = copies.iter_mut();
+    let of_files = fastest(|| {
+        if let Some((facts, files)) = timed.next() {
+            files.extend(&last, facts);
+        }
+    });
+    Some([of_facts, of_files])
 }
 
 fn fastest(mut timed: impl FnMut()) -> u64 {

@@ -296,10 +296,11 @@ impl View<'_> {
             let new = || FilePart { path: path.clone(), reads: 0, changes: 0, tokens: Tokens::ZERO };
             let part = files.entry(path.clone()).or_insert_with(new);
             part.tokens += tokens;
-            let is_call = fact.acts_as == BlockKind::Call;
+            // Results are counted, since some tools name their file only there.
+            let is_done = fact.acts_as == BlockKind::Result;
             let kind = fact.tool();
-            part.reads += usize::from(is_call && kind == Some(ToolKind::Read));
-            part.changes += usize::from(is_call && kind.is_some_and(ToolKind::changes_files));
+            part.reads += usize::from(is_done && kind == Some(ToolKind::Read));
+            part.changes += usize::from(is_done && kind.is_some_and(ToolKind::changes_files));
         }
         let mut files: Vec<FilePart> = files.into_values().collect();
         files.sort_by_key(|file| Reverse(file.tokens));

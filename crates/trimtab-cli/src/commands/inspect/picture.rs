@@ -12,6 +12,9 @@ const WIDTH: usize = 80;
 /// Columns of the names in the tables.
 const NAME_WIDTH: usize = 40;
 
+/// Columns before the words about a big block.
+const BEFORE_WHAT: usize = 31;
+
 /// How many rows a table has.
 pub(super) const ROWS: usize = 10;
 
@@ -49,12 +52,11 @@ fn heading(measured: &Measured, out: &mut Output) -> Result<()> {
     let Measured { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
     out.line(format_args!("{BOLD}{name}{BOLD:#}"))?;
-    out.line(format_args!(
-        "{whose}: {messages} messages, {steps} steps (a step is one answer of the model)"
-    ))?;
+    out.line(whose)?;
     if *segments > 1 {
         out.line(format_args!("segment {segment} of {segments} ({start}); --segment N inspects another"))?;
     }
+    out.line(format_args!("{messages} messages, {steps} steps (a step is one answer of the model)"))?;
     let model = measured
         .model
         .as_deref()
@@ -98,7 +100,7 @@ fn bar(measured: &Measured, out: &mut Output) -> Result<()> {
     if let Some(largest) = measured.largest_request {
         out.line(format_args!("the largest request was reported as {} tokens of input", grouped(largest)))?;
         if largest > measured.tokens.0 {
-            out.line("(more than counted: by the estimate, or by what a recording leaves out, as tools)")?;
+            out.line("(above the count: an estimate, or the recording leaves out system and tools)")?;
         }
     }
     Ok(())
@@ -183,7 +185,7 @@ fn rest(count: usize, tokens: u64, measured: &Measured, out: &mut Output) -> Res
 fn biggest(measured: &Measured, out: &mut Output) -> Result<()> {
     out.line("")?;
     out.line(format_args!("{BOLD}Biggest blocks{BOLD:#} (# and step as `trimtab show` prints them)"))?;
-    let width = out.width().min(WIDTH) - 26;
+    let width = out.width().min(WIDTH) - BEFORE_WHAT;
     for big in &measured.biggest {
         let what = on_one_line(&big.what, width);
         out.line(format_args!(
