@@ -127,7 +127,7 @@ fn git_status() -> String {
 }
 
 pub(super) fn test_run(lines: usize) -> String {
-    let mut text = "============================= test session starts ==============================\nplatform linux -- Python 3.12.3, pytest-8.2.0\nrootdir: /work/project\ncollected 47 items\n\n".to_owned();
+    let mut text = "============================= test session starts ==============================\nplatform linux -- Python 3.12.3, pytest-8.2.0\nrootdir: /home/dev/project\ncollected 47 items\n\n".to_owned();
     for n in 0..lines.saturating_sub(7) {
         let _ = writeln!(
             text,
