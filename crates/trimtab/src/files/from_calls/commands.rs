@@ -83,6 +83,9 @@ fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -
     if let Some(operations) = told(answer, command, &words) {
         return operations.into_iter().map(Done::Operation).collect();
     }
+    if rewrites_what_it_is_fed(&words) {
+        return vec![Done::Anything];
+    }
     if matches!(words.as_slice(), ["patch", ..] | ["git", "apply", ..]) {
         return patched(answer, cwd);
     }
@@ -105,6 +108,10 @@ fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -
             }
             Subject::Directory { path, .. } if words.first() != Some(&"mkdir") => {
                 let place = answer.facts.file_key(path).into_owned();
+                if place == "." {
+                    done.push(Done::Anything);
+                    continue;
+                }
                 let below =
                     |file: &&str| file.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'));
                 done.extend(known.paths().filter(below).map(|path| changed(path.to_owned())));
@@ -119,6 +126,30 @@ fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -
     done.extend(redirected(answer, command));
     done.extend(code_changes(answer, script, &words, command, known));
     done
+}
+
+/// Tells whether a command rewrites files whose names another one hands it: `… | xargs sed -i`, `find … -exec sed -i`.
+fn rewrites_what_it_is_fed(words: &[&str]) -> bool {
+    let rest = match words {
+        ["xargs" | "parallel", rest @ ..] => rest,
+        ["find", tests @ ..] => {
+            let exec = tests.iter().position(|word| matches!(*word, "-exec" | "-execdir"));
+            exec.and_then(|at| tests.get(at + 1..)).unwrap_or_default()
+        }
+        _ => return false,
+    };
+    let in_place =
+        |word: &&str| word.starts_with("--in-place") || (word.starts_with('-') && word.contains('i'));
+    let program = rest.iter().position(|word| {
+        let rewrites = ["sed", "gsed", "perl", "ruby", "rm", "mv", "tee", "cp"].contains(word);
+        rewrites || REWRITERS.iter().any(|(name, _)| name == word)
+    });
+    let Some(inner) = program.and_then(|at| rest.get(at..)) else { return false };
+    match inner {
+        ["sed" | "gsed" | "perl" | "ruby", options @ ..] => options.iter().any(in_place),
+        ["rm" | "mv" | "tee" | "cp", ..] => true,
+        inner => changes_anything(inner),
+    }
 }
 
 /// Reads the files that `patch` says it changed; any, where it does not say.
