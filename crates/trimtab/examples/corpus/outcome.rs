@@ -1,9 +1,10 @@
-//! Outcomes against what the recordings themselves say: exit codes that a harness recorded beside the text, and the
-//! protocol's error flags.
+//! Outcomes against what the recordings themselves say: exit codes in the text, read once more by the plainest rule, and
+//! the protocol's error flags. A flag decides by itself, so flags are also hidden: then the text alone must tell, and
+//! where it does not, silence counts as success.
 
 use std::collections::BTreeMap;
 
-use trimtab::{BlockKind, Fact, Outcome, ToolKind, facts};
+use trimtab::{BlockKind, Fact, History, Outcome, ToolKind, facts, parse_as};
 
 use crate::files::File;
 
@@ -25,6 +26,7 @@ pub(crate) fn table(files: &[File]) -> bool {
         for segment in &recording.segments {
             let history = &segment.history;
             let facts = facts(history);
+            hidden_flags(history, row);
             for (block, fact) in history.blocks().iter().zip(facts.rows()) {
                 if fact.acts_as != BlockKind::Result {
                     continue;
@@ -44,7 +46,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     );
     let mut good = true;
     for (agent, row) in &rows {
-        for recorded in ["failure flag", "exit code not 0", "exit code 0", "nothing"] {
+        for recorded in ["failure flag", HIDDEN, "exit code not 0", "exit code 0", "nothing"] {
             let count = |outcome| row.told.get(&(recorded, outcome)).copied().unwrap_or(0);
             let (succeeded, failed, unknown) =
                 (count(Outcome::Succeeded), count(Outcome::Failed), count(Outcome::Unknown));
@@ -53,11 +55,12 @@ pub(crate) fn table(files: &[File]) -> bool {
                 continue;
             }
             let agreeing = match recorded {
-                "failure flag" | "exit code not 0" => Some(failed),
+                "failure flag" | HIDDEN | "exit code not 0" => Some(failed),
                 "exit code 0" => Some(succeeded),
                 _ => None,
             };
-            good &= recorded == "exit code 0" || agreeing.is_none_or(|agreeing| agreeing == all);
+            good &=
+                matches!(recorded, "exit code 0" | HIDDEN) || agreeing.is_none_or(|agreeing| agreeing == all);
             let share = agreeing.map_or_else(
                 || "-".to_owned(),
                 |agreeing| format!("{:.2} %", agreeing as f64 / all as f64 * 100.0),
@@ -72,6 +75,23 @@ pub(crate) fn table(files: &[File]) -> bool {
     all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     all.into_iter().take(MOST).for_each(|(what, count)| println!("{count:>5} {what}"));
     good
+}
+
+/// A failure flag that the facts are not shown.
+const HIDDEN: &str = "flag, hidden";
+
+/// Tells the outcomes of flagged results once more, from the text alone.
+fn hidden_flags(history: &History, row: &mut Row) {
+    let text = String::from_utf8_lossy(history.bytes());
+    let hidden = text
+        .replace("\"is_error\":true", "\"is_error\":null")
+        .replace("\"is_error\": true", "\"is_error\": null");
+    let Ok(blind) = parse_as(hidden.into_bytes(), history.format()) else { return };
+    let facts = facts(&blind);
+    let seen = history.blocks().iter().zip(blind.blocks()).zip(facts.rows());
+    for ((_, _), fact) in seen.filter(|((block, blind), _)| block.failed && !blind.failed) {
+        *row.told.entry((HIDDEN, fact.outcome)).or_default() += 1;
+    }
 }
 
 /// Says what a recording tells by itself.

@@ -252,19 +252,27 @@ fn awk_range(words: &[&str]) -> Option<(u64, Option<u64>)> {
     let arguments = Arguments::of(words, &["-F", "-v", "-f"]);
     let script: String =
         arguments.operands.first()?.chars().filter(|letter| !letter.is_whitespace()).collect();
-    let number = |mark: &str| {
-        let (_, rest) = script.split_once(mark)?;
-        rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u64>().ok()
-    };
-    if let Some(line) = number("NR==") {
-        let last = script
-            .split_once(",NR==")
-            .and_then(|(_, rest)| rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok());
-        return Some((line, Some(last.unwrap_or(line))));
+    let script = ["{print}", "{print$0}"].iter().find_map(|end| script.strip_suffix(end)).unwrap_or(&script);
+    let (mut first, mut last) = (1, None);
+    if let Some((from, to)) = script.split_once(',') {
+        let line = |text: &str| text.strip_prefix("NR==")?.parse::<u64>().ok();
+        return Some((line(from)?, Some(line(to)?)));
     }
-    let first = number("NR>=").or_else(|| number("NR>").map(|line| line + 1));
-    let last = number("NR<=").or_else(|| number("NR<").map(|line| line.saturating_sub(1)));
-    (first.is_some() || last.is_some()).then(|| (first.unwrap_or(1), last))
+    for condition in script.split("&&") {
+        let condition = condition.strip_prefix("NR")?;
+        let digits = condition.find(|letter: char| letter.is_ascii_digit())?;
+        let (sign, number) = condition.split_at_checked(digits)?;
+        let line: u64 = number.parse().ok()?;
+        match sign {
+            "==" => (first, last) = (line, Some(line)),
+            ">=" => first = line,
+            ">" => first = line + 1,
+            "<=" => last = Some(line),
+            "<" => last = Some(line.saturating_sub(1)),
+            _ => return None,
+        }
+    }
+    Some((first, last))
 }
 
 fn query(words: &[&str]) -> Vec<Action> {

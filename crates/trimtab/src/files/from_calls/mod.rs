@@ -2,6 +2,7 @@
 //! time. Never trusts a call that failed, and never a result of which it cannot tell what it shows: a file that may
 //! have been changed by something the conversation does not show is unknown from there on.
 
+mod changes;
 mod commands;
 mod printed;
 mod tools;
