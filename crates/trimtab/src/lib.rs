@@ -16,6 +16,7 @@ mod prices;
 mod recall;
 mod recording;
 mod render;
+mod replay;
 mod wire;
 
 pub use count::{
