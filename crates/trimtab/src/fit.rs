@@ -1,16 +1,18 @@
 //! The whole line in one call: a request in, the request to send out. Takes the request, the memory of what was sent, the
 //! settings and the time; gives the fitted bytes with their plan. Never does I/O: who forwards the request tells the memory.
 
+use std::sync::Arc;
+
 use crate::{
-    count::{Counter, Exactness, Memo, Tokens},
-    facts::facts,
+    count::{Counter, Exactness, Tokens},
     history::History,
-    memory::{Memory, chain},
-    plan::{CachePrices, Plan, PlanError, Situation, edits, plan},
+    memory::Memory,
+    plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},
     policy::Policy,
     prices::find_model,
     recording::Millis,
-    wire::{Format, WireError, parse, parse_as, write},
+    warm::Warm,
+    wire::{Format, WireError, write},
 };
 
 /// How long a provider keeps its cache after a request began, where nothing better is known: five minutes.
@@ -35,7 +37,7 @@ pub struct Fitted {
     /// The bytes to send.
     pub request: Vec<u8>,
     /// The request as it came.
-    pub history: History,
+    pub history: Arc<History>,
     /// What became of every block.
     pub plan: Plan,
     /// The budget that was kept to.
@@ -65,17 +67,28 @@ pub enum FitError {
 /// let mut memory = Memory::default();
 /// let fitted = fit(request.clone(), &memory, &settings, Millis(0))?;
 /// assert_eq!(fitted.request, request);
-/// memory.sent(&fitted.history, &fitted.plan, Millis(0));
+/// memory.sent(&fitted.plan, Millis(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// Says what is wrong where the bytes are not a request.
 pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) -> Result<Fitted, FitError> {
-    let history = match settings.format {
-        Some(format) => parse_as(request, format)?,
-        None => parse(request)?,
-    };
+    fit_warm(request, &mut Warm::default(), memory, settings, now)
+}
+
+/// Fits a request of a conversation whose earlier requests are still warm: the same bytes as [`fit`], sooner.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_warm(
+    request: Vec<u8>,
+    warm: &mut Warm,
+    memory: &Memory,
+    settings: &Settings,
+    now: Millis,
+) -> Result<Fitted, FitError> {
+    let history = warm.read(request, settings.format)?;
     let model = settings
         .model
         .clone()
@@ -83,8 +96,7 @@ pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) 
         .unwrap_or_default();
     let counter = Counter::for_model(&model);
     let exactness = counter.tokenizer().exactness();
-    let mut memo = Memo::default();
-    let counts = counter.request(&history, &mut memo);
+    warm.follow(&history, counter);
     let known = find_model(&model).ok();
     let asked =
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
@@ -94,11 +106,19 @@ pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) 
         read: model.prices.cache_read / model.prices.input,
         write: model.prices.cache_write / model.prices.input,
     });
-    let facts = facts(&history);
-    let chain = chain(&history);
     let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= CACHE_LIFETIME);
-    let situation = Situation { policy: &settings.policy, budget, memory, chain: &chain, cold, prices };
-    let plan = plan(&history, &facts, &counts, counter, &mut memo, &situation)?;
+    let situation = Situation {
+        policy: &settings.policy,
+        budget,
+        memory,
+        chain: &warm.chain,
+        cold,
+        prices,
+        bound: binds_reasoning(&model),
+    };
+    let sight =
+        Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
+    let plan = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
     let request =
         if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
     Ok(Fitted { request, history, plan, budget: asked, exactness })
@@ -106,3 +126,8 @@ pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) 
 
 /// What most providers ask: a tenth for reading, a quarter more for writing.
 const DEFAULT_PRICES: CachePrices = CachePrices { read: 0.1, write: 1.25 };
+
+/// Tells whether a model signs its reasoning together with everything before it.
+fn binds_reasoning(_model: &str) -> bool {
+    false
+}

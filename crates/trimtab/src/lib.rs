@@ -17,6 +17,7 @@ mod recall;
 mod recording;
 mod render;
 mod replay;
+mod warm;
 mod wire;
 
 pub use count::{
@@ -32,15 +33,16 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{FitError, Fitted, Settings, fit};
+pub use fit::{FitError, Fitted, Settings, fit, fit_warm};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
-pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
+pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
+pub use warm::Warm;
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -1,12 +1,12 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     history::{Block, BlockKind, History, PartKind},
     json::scan,
-    plan::{Plan, Reason, Verdict},
+    plan::{Cost, Plan, Reason, Verdict},
     recording::Millis,
 };
 
@@ -18,7 +18,7 @@ pub struct ChainHash(pub [u8; 16]);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sent {
     Whole,
-    Shortened { text: String, reason: Reason },
+    Shortened { text: Arc<str>, reason: Reason },
     NotAtAll { reason: Reason },
 }
 
@@ -28,28 +28,51 @@ pub struct Memory {
     verdicts: HashMap<ChainHash, Sent>,
     last_request: Option<Millis>,
     requests: u32,
+    spent: Cost,
 }
 
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
-    pub fn sent(&mut self, history: &History, plan: &Plan, now: Millis) {
-        for (hash, decision) in chain(history).into_iter().zip(plan.decisions()) {
+    pub fn sent(&mut self, plan: &Plan, now: Millis) {
+        for (hash, decision) in plan.chain.iter().zip(plan.decisions()) {
             let reason = decision.reason.clone();
             let sent = match (&decision.verdict, reason) {
                 (Verdict::Shorten { text, .. }, Some(reason)) => {
-                    Sent::Shortened { text: text.clone(), reason }
+                    Sent::Shortened { text: Arc::clone(text), reason }
                 }
                 (Verdict::Drop, Some(reason)) => Sent::NotAtAll { reason },
                 (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => Sent::Whole,
             };
             // A block that was whole may be hidden later; what was hidden stays as it was said.
-            match self.verdicts.get(&hash) {
-                None | Some(Sent::Whole) => drop(self.verdicts.insert(hash, sent)),
-                Some(Sent::Shortened { .. } | Sent::NotAtAll { .. }) => {}
+            match (self.verdicts.get(hash), &sent) {
+                (None, _) | (Some(Sent::Whole), Sent::Shortened { .. } | Sent::NotAtAll { .. }) => {
+                    self.verdicts.insert(*hash, sent);
+                }
+                // A pointer whose copy is hidden says something else; a shortened block may go.
+                (Some(before), Sent::Shortened { .. } | Sent::NotAtAll { .. }) if *before != sent => {
+                    self.verdicts.insert(*hash, sent);
+                }
+                (Some(_), _) => {}
             }
         }
         self.last_request = Some(now);
         self.requests += 1;
+        self.spent.ours += plan.cost.ours;
+        self.spent.raw += plan.cost.raw;
+    }
+
+    /// Takes a conversation that is first seen in mid-flight as already sent whole at `now`, so that a live cache is not
+    /// broken in ignorance.
+    pub fn seen(&mut self, history: &History, now: Millis) {
+        for hash in chain(history) {
+            self.verdicts.entry(hash).or_insert(Sent::Whole);
+        }
+        self.last_request = Some(now);
+    }
+
+    /// Returns what the requests so far have cost.
+    pub(crate) fn spent(&self) -> Cost {
+        self.spent
     }
 
     /// Tells whether nothing was ever sent.
@@ -74,14 +97,18 @@ impl Memory {
 
 /// Returns the identity of every block of a history, in order.
 pub(crate) fn chain(history: &History) -> Vec<ChainHash> {
-    let mut before = ChainHash([0; 16]);
-    let blocks = history.blocks().iter();
-    blocks
-        .map(|block| {
-            before = link(history, block, before);
-            before
-        })
-        .collect()
+    let mut chain = Vec::new();
+    chain_after(&mut chain, history, 0);
+    chain
+}
+
+/// Goes on with a history of which the first `known` blocks are those of the chain.
+pub(crate) fn chain_after(chain: &mut Vec<ChainHash>, history: &History, known: usize) {
+    chain.truncate(known);
+    for block in history.blocks().iter().skip(chain.len()) {
+        let before = chain.last().copied().unwrap_or(ChainHash([0; 16]));
+        chain.push(link(history, block, before));
+    }
 }
 
 fn link(history: &History, block: &Block, before: ChainHash) -> ChainHash {

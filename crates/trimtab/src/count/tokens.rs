@@ -29,6 +29,16 @@ impl Tokens {
         Self(self.0.saturating_mul(Self::from_len(count).0))
     }
 
+    /// Returns the number as a float, for prices.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "no context comes near 2^52 tokens"
+    )]
+    pub(crate) fn float(self) -> f64 {
+        self.0 as f64
+    }
+
     /// Returns this number times `factor`, rounded to the nearest token; nothing below zero.
     #[expect(
         clippy::as_conversions,

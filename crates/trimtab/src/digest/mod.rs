@@ -17,6 +17,7 @@ mod listing;
 mod log;
 mod matching;
 mod media;
+mod names;
 mod other;
 mod outline;
 mod page;
@@ -35,6 +36,7 @@ use std::ops::Range;
 pub(crate) use choose::choose;
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
+pub(crate) use names::{named, named_ends, names, names_bytes};
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
 pub(crate) use totals::Totals;
@@ -182,6 +184,8 @@ pub(crate) enum Note {
         /// How many are shown.
         shown: usize,
     },
+    /// Names that stand nowhere else in the conversation.
+    Names(Vec<String>),
     /// What an image or document is.
     Media {
         /// Its type, such as `image/png`.

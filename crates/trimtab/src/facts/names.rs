@@ -271,6 +271,11 @@ const NAMES: &[(&str, Manner)] = &[
     ("sequentialthinking", Plain(Think)),
 ];
 
+/// Tells whether a tool of that name runs shell commands.
+pub(crate) fn is_shell(name: &str) -> bool {
+    matches!(named(name), Some(Shell | LastingShell | Session))
+}
+
 /// Finds how calls of a tool are read; none for a name that is not in the table.
 pub(crate) fn named(name: &str) -> Option<Manner> {
     // Claude Code's shell keeps its directory; the others of that name start anew.

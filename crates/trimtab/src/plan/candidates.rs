@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     facts::{Fact, Lines, Outcome, Subject, ToolKind},
-    history::{BlockId, BlockKind, PartKind},
+    history::{BlockId, BlockKind},
     json::narrow,
-    policy::{Act, Order, Redundancy, Select, Step, What, When},
+    policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
 };
 
 /// How many of the latest steps count as recent in the classes (seed 003).
@@ -20,14 +20,14 @@ pub(super) const RECENT_STEPS: u32 = 5;
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
 pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
-    let meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
-    let spared = spared(work, select, &meant);
+    let mut meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
     let often = rereads(work, select, &meant);
+    meant.truncate(unspared(work, select, &meant));
     let fits = |id: &BlockId| {
         // What is shortened already can still go; everything else is decided once.
         let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
-        open && often && !spared.contains(id) && has(work, select, *id)
+        open && often && has(work, select, *id)
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -40,7 +40,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         return Vec::new();
     }
     if select.order == Order::Priority {
-        chosen.sort_by_key(|(id, _)| (work.facts.priority(*id, RECENT_STEPS), *id));
+        chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, RECENT_STEPS), *id));
     }
     chosen
 }
@@ -51,26 +51,29 @@ fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
 
 /// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
 fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let (Some(fact), Some(block)) = (work.facts.row(id), work.history.block(id)) else { return false };
-    let medium = |kind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
+    let (Some(fact), Some(row)) = (work.facts.row(id), work.index.row(id)) else { return false };
     let right = match select.what {
-        What::Results => fact.acts_as == BlockKind::Result,
-        What::Media => work.history.parts_of(block).iter().any(|part| medium(part.kind)),
+        What::Results => row.shows.is_some(),
+        What::Media => row.is_media,
         What::Answers => {
             work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
-                && block.kind == BlockKind::Text
+                && fact.acts_as == BlockKind::Text
         }
     };
-    right && is_tool(work, select, fact, id) && is_path(select, fact)
+    let shown = select.shows.is_empty() || row.shows.is_some_and(|shows| select.shows.contains(&shows));
+    right && shown && is_tool(work, select, fact, id) && is_path(select, fact)
 }
 
 fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
     if select.tools.is_empty() {
         return true;
     }
-    let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
     let kind = fact.tool().map(ToolKind::name).unwrap_or_default();
-    select.tools.iter().any(|tool| tool == kind || matches_pattern(tool, &name))
+    if select.tools.iter().any(|tool| tool == kind) {
+        return true;
+    }
+    let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
+    select.tools.iter().any(|tool| matches_pattern(tool, &name))
 }
 
 fn is_path(select: &Select, fact: &Fact) -> bool {
@@ -111,33 +114,33 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
     from(pattern.as_bytes(), name.as_bytes()) || from(format!("*/{pattern}").as_bytes(), name.as_bytes())
 }
 
-/// Returns the latest blocks that a step leaves alone.
-fn spared(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Vec<BlockId> {
-    let mut spared = Vec::new();
-    if let Some(keep) = select.keep_last {
-        spared.extend(meant.iter().rev().take(whole(keep)).copied());
-    }
-    if let Some(protect) = select.protect {
+/// Returns how many of the blocks meant are not among the latest, which a step leaves alone.
+fn unspared(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> usize {
+    let by_number = select.keep_last.map_or(0, whole);
+    let by_tokens = select.protect.map_or(0, |protect| {
         let protect = u64::try_from(whole(protect)).unwrap_or(u64::MAX);
         let mut held = 0;
-        for id in meant.iter().rev() {
-            if held >= protect {
-                break;
-            }
-            held += work.tokens(*id).0;
-            spared.push(*id);
-        }
-    }
-    spared
+        meant
+            .iter()
+            .rev()
+            .take_while(|id| {
+                let more = held < protect;
+                held += work.tokens(**id).0;
+                more
+            })
+            .count()
+    });
+    meant.len().saturating_sub(by_number.max(by_tokens))
 }
 
 /// Returns the reads of a file that stand between those kept, with the steps of the first and the last.
 fn rereads(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Option<HashMap<BlockId, (u32, u32)>> {
     let most = whole(select.rereads_beyond?);
-    let mut reads: HashMap<(String, Lines), Vec<BlockId>> = HashMap::new();
+    let mut reads: HashMap<(u32, Lines), Vec<BlockId>> = HashMap::new();
     for id in meant {
-        if let Some(Subject::File { path, lines }) = work.facts.row(*id).map(Fact::subject) {
-            reads.entry((work.facts.file_key(path).into_owned(), *lines)).or_default().push(*id);
+        let subject = work.facts.row(*id).map(Fact::subject);
+        if let (Some(Subject::File { lines, .. }), Some(file)) = (subject, work.index.file(*id)) {
+            reads.entry((file, *lines)).or_default().push(*id);
         }
     }
     let mut between = HashMap::new();
@@ -168,17 +171,37 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
 
 /// Tells whether a block has what the step asks for beside its kind.
 fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let Some(fact) = work.facts.row(id) else { return false };
-    let tokens = work.tokens(id).0;
-    let over = |limit: Option<f64>, value: usize| limit.is_none_or(|limit| value > whole(limit));
-    let age = work.facts.age(id).unwrap_or_default();
-    let class = work.facts.priority(id, RECENT_STEPS).map_or(100, crate::facts::Priority::number);
-    let chars = || work.history.block(id).map_or(0, |block| work.history.block_text(block).chars().count());
-    over(select.tokens_over, usize::try_from(tokens).unwrap_or(usize::MAX))
-        && over(select.older_than, usize::try_from(age).unwrap_or(usize::MAX))
+    let (Some(fact), Some(block)) = (work.facts.row(id), work.history.block(id)) else { return false };
+    let over = |limit: Option<f64>, value: u64| {
+        limit.is_none_or(|limit| value > u64::try_from(whole(limit)).unwrap_or(u64::MAX))
+    };
+    // A text has at most as many characters as its JSON has bytes: most need not be read.
+    let long = |limit: f64| {
+        block.span.len() > whole(limit) && work.history.block_text(block).chars().count() > whole(limit)
+    };
+    over(select.tokens_over, work.tokens(id).0)
+        && over(select.older_than, u64::from(work.facts.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && select.class_at_most.is_none_or(|most| usize::from(class) <= whole(most))
-        && (select.chars_over.is_none() || over(select.chars_over, chars()))
+        && is_due(work, select, fact, id)
+        && select.class_at_most.is_none_or(|most| {
+            let class = work.facts.priority(id, RECENT_STEPS).map_or(100, crate::facts::Priority::number);
+            usize::from(class) <= whole(most)
+        })
+        && select.chars_over.is_none_or(long)
+}
+
+/// Tells whether enough results came since, counted from what the step counts from.
+fn is_due(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
+    if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
+        return false;
+    }
+    let since = match (select.edited, work.index.changed_since(id)) {
+        (Some(Edited::Since), Some((_, last))) => work.index.results_since(last),
+        (Some(Edited::Before), None) if work.index.changed_before(id) => work.index.later_results(id),
+        (Some(Edited::Since), None) | (Some(Edited::Before), _) => return false,
+        (None, _) => work.index.later_results(id),
+    };
+    select.results_after.is_none_or(|after| f64::from(since) >= after * work.ages)
 }
 
 /// Says why a block is hidden; nothing where the step wants a redundancy that is not there.
@@ -211,8 +234,10 @@ fn reason(
     if !step.select.redundant.is_empty() {
         return None;
     }
-    if let Some(edit) = edited_since(work, fact, id) {
-        return Some(Reason::Stale { edit });
+    if fact.tool() == Some(ToolKind::Read)
+        && let Some((first, _)) = work.index.changed_since(id)
+    {
+        return Some(Reason::Stale { edit: first.step });
     }
     Some(match step.when {
         When::Birth => Reason::TooLong,
@@ -220,24 +245,6 @@ fn reason(
         When::Always if step.select.chars_over.is_some() => Reason::TooLong,
         When::Cold | When::Pays | When::Always => Reason::TooOld,
     })
-}
-
-/// Returns the step of the first successful change, after a block, of the file that the block shows.
-fn edited_since(work: &Work<'_>, fact: &Fact, id: BlockId) -> Option<u32> {
-    let Subject::File { path, .. } = fact.subject() else { return None };
-    if fact.tool() != Some(ToolKind::Read) || !work.facts.is_modified(path) {
-        return None;
-    }
-    let key = work.facts.file_key(path);
-    let changes = |later: &&Fact| {
-        let same = |subject: &Subject| matches!(subject, Subject::File { path, .. } if work.facts.file_key(path) == key);
-        matches!(later.tool(), Some(ToolKind::Edit | ToolKind::Write | ToolKind::Delete))
-            && later.outcome != Outcome::Failed
-            && later.acts_as == BlockKind::Call
-            && same(later.subject())
-    };
-    let later = work.facts.rows().get(crate::json::widen(id.0) + 1..)?;
-    later.iter().find(changes).map(|fact| fact.step)
 }
 
 #[cfg(test)]

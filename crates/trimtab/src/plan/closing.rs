@@ -24,6 +24,14 @@ pub(super) fn close(work: &mut Work<'_>, closing: Closing, budget: Tokens) -> Op
         }
         work.apply(id, &act, &Reason::OverBudget);
     }
+    if closing == Closing::Turns {
+        for turn in turns(work) {
+            if work.total <= budget {
+                return None;
+            }
+            turn.into_iter().for_each(|id| work.drop_alone(id, &Reason::OverBudget));
+        }
+    }
     (work.total > budget).then(|| floor(work))
 }
 
@@ -62,6 +70,13 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
         order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
     }
     order
+}
+
+/// The blocks of the turns that may go with the person's words in them, the oldest first.
+fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
+    let turns = work.units.chunk_by(|one, other| one.turn == other.turn);
+    let going = turns.filter(|turn| turn.iter().all(|unit| unit.turn_may_go));
+    going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }
 
 /// Says what is left and what makes it.

@@ -3,28 +3,36 @@
 
 mod candidates;
 mod closing;
+mod cost;
 mod edits;
+mod index;
 mod pays;
 mod run;
 mod units;
+mod visible;
 mod work;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
+pub use cost::{Broken, Cost};
 pub(crate) use edits::edits;
+pub(crate) use index::{Index, Shows};
 pub(crate) use pays::CachePrices;
+pub use pays::Cut;
 pub(crate) use run::{Situation, plan};
 pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
+pub(crate) use work::{Made, Sight};
 
 use crate::{
     count::{Counts, Tokens},
     history::{BlockId, BlockKind, History, PartKind, Role},
     json::widen,
+    memory::ChainHash,
     render,
 };
 
 /// Why a block is hidden.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// It is older than the policy shows.
     TooOld,
@@ -54,6 +62,11 @@ pub enum Reason {
         /// The step of the last read.
         last: u32,
     },
+    /// It is reasoning that the model bound to what was edited before it.
+    Unbound {
+        /// The step of what was edited.
+        edit: u32,
+    },
     /// A rule of the user says so.
     Rule(String),
 }
@@ -69,6 +82,8 @@ impl Reason {
             Reason::TooLong => render::Reason::TooLong,
             Reason::Stale { edit } => render::Reason::Stale { edit: *edit },
             Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
+            // Reasoning goes without a word: no note stands in its place.
+            Reason::Unbound { edit } => render::Reason::Stale { edit: *edit },
             Reason::Rule(name) => render::Reason::Rule(name),
         }
     }
@@ -84,6 +99,7 @@ impl fmt::Display for Reason {
             Reason::TooLong => f.write_str("too long"),
             Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
+            Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::Rule(name) => write!(f, "rule {name}"),
         }
     }
@@ -107,7 +123,7 @@ pub enum Verdict {
     /// It is sent as this text instead.
     Shorten {
         /// The text sent.
-        text: String,
+        text: Arc<str>,
         /// Its tokens, and those the format adds around it.
         tokens: Tokens,
     },
@@ -129,9 +145,11 @@ pub struct Decision {
 }
 
 /// What becomes of every block of one request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     decisions: Vec<Decision>,
+    /// The identity of every block.
+    pub(crate) chain: Arc<[ChainHash]>,
     /// Tokens of each block as it came.
     blocks: Vec<Tokens>,
     before: Tokens,
@@ -139,6 +157,9 @@ pub struct Plan {
     /// Whether a step of the policy asks for a summary of what is old.
     pub(crate) fold_wanted: bool,
     pub(crate) floor: Option<Floor>,
+    pub(crate) cost: Cost,
+    pub(crate) broken: Option<Broken>,
+    pub(crate) cut: Option<Cut>,
 }
 
 /// A plan that the protocol forbids.
@@ -166,12 +187,25 @@ impl Plan {
         for decision in &decisions {
             check_block(history, counts, decision)?;
         }
-        for unit in units {
-            check_unit(unit, &decisions)?;
+        for turn in units.chunk_by(|one, other| one.turn == other.turn) {
+            if !is_whole_turn_gone(turn, &decisions) {
+                turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
+            }
         }
         let after = tokens_after(history, counts, &decisions);
         let blocks = counts.blocks().to_vec();
-        Ok(Plan { decisions, blocks, before: counts.total(), after, fold_wanted: false, floor: None })
+        Ok(Plan {
+            decisions,
+            chain: Arc::default(),
+            blocks,
+            before: counts.total(),
+            after,
+            fold_wanted: false,
+            floor: None,
+            cost: Cost::default(),
+            broken: None,
+            cut: None,
+        })
     }
 
     /// Returns the decisions, one per block.
@@ -213,6 +247,21 @@ impl Plan {
     /// Returns what cannot be hidden, where that is more than the budget.
     pub fn floor(&self) -> Option<&Floor> {
         self.floor.as_ref()
+    }
+
+    /// Returns what the request costs as input, as sent and as it came.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Returns the first block that is sent otherwise than before, with what that costs.
+    pub fn broken(&self) -> Option<Broken> {
+        self.broken
+    }
+
+    /// Returns the sum behind edits that were made because they pay.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
     }
 
     /// Tells whether everything is kept.
@@ -258,15 +307,27 @@ fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Resul
     Ok(())
 }
 
-/// A unit goes as a whole or not at all.
-fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
+/// Tells whether a turn that may go as a whole did.
+fn is_whole_turn_gone(turn: &[Unit], decisions: &[Decision]) -> bool {
     let dropped =
         |id: &BlockId| decisions.get(widen(id.0)).is_some_and(|decision| decision.verdict == Verdict::Drop);
+    turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
+}
+
+/// A unit goes as a whole or not at all.
+fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
+    // Reasoning whose signature no longer holds goes alone.
+    let unbound = |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. }));
+    let dropped = |id: &BlockId| {
+        let decision = decisions.get(widen(id.0));
+        decision.is_some_and(|decision| decision.verdict == Verdict::Drop && !unbound(decision))
+    };
     let Some(gone) = unit.blocks.iter().find(|id| dropped(id)) else { return Ok(()) };
     if !unit.may_go {
         return Err(PlanError::Untouchable(gone.0, "block that the protocol needs"));
     }
-    match unit.blocks.iter().find(|id| !dropped(id)) {
+    let alone = |id: &&BlockId| decisions.get(widen(id.0)).is_some_and(unbound);
+    match unit.blocks.iter().find(|id| !dropped(id) && !alone(id)) {
         Some(kept) => Err(PlanError::Torn(gone.0, kept.0)),
         None => Ok(()),
     }

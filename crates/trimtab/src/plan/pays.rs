@@ -14,25 +14,37 @@ pub(crate) struct CachePrices {
 const EXPECTED_SHARE: f64 = 0.15;
 const LEAST_REQUESTS: f64 = 5.0;
 
-/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
-/// oldest first; `requests` is the number of requests made so far. Gives the index of the first edit to make.
-pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, prices: CachePrices) -> Option<usize> {
-    let later = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
-    let mut best: Option<(usize, f64)> = None;
-    let mut saved = 0.0;
-    for (index, (saves, survives)) in pending.iter().enumerate().rev() {
-        saved += float(*saves);
-        let gain = (later + 1.0) * prices.read * saved - (prices.write - prices.read) * float(*survives);
-        if gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
-            best = Some((index, gain));
-        }
-    }
-    best.map(|(index, _)| index)
+/// A cut that pays, and the sum behind it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cut {
+    /// The first of the possible edits that is made.
+    pub(crate) from: usize,
+    /// How many tokens it saves at every later request.
+    pub saved: Tokens,
+    /// How many tokens behind it are written anew.
+    pub rewritten: Tokens,
+    /// How many requests it takes until it has paid for itself.
+    pub break_even: f64,
+    /// How many more are expected.
+    pub expected: f64,
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no context comes near 2^52 tokens")]
-fn float(Tokens(tokens): Tokens) -> f64 {
-    tokens as f64
+/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
+/// oldest first; `requests` is the number of requests made so far.
+pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, prices: CachePrices) -> Option<Cut> {
+    let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
+    let mut best: Option<(Cut, f64)> = None;
+    let mut saved = Tokens::ZERO;
+    for (from, (saves, rewritten)) in pending.iter().enumerate().rev() {
+        saved += *saves;
+        let penalty = (prices.write - prices.read) * rewritten.float();
+        let gain = (expected + 1.0) * prices.read * saved.float() - penalty;
+        if gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
+            let break_even = penalty / (prices.read * saved.float()) - 1.0;
+            best = Some((Cut { from, saved, rewritten: *rewritten, break_even, expected }, gain));
+        }
+    }
+    best.map(|(cut, _)| cut)
 }
 
 #[cfg(test)]
@@ -43,7 +55,7 @@ mod tests {
 
     fn check(pending: &[(u64, u64)], requests: u32, cut: Option<usize>) {
         let pending: Vec<(Tokens, Tokens)> = pending.iter().map(|(s, t)| (Tokens(*s), Tokens(*t))).collect();
-        assert_eq!(best_cut(&pending, requests, CLAUDE), cut);
+        assert_eq!(best_cut(&pending, requests, CLAUDE).map(|cut| cut.from), cut);
     }
 
     #[test]

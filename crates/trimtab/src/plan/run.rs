@@ -1,17 +1,20 @@
-//! Runs a policy. Takes a history, what is known about it, the memory of what was sent, and the situation; gives a plan.
+//! Runs a policy. Takes a request with what is known about it, the memory of what was sent, and the situation; gives a plan.
 //! Never looks at the clock: what time it is comes with the situation.
+
+use std::collections::HashSet;
 
 use super::{
     Plan, PlanError, Reason, Verdict,
     candidates::candidates,
     closing::close,
-    pays::{CachePrices, best_cut},
-    work::Work,
+    cost::{Cost, broken, cost},
+    pays::{CachePrices, Cut, best_cut},
+    units::running_loop,
+    work::{Made, Sight, Work, whole},
 };
 use crate::{
-    count::{Counter, Counts, Memo, Tokens},
-    facts::Facts,
-    history::{BlockId, History},
+    count::{Memo, Tokens},
+    history::{BlockId, BlockKind},
     json::{narrow, widen},
     memory::{ChainHash, Memory, Sent},
     policy::{Act, Policy, Step, When},
@@ -26,18 +29,23 @@ pub(crate) struct Situation<'a> {
     /// Whether the provider's cache is gone.
     pub(crate) cold: bool,
     pub(crate) prices: CachePrices,
+    /// Whether the model binds its reasoning to everything before it, so that an edit makes all later reasoning invalid.
+    pub(crate) bound: bool,
 }
+
+/// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
+const GUARD: f64 = 1.007;
 
 /// Decides what becomes of every block.
 pub(crate) fn plan(
-    history: &History,
-    facts: &Facts,
-    counts: &Counts,
-    counter: Counter,
+    sight: Sight<'_>,
     memo: &mut Memo,
+    made: &mut Made,
     situation: &Situation<'_>,
 ) -> Result<Plan, PlanError> {
-    let mut work = Work::new(history, facts, counts, counter, memo, situation.policy.style);
+    let ages = if situation.cold { situation.policy.cold_ages } else { 1.0 };
+    let mut work = Work::new(sight, memo, made, situation.policy.style, ages);
+    let bound = situation.bound && has_reasoning(&work);
     let steps = &situation.policy.steps;
     for step in steps.iter().filter(|step| step.act == Act::Pin) {
         for (id, reason) in candidates(&work, step) {
@@ -45,35 +53,98 @@ pub(crate) fn plan(
         }
     }
     repeat(&mut work, situation);
+    if bound {
+        pin_running_loop(&mut work, situation);
+    }
     let mut fold_wanted = false;
-    let mut pending: Vec<&Step> = Vec::new();
+    let mut cut = None;
+    let mut paid = false;
     for step in steps.iter().filter(|step| step.act != Act::Pin) {
         match step.when {
-            When::Pays => pending.push(step),
+            When::Cold | When::Pays if bound => {}
+            // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
+            When::Pays if paid => {}
+            When::Pays => {
+                paid = true;
+                let together: Vec<&Step> = steps.iter().filter(|step| step.when == When::Pays).collect();
+                cut = take_what_pays(&mut work, &together, situation);
+            }
             When::Birth | When::Cold | When::Over { .. } | When::Always => {
                 fold_wanted |= take(&mut work, step, situation);
             }
         }
     }
-    if !pending.is_empty() {
-        take_what_pays(&mut work, &pending, situation);
+    // What closing hides may be what a note points at, and what the note then says may be longer. Each note changes once.
+    let floor = loop {
+        let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
+        if mend_pointers(&mut work) == Mended::Nothing {
+            break floor;
+        }
+    };
+    if bound {
+        drop_unbound(&mut work, situation);
     }
-    let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
-    let mut plan = Plan::new(history, counts, &work.units, work.decisions)?;
+    let cost = cost(&work, situation);
+    let broken = broken(&work, situation);
+    let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
+    plan.chain = situation.chain.into();
     plan.fold_wanted = fold_wanted;
     plan.floor = floor;
+    plan.cost = cost;
+    plan.broken = broken;
+    plan.cut = cut;
     Ok(plan)
 }
 
-/// Sends again what was sent before as it was sent.
+fn has_reasoning(work: &Work<'_>) -> bool {
+    work.history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning)
+}
+
+/// Leaves what was sent of the running tool loop alone: its reasoning can neither stay behind an edit nor go.
+fn pin_running_loop(work: &mut Work<'_>, situation: &Situation<'_>) {
+    let start = running_loop(&work.units, work.facts);
+    let blocks: Vec<BlockId> = work.units.iter().skip(start).flat_map(|unit| unit.blocks.clone()).collect();
+    for id in blocks.into_iter().filter(|id| situation.memory.is_empty() || was_sent(situation, *id)) {
+        work.pin(id);
+    }
+}
+
+/// Lets all reasoning go that stands behind the first edit of what was sent: its signature no longer holds.
+fn drop_unbound(work: &mut Work<'_>, situation: &Situation<'_>) {
+    let Some(first) = super::cost::first_change(work, situation) else { return };
+    let reasoning =
+        |id: &BlockId| work.history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
+    let edit = work.facts.row(first).map_or(0, |fact| fact.step);
+    let behind: Vec<BlockId> =
+        (first.0 + 1..narrow(work.history.blocks().len())).map(BlockId).filter(reasoning).collect();
+    for id in behind {
+        work.drop_alone(id, &Reason::Unbound { edit });
+    }
+}
+
+/// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
 fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     for (index, hash) in situation.chain.iter().enumerate() {
         let id = BlockId(narrow(index));
         match situation.memory.verdict(*hash) {
             Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
+            Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
             Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
             Some(Sent::Whole) | None => {}
         }
+    }
+    let gone = |id: &BlockId| {
+        let hash = situation.chain.get(widen(id.0));
+        hash.is_some_and(|hash| matches!(situation.memory.verdict(*hash), Some(Sent::NotAtAll { .. })))
+    };
+    let whole_turns: Vec<BlockId> = work
+        .units
+        .chunk_by(|one, other| one.turn == other.turn)
+        .filter(|turn| turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone)))
+        .flat_map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()))
+        .collect();
+    for id in whole_turns {
+        work.drop_alone(id, &Reason::OverBudget);
     }
 }
 
@@ -110,47 +181,135 @@ fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
     hash.is_some_and(|hash| situation.memory.verdict(*hash).is_some())
 }
 
-/// Hides what several steps would hide, from the place on where that pays.
-fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_>) {
+/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold.
+fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_>) -> Option<Cut> {
+    let sources = pointed_at(work);
     let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
     for step in steps {
-        let found = candidates(work, step).into_iter();
+        let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
         pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
     }
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
-    let from = if situation.cold {
-        Some(0)
-    } else {
-        let sums: Vec<(Tokens, Tokens)> =
-            pending.iter().map(|(id, _, act)| (saving(work, *id, act), behind(work, *id))).collect();
-        best_cut(&sums, situation.memory.requests(), situation.prices)
-    };
-    let Some(from) = from else { return };
+    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO);
+    let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
+    let from = sum.map_or(0, |sum| sum.from);
     for (id, reason, act) in pending.into_iter().skip(from) {
         work.apply(id, act, &reason);
     }
+    sum
 }
 
-/// Estimates what hiding a block saves, without making the shorter text: a digest leaves about a seventh.
-fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
-    const DIGEST_LEAVES: f64 = 0.15;
-    const NOTE_TOKENS: u64 = 60;
-    let tokens = work.tokens(id);
-    match act {
-        Act::Clear | Act::Drop => tokens - Tokens(NOTE_TOKENS),
-        _ => tokens - tokens.scaled(DIGEST_LEAVES),
+/// Finds the best cut that the guard allows.
+fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Situation<'_>) -> Option<Cut> {
+    let behind = tokens_behind(work);
+    let sums: Vec<(Tokens, Tokens)> = pending
+        .iter()
+        .map(|(id, _, act)| {
+            let after = behind.get(widen(id.0)).copied().unwrap_or_default();
+            (saving(work, *id, act), after)
+        })
+        .collect();
+    // What survives behind an edit is what stands there now less what later edits take away.
+    let mut later = Tokens::ZERO;
+    let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(sums.len());
+    for (saves, after) in sums.iter().rev() {
+        survivors.push((*saves, *after - later));
+        later += *saves;
+    }
+    survivors.reverse();
+    let sum = best_cut(&survivors, situation.memory.requests(), situation.prices)?;
+    let Cost { ours, raw } = situation.memory.spent();
+    let now = cost(work, situation);
+    // Rewriting what survives, and not paying any more for what goes.
+    let dearer = (situation.prices.write - situation.prices.read) * sum.rewritten.float()
+        - situation.prices.read * sum.saved.float();
+    (ours + now.ours + dearer <= GUARD * (raw + now.raw)).then_some(sum)
+}
+
+/// Returns the blocks that notes point at: those made now, and those that the request came with.
+fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
+    let blocks = || (0..narrow(work.decisions.len())).map(BlockId);
+    let mut sources: HashSet<BlockId> = blocks().filter_map(|id| pointer(work, id)).collect();
+    let handles: HashSet<[u8; 6]> = blocks().filter_map(|id| work.index.row(id)?.points_at).collect();
+    if !handles.is_empty() {
+        let is_source = |id: &BlockId| {
+            let digest = work.facts.row(*id).and_then(|fact| fact.digest.first_chunk::<6>());
+            digest.is_some_and(|beginning| handles.contains(beginning))
+        };
+        sources.extend(blocks().filter(is_source));
+    }
+    sources
+}
+
+/// Returns what a block points at, where a note stands in its place that says so.
+fn pointer(work: &Work<'_>, id: BlockId) -> Option<BlockId> {
+    let decision = work.decisions.get(widen(id.0))?;
+    match (&decision.verdict, &decision.reason) {
+        (Verdict::Shorten { .. }, Some(Reason::Identical { .. })) => work.facts.row(id)?.identical_to,
+        _ => None,
     }
 }
 
-/// Counts what is sent behind a block.
-fn behind(work: &Work<'_>, id: BlockId) -> Tokens {
-    let later = work.decisions.iter().skip(widen(id.0) + 1);
-    later
-        .map(|decision| match &decision.verdict {
-            Verdict::Keep => work.tokens(decision.block),
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => Tokens::ZERO,
+#[derive(PartialEq, Eq)]
+enum Mended {
+    Nothing,
+    Something,
+}
+
+/// Notes that point at what is no longer shown say what became of that instead: it is the same content.
+fn mend_pointers(work: &mut Work<'_>) -> Mended {
+    let broken: Vec<(BlockId, Reason)> = (0..narrow(work.decisions.len()))
+        .map(BlockId)
+        .filter_map(|id| {
+            let copy = work.decisions.get(widen(pointer(work, id)?.0))?;
+            let reason = copy.reason.clone().filter(|_| copy.verdict != Verdict::Keep)?;
+            Some((id, reason))
         })
-        .sum()
+        .collect();
+    if broken.is_empty() {
+        return Mended::Nothing;
+    }
+    for (id, reason) in broken {
+        work.say_instead(id, &Act::Clear, &reason);
+    }
+    Mended::Something
+}
+
+/// Estimates what hiding a block saves, without making the shorter text.
+fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
+    /// What a digest leaves, on average over recorded sessions.
+    const DIGEST_LEAVES: f64 = 0.15;
+    const NOTE_TOKENS: Tokens = Tokens(60);
+    /// Bytes per token of names, and the share of names that stand nowhere else (measured on recorded sessions).
+    const NAME_BYTES: f64 = 3.5;
+    const NAMES_ALONE: f64 = 0.5;
+    let tokens = work.tokens(id);
+    match act {
+        Act::Names => {
+            let names = work.index.row(id).map_or(0, |row| row.names);
+            let left = f64::from(names) * NAMES_ALONE / NAME_BYTES;
+            tokens - NOTE_TOKENS - Tokens(u64::try_from(whole(left)).unwrap_or(u64::MAX))
+        }
+        Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
+        Act::Pin
+        | Act::Digest(_)
+        | Act::HeadTail { .. }
+        | Act::MiddleOut { .. }
+        | Act::HeadTailLines { .. }
+        | Act::Matching(_)
+        | Act::Fold => tokens - tokens.scaled(DIGEST_LEAVES),
+    }
+}
+
+/// Counts what is sent behind each block.
+fn tokens_behind(work: &Work<'_>) -> Vec<Tokens> {
+    let mut behind: Vec<Tokens> = Vec::with_capacity(work.decisions.len());
+    let mut sum = Tokens::ZERO;
+    for decision in work.decisions.iter().rev() {
+        behind.push(sum);
+        sum += work.tokens_now(decision.block);
+    }
+    behind.reverse();
+    behind
 }

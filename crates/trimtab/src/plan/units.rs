@@ -19,6 +19,10 @@ pub(crate) struct Unit {
     pub(crate) blocks: Vec<BlockId>,
     /// Whether the protocol allows the conversation without it.
     pub(crate) may_go: bool,
+    /// The turn it belongs to: the number of times the person spoke up to here.
+    pub(crate) turn: u32,
+    /// Whether the protocol allows the conversation without its whole turn.
+    pub(crate) turn_may_go: bool,
 }
 
 /// What a unit is.
@@ -45,17 +49,47 @@ pub(crate) fn units(history: &History, facts: &Facts) -> Vec<Unit> {
         }
     }
     let loop_start = running_loop(&units, facts);
+    let latest = units.iter().rposition(|unit| unit.kind == UnitKind::Exchange);
     for index in 0..units.len() {
-        let may_go = may_go(history, facts, &units, index, loop_start);
+        let may_go = may_go(history, facts, &units, index, (loop_start, latest));
         if let Some(unit) = units.get_mut(index) {
             unit.may_go = may_go;
         }
     }
+    note_turns(history, facts, &mut units);
     units
 }
 
+/// Counts turns, and tells which may go as a whole: all before the last that hold nothing but talk, calls and results.
+fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
+    let mut turn = 0;
+    for unit in units.iter_mut() {
+        turn += u32::from(by_person(unit, facts));
+        unit.turn = turn;
+    }
+    let instructs = |id: &BlockId| {
+        let fact = facts.row(*id);
+        fact.is_none_or(|fact| {
+            fact.instructions || matches!(fact.voice, Some(Voice::Instructions | Voice::Summary))
+        })
+    };
+    for of_turn in units.chunk_by_mut(|one, other| one.turn == other.turn) {
+        let number = of_turn.first().map_or(0, |unit| unit.turn);
+        let blocks: Vec<BlockId> = of_turn.iter().flat_map(|unit| unit.blocks.clone()).collect();
+        let answered = of_turn.last().is_some_and(|unit| unit.kind != UnitKind::Said);
+        // The first turn holds what was asked: it stays as long as the last.
+        let goes = number > 1
+            && number < turn
+            && answered
+            && known(history, &blocks)
+            && closed(facts, &blocks)
+            && !blocks.iter().any(instructs);
+        of_turn.iter_mut().for_each(|unit| unit.turn_may_go = goes);
+    }
+}
+
 fn unit(kind: UnitKind, entry: &Entry, blocks: Vec<BlockId>) -> Unit {
-    Unit { kind, step: entry.step, blocks, may_go: false }
+    Unit { kind, step: entry.step, blocks, may_go: false, turn: 0, turn_may_go: false }
 }
 
 fn all(entry: &Entry) -> Vec<BlockId> {
@@ -101,15 +135,22 @@ fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Uni
 }
 
 /// Returns the first unit of the running tool loop: what follows the person's last words.
-fn running_loop(units: &[Unit], facts: &Facts) -> usize {
-    let by_person = |unit: &Unit| {
-        let voices = unit.blocks.iter().filter_map(|id| facts.row(*id)?.voice);
-        unit.kind == UnitKind::Said && voices.into_iter().any(|voice| voice == Voice::Person)
-    };
-    units.iter().rposition(by_person).map_or(0, |index| index + 1)
+pub(super) fn running_loop(units: &[Unit], facts: &Facts) -> usize {
+    units.iter().rposition(|unit| by_person(unit, facts)).map_or(0, |index| index + 1)
 }
 
-fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, loop_start: usize) -> bool {
+fn by_person(unit: &Unit, facts: &Facts) -> bool {
+    let mut voices = unit.blocks.iter().filter_map(|id| facts.row(*id)?.voice);
+    unit.kind == UnitKind::Said && voices.any(|voice| voice == Voice::Person)
+}
+
+fn may_go(
+    history: &History,
+    facts: &Facts,
+    units: &[Unit],
+    index: usize,
+    (loop_start, latest): (usize, Option<usize>),
+) -> bool {
     let Some(unit) = units.get(index) else { return false };
     match unit.kind {
         UnitKind::Head | UnitKind::Said => false,
@@ -118,8 +159,7 @@ fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, loop_s
             history.format() != Format::Gemini && index + 1 < units.len() && known(history, &unit.blocks)
         }
         UnitKind::Exchange => {
-            let latest = units.iter().skip(index + 1).all(|later| later.kind != UnitKind::Exchange);
-            !latest
+            Some(index) != latest
                 && known(history, &unit.blocks)
                 && closed(facts, &unit.blocks)
                 && whole_messages(history, unit)

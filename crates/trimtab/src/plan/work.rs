@@ -1,62 +1,124 @@
 //! Verdicts under way. Takes one wish after the other; gives, each time, whether it was granted: a block is hidden only
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
-use super::{Decision, Reason, Unit, UnitKind, Verdict, edits::shortened, may_shorten, unit_of_block};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use super::{
+    Decision, Index, Reason, Unit, UnitKind, Verdict, edits::shortened, index::Shows, may_shorten,
+    unit_of_block, visible::Visible,
+};
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
     digest::{self, About, Content, Ended, Piece, Text},
     facts::{ContentKind, Fact, Facts, Lines, Outcome, Subject, ToolKind, Voice},
     history::{BlockId, BlockKind, History, PartKind},
-    json::widen,
+    json::{narrow, widen},
     policy::{Act, Style},
     recall::block_handle,
-    render::{self, NoteContext},
+    render::{self, NoteContext, handle_of_hash},
 };
+
+/// The largest share of a block that the names in it may leave of it, and the least tokens they must save: beyond that
+/// the block itself is worth more (measured on recorded sessions).
+const NAMES_LEAVE_AT_MOST: f64 = 0.85;
+const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
+
+/// A request with everything that is known about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) facts: &'a Facts,
+    pub(crate) counts: &'a Counts,
+    pub(crate) counter: Counter,
+    pub(crate) index: &'a Index,
+}
+
+/// Texts made for blocks before, by what they were made with: making them again would give the same.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    blocks: Vec<Vec<(u64, Option<(Arc<str>, Tokens)>)>>,
+}
+
+impl Made {
+    /// Forgets the texts of all but the first blocks.
+    pub(crate) fn truncate(&mut self, known: usize) {
+        self.blocks.truncate(known);
+    }
+
+    fn get(&self, id: BlockId, key: u64) -> Option<&Option<(Arc<str>, Tokens)>> {
+        let made = self.blocks.get(widen(id.0))?;
+        made.iter().find(|(known, _)| *known == key).map(|(_, made)| made)
+    }
+
+    fn put(&mut self, id: BlockId, key: u64, made: Option<(Arc<str>, Tokens)>) {
+        let index = widen(id.0);
+        if self.blocks.len() <= index {
+            self.blocks.resize_with(index + 1, Vec::new);
+        }
+        self.blocks.get_mut(index).into_iter().for_each(|of_block| of_block.push((key, made.clone())));
+    }
+}
 
 /// Everything a policy decides with, and what it has decided.
 pub(super) struct Work<'a> {
     pub(super) history: &'a History,
     pub(super) facts: &'a Facts,
     pub(super) counts: &'a Counts,
-    pub(super) counter: Counter,
-    pub(super) memo: &'a mut Memo,
+    pub(super) index: &'a Index,
+    counter: Counter,
+    memo: &'a mut Memo,
+    made: &'a mut Made,
     pub(super) units: Vec<Unit>,
     unit_of: Vec<u32>,
     pub(super) decisions: Vec<Decision>,
     pinned: Vec<bool>,
     pub(super) total: Tokens,
+    /// How many blocks of each entry are still sent.
+    left: Vec<u32>,
     style: Style,
+    /// What ages are multiplied by.
+    pub(super) ages: f64,
+    visible: Option<Visible>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(
-        history: &'a History,
-        facts: &'a Facts,
-        counts: &'a Counts,
-        counter: Counter,
+        sight: Sight<'a>,
         memo: &'a mut Memo,
+        made: &'a mut Made,
         style: Style,
+        ages: f64,
     ) -> Work<'a> {
+        let Sight { history, facts, counts, counter, index } = sight;
         let blocks = history.blocks().len();
         let units = super::units(history, facts);
         let unit_of = unit_of_block(&units, blocks);
         let keep =
             |number| Decision { block: BlockId(number), verdict: Verdict::Keep, reason: None, handle: None };
-        let decisions = (0..crate::json::narrow(blocks)).map(keep).collect();
-        let pinned =
-            (0..crate::json::narrow(blocks)).map(|number| is_sacred(facts, BlockId(number))).collect();
+        let decisions = (0..narrow(blocks)).map(keep).collect();
+        let pinned = (0..narrow(blocks)).map(|number| is_sacred(facts, BlockId(number))).collect();
+        let left = history.entries().iter().map(|entry| entry.blocks).collect();
+        let total = counts.total();
         Work {
             history,
             facts,
             counts,
+            index,
             counter,
             memo,
+            made,
             units,
             unit_of,
             decisions,
             pinned,
-            total: counts.total(),
+            total,
+            left,
             style,
+            ages,
+            visible: None,
         }
     }
 
@@ -106,6 +168,7 @@ impl<'a> Work<'a> {
             | Act::MiddleOut { .. }
             | Act::HeadTailLines { .. }
             | Act::Matching(_)
+            | Act::Names
             | Act::Clear => match self.shortened(id, act, reason) {
                 Some((text, tokens)) => {
                     self.hide(id, Verdict::Shorten { text, tokens }, reason);
@@ -117,13 +180,20 @@ impl<'a> Work<'a> {
     }
 
     /// Repeats a text that a block was sent as before.
-    pub(super) fn repeat(&mut self, id: BlockId, text: &str, reason: &Reason) {
+    pub(super) fn repeat(&mut self, id: BlockId, text: &Arc<str>, reason: &Reason) {
         if !self.is_open(id) || !may_shorten(self.history, id) {
             return;
         }
         let tokens = self.count_as(id, text);
         if tokens <= self.tokens(id) {
-            self.hide(id, Verdict::Shorten { text: text.to_owned(), tokens }, reason);
+            self.hide(id, Verdict::Shorten { text: Arc::clone(text), tokens }, reason);
+        }
+    }
+
+    /// Says something else of a block that is hidden already.
+    pub(super) fn say_instead(&mut self, id: BlockId, act: &Act, reason: &Reason) {
+        if let Some((text, tokens)) = self.text_for(id, act, reason) {
+            self.hide(id, Verdict::Shorten { text, tokens }, reason);
         }
     }
 
@@ -141,21 +211,41 @@ impl<'a> Work<'a> {
         true
     }
 
+    /// Lets one block go, whatever it belongs to.
+    pub(super) fn drop_alone(&mut self, id: BlockId, reason: &Reason) {
+        if *self.verdict(id) != Verdict::Drop {
+            self.hide(id, Verdict::Drop, reason);
+        }
+    }
+
     fn hide(&mut self, id: BlockId, verdict: Verdict, reason: &Reason) {
         let handle = self.handle(id);
         let before = self.tokens_now(id);
+        let gone = verdict == Verdict::Drop;
+        if let Some(visible) = &mut self.visible {
+            let block = self.history.block(id);
+            let text = block.map(|block| self.history.block_text(block)).unwrap_or_default();
+            visible.forget(&text);
+            if let Verdict::Shorten { text, .. } = &verdict {
+                visible.add(text);
+            }
+        }
         if let Some(decision) = self.decisions.get_mut(widen(id.0)) {
             decision.verdict = verdict;
             decision.reason = Some(reason.clone());
             decision.handle = Some(handle);
         }
         self.total = self.total - before + self.tokens_now(id);
-        if *self.verdict(id) == Verdict::Drop {
-            self.total = super::tokens_after(self.history, self.counts, &self.decisions);
+        let entry = self.history.block(id).map(|block| widen(block.entry.0));
+        if gone && let Some(left) = entry.and_then(|entry| self.left.get_mut(entry)) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.total = self.total - self.counts.per_entry();
+            }
         }
     }
 
-    fn tokens_now(&self, id: BlockId) -> Tokens {
+    pub(super) fn tokens_now(&self, id: BlockId) -> Tokens {
         match self.verdict(id) {
             Verdict::Keep => self.tokens(id),
             Verdict::Shorten { tokens, .. } => *tokens,
@@ -164,20 +254,66 @@ impl<'a> Work<'a> {
     }
 
     fn handle(&self, id: BlockId) -> String {
-        self.history.block(id).map(|block| block_handle(self.history, block)).unwrap_or_default()
+        let (Some(block), Some(fact)) = (self.history.block(id), self.facts.row(id)) else {
+            return String::new();
+        };
+        let parts = self.history.parts_of(block);
+        let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
+        // The facts hold the hash of a block's text: what is only text need not be hashed again.
+        if is_text {
+            return handle_of_hash(&fact.digest);
+        }
+        block_handle(self.history, block)
     }
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
-    fn shortened(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(String, Tokens)> {
+    fn shortened(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
         if !self.is_open(id) || !may_shorten(self.history, id) {
             return None;
         }
-        let block = self.history.block(id)?;
+        self.text_for(id, act, reason)
+    }
+
+    fn text_for(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
+        // Which names stand nowhere else depends on what else is hidden: that is made anew.
+        if *act == Act::Names {
+            return self.make(id, act, reason, self.style);
+        }
+        let key = self.key(id, act, reason);
+        if let Some(made) = self.made.get(id, key) {
+            return made.clone();
+        }
+        let mut made = self.make(id, act, reason, self.style);
+        // What is too short for a sentence about it may still be longer than its size and handle.
+        if made.is_none() && *act == Act::Clear {
+            made = self.make(id, act, reason, Style::Plain);
+        }
+        self.made.put(id, key, made.clone());
+        made
+    }
+
+    /// Stands for everything but the block itself that a shortened text is made with.
+    fn key(&self, id: BlockId, act: &Act, reason: &Reason) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        act.hash(&mut hasher);
+        reason.hash(&mut hasher);
+        self.style.hash(&mut hasher);
+        self.counter.tokenizer().hash(&mut hasher);
+        let path = self.facts.row(id).and_then(|fact| fact.subject().path());
+        path.is_some_and(|path| self.facts.is_modified(path)).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
         let fact = self.facts.row(id)?;
-        let text = self.history.block_text(block);
-        let tool = self.history.tool_name(block);
+        let text = history.block_text(block);
+        let tool = history.tool_name(block);
         let about = about(fact, tool.as_deref());
-        let pieces = pieces(self.history, id, &Text::new(&text, about), act)?;
+        let names = if *act == Act::Names { self.names_only_in(&text) } else { Vec::new() };
+        let shows = self.index.row(id).and_then(|row| row.shows);
+        let pieces = pieces(history, id, &Text::new(&text, about), (act, names, shows))?;
         let handle = self.handle(id);
         let context = NoteContext {
             tool: tool.as_deref(),
@@ -186,7 +322,7 @@ impl<'a> Work<'a> {
             tokens: Some(self.tokens(id).0),
             reason: reason.words(),
             handle: &handle,
-            style: match self.style {
+            style: match style {
                 Style::Normal => render::Style::Normal,
                 Style::Plain => render::Style::Plain,
             },
@@ -198,9 +334,29 @@ impl<'a> Work<'a> {
         };
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
-        let edit = shortened(self.history, block, &shorter)?;
-        let smaller = edit.with.len() < edit.span.len() && tokens < self.tokens(id);
-        smaller.then_some((shorter, tokens))
+        let edit = shortened(history, block, &shorter)?;
+        let most = if *act == Act::Names {
+            self.tokens(id).scaled(NAMES_LEAVE_AT_MOST).min(self.tokens(id) - NAMES_SAVE_AT_LEAST)
+        } else {
+            self.tokens(id) - Tokens(1)
+        };
+        (edit.with.len() < edit.span.len() && tokens <= most).then(|| (shorter.into(), tokens))
+    }
+
+    /// Returns the names of a text that stand in nothing else that is sent, in order, each once.
+    fn names_only_in(&mut self, text: &str) -> Vec<String> {
+        if self.visible.is_none() {
+            let mut visible = Visible::default();
+            for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
+                match &decision.verdict {
+                    Verdict::Keep => visible.add(&self.history.block_text(block)),
+                    Verdict::Shorten { text, .. } => visible.add(text),
+                    Verdict::Drop => {}
+                }
+            }
+            self.visible = Some(visible);
+        }
+        self.visible.as_ref().map(|visible| visible.only_in(text)).unwrap_or_default()
     }
 
     fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
@@ -217,7 +373,12 @@ fn is_sacred(facts: &Facts, id: BlockId) -> bool {
     head || fact.instructions || (person && fact.acts_as != BlockKind::Result)
 }
 
-fn pieces(history: &History, id: BlockId, text: &Text<'_>, act: &Act) -> Option<Vec<Piece>> {
+fn pieces(
+    history: &History,
+    id: BlockId,
+    text: &Text<'_>,
+    (act, names, shows): (&Act, Vec<String>, Option<Shows>),
+) -> Option<Vec<Piece>> {
     let block = history.block(id)?;
     let media = history
         .parts_of(block)
@@ -231,6 +392,9 @@ fn pieces(history: &History, id: BlockId, text: &Text<'_>, act: &Act) -> Option<
     }
     match act {
         Act::Clear => (digest::find_digest("clear")?.shorten)(text),
+        // Of a file the ends say nothing, and what looks like an error is source.
+        Act::Names if matches!(shows, Some(Shows::File | Shows::ShellFile)) => digest::named(text, names),
+        Act::Names => digest::named_ends(text, names),
         Act::Digest(None) => (digest::choose(text).shorten)(text),
         Act::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),
         Act::HeadTail { above, keep } => digest::head_tail(text, whole(*above), whole(*keep)),

@@ -5,6 +5,10 @@ mod parse;
 
 pub use parse::PolicyError;
 
+use std::hash::{Hash, Hasher};
+
+use crate::plan::Shows;
+
 /// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -17,6 +21,8 @@ pub struct Policy {
     pub(crate) steps: Vec<Step>,
     pub(crate) closing: Closing,
     pub(crate) style: Style,
+    /// What ages are multiplied by when the cache is cold.
+    pub(crate) cold_ages: f64,
 }
 
 /// One step.
@@ -70,6 +76,14 @@ pub(crate) struct Select {
     pub(crate) redundant: Vec<Redundancy>,
     /// Of reads of one file only those between the first, the last and evenly sampled ones, so many in all.
     pub(crate) rereads_beyond: Option<f64>,
+    /// Results that show one of these.
+    pub(crate) shows: Vec<Shows>,
+    /// Blocks after which at least so many results came; after the last change of what they show, where that is asked for.
+    pub(crate) results_after: Option<f64>,
+    /// Whether what they show was changed.
+    pub(crate) edited: Option<Edited>,
+    /// Blocks after which the person spoke.
+    pub(crate) turn_since: bool,
     /// Only classes of at most this number.
     pub(crate) class_at_most: Option<f64>,
     pub(crate) order: Order,
@@ -85,6 +99,15 @@ pub(crate) enum What {
     Media,
     /// The model's own answers that call nothing.
     Answers,
+}
+
+/// When a file that a block shows was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edited {
+    /// After the block.
+    Since,
+    /// Before it, and not since.
+    Before,
 }
 
 /// How a block can be redundant.
@@ -120,12 +143,29 @@ pub(crate) enum Act {
     HeadTailLines { head: f64, tail: f64 },
     /// The lines that match.
     Matching(Vec<String>),
+    /// A note with the names in it that stand nowhere else, and its first, last and error lines.
+    Names,
     /// A note instead of it.
     Clear,
     /// The exchange goes.
     Drop,
     /// A summary is asked for.
     Fold,
+}
+
+impl Hash for Act {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Act::Digest(name) => name.hash(state),
+            Act::HeadTail { above: one, keep: other } | Act::HeadTailLines { head: one, tail: other } => {
+                [one.to_bits(), other.to_bits()].hash(state);
+            }
+            Act::MiddleOut { bytes } => bytes.to_bits().hash(state),
+            Act::Matching(patterns) => patterns.hash(state),
+            Act::Pin | Act::Names | Act::Clear | Act::Drop | Act::Fold => {}
+        }
+    }
 }
 
 /// What is done at last when the request still does not fit.
@@ -141,7 +181,7 @@ pub(crate) enum Closing {
 }
 
 /// How notes are worded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Style {
     #[default]
     Normal,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Act, Closing, Order, Policy, Redundancy, Select, Step, Style, What, When};
+use super::{Act, Closing, Edited, Order, Policy, Redundancy, Select, Step, Style, What, When};
+use crate::plan::Shows;
 
 /// A policy that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +59,8 @@ struct File {
     closing: ClosingWord,
     #[serde(default)]
     plain_notes: Option<Number>,
+    #[serde(default)]
+    cold_ages: Option<Number>,
     #[serde(default, rename = "step")]
     steps: Vec<StepRow>,
 }
@@ -118,7 +121,20 @@ struct SelectRow {
     rereads_beyond: Option<Number>,
     class_at_most: Option<Number>,
     #[serde(default)]
+    shows: Vec<String>,
+    results_after: Option<Number>,
+    edited: Option<EditedWord>,
+    #[serde(default)]
+    turn_since: bool,
+    #[serde(default)]
     order: OrderWord,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum EditedWord {
+    Since,
+    Before,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
@@ -185,8 +201,11 @@ pub(super) fn parse(name: &str, toml: &str, changed: &[(String, f64)]) -> Result
         ClosingWord::Turns => Closing::Turns,
     };
     let style = if plain.is_some_and(|plain| plain != 0.0) { Style::Plain } else { Style::Normal };
+    let cold_ages = resolve.number(file.cold_ages.as_ref());
+    let cold_ages =
+        cold_ages.map_err(|what| PolicyError::Toml { name: name.to_owned(), what })?.unwrap_or(1.0);
     let settings = settings.into_iter().collect();
-    Ok(Policy { name: name.to_owned(), about: file.about, settings, steps, closing, style })
+    Ok(Policy { name: name.to_owned(), about: file.about, settings, steps, closing, style, cold_ages })
 }
 
 struct Resolve<'a> {
@@ -272,10 +291,25 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
         redundant: redundant.collect(),
         rereads_beyond: resolve.number(row.rereads_beyond.as_ref())?,
         class_at_most: resolve.number(row.class_at_most.as_ref())?,
+        shows: row.shows.iter().map(|name| shows(name)).collect::<Result<_, _>>()?,
+        results_after: resolve.number(row.results_after.as_ref())?,
+        edited: row.edited.map(|word| match word {
+            EditedWord::Since => Edited::Since,
+            EditedWord::Before => Edited::Before,
+        }),
+        turn_since: row.turn_since,
         order: match row.order {
             OrderWord::Oldest => Order::Oldest,
             OrderWord::Priority => Order::Priority,
         },
+    })
+}
+
+fn shows(name: &str) -> Result<Shows, String> {
+    let found = Shows::ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, shows)| *shows).ok_or_else(|| {
+        let known = Shows::ALL.map(|(name, _)| name).join(", ");
+        format!("shows = {name:?}: expected one of {known}")
     })
 }
 
@@ -295,11 +329,12 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
         }
         ["middle-out"] => Ok(Act::MiddleOut { bytes: needed(&row.bytes, "bytes")? }),
         ["matching"] => Ok(Act::Matching(row.matching.clone())),
+        ["names"] => Ok(Act::Names),
         ["clear"] => Ok(Act::Clear),
         ["drop"] => Ok(Act::Drop),
         ["fold"] => Ok(Act::Fold),
         _ => Err(format!(
-            "do = {:?}: expected pin, digest [NAME], head-tail, head-tail-lines, middle-out, matching, clear, drop or fold",
+            "do = {:?}: expected pin, digest [NAME], head-tail, head-tail-lines, middle-out, matching, names, clear, drop or fold",
             row.act
         )),
     }

@@ -9,7 +9,7 @@ mod recognize;
 pub(crate) use note::{NoteContext, Reason, Style, Topic};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
-pub(crate) use recognize::{holds_note, is_foreign_placeholder};
+pub(crate) use recognize::{holds_note, is_foreign_placeholder, points_at};
 
 use crate::{
     digest::{About, Container, Focus, Note, Piece, Text, focus},
@@ -28,6 +28,11 @@ pub(crate) fn handle(text: &str) -> String {
 /// Returns the name by which `recall` brings an original back: the first 12 hex digits of its BLAKE3.
 pub(crate) fn handle_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().chars().take(12).collect()
+}
+
+/// Returns the same handle from the beginning of the hash.
+pub(crate) fn handle_of_hash(hash: &[u8; 16]) -> String {
+    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes a text as its pieces and notes.

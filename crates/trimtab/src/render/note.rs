@@ -125,6 +125,7 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
         | Note::Shape { .. }
         | Note::Frames { .. }
         | Note::Definitions { .. }
+        | Note::Names(_)
         | Note::Media { .. } => return None,
     })
 }
@@ -149,7 +150,8 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     clauses.extend(facts);
     let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
     let is_elsewhere = matches!(context.reason, Reason::Identical { .. });
-    if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere {
+    let has_names = notes.iter().any(|note| matches!(note, Note::Names(_)));
+    if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
         clauses.extend(preview(text));
     }
     clauses.push(format!("trimtab recall {handle}"));
@@ -304,6 +306,7 @@ fn fact(note: &Note) -> Option<String> {
         Note::Definitions { total, shown } => {
             format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
         }
+        Note::Names(names) => format!("names in it: {}", names.join(" ")),
         Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
     })
 }

@@ -32,6 +32,18 @@ fn ends_string(rest: &str) -> bool {
     handle && rest.get(12..).is_some_and(|rest| rest.starts_with("]\"") || rest.starts_with("]\\\""))
 }
 
+/// Returns the beginning of the hash of what a text points at, where it is a note that says that the same is shown elsewhere.
+pub(crate) fn points_at(text: &str) -> Option<[u8; 6]> {
+    let last = text.trim_end().rsplit('\n').next().filter(|last| is_closing(last))?;
+    let (sentence, end) = last.rsplit_once(RECALL)?;
+    let points = sentence.starts_with("[Same as at step ") || sentence.contains(", shown there");
+    let mut hash = [0; 6];
+    for (index, byte) in hash.iter_mut().enumerate().filter(|_| points) {
+        *byte = u8::from_str_radix(end.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    points.then_some(hash)
+}
+
 fn is_handle(word: &str) -> bool {
     word.len() == 12 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

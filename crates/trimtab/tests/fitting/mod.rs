@@ -11,7 +11,7 @@ use proptest::{
 use serde_json::Value;
 use trimtab::{
     Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Policy, Reason, Settings, Tokens,
-    Verdict, fit, policies, request_of,
+    Verdict, Warm, fit, fit_warm, policies, request_of,
 };
 
 use crate::{
@@ -229,6 +229,7 @@ fn monotone_a_smaller_budget_never_shows_more() {
 fn sticky_what_was_sent_before_is_sent_again() {
     for_each_case("sticky", |case, request| {
         let mut memory = Memory::default();
+        let mut warm = Warm::default();
         let mut earlier: Option<Fitted> = None;
         let settings = request.settings(case.policy, case.share);
         let messages = request.history.messages();
@@ -237,14 +238,36 @@ fn sticky_what_was_sent_before_is_sent_again() {
             .filter(|count| messages.get(*count).is_none_or(|next| next.role == trimtab::Role::Assistant));
         for (number, count) in starts.enumerate() {
             let now = i64::try_from(number).expect("few requests") * 1000;
-            let fitted = fitted(&request_of(&request.history, count), &memory, &settings, now);
+            let bytes = request_of(&request.history, count);
+            let fitted = fitted(&bytes, &memory, &settings, now);
+            let warmly =
+                fit_warm(bytes, &mut warm, &memory, &settings, Millis(now)).expect("fits cold, fits warm");
+            assert_eq!(warmly.plan, fitted.plan, "{}: warm and cold plan the same", case.policy);
+            assert_eq!(warmly.request, fitted.request, "{}: warm and cold send the same", case.policy);
+            let faults = checker::new_faults(
+                request.format.name(),
+                &value(fitted.history.bytes()),
+                &value(&fitted.request),
+            );
+            assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
+            named_break(earlier.as_ref(), &fitted, case.policy);
             if let Some(earlier) = &earlier {
                 same_again(earlier, &fitted, case.policy);
             }
-            memory.sent(&fitted.history, &fitted.plan, Millis(now));
+            memory.sent(&fitted.plan, Millis(now));
             earlier = Some(fitted);
         }
     });
+}
+
+/// The plan names the first block that is sent otherwise than before, and nothing where none is.
+fn named_break(earlier: Option<&Fitted>, fitted: &Fitted, policy: &str) {
+    let differs = earlier.and_then(|earlier| {
+        let pairs = earlier.plan.decisions().iter().zip(fitted.plan.decisions());
+        pairs.into_iter().find(|(was, is)| was.verdict != is.verdict).map(|(was, _)| was.block)
+    });
+    let named = fitted.plan.broken().map(|broken| broken.block);
+    assert_eq!(named, differs, "{policy}\n{}", shown(fitted));
 }
 
 /// What was hidden stays hidden in the same words, or goes altogether; what was whole stays whole or a reason is named.
@@ -252,7 +275,11 @@ fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
         let same = match (&was.verdict, &is.verdict) {
             (Verdict::Keep, Verdict::Keep) | (Verdict::Drop, Verdict::Drop) => true,
-            (Verdict::Shorten { text: was, .. }, Verdict::Shorten { text: is, .. }) => was == is,
+            // A note that points at what is no longer shown says something else.
+            (Verdict::Shorten { text: before, .. }, Verdict::Shorten { text: after, .. }) => {
+                let pointed = |decision: &Decision| matches!(decision.reason, Some(Reason::Identical { .. }));
+                before == after || (pointed(was) && !pointed(is))
+            }
             (Verdict::Keep, Verdict::Shorten { .. })
             | (Verdict::Keep | Verdict::Shorten { .. }, Verdict::Drop) => {
                 let late =

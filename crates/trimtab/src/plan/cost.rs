@@ -1,0 +1,89 @@
+//! What a plan costs the provider's cache. Takes the verdicts and what was sent before; gives what this request costs, what
+//! it would have cost untouched, and the first block that is sent otherwise than before. Never decides anything.
+
+use super::{Verdict, run::Situation, work::Work};
+use crate::{
+    count::Tokens,
+    history::BlockId,
+    json::{narrow, widen},
+    memory::Sent,
+};
+
+/// Input costs in tokens at the plain input price.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// As sent.
+    pub ours: f64,
+    /// As it came.
+    pub raw: f64,
+}
+
+/// The first block that is sent otherwise than before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Broken {
+    /// The block.
+    pub block: BlockId,
+    /// How many tokens behind it the provider has to read anew.
+    pub rewritten: Tokens,
+    /// What that costs beyond reading them from the cache, in tokens at the plain input price; nothing when it was cold.
+    pub cost: f64,
+}
+
+/// Charges a request: what a live cache knows is read, the rest is written.
+pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
+    let prices = situation.prices;
+    let charge = |total: Tokens, cached: Tokens| {
+        let cached = if situation.cold { Tokens::ZERO } else { cached };
+        prices.read * cached.float() + prices.write * (total - cached).float()
+    };
+    let known =
+        (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
+    let mut raw = Tokens::ZERO;
+    let mut ours = Tokens::ZERO;
+    let mut same = true;
+    for id in known {
+        raw += work.tokens(id);
+        same &= is_same(work, situation, id);
+        if same {
+            ours += work.tokens_now(id);
+        }
+    }
+    Cost { ours: charge(work.total, ours), raw: charge(work.counts.total(), raw) }
+}
+
+/// Finds the first block that is sent otherwise than before, and what that costs.
+pub(super) fn broken(work: &Work<'_>, situation: &Situation<'_>) -> Option<Broken> {
+    let block = first_break(work, situation)?;
+    let blocks = block.0..narrow(work.decisions.len());
+    let rewritten: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
+    let prices = situation.prices;
+    let cost = if situation.cold { 0.0 } else { (prices.write - prices.read) * rewritten.float() };
+    Some(Broken { block, rewritten, cost })
+}
+
+/// Returns the first block that is sent otherwise than before; without a memory, otherwise than it came.
+pub(super) fn first_change(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
+    if !situation.memory.is_empty() {
+        return first_break(work, situation);
+    }
+    let changed = work.decisions.iter().find(|decision| decision.verdict != Verdict::Keep);
+    changed.map(|decision| decision.block)
+}
+
+fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
+    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+    blocks.take_while(|id| sent(situation, *id).is_some()).find(|id| !is_same(work, situation, *id))
+}
+
+fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
+    situation.memory.verdict(*situation.chain.get(widen(id.0))?)
+}
+
+/// Tells whether a block is sent as it was before.
+fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
+    match (sent(situation, id), work.verdict(id)) {
+        (Some(Sent::Whole), Verdict::Keep) | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
+        (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => before == text,
+        (None | Some(Sent::Whole | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => false,
+    }
+}

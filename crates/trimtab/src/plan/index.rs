@@ -1,0 +1,216 @@
+//! What the steps of a policy ask about blocks, looked up once. Takes a history with its facts and counts; gives a row per
+//! block: what a result shows, of which files, and how many results came before. Never asks anything of a later block, so
+//! that a history that goes on only adds rows; when files were changed is kept apart, by file.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use crate::{
+    count::Counts,
+    digest::names_bytes,
+    facts::{Fact, Facts, Outcome, Subject, ToolKind, is_shell},
+    history::{BlockId, BlockKind, History, PartKind},
+    json::{narrow, widen},
+    render::points_at,
+};
+
+/// Results of fewer tokens do not make others older: receipts and one-line answers come in any number.
+const COUNTED_RESULT: u64 = 48;
+
+/// What a result shows, as far as it matters to how long it is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Shows {
+    /// A file, or lines of one, read by a tool made for it.
+    File,
+    /// A file, or lines of one, printed by a shell command.
+    ShellFile,
+    /// What a search found.
+    Search,
+    /// That a part of a file was changed, with or without a snippet.
+    Edit,
+    /// That a file was written or removed.
+    Write,
+    /// What another agent reports.
+    Report,
+    /// Anything else: it is used for its names only.
+    Other,
+}
+
+impl Shows {
+    /// All, with the names that policies use.
+    pub(crate) const ALL: [(&'static str, Shows); 7] = [
+        ("file", Shows::File),
+        ("shell-file", Shows::ShellFile),
+        ("search", Shows::Search),
+        ("edit", Shows::Edit),
+        ("write", Shows::Write),
+        ("report", Shows::Report),
+        ("other", Shows::Other),
+    ];
+}
+
+/// One block.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// What it shows; nothing for what is no result.
+    pub(crate) shows: Option<Shows>,
+    /// The files it shows or changes.
+    files: Box<[u32]>,
+    /// How many results that count came up to here, itself included.
+    pub(crate) results: u32,
+    pub(crate) is_media: bool,
+    /// The beginning of the hash of what its note points at, where it came with such a note.
+    pub(crate) points_at: Option<[u8; 6]>,
+    /// How many bytes its distinct names have.
+    pub(crate) names: u32,
+}
+
+/// A change of a file, as its result tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Changed {
+    pub(crate) block: BlockId,
+    pub(crate) step: u32,
+    results: u32,
+}
+
+/// The rows of one history.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Index {
+    rows: Vec<Row>,
+    numbers: HashMap<Box<str>, u32>,
+    changes: Vec<Vec<Changed>>,
+}
+
+impl Index {
+    /// Goes on with a history of which the first `known` blocks are those of the rows.
+    pub(crate) fn extend(&mut self, history: &History, facts: &Facts, counts: &Counts, known: usize) {
+        self.rows.truncate(known);
+        let first = BlockId(narrow(self.rows.len()));
+        for changes in &mut self.changes {
+            while changes.last().is_some_and(|change| change.block >= first) {
+                changes.pop();
+            }
+        }
+        for index in self.rows.len()..history.blocks().len() {
+            let tokens = counts.blocks().get(index).map_or(0, |tokens| tokens.0);
+            self.add(history, facts, BlockId(narrow(index)), tokens);
+        }
+    }
+
+    fn add(&mut self, history: &History, facts: &Facts, id: BlockId, tokens: u64) {
+        let (Some(block), Some(fact)) = (history.block(id), facts.row(id)) else { return };
+        let is_result = fact.acts_as == BlockKind::Result;
+        let before = self.rows.last().map_or(0, |row| row.results);
+        let results = before + u32::from(is_result && tokens > COUNTED_RESULT);
+        let mut files = Vec::new();
+        for action in fact.actions.iter().filter(|_| is_result) {
+            let Subject::File { path, .. } = &action.subject else { continue };
+            let number = self.number(&facts.file_key(path));
+            files.push(number);
+            if action.kind.changes_files() && fact.outcome != Outcome::Failed {
+                let change = Changed { block: id, step: fact.step, results };
+                self.changes.get_mut(widen(number)).into_iter().for_each(|changes| changes.push(change));
+            }
+        }
+        let medium = |kind: PartKind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
+        let text = if is_result { history.block_text(block) } else { Cow::Borrowed("") };
+        self.rows.push(Row {
+            shows: is_result.then(|| shows(history, fact)),
+            files: files.into(),
+            results,
+            is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
+            points_at: points_at(&text),
+            names: narrow(names_bytes(&text)),
+        });
+    }
+
+    fn number(&mut self, key: &str) -> u32 {
+        if let Some(number) = self.numbers.get(key) {
+            return *number;
+        }
+        let number = narrow(self.changes.len());
+        self.numbers.insert(key.into(), number);
+        self.changes.push(Vec::new());
+        number
+    }
+
+    pub(crate) fn row(&self, id: BlockId) -> Option<&Row> {
+        self.rows.get(widen(id.0))
+    }
+
+    /// Returns how many results that count came after a block.
+    pub(crate) fn later_results(&self, id: BlockId) -> u32 {
+        let last = self.rows.last().map_or(0, |row| row.results);
+        last - self.row(id).map_or(last, |row| row.results)
+    }
+
+    /// Returns the first and the last change, after a block, of a file that it shows.
+    pub(crate) fn changed_since(&self, id: BlockId) -> Option<(Changed, Changed)> {
+        let row = self.row(id)?;
+        let since = row.files.iter().filter_map(|file| {
+            let changes = self.changes.get(widen(*file))?;
+            let later = changes.get(changes.partition_point(|change| change.block <= id)..)?;
+            Some((*later.first()?, *later.last()?))
+        });
+        since.reduce(|one, other| {
+            let first = if other.0.block < one.0.block { other.0 } else { one.0 };
+            let last = if other.1.block > one.1.block { other.1 } else { one.1 };
+            (first, last)
+        })
+    }
+
+    /// Returns how many results that count came after a change.
+    pub(crate) fn results_since(&self, change: Changed) -> u32 {
+        self.rows.last().map_or(0, |row| row.results) - change.results
+    }
+
+    /// Tells whether a file that a block shows was changed before it.
+    pub(crate) fn changed_before(&self, id: BlockId) -> bool {
+        let before = |file: &u32| {
+            let first = self.changes.get(widen(*file)).and_then(|changes| changes.first());
+            first.is_some_and(|change| change.block < id)
+        };
+        self.row(id).is_some_and(|row| row.files.iter().any(before))
+    }
+
+    /// Returns the file that a result is about, by a number that stands for all its spellings.
+    pub(crate) fn file(&self, id: BlockId) -> Option<u32> {
+        self.row(id)?.files.first().copied()
+    }
+}
+
+/// Version control's ways to show files.
+const GIT_VIEWS: [&str; 5] = ["git show", "git diff", "git blame", "git grep", "git log -p"];
+
+fn shows(history: &History, fact: &Fact) -> Shows {
+    let by_shell = || {
+        let call = fact.partner.and_then(|call| history.block(call));
+        call.and_then(|call| history.tool_name(call)).is_none_or(|name| is_shell(&name))
+    };
+    match fact.tool() {
+        Some(ToolKind::Read) if by_shell() => Shows::ShellFile,
+        Some(ToolKind::Search) if by_shell() => Shows::ShellFile,
+        Some(ToolKind::Git) => match fact.subject() {
+            Subject::Command(command) if GIT_VIEWS.iter().any(|view| command.starts_with(view)) => {
+                Shows::ShellFile
+            }
+            _ => Shows::Other,
+        },
+        Some(ToolKind::Read) => Shows::File,
+        Some(ToolKind::Search) => Shows::Search,
+        Some(ToolKind::Edit) => Shows::Edit,
+        Some(ToolKind::Write | ToolKind::Delete) => Shows::Write,
+        Some(ToolKind::SubAgent) => Shows::Report,
+        Some(
+            ToolKind::List
+            | ToolKind::Test
+            | ToolKind::Build
+            | ToolKind::Run
+            | ToolKind::Web
+            | ToolKind::Todo
+            | ToolKind::Ask
+            | ToolKind::Think
+            | ToolKind::Other,
+        )
+        | None => Shows::Other,
+    }
+}

@@ -1,0 +1,64 @@
+//! Which names are still to be seen. Takes the texts that are sent; gives the names of a text that stand in no other one.
+//! Never keeps a text: a name is known by its hash, with the number of texts that hold it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use crate::digest::names;
+
+/// The names in sight.
+#[derive(Debug, Default)]
+pub(super) struct Visible {
+    texts: HashMap<u64, u32>,
+}
+
+impl Visible {
+    /// Adds a text that is sent.
+    pub(super) fn add(&mut self, text: &str) {
+        for name in distinct(text) {
+            *self.texts.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Takes a text back that is sent no more.
+    pub(super) fn forget(&mut self, text: &str) {
+        for name in distinct(text) {
+            self.texts.entry(name).and_modify(|texts| *texts = texts.saturating_sub(1));
+        }
+    }
+
+    /// Returns the names of a text that is sent which stand in no other one, each once.
+    pub(super) fn only_in(&self, text: &str) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let alone = |name: &&str| self.texts.get(&hash(name)).copied().unwrap_or_default() <= 1;
+        names(text).filter(alone).filter(|name| seen.insert(*name)).map(str::to_owned).collect()
+    }
+}
+
+fn distinct(text: &str) -> HashSet<u64> {
+    names(text).map(hash).collect()
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_lost_only_with_the_last_text_that_holds_it() {
+        let mut visible = Visible::default();
+        let texts = ["read_file in src/lib.rs", "src/lib.rs and src/main.rs"];
+        texts.iter().for_each(|text| visible.add(text));
+        assert_eq!(visible.only_in(texts[0]), ["read_file"]);
+        visible.forget(texts[0]);
+        visible.add("[names in it: read_file]");
+        assert_eq!(visible.only_in(texts[1]), ["src/lib.rs", "src/main.rs"]);
+    }
+}

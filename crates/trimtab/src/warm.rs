@@ -1,0 +1,64 @@
+//! What is known of a conversation's latest request. Takes the requests as they come; gives their parse, counts, facts and
+//! identities at the cost of what is new in each. A cache and nothing else: it may vanish at any time, and never changes an
+//! output byte.
+
+use std::sync::Arc;
+
+use crate::{
+    count::{Counter, Counts, Memo},
+    facts::Facts,
+    history::History,
+    memory::{ChainHash, chain_after},
+    plan::{Index, Made},
+    wire::{Format, WireError, parse, parse_after, parse_as},
+};
+
+/// The state of one conversation that makes its next request cheap to fit.
+#[derive(Debug, Default)]
+pub struct Warm {
+    pub(crate) latest: Option<Arc<History>>,
+    pub(crate) facts: Facts,
+    pub(crate) counts: Counts,
+    counter: Option<Counter>,
+    pub(crate) chain: Vec<ChainHash>,
+    pub(crate) index: Index,
+    pub(crate) memo: Memo,
+    pub(crate) made: Made,
+}
+
+impl Warm {
+    /// Reads a request, going on from the latest where it begins as that did.
+    pub(crate) fn read(
+        &mut self,
+        request: Vec<u8>,
+        format: Option<Format>,
+    ) -> Result<Arc<History>, WireError> {
+        let history = match (&self.latest, format) {
+            (Some(latest), None) => parse_after(latest, request)?,
+            (Some(latest), Some(format)) if latest.format() == format => parse_after(latest, request)?,
+            (_, Some(format)) => parse_as(request, format)?,
+            (None, None) => parse(request)?,
+        };
+        Ok(Arc::new(history))
+    }
+
+    /// Goes on with a request just read.
+    pub(crate) fn follow(&mut self, history: &Arc<History>, counter: Counter) {
+        let known = if self.latest.is_some() { history.reused_blocks() } else { 0 };
+        if self.counter == Some(counter) && known > 0 {
+            counter.request_after(&mut self.counts, history, &mut self.memo);
+        } else {
+            self.counts = counter.request(history, &mut self.memo);
+        }
+        self.counter = Some(counter);
+        if known > 0 {
+            self.facts.extend(history);
+        } else {
+            self.facts = crate::facts::facts(history);
+        }
+        chain_after(&mut self.chain, history, known);
+        self.index.extend(history, &self.facts, &self.counts, known);
+        self.made.truncate(known);
+        self.latest = Some(Arc::clone(history));
+    }
+}
