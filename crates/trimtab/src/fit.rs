@@ -112,6 +112,7 @@ pub fn fit_warm(
         budget,
         memory,
         chain: &warm.chain,
+        sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
         cold,
         prices,
         bound: binds_reasoning(&model),

@@ -171,13 +171,13 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
 
 /// Tells whether a block has what the step asks for beside its kind.
 fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let (Some(fact), Some(block)) = (work.facts.row(id), work.history.block(id)) else { return false };
+    let Some(fact) = work.facts.row(id) else { return false };
     let over = |limit: Option<f64>, value: u64| {
         limit.is_none_or(|limit| value > u64::try_from(whole(limit)).unwrap_or(u64::MAX))
     };
-    // A text has at most as many characters as its JSON has bytes: most need not be read.
     let long = |limit: f64| {
-        block.span.len() > whole(limit) && work.history.block_text(block).chars().count() > whole(limit)
+        let chars = work.index.row(id).map_or(0, |row| row.chars);
+        crate::json::widen(chars) > whole(limit)
     };
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.facts.age(id).unwrap_or_default()))

@@ -76,7 +76,7 @@ fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
 }
 
 fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
-    situation.memory.verdict(*situation.chain.get(widen(id.0))?)
+    situation.sent.get(widen(id.0)).copied().flatten()
 }
 
 /// Tells whether a block is sent as it was before.

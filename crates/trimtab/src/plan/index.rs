@@ -60,6 +60,8 @@ pub(crate) struct Row {
     pub(crate) is_media: bool,
     /// The beginning of the hash of what its note points at, where it came with such a note.
     pub(crate) points_at: Option<[u8; 6]>,
+    /// How many characters its text has, where it is a result.
+    pub(crate) chars: u32,
     /// How many bytes its distinct names have.
     pub(crate) names: u32,
 }
@@ -119,6 +121,7 @@ impl Index {
             results,
             is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
             points_at: points_at(&text),
+            chars: narrow(text.chars().count()),
             names: narrow(names_bytes(&text)),
         });
     }
@@ -158,6 +161,12 @@ impl Index {
         })
     }
 
+    /// Tells whether a file that a block shows was ever changed.
+    pub(crate) fn is_changed(&self, id: BlockId) -> bool {
+        let changed = |file: &u32| self.changes.get(widen(*file)).is_some_and(|changes| !changes.is_empty());
+        self.row(id).is_some_and(|row| row.files.iter().any(changed))
+    }
+
     /// Returns how many results that count came after a change.
     pub(crate) fn results_since(&self, change: Changed) -> u32 {
         self.rows.last().map_or(0, |row| row.results) - change.results
@@ -187,8 +196,7 @@ fn shows(history: &History, fact: &Fact) -> Shows {
         call.and_then(|call| history.tool_name(call)).is_none_or(|name| is_shell(&name))
     };
     match fact.tool() {
-        Some(ToolKind::Read) if by_shell() => Shows::ShellFile,
-        Some(ToolKind::Search) if by_shell() => Shows::ShellFile,
+        Some(ToolKind::Read | ToolKind::Search) if by_shell() => Shows::ShellFile,
         Some(ToolKind::Git) => match fact.subject() {
             Subject::Command(command) if GIT_VIEWS.iter().any(|view| command.starts_with(view)) => {
                 Shows::ShellFile

@@ -80,10 +80,9 @@ impl Reason {
             Reason::Identical { to } => render::Reason::Identical { to: *to },
             Reason::OverBudget => render::Reason::OverBudget,
             Reason::TooLong => render::Reason::TooLong,
-            Reason::Stale { edit } => render::Reason::Stale { edit: *edit },
             Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
-            // Reasoning goes without a word: no note stands in its place.
-            Reason::Unbound { edit } => render::Reason::Stale { edit: *edit },
+            // Unbound reasoning goes without a word: no note stands in its place.
+            Reason::Stale { edit } | Reason::Unbound { edit } => render::Reason::Stale { edit: *edit },
             Reason::Rule(name) => render::Reason::Rule(name),
         }
     }

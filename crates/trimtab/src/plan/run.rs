@@ -26,6 +26,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) budget: Option<Tokens>,
     pub(crate) memory: &'a Memory,
     pub(crate) chain: &'a [ChainHash],
+    /// What each block was sent as before, by its number.
+    pub(crate) sent: Vec<Option<&'a Sent>>,
     /// Whether the provider's cache is gone.
     pub(crate) cold: bool,
     pub(crate) prices: CachePrices,
@@ -124,19 +126,16 @@ fn drop_unbound(work: &mut Work<'_>, situation: &Situation<'_>) {
 
 /// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
 fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
-    for (index, hash) in situation.chain.iter().enumerate() {
+    for (index, sent) in situation.sent.iter().enumerate() {
         let id = BlockId(narrow(index));
-        match situation.memory.verdict(*hash) {
+        match sent {
             Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
             Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
             Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
             Some(Sent::Whole) | None => {}
         }
     }
-    let gone = |id: &BlockId| {
-        let hash = situation.chain.get(widen(id.0));
-        hash.is_some_and(|hash| matches!(situation.memory.verdict(*hash), Some(Sent::NotAtAll { .. })))
-    };
+    let gone = |id: &BlockId| matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })));
     let whole_turns: Vec<BlockId> = work
         .units
         .chunk_by(|one, other| one.turn == other.turn)
@@ -177,8 +176,7 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>) -> bool {
 }
 
 fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
-    let hash = situation.chain.get(widen(id.0));
-    hash.is_some_and(|hash| situation.memory.verdict(*hash).is_some())
+    situation.sent.get(widen(id.0)).is_some_and(Option::is_some)
 }
 
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold.

@@ -39,21 +39,41 @@ pub(crate) struct Sight<'a> {
 /// Texts made for blocks before, by what they were made with: making them again would give the same.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
-    blocks: Vec<Vec<(u64, Option<(Arc<str>, Tokens)>)>>,
+    blocks: Vec<Vec<(u64, Shorter)>>,
+    /// What texts counted that were sent again.
+    repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
 }
+
+/// A shorter text and what it counts; nothing where there is none.
+type Shorter = Option<(Arc<str>, Tokens)>;
 
 impl Made {
     /// Forgets the texts of all but the first blocks.
     pub(crate) fn truncate(&mut self, known: usize) {
         self.blocks.truncate(known);
+        self.repeated.truncate(known);
     }
 
-    fn get(&self, id: BlockId, key: u64) -> Option<&Option<(Arc<str>, Tokens)>> {
+    fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
+        let (known, by, tokens) = self.repeated.get(widen(id.0))?.as_ref()?;
+        (Arc::ptr_eq(known, text) && *by == counter).then_some(*tokens)
+    }
+
+    fn repeat(&mut self, id: BlockId, text: &Arc<str>, counter: Counter, tokens: Tokens) {
+        let index = widen(id.0);
+        if self.repeated.len() <= index {
+            self.repeated.resize(index + 1, None);
+        }
+        let slot = self.repeated.get_mut(index);
+        slot.into_iter().for_each(|slot| *slot = Some((Arc::clone(text), counter, tokens)));
+    }
+
+    fn get(&self, id: BlockId, key: u64) -> Option<&Shorter> {
         let made = self.blocks.get(widen(id.0))?;
         made.iter().find(|(known, _)| *known == key).map(|(_, made)| made)
     }
 
-    fn put(&mut self, id: BlockId, key: u64, made: Option<(Arc<str>, Tokens)>) {
+    fn put(&mut self, id: BlockId, key: u64, made: &Shorter) {
         let index = widen(id.0);
         if self.blocks.len() <= index {
             self.blocks.resize_with(index + 1, Vec::new);
@@ -184,7 +204,8 @@ impl<'a> Work<'a> {
         if !self.is_open(id) || !may_shorten(self.history, id) {
             return;
         }
-        let tokens = self.count_as(id, text);
+        let tokens = self.made.repeated(id, text, self.counter).unwrap_or_else(|| self.count_as(id, text));
+        self.made.repeat(id, text, self.counter, tokens);
         if tokens <= self.tokens(id) {
             self.hide(id, Verdict::Shorten { text: Arc::clone(text), tokens }, reason);
         }
@@ -288,7 +309,7 @@ impl<'a> Work<'a> {
         if made.is_none() && *act == Act::Clear {
             made = self.make(id, act, reason, Style::Plain);
         }
-        self.made.put(id, key, made.clone());
+        self.made.put(id, key, &made);
         made
     }
 
@@ -299,8 +320,7 @@ impl<'a> Work<'a> {
         reason.hash(&mut hasher);
         self.style.hash(&mut hasher);
         self.counter.tokenizer().hash(&mut hasher);
-        let path = self.facts.row(id).and_then(|fact| fact.subject().path());
-        path.is_some_and(|path| self.facts.is_modified(path)).hash(&mut hasher);
+        self.index.is_changed(id).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -32,7 +32,10 @@ pub(crate) fn handle_of(bytes: &[u8]) -> String {
 
 /// Returns the same handle from the beginning of the hash.
 pub(crate) fn handle_of_hash(hash: &[u8; 16]) -> String {
-    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |half: u8| DIGITS.get(usize::from(half & 15)).copied().unwrap_or('0');
+    hash.iter().take(6).flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Writes a text as its pieces and notes.

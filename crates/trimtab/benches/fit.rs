@@ -1,0 +1,83 @@
+//! Fitting the next request of a conversation that is still warm: parse, count, facts, plan and render of one new turn of
+//! 4 KB behind histories of growing length, against one copy of the request's bytes. Best of many tries, in turns.
+//!
+//! `cargo bench -p trimtab --bench fit`
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark is a program that prints, and stops at the first thing that is wrong"
+)]
+
+mod measure;
+
+use std::time::{Duration, Instant};
+
+use trimtab::{
+    Format, Memory, Millis, Policy, Settings, Tokens, Warm, fit_warm, parse_as, policies, request_of,
+};
+
+const TRIES: usize = 30;
+
+/// A policy at work on one conversation.
+struct Contest {
+    name: &'static str,
+    settings: Settings,
+    warm: Warm,
+    memory: Memory,
+    best: Duration,
+    sent: usize,
+}
+
+fn main() {
+    for bytes in [40_000, 400_000, 4_000_000] {
+        contest(bytes);
+    }
+}
+
+fn contest(bytes: usize) {
+    let next = measure::request_with_last_turn(Format::Chat, bytes, 4096);
+    let whole = parse_as(next.clone(), Format::Chat).expect("a request");
+    let blocks = whole.blocks().len();
+    let before = request_of(&whole, whole.messages().len() - 2);
+    let mut contests: Vec<Contest> = policies()
+        .map(|(name, _)| {
+            let policy = Policy::shipped(name).expect("a shipped policy");
+            // Half of what it counts, so that every policy has much to hide.
+            let budget = Some(Tokens::from_len(bytes / 8));
+            let settings =
+                Settings { policy, budget, model: Some("gpt-5".to_owned()), format: Some(Format::Chat) };
+            let (mut warm, mut memory) = (Warm::default(), Memory::default());
+            let fitted =
+                fit_warm(before.clone(), &mut warm, &memory, &settings, Millis(0)).expect("it can be fitted");
+            memory.sent(&fitted.plan, Millis(0));
+            Contest { name, settings, warm, memory, best: Duration::MAX, sent: 0 }
+        })
+        .collect();
+    let mut copy = Duration::MAX;
+    for _ in 0..TRIES {
+        let start = Instant::now();
+        std::hint::black_box(next.to_vec());
+        copy = copy.min(start.elapsed());
+        for contest in &mut contests {
+            let Contest { settings, warm, memory, .. } = contest;
+            let back = fit_warm(before.clone(), warm, memory, settings, Millis(1000));
+            back.expect("it can be fitted");
+            let request = next.clone();
+            let start = Instant::now();
+            let fitted = fit_warm(request, warm, memory, settings, Millis(1000)).expect("it can be fitted");
+            contest.best = contest.best.min(start.elapsed());
+            contest.sent = fitted.request.len();
+        }
+    }
+    println!("{} KB, {blocks} blocks; one copy {:.3} ms", next.len() / 1000, copy.as_secs_f64() * 1e3);
+    for contest in &contests {
+        println!(
+            "  {:10} {:8.3} ms  {:6.1}x a copy, {:4.0} KB sent",
+            contest.name,
+            contest.best.as_secs_f64() * 1e3,
+            contest.best.as_secs_f64() / copy.as_secs_f64(),
+            contest.sent / 1000,
+        );
+    }
+}
