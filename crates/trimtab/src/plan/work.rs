@@ -337,7 +337,7 @@ impl<'a> Work<'a> {
         let handle = self.handle(id);
         let context = NoteContext {
             tool: tool.as_deref(),
-            subject: subject(self.facts, fact),
+            subject: subject(fact, self.index.is_changed(id)),
             step: fact.step,
             tokens: Some(self.tokens(id).0),
             reason: reason.words(),
@@ -478,7 +478,7 @@ fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
     About { content, tool, command, path, ended }
 }
 
-fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Topic<'a> {
+fn subject(fact: &Fact, modified: bool) -> render::Topic<'_> {
     match fact.subject() {
         Subject::File { path, lines } => render::Topic::File {
             path,
@@ -487,7 +487,7 @@ fn subject<'a>(facts: &Facts, fact: &'a Fact) -> render::Topic<'a> {
                 Lines::All | Lines::Part | Lines::Range { last: None, .. } => None,
             },
             last_access: fact.step,
-            modified: facts.is_modified(path),
+            modified,
         },
         Subject::Directory { path, .. } => render::Topic::Named(path),
         Subject::Command(command) => render::Topic::Command(command),
