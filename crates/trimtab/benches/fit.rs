@@ -46,7 +46,7 @@ fn contest(bytes: usize) {
             // Half of what it counts, so that every policy has much to hide.
             let budget = Some(Tokens::from_len(bytes / 8));
             let settings =
-                Settings { policy, budget, model: Some("gpt-5".to_owned()), format: Some(Format::Chat) };
+                Settings { budget, ..Settings::new(policy).with_model("gpt-5").with_format(Format::Chat) };
             let (mut warm, mut memory) = (Warm::default(), Memory::default());
             let fitted =
                 fit_warm(before.clone(), &mut warm, &memory, &settings, Millis(0)).expect("it can be fitted");

@@ -9,7 +9,7 @@ use crate::{
     memory::Memory,
     plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},
     policy::Policy,
-    prices::find_model,
+    prices::{Model, find_model},
     recording::Millis,
     warm::Warm,
     wire::{Format, WireError, write},
@@ -29,6 +29,55 @@ pub struct Settings {
     pub model: Option<String>,
     /// The request's format; told by itself, where there is none.
     pub format: Option<Format>,
+    /// The prices and the window to decide by; those of `model`, where there are none.
+    pub prices: Option<Model>,
+    /// Whether cache markers may be added.
+    pub markers: Markers,
+}
+
+/// Whether a request may carry a cache marker that it did not come with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Markers {
+    /// Those that it came with, and no other.
+    #[default]
+    AsTheyCame,
+    /// One more, where an edit would otherwise make the provider read anew what stands before it.
+    OneMore,
+}
+
+impl Settings {
+    /// Returns settings that know nothing but the policy: the request says the rest.
+    pub fn new(policy: Policy) -> Settings {
+        Settings {
+            policy,
+            budget: None,
+            model: None,
+            format: None,
+            prices: None,
+            markers: Markers::AsTheyCame,
+        }
+    }
+
+    /// Sets the most that the request may count.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Tokens) -> Settings {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Sets the model to count and pay for.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Settings {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets the request's format.
+    #[must_use]
+    pub fn with_format(mut self, format: Format) -> Settings {
+        self.format = Some(format);
+        self
+    }
 }
 
 /// A request that was fitted.
@@ -63,7 +112,7 @@ pub enum FitError {
 /// use trimtab::{Memory, Millis, Policy, Settings, Tokens, fit};
 ///
 /// let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
-/// let settings = Settings { policy: Policy::shipped("ladder")?, budget: Some(Tokens(1000)), model: None, format: None };
+/// let settings = Settings::new(Policy::shipped("ladder")?).with_budget(Tokens(1000));
 /// let mut memory = Memory::default();
 /// let fitted = fit(request.clone(), &memory, &settings, Millis(0))?;
 /// assert_eq!(fitted.request, request);
@@ -97,7 +146,7 @@ pub fn fit_warm(
     let counter = Counter::for_model(&model);
     let exactness = counter.tokenizer().exactness();
     warm.follow(&history, counter);
-    let known = find_model(&model).ok();
+    let known = settings.prices.clone().or_else(|| find_model(&model).ok());
     let asked =
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
     // Where the count is an estimate, the budget is kept with room for its error.
@@ -116,6 +165,7 @@ pub fn fit_warm(
         cold,
         prices,
         bound: binds_reasoning(&model),
+        markers: settings.markers,
     };
     let sight =
         Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };

@@ -2,7 +2,7 @@
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hash, Hasher},
     sync::Arc,
 };
@@ -51,6 +51,8 @@ impl Hasher for ByItself {
 pub struct Memory {
     verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<ByItself>>,
     last_request: Option<Millis>,
+    /// The last block of each request.
+    ends: HashSet<ChainHash, BuildHasherDefault<ByItself>>,
     requests: u32,
     spent: Cost,
 }
@@ -79,6 +81,7 @@ impl Memory {
                 (Some(_), _) => {}
             }
         }
+        self.ends.extend(plan.chain.last());
         self.last_request = Some(now);
         self.requests += 1;
         self.spent.ours += plan.cost.ours;
@@ -92,6 +95,11 @@ impl Memory {
             self.verdicts.entry(hash).or_insert(Sent::Whole);
         }
         self.last_request = Some(now);
+    }
+
+    /// Tells whether a request ended with this block.
+    pub(crate) fn is_end(&self, hash: ChainHash) -> bool {
+        self.ends.contains(&hash)
     }
 
     /// Returns what the requests so far have cost.

@@ -19,10 +19,9 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let policy = policy(asked)?;
     let hides = policy.name != "none";
     let settings = Settings {
-        policy,
         budget: asked.budget.map(Tokens),
         model: asked.model.clone().or_else(|| recorded_model(&conversation)),
-        format: Some(conversation.history.format()),
+        ..Settings::new(policy).with_format(conversation.history.format())
     };
     let fitted =
         fit(request, &Memory::default(), &settings, Millis(0)).with_context(|| conversation.name.clone())?;

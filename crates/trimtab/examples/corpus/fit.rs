@@ -85,7 +85,7 @@ fn add(request: &[u8], segment: &Segment, policies: &[Policy], rows: &mut [Row])
             let Some(row) = rows.next() else { continue };
             let name = format!("{format}, {} {share}", policy.name);
             let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
-            let settings = Settings { policy: policy.clone(), budget, model: None, format: Some(format) };
+            let settings = Settings { budget, ..Settings::new(policy.clone()).with_format(format) };
             let fitted = match fit(request.to_vec(), &Memory::default(), &settings, Millis(0)) {
                 Ok(fitted) => fitted,
                 Err(error) => {

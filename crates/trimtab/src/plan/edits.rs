@@ -3,7 +3,7 @@
 
 use super::{Decision, Plan, Verdict};
 use crate::{
-    history::{Block, BlockKind, Entry, History, PartKind},
+    history::{Block, BlockId, BlockKind, Entry, History, PartKind},
     json::{Object, Span, encode, narrow, widen},
     wire::{Edit, Format},
 };
@@ -19,6 +19,7 @@ pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
             edits.extend(shortened(history, block, text));
         }
     }
+    edits.extend(plan.marker.and_then(|id| marked(history, id)));
     edits.extend(removed_messages(history, decisions));
     for entry in history.messages().iter().filter(|entry| !is_gone(entry, decisions)) {
         let elements: Vec<(Span, bool)> = blocks_of(history, entry)
@@ -27,6 +28,24 @@ pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
         edits.extend(removed(&elements));
     }
     edits
+}
+
+/// The most cache markers that a request may carry (Anthropic).
+const MOST_MARKERS: usize = 4;
+
+/// Adds a cache marker to a block, where the format has them, the block can carry one and there are not too many already.
+fn marked(history: &History, id: BlockId) -> Option<Edit> {
+    let block = history.block(id).filter(|_| history.format() == Format::Anthropic)?;
+    let markers = history.blocks().iter().filter(|block| block.marked).count();
+    let carries =
+        matches!(block.kind, BlockKind::Text | BlockKind::Call | BlockKind::Result | BlockKind::Media);
+    let bytes = block.span.of(history.bytes());
+    if block.marked || !carries || markers >= MOST_MARKERS || !bytes.ends_with(b"}") || bytes.len() <= 2 {
+        return None;
+    }
+    let end = narrow(block.span.end() - 1);
+    let marker = br#","cache_control":{"type":"ephemeral"}"#.to_vec();
+    Some(Edit { span: Span::new(end, end), with: marker })
 }
 
 /// Returns how many messages go as a whole.

@@ -159,6 +159,7 @@ pub struct Plan {
     pub(crate) cost: Cost,
     pub(crate) broken: Option<Broken>,
     pub(crate) cut: Option<Cut>,
+    pub(crate) marker: Option<BlockId>,
 }
 
 /// A plan that the protocol forbids.
@@ -204,6 +205,7 @@ impl Plan {
             cost: Cost::default(),
             broken: None,
             cut: None,
+            marker: None,
         })
     }
 
@@ -261,6 +263,11 @@ impl Plan {
     /// Returns the sum behind edits that were made because they pay.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
+    }
+
+    /// Returns the block behind which a cache marker is added.
+    pub fn marker(&self) -> Option<BlockId> {
+        self.marker
     }
 
     /// Tells whether everything is kept.

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     count::{Memo, Tokens},
+    fit::Markers,
     history::{BlockId, BlockKind},
     json::{narrow, widen},
     memory::{ChainHash, Memory, Sent},
@@ -33,6 +34,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) prices: CachePrices,
     /// Whether the model binds its reasoning to everything before it, so that an edit makes all later reasoning invalid.
     pub(crate) bound: bool,
+    /// Whether a cache marker may be added where it saves a rewriting.
+    pub(crate) markers: Markers,
 }
 
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
@@ -95,7 +98,20 @@ pub(crate) fn plan(
     plan.cost = cost;
     plan.broken = broken;
     plan.cut = cut;
+    plan.marker = marker(&plan, situation);
     Ok(plan)
+}
+
+/// Says behind which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
+/// request before the first block that differs. Without it a provider that looks only a few blocks back finds nothing.
+fn marker(plan: &Plan, situation: &Situation<'_>) -> Option<BlockId> {
+    let first = widen(plan.broken?.block.0);
+    if situation.cold || situation.markers == Markers::AsTheyCame {
+        return None;
+    }
+    let ends = |hash: &ChainHash| situation.memory.is_end(*hash);
+    let end = situation.chain.get(..first)?.iter().rposition(ends)?;
+    Some(BlockId(narrow(end)))
 }
 
 fn has_reasoning(work: &Work<'_>) -> bool {

@@ -90,7 +90,7 @@ impl Request {
     fn settings(&self, policy: &str, share: f64) -> Settings {
         let budget = self.total.scaled(share * self.counter.tokenizer().exactness().guard());
         let policy = Policy::shipped(policy).expect("a shipped policy");
-        Settings { policy, budget: Some(budget), model: None, format: Some(self.format) }
+        Settings::new(policy).with_budget(budget).with_format(self.format)
     }
 
     fn fit(&self, policy: &str, share: f64) -> Fitted {
