@@ -1,7 +1,8 @@
 //! Fitting the next request of a conversation that is still warm: parse, count, facts, plan and render of one new turn of
 //! 4 KB behind histories of growing length, against one copy of the request's bytes. Best of many tries, in turns.
 //!
-//! `cargo bench -p trimtab --bench fit`
+//! `cargo bench -p trimtab --bench fit`; with `-- file PATH` the longest request is written there, and policy, tokens,
+//! budget and milliseconds are printed for `scripts/bench-langchain`.
 
 #![expect(
     clippy::expect_used,
@@ -14,7 +15,8 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab::{
-    Format, Memory, Millis, Policy, Settings, Tokens, Warm, fit_warm, parse_as, policies, request_of,
+    Counter, Format, Memo, Memory, Millis, Policy, Settings, Tokens, Warm, fit_warm, parse_as, policies,
+    request_of,
 };
 
 const TRIES: usize = 30;
@@ -30,15 +32,47 @@ struct Contest {
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(path) = arguments.iter().skip_while(|argument| *argument != "file").nth(1) {
+        return for_others(path);
+    }
     for bytes in [40_000, 400_000, 4_000_000] {
         contest(bytes);
     }
 }
 
+/// Times a few policies on a conversation that other programs can read.
+fn for_others(path: &str) {
+    let (request, contests, _) = race(4_000_000);
+    std::fs::write(path, &request).expect("the file can be written");
+    let history = parse_as(request, Format::Chat).expect("a request");
+    let tokens = Counter::for_model("gpt-5").request(&history, &mut Memo::default()).total();
+    for contest in contests.iter().filter(|contest| matches!(contest.name, "recent" | "priority" | "steady"))
+    {
+        let budget = contest.settings.budget.expect("a budget");
+        println!("{} {tokens} {budget} {:.4}", contest.name, contest.best.as_secs_f64() * 1e3);
+    }
+}
+
 fn contest(bytes: usize) {
+    let (next, contests, copy) = race(bytes);
+    let blocks = parse_as(next.clone(), Format::Chat).expect("a request").blocks().len();
+    println!("{} KB, {blocks} blocks; one copy {:.3} ms", next.len() / 1000, copy.as_secs_f64() * 1e3);
+    for contest in &contests {
+        println!(
+            "  {:10} {:8.3} ms  {:6.1}x a copy, {:4.0} KB sent",
+            contest.name,
+            contest.best.as_secs_f64() * 1e3,
+            contest.best.as_secs_f64() / copy.as_secs_f64(),
+            contest.sent / 1000,
+        );
+    }
+}
+
+/// Fits the last request of a conversation with every policy, in turns.
+fn race(bytes: usize) -> (Vec<u8>, Vec<Contest>, Duration) {
     let next = measure::request_with_last_turn(Format::Chat, bytes, 4096);
     let whole = parse_as(next.clone(), Format::Chat).expect("a request");
-    let blocks = whole.blocks().len();
     let before = request_of(&whole, whole.messages().len() - 2);
     let mut contests: Vec<Contest> = policies()
         .map(|(name, _)| {
@@ -70,14 +104,5 @@ fn contest(bytes: usize) {
             contest.sent = fitted.request.len();
         }
     }
-    println!("{} KB, {blocks} blocks; one copy {:.3} ms", next.len() / 1000, copy.as_secs_f64() * 1e3);
-    for contest in &contests {
-        println!(
-            "  {:10} {:8.3} ms  {:6.1}x a copy, {:4.0} KB sent",
-            contest.name,
-            contest.best.as_secs_f64() * 1e3,
-            contest.best.as_secs_f64() / copy.as_secs_f64(),
-            contest.sent / 1000,
-        );
-    }
+    (next, contests, copy)
 }
