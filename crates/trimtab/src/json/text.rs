@@ -70,16 +70,22 @@ fn code_unit(escape: &[u8]) -> Option<u16> {
 /// Appends `text` as a JSON string with its quotes.
 pub(crate) fn encode(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
-    for byte in text.bytes() {
+    let mut rest = text.as_bytes();
+    // Runs without an escape are copied at once.
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')) {
+        let (plain, escaped) = rest.split_at(at);
+        json.extend_from_slice(plain);
+        let Some((byte, after)) = escaped.split_first() else { break };
         match byte {
-            b'"' | b'\\' => json.extend_from_slice(&[b'\\', byte]),
+            b'"' | b'\\' => json.extend_from_slice(&[b'\\', *byte]),
             b'\n' => json.extend_from_slice(b"\\n"),
             b'\t' => json.extend_from_slice(b"\\t"),
             b'\r' => json.extend_from_slice(b"\\r"),
-            0..0x20 => json.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => json.push(byte),
+            _ => json.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
+        rest = after;
     }
+    json.extend_from_slice(rest);
     json.push(b'"');
 }
 
