@@ -68,7 +68,11 @@ fn paid_edits_wait_until_they_pay() {
     assert!(
         pictures(&session, "oracle:block-paid(100000)", &[]).iter().all(|picture| !picture.contains('-'))
     );
-    let hidden = |asked| pictures(&session, asked, &[]).concat().matches('-').count();
-    assert!(hidden("oracle:block-paid(49)") < hidden("oracle:block-paid(11.5)"));
-    assert!(hidden("oracle:block-paid(11.5)") < hidden("oracle:block-paid(0)"));
+    // Behind a result that was sent once there is nothing yet to rewrite but the note, 13 tokens: (2 + 1) x 98 > 11.5 x 13.
+    assert_eq!(pictures(&session, "oracle:block-paid(11.5)", &[]), free);
+    // At 49 the small ones wait until request 6: (6 + 1) x 98 > 49 x 13.
+    let paid = pictures(&session, "oracle:block-paid(49)", &[]);
+    assert_eq!((free[5].as_str(), paid[5].as_str()), ("uc-c-c-c-cr", "uc-crcrcrcr"));
+    assert_eq!(paid[6].get(..3), Some("uc-"));
+    assert!(paid[6].contains("c-cr"), "{}", paid[6]);
 }
