@@ -66,7 +66,7 @@ fn reread(case: &Case<'_>) -> Views {
         known = now;
         let full = most.is_some_and(|most| used >= most);
         if full || most.is_none() {
-            let before = characters_shown(&walk, &messages, start, now, full);
+            let before = if full { characters_shown(&walk, &messages, start, now) } else { 0 };
             let saved = replace_copies(&mut walk, &mut copies, &mut replaced, start);
             if full && saved * 100 < before * LEAST_SAVED_PERCENT {
                 let far_over = most.is_some_and(|most| used.scaled(0.5) > most);
@@ -178,11 +178,8 @@ fn with_notices(text: &str, parts: &[Range<usize>]) -> String {
     whole + text.get(from..).unwrap_or_default()
 }
 
-/// Counts the characters of the pinned messages and of those that are not deleted; only where they are asked for.
-fn characters_shown(walk: &Walk<'_>, messages: &[Message], start: usize, now: usize, asked: bool) -> usize {
-    if !asked {
-        return 0;
-    }
+/// Counts the characters of the pinned messages and of those that are not deleted.
+fn characters_shown(walk: &Walk<'_>, messages: &[Message], start: usize, now: usize) -> usize {
     let pinned = 0..PINNED_MESSAGES.min(now);
     let shown = pinned.chain(start..now).filter_map(|index| messages.get(index));
     shown.flat_map(Message::blocks).map(|block| shown_characters(walk, block)).sum()

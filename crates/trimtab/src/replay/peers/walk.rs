@@ -138,18 +138,19 @@ impl<'a> Walk<'a> {
 
     /// Shows a block that this request carries in another way.
     pub(in crate::replay) fn show(&mut self, block: BlockId, shown: Shown) {
-        let Some(now) = self.now.get_mut(widen(block.0)) else { return };
-        if *now == shown {
-            return;
+        let Some(was) = self.now.get(widen(block.0)).filter(|was| **was != shown) else { return };
+        let (less, more) = (self.tokens_as(block, was), self.tokens_as(block, &shown));
+        let was_gone = *was == Shown::Gone;
+        self.in_blocks = self.in_blocks - less + more;
+        if shown == Shown::Gone {
+            self.dies(block);
+        } else if was_gone {
+            self.comes_to_life(block);
         }
-        let was = mem::replace(now, shown.clone());
-        self.in_blocks = self.in_blocks - self.tokens_as(block, &was) + self.tokens_as(block, &shown);
-        match (&was, &shown) {
-            (_, Shown::Gone) => self.dies(block),
-            (Shown::Gone, _) => self.comes_to_life(block),
-            _ => {}
+        if let Some(now) = self.now.get_mut(widen(block.0)) {
+            let was = mem::replace(now, shown);
+            self.before.entry(block).or_insert(was);
         }
-        self.before.entry(block).or_insert(was);
     }
 
     fn comes_to_life(&mut self, block: BlockId) {
