@@ -6,6 +6,7 @@
 
 mod bill;
 mod fidelity;
+mod oracle;
 mod peers;
 mod played;
 mod track;
@@ -13,7 +14,8 @@ mod view;
 
 pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
-pub(crate) use peers::{Rival, rival, rivals};
+pub(crate) use oracle::Need;
+pub(crate) use peers::{Case, Rival, rival, rivals};
 pub(crate) use played::played;
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};
