@@ -15,7 +15,7 @@ pub use self::{
     cache::{CacheRules, Landing},
     own::{PricesError, models_with},
 };
-use crate::count::Tokens;
+use crate::{count::Tokens, recording::Usage};
 
 /// One model that agents are run with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,6 +113,21 @@ impl Model {
     /// the reply, of which at least 8,192 are set aside, and never more than the input may fill.
     pub fn budget(&self, output: Tokens) -> Tokens {
         (self.window - output.max(SET_ASIDE_FOR_OUTPUT)).min(self.max_input)
+    }
+
+    /// Returns what the input of a request costs, in US dollars.
+    pub fn input_cost(&self, usage: Usage) -> f64 {
+        let Prices { input, cache_read, cache_write, cache_write_1h, .. } = self.prices;
+        let cliff = self.cliff.filter(|cliff| Tokens(usage.total_input()) > cliff.above);
+        let factor = cliff.map_or(1.0, |cliff| cliff.input_factor);
+        let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
+        let parts = [
+            (usage.input, input),
+            (usage.cache_read, cache_read),
+            (short, cache_write),
+            (usage.cache_write_1h, cache_write_1h.unwrap_or(cache_write)),
+        ];
+        parts.into_iter().map(|(tokens, price)| Tokens(tokens).in_millions() * price).sum::<f64>() * factor
     }
 }
 

@@ -5,9 +5,13 @@
 #![allow(dead_code, unused_imports)]
 
 mod bill;
+mod cache;
 mod fidelity;
+mod ledger;
+mod log;
 mod peers;
 mod played;
+mod predicted;
 mod track;
 mod view;
 
@@ -15,5 +19,6 @@ pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
 pub(crate) use peers::{Rival, rival, rivals};
 pub(crate) use played::played;
+pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};

@@ -4,6 +4,7 @@
 //! Facts and files are those of the end: who plays a policy that cannot know the future looks only at blocks that were
 //! there, and asks nothing that a later block can have changed (`superseded_by`).
 
+use super::log::Log;
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
     facts::{Facts, facts},
@@ -23,6 +24,19 @@ pub(crate) struct Request {
     pub(crate) at: Option<Millis>,
     pub(crate) model: Option<String>,
     pub(crate) usage: Option<Usage>,
+    /// What the log shows to have been gone from the cache for no reason in the recording.
+    pub(crate) lost: Lost,
+}
+
+/// What a cache lost between two requests, although it should have lived: the client changed something that is not
+/// recorded, or the provider needed the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Lost {
+    #[default]
+    Nothing,
+    /// All behind the head of tools and system.
+    Messages,
+    All,
 }
 
 /// A segment with everything that is known about it.
@@ -34,6 +48,14 @@ pub(crate) struct Track<'a> {
     pub(crate) counter: Counter,
     pub(crate) counts: Counts,
     pub(crate) requests: Vec<Request>,
+    /// Tokens of the head that are reported and not recorded: tools and system that the recording leaves out.
+    pub(crate) unseen_head: Tokens,
+    /// Tokens that the first request found in the cache: of the head that sessions share, or of the segment before.
+    pub(crate) warm: Tokens,
+    /// What counts are multiplied by to be those that the provider reported: 1 where nothing is reported.
+    pub(crate) scale: f64,
+    /// Whether the client had its prefixes kept for an hour.
+    pub(crate) hour: bool,
 }
 
 impl<'a> Track<'a> {
@@ -53,8 +75,23 @@ impl<'a> Track<'a> {
             at: point.at,
             model: point.model.clone(),
             usage: point.usage,
+            lost: Lost::Nothing,
         });
-        Track { history, facts, files, counter, counts, requests: requests.collect() }
+        let mut requests: Vec<Request> = requests.collect();
+        let log = Log::of(history, &counts, &mut requests);
+        let Log { unseen_head, warm, scale, hour } = log;
+        Track { history, facts, files, counter, counts, requests, unseen_head, warm, scale, hour }
+    }
+
+    /// Returns a count as the provider would have reported it.
+    pub(crate) fn scaled(&self, tokens: Tokens) -> Tokens {
+        tokens.scaled(self.scale)
+    }
+
+    /// Goes back to our own counts; the unseen head takes up what the first request then lacks.
+    pub(crate) fn uncalibrate(&mut self) {
+        self.unseen_head = Log::unseen_head(self.history, &self.counts, &self.requests, 1.0);
+        self.scale = 1.0;
     }
 
     /// Returns what a block counts when it is shown whole.
