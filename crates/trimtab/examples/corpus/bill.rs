@@ -44,7 +44,17 @@ pub(crate) fn table(files: &[File]) -> bool {
     println!("\nBill: what the simulated cache reads and writes, against what was reported\n");
     println!(
         "{:15} {:12} {:>8} {:>8} | {:>8} {:>8} {:>8} {:>8} | {:>8} {:>8} {:>8}",
-        "agent", "prediction", "segments", "requests", "total %", "read %", "write %", "bill %", "|bill| %", "p90", "worst"
+        "agent",
+        "prediction",
+        "segments",
+        "requests",
+        "total %",
+        "read %",
+        "write %",
+        "bill %",
+        "|bill| %",
+        "p90",
+        "worst"
     );
     let mut listed: Vec<Judged> = Vec::new();
     for (name, prediction) in PREDICTIONS {
@@ -109,7 +119,9 @@ fn print(agent: &str, prediction: &str, row: &[Judged]) {
     let Sums { total, read, written, dollars } = pooled.errors();
     let mut bills: Vec<f64> = row.iter().map(|judged| judged.errors().dollars.abs()).collect();
     bills.sort_by(f64::total_cmp);
-    let at = |share: usize| bills.get((bills.len() * share / 100).min(bills.len() - 1)).copied().unwrap_or_default();
+    let at = |share: usize| {
+        bills.get((bills.len() * share / 100).min(bills.len() - 1)).copied().unwrap_or_default()
+    };
     println!(
         "{agent:15} {prediction:12} {:>8} {:>8} | {total:>+8.2} {read:>+8.2} {written:>+8.2} {dollars:>+8.2} | {:>8.2} {:>8.2} {:>8.2}",
         row.len(),

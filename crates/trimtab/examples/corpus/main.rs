@@ -8,10 +8,10 @@
     reason = "a table maker prints, and its figures are far from where a float loses whole numbers"
 )]
 
+mod bill;
 #[path = "../../tests/checker/mod.rs"]
 #[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
 mod checker;
-mod bill;
 mod estimate;
 mod exact;
 mod facts;

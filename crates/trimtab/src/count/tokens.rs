@@ -30,7 +30,11 @@ impl Tokens {
     }
 
     /// Returns this number in millions, as prices are per million.
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no context comes near 2^52 tokens")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "no context comes near 2^52 tokens"
+    )]
     pub(crate) fn in_millions(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -20,6 +20,8 @@ pub struct CacheRules {
     pub lifetime_ms: i64,
     /// Whether reasoning is bound to the exact prefix before it: editing that prefix makes the reasoning invalid.
     pub prefix_bound_reasoning: bool,
+    /// Whether the provider itself leaves out the reasoning of earlier turns once the user speaks.
+    pub drops_old_reasoning: bool,
 }
 
 /// Where the part of a request that is read from the cache can end.
@@ -67,6 +69,7 @@ const COMMON: CacheRules = CacheRules {
     step: Tokens(1),
     lifetime_ms: 300_000,
     prefix_bound_reasoning: false,
+    drops_old_reasoning: false,
 };
 
 struct Row {
@@ -92,11 +95,8 @@ impl Row {
             minimum: Tokens(column()?.parse().ok()?),
             step: Tokens(column()?.parse().ok()?),
             lifetime_ms: column()?.parse::<i64>().ok()?.checked_mul(1000)?,
-            prefix_bound_reasoning: match column()? {
-                "yes" => true,
-                "no" => false,
-                _ => return None,
-            },
+            prefix_bound_reasoning: yes(column()?)?,
+            drops_old_reasoning: yes(column()?)?,
         };
         Some(Row { provider, model, rules })
     }
@@ -106,6 +106,14 @@ impl Row {
         let named =
             || model.strip_prefix(self.model).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
         (self.provider == ANY || self.provider == provider) && (self.model == ANY || named())
+    }
+}
+
+fn yes(word: &str) -> Option<bool> {
+    match word {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
     }
 }
 
@@ -156,7 +164,7 @@ mod tests {
     fn reasoning_is_bound_to_the_prefix_from_claude_5_1_on() {
         let bound = models().into_iter().filter(|model| model.cache.prefix_bound_reasoning);
         let names: Vec<_> = bound.map(|model| model.name).collect();
-        let since = [
+        let since: [&str; 5] = [
             "claude-haiku-5-5",
             "claude-opus-5-5",
             "claude-sonnet-5-5",
@@ -164,5 +172,24 @@ mod tests {
             "claude-mythos-5-1",
         ];
         assert_eq!(names, since);
+    }
+
+    #[test]
+    fn reasoning_of_earlier_turns_is_kept_from_claude_opus_4_5_on() {
+        let drops = |model: &str| find_model(model).unwrap().cache.drops_old_reasoning;
+        assert!(
+            ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-3-7-sonnet"]
+                .into_iter()
+                .all(drops)
+        );
+        let kept = [
+            "claude-opus-4-5",
+            "claude-opus-4-6",
+            "claude-opus-4-8",
+            "claude-sonnet-4-6",
+            "claude-sonnet-5",
+            "gpt-5",
+        ];
+        assert!(!kept.into_iter().any(drops));
     }
 }

@@ -91,9 +91,8 @@ impl Cache {
 
     /// Returns how many pieces of the request stand before a block.
     pub(super) fn before(&self, block: u32) -> usize {
-        self.path.partition_point(|&node| {
-            self.nodes.get(node).is_some_and(|node| node.piece.block < Some(block))
-        })
+        self.path
+            .partition_point(|&node| self.nodes.get(node).is_some_and(|node| node.piece.block < Some(block)))
     }
 
     /// Returns the number of pieces of the request so far.
@@ -139,8 +138,9 @@ impl Cache {
     pub(super) fn push(&mut self, piece: Piece, tokens: Tokens, run: Run) {
         let parent = self.path.last().copied();
         let node = self.children.get(&(parent, piece)).copied().unwrap_or_else(|| {
-            let (before, place) =
-                parent.and_then(|node| self.nodes.get(node)).map_or((Tokens::ZERO, 0), |node| (node.tokens, node.place));
+            let (before, place) = parent
+                .and_then(|node| self.nodes.get(node))
+                .map_or((Tokens::ZERO, 0), |node| (node.tokens, node.place));
             let place = match run {
                 Run::Begins => place + 1,
                 Run::GoesOn => place.max(1),
@@ -159,6 +159,11 @@ impl Cache {
             node.entry = true;
             node.used = Some(last);
         }
+    }
+
+    /// Takes the last request as made again at `at`.
+    pub(super) fn refresh(&mut self, at: i64) {
+        self.last = at;
     }
 
     /// Forgets all but what begins with the first `pieces` pieces of the request and ends there.
@@ -199,7 +204,9 @@ impl Cache {
         }
         for &pieces in entries {
             let cached = self.tokens(pieces) >= self.rules.minimum;
-            if let Some(node) = pieces.checked_sub(1).filter(|_| cached).and_then(|index| self.node_mut(index)) {
+            if let Some(node) =
+                pieces.checked_sub(1).filter(|_| cached).and_then(|index| self.node_mut(index))
+            {
                 node.entry = true;
             }
         }

@@ -8,9 +8,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    Showing, Shown, Track, Views,
+    Change, Request, Showing, Shown, Track, Views,
     cache::{Cache, Line, Piece, Run},
-    track::Lost,
+    track::Found,
 };
 use crate::{
     count::Tokens,
@@ -28,7 +28,8 @@ pub(crate) enum Keeping {
     Hour,
 }
 
-/// Whether what the log shows to be gone from the cache, for reasons outside the recording, is gone.
+/// Whether the log is believed where it shows that the cache had less or more than the rules say, for reasons outside the
+/// recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Losses {
     AsRecorded,
@@ -53,7 +54,7 @@ pub(crate) fn ledger(
         Keeping::Usual => rules.lifetime_ms,
         Keeping::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
     };
-    let mut sender = Sender::new(track);
+    let mut sender = Sender::new(track, rules);
     let mut caches: Vec<(Option<&str>, Cache)> = Vec::new();
     let mut current = 0;
     let mut at = 0;
@@ -71,12 +72,13 @@ pub(crate) fn ledger(
             sender.warm_up(cache, at);
         }
         let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
-        let same = sender.advance(request.blocks, changes);
+        let same = sender.advance(request, changes);
         if losses == Losses::AsRecorded {
-            match request.lost {
-                Lost::Nothing => {}
-                Lost::Messages => cache.forget_beyond(sender.head_marker(cache)),
-                Lost::All => cache.forget_beyond(0),
+            match request.found {
+                Found::AsRuled => {}
+                Found::Alive => cache.refresh(at),
+                Found::HeadOnly => cache.forget_beyond(sender.head_marker(cache)),
+                Found::Nothing => cache.forget_beyond(0),
             }
         }
         let earlier_end = if index == current { cache.len() } else { 0 };
@@ -98,27 +100,32 @@ struct Sender<'t, 'a> {
     showing: Showing,
     /// Numbers for the texts that blocks are shown as.
     forms: HashMap<Arc<str>, u32>,
-    /// The tokens of the head that no block stands for: what was found in the cache at the start, and the rest.
+    /// The tokens of the head that no block stands for: tools and system, and what begins the first message.
     head: [Tokens; 2],
     /// How many blocks stand before the first message.
     head_blocks: usize,
+    /// Reasoning before this block is left out by the provider.
+    reasoning_from: usize,
+    drops_old_reasoning: bool,
 }
 
 impl<'t, 'a> Sender<'t, 'a> {
-    fn new(track: &'t Track<'a>) -> Sender<'t, 'a> {
+    fn new(track: &'t Track<'a>, rules: &CacheRules) -> Sender<'t, 'a> {
         let history = track.history;
         let counts = &track.counts;
         let spoken = history.entries().iter().filter(|entry| entry.role != Role::Tools).count();
         let fixed = track.scaled(counts.frame() - counts.per_entry().times(spoken));
         let head = track.unseen_head + fixed;
-        let warm = track.warm.min(head);
+        let shared = track.shared_head.min(head);
         let first = history.messages().first();
         Sender {
             track,
             showing: Showing::default(),
             forms: HashMap::new(),
-            head: [warm, head - warm],
+            head: [shared, head - shared],
             head_blocks: first.map_or(history.blocks().len(), |entry| widen(entry.first_block)),
+            reasoning_from: 0,
+            drops_old_reasoning: rules.drops_old_reasoning,
         }
     }
 
@@ -140,29 +147,39 @@ impl<'t, 'a> Sender<'t, 'a> {
     }
 
     /// Goes on to the next request; returns the first block that is shown otherwise than before.
-    fn advance(&mut self, blocks: usize, changes: &[super::Change]) -> u32 {
-        let known = narrow(self.showing.all().len().min(blocks));
+    fn advance(&mut self, request: &Request, changes: &[Change]) -> u32 {
+        let known = narrow(self.showing.all().len().min(request.blocks));
         let moved = changes.iter().filter(|change| change.block.0 < known);
         let first = moved.filter(|change| *self.showing.of(change.block) != change.shown);
-        let first = first.map(|change| change.block.0).min();
-        self.showing.advance(blocks, changes);
-        first.unwrap_or(known)
+        let first = first.map(|change| change.block.0).min().unwrap_or(known);
+        self.showing.advance(request.blocks, changes);
+        if !self.drops_old_reasoning {
+            return first;
+        }
+        let turns = self.reasoning_from.min(request.turn)..self.reasoning_from.max(request.turn);
+        self.reasoning_from = request.turn;
+        let reasoning = |block: &usize| self.is_reasoning(narrow(*block));
+        turns.clone().find(reasoning).map_or(first, |block| first.min(narrow(block)))
+    }
+
+    fn is_reasoning(&self, block: u32) -> bool {
+        self.track.history.block(BlockId(block)).is_some_and(|block| block.kind == BlockKind::Reasoning)
     }
 
     /// Adds the pieces that the request has behind those it kept.
     fn send(&mut self, cache: &mut Cache, blocks: usize) {
-        if cache.len() == 0 {
-            for (form, tokens) in (0_u32..).zip(self.head) {
-                if tokens > Tokens::ZERO {
-                    cache.push(Piece { block: None, form }, tokens, Run::Begins);
-                }
+        let last = cache.last_block();
+        if last.is_none() {
+            let parts = (0_u32..).zip(self.head).filter(|(_, tokens)| *tokens > Tokens::ZERO);
+            for (form, tokens) in parts.skip(cache.len()) {
+                cache.push(Piece { block: None, form }, tokens, Run::Begins);
             }
         }
-        let last = cache.last_block();
         let mut before = last.and_then(|block| self.track.history.block(BlockId(block)));
         for id in last.map_or(0, |block| block + 1)..narrow(blocks) {
             let (form, tokens) = match self.showing.of(BlockId(id)) {
                 Shown::Gone => continue,
+                Shown::Whole | Shown::Text { .. } if self.is_dropped(id) => continue,
                 Shown::Whole => (0, self.track.tokens(BlockId(id))),
                 Shown::Text { text, tokens } => {
                     let next = narrow(self.forms.len() + 1);
@@ -181,6 +198,11 @@ impl<'t, 'a> Sender<'t, 'a> {
         }
     }
 
+    /// Tells whether the provider leaves a block out by itself.
+    fn is_dropped(&self, block: u32) -> bool {
+        self.drops_old_reasoning && widen(block) < self.reasoning_from && self.is_reasoning(block)
+    }
+
     /// Tells the cache where the reply to the last request ends, if it is shown as it was said.
     fn reply(&self, cache: &mut Cache, earlier_end: usize) {
         if cache.unchanged() < earlier_end {
@@ -197,11 +219,11 @@ impl<'t, 'a> Sender<'t, 'a> {
         }
     }
 
-    /// Returns how many pieces stand before the marker that clients set behind tools and system. What was in the cache
-    /// when the segment began tells where the head ends that sessions share.
+    /// Returns how many pieces stand before the marker that clients set behind tools and system. Where the recording has
+    /// neither, the log may tell how long they are.
     fn head_marker(&self, cache: &Cache) -> usize {
-        let [warm, rest] = self.head;
-        let within = warm > Tokens::ZERO && rest > Tokens::ZERO && self.head_blocks == 0;
+        let [shared, rest] = self.head;
+        let within = shared > Tokens::ZERO && rest > Tokens::ZERO && self.head_blocks == 0;
         if within { 1.min(cache.len()) } else { cache.before(narrow(self.head_blocks)) }
     }
 

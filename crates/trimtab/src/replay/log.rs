@@ -2,11 +2,11 @@
 //! of the head that is not recorded, what was cached at the start, how counts compare with reports, how long prefixes
 //! were kept, and where the cache lost something for no reason in the recording. Never changes a count.
 
-use super::{Request, track::Lost};
+use super::{Request, track::Found};
 use crate::{
     count::{Calibration, Counts, Tokens},
-    history::{History, Role},
-    prices::CacheRules,
+    history::{BlockKind, History, Role},
+    prices::{CacheRules, find_model},
     recording::Usage,
 };
 
@@ -20,6 +20,7 @@ const SHORT_MS: i64 = 300_000;
 /// What the log tells.
 pub(super) struct Log {
     pub(super) unseen_head: Tokens,
+    pub(super) shared_head: Tokens,
     pub(super) warm: Tokens,
     pub(super) scale: f64,
     pub(super) hour: bool,
@@ -43,12 +44,20 @@ impl Log {
         let written: u64 = pairs().map(|(usage, _)| usage.cache_write).sum();
         let for_an_hour: u64 = pairs().map(|(usage, _)| usage.cache_write_1h).sum();
         let hour = for_an_hour > written / 2;
-        note_losses(requests, if hour { CacheRules::HOUR_MS } else { SHORT_MS });
-        Log { unseen_head, warm: Tokens(warm), scale, hour }
+        note_found(requests, if hour { CacheRules::HOUR_MS } else { SHORT_MS });
+        let alone = requests.iter().filter(|request| request.found == Found::HeadOnly);
+        let alone = alone.filter_map(|request| Some(request.usage?.cache_read)).min();
+        let shared_head = Tokens(alone.unwrap_or(warm)).min(unseen_head);
+        Log { unseen_head, shared_head, warm: Tokens(warm), scale, hour }
     }
 
     /// Returns what the first report has beyond what is counted for its request.
-    pub(super) fn unseen_head(history: &History, counts: &Counts, requests: &[Request], scale: f64) -> Tokens {
+    pub(super) fn unseen_head(
+        history: &History,
+        counts: &Counts,
+        requests: &[Request],
+        scale: f64,
+    ) -> Tokens {
         let counted = counted(history, counts, requests);
         let reported = requests.iter().map(|request| request.usage.map_or(0, Usage::total_input));
         let first = reported.zip(counted).find(|(reported, _)| *reported > 0);
@@ -70,24 +79,48 @@ fn counted(history: &History, counts: &Counts, requests: &[Request]) -> Vec<Toke
         sum += *tokens;
         sums.push(sum);
     }
+    let reasoned = reasoning(history, counts);
     let total = |request: &Request| {
         let blocks = sums.get(request.blocks).copied().unwrap_or(sum);
-        blocks + fixed + counts.per_entry().times(spoken(head + request.messages))
+        let model = request.model.as_deref().and_then(|model| find_model(model).ok());
+        let drops = model.is_some_and(|model| model.cache.drops_old_reasoning);
+        let dropped = reasoned.get(request.turn).copied().filter(|_| drops).unwrap_or_default();
+        blocks - dropped + fixed + counts.per_entry().times(spoken(head + request.messages))
     };
     requests.iter().map(total).collect()
 }
 
-fn note_losses(requests: &mut [Request], lifetime: i64) {
+/// Returns the tokens of reasoning before each block.
+fn reasoning(history: &History, counts: &Counts) -> Vec<Tokens> {
+    let mut sum = Tokens::ZERO;
+    let blocks = history.blocks().iter().zip(counts.blocks());
+    let before = blocks.map(|(block, tokens)| {
+        let before = sum;
+        if block.kind == BlockKind::Reasoning {
+            sum += *tokens;
+        }
+        before
+    });
+    let mut all: Vec<Tokens> = before.collect();
+    all.push(sum);
+    all
+}
+
+/// Compares what each request read with what the one before it left.
+fn note_found(requests: &mut [Request], lifetime: i64) {
     let mut earlier: Option<(Option<String>, i64, u64)> = None;
     for request in requests {
         let (Some(at), Some(usage)) = (request.at, request.usage) else { continue };
         let cached = usage.cache_read + usage.cache_write;
-        if let Some((model, last, left)) = &earlier
-            && *model == request.model
-            && at.0 - last < lifetime
-            && Tokens(usage.cache_read) < Tokens(*left).scaled(KEPT_SHARE)
-        {
-            request.lost = if usage.cache_read == 0 { Lost::All } else { Lost::Messages };
+        if let Some((model, last, left)) = earlier.take().filter(|(model, ..)| *model == request.model) {
+            let expired = at.0 - last >= lifetime;
+            let whole = Tokens(usage.cache_read) >= Tokens(left).scaled(KEPT_SHARE);
+            request.found = match (expired, whole, usage.cache_read) {
+                (false, true, _) | (true, false, _) => Found::AsRuled,
+                (true, true, _) => Found::Alive,
+                (false, false, 0) => Found::Nothing,
+                (false, false, _) => Found::HeadOnly,
+            };
         }
         earlier = Some((request.model.clone(), at.0, cached));
     }
