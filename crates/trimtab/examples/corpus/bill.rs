@@ -4,7 +4,7 @@
 //! written for an hour costs the price for that. A prediction knows from the log the size of the head that recordings leave
 //! out (tools, system), what the first request found in the cache, and whether the client pays for an hour. "Counted"
 //! uses our own counts; "calibrated" scales them by the growth that the segment reports, which takes counting out of
-//! the comparison; "with losses" is also told where the cache lost what the rules say it had.
+//! the comparison; "as logged" is also told where the cache lost what the rules say it had.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const LEAST_REQUESTS: usize = 5;
 const PREDICTIONS: [(&str, Prediction); 3] = [
     ("counted", Prediction::Counted),
     ("calibrated", Prediction::Calibrated),
-    ("with losses", Prediction::CalibratedWithLosses),
+    ("as logged", Prediction::CacheAsLogged),
 ];
 
 /// Segments that are listed by name.
@@ -68,13 +68,13 @@ pub(crate) fn table(files: &[File]) -> bool {
         }
         for (agent, row) in rows {
             print(agent, name, &row);
-            if prediction == Prediction::CalibratedWithLosses {
+            if prediction == Prediction::CacheAsLogged {
                 listed.extend(row);
             }
         }
     }
     listed.sort_by(|a, b| b.gap().abs().total_cmp(&a.gap().abs()));
-    println!("\nLargest differences in dollars, with losses:\n");
+    println!("\nLargest differences in dollars, the cache as logged:\n");
     for judged in listed.iter().take(LISTED) {
         let Sums { total, read, written, dollars } = judged.errors();
         println!(

@@ -161,11 +161,6 @@ impl Cache {
         }
     }
 
-    /// Takes the last request as made again at `at`.
-    pub(super) fn refresh(&mut self, at: i64) {
-        self.last = at;
-    }
-
     /// Forgets all but what begins with the first `pieces` pieces of the request and ends there.
     pub(super) fn forget_beyond(&mut self, pieces: usize) {
         let spared: Vec<usize> = self.path.iter().take(pieces.min(self.kept)).copied().collect();

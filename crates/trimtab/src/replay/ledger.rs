@@ -72,16 +72,16 @@ pub(crate) fn ledger(
             sender.warm_up(cache, at);
         }
         let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
-        let same = sender.advance(request, changes);
         if losses == Losses::AsRecorded {
             match request.found {
                 Found::AsRuled => {}
-                Found::Alive => cache.refresh(at),
+                Found::Alive => sender.said_again(cache, request, at),
                 Found::HeadOnly => cache.forget_beyond(sender.head_marker(cache)),
                 Found::Nothing => cache.forget_beyond(0),
             }
         }
         let earlier_end = if index == current { cache.len() } else { 0 };
+        let same = sender.advance(request, changes);
         cache.keep(if index == current { cache.before(same) } else { 0 });
         current = index;
         sender.send(cache, request.blocks);
@@ -146,6 +146,17 @@ impl<'t, 'a> Sender<'t, 'a> {
         self.showing = Showing::default();
     }
 
+    /// Sends what the last request said once more, in the turn of `request`: some clients do so between two turns, and
+    /// record only its traces in the cache.
+    fn said_again(&mut self, cache: &mut Cache, request: &Request, at: i64) {
+        let blocks = self.showing.all().len();
+        let first = self.turn_to(request.turn.min(blocks));
+        cache.keep(first.map_or(cache.len(), |block| cache.before(block)));
+        self.send(cache, blocks);
+        let head = self.head_marker(cache);
+        cache.request(at, &[head, cache.len()]);
+    }
+
     /// Goes on to the next request; returns the first block that is shown otherwise than before.
     fn advance(&mut self, request: &Request, changes: &[Change]) -> u32 {
         let known = narrow(self.showing.all().len().min(request.blocks));
@@ -153,13 +164,17 @@ impl<'t, 'a> Sender<'t, 'a> {
         let first = moved.filter(|change| *self.showing.of(change.block) != change.shown);
         let first = first.map(|change| change.block.0).min().unwrap_or(known);
         self.showing.advance(request.blocks, changes);
+        self.turn_to(request.turn).map_or(first, |block| first.min(block))
+    }
+
+    /// Goes on to another turn; returns the first block that the provider leaves out from now on.
+    fn turn_to(&mut self, turn: usize) -> Option<u32> {
         if !self.drops_old_reasoning {
-            return first;
+            return None;
         }
-        let turns = self.reasoning_from.min(request.turn)..self.reasoning_from.max(request.turn);
-        self.reasoning_from = request.turn;
-        let reasoning = |block: &usize| self.is_reasoning(narrow(*block));
-        turns.clone().find(reasoning).map_or(first, |block| first.min(narrow(block)))
+        let mut between = self.reasoning_from.min(turn)..self.reasoning_from.max(turn);
+        self.reasoning_from = turn;
+        between.find(|&block| self.is_reasoning(narrow(block))).map(narrow)
     }
 
     fn is_reasoning(&self, block: u32) -> bool {

@@ -109,19 +109,23 @@ fn reasoning(history: &History, counts: &Counts) -> Vec<Tokens> {
 /// Compares what each request read with what the one before it left.
 fn note_found(requests: &mut [Request], lifetime: i64) {
     let mut earlier: Option<(Option<String>, i64, u64)> = None;
+    let mut turn = 0;
     for request in requests {
         let (Some(at), Some(usage)) = (request.at, request.usage) else { continue };
         let cached = usage.cache_read + usage.cache_write;
         if let Some((model, last, left)) = earlier.take().filter(|(model, ..)| *model == request.model) {
             let expired = at.0 - last >= lifetime;
+            let spoken = request.turn != turn;
             let whole = Tokens(usage.cache_read) >= Tokens(left).scaled(KEPT_SHARE);
             request.found = match (expired, whole, usage.cache_read) {
-                (false, true, _) | (true, false, _) => Found::AsRuled,
-                (true, true, _) => Found::Alive,
+                // Between two turns some clients ask for suggestions.
+                (_, true, _) if expired || spoken => Found::Alive,
+                (_, true, _) | (true, false, _) => Found::AsRuled,
                 (false, false, 0) => Found::Nothing,
                 (false, false, _) => Found::HeadOnly,
             };
         }
         earlier = Some((request.model.clone(), at.0, cached));
+        turn = request.turn;
     }
 }

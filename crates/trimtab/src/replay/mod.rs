@@ -5,7 +5,11 @@
 #![allow(dead_code, unused_imports)]
 
 mod bill;
+#[cfg(test)]
+mod bill_tests;
 mod cache;
+#[cfg(test)]
+mod cache_tests;
 mod fidelity;
 mod ledger;
 mod log;

@@ -21,8 +21,8 @@ pub enum Prediction {
     Counted,
     /// How our counts compare with reported totals.
     Calibrated,
-    /// Also where the cache lost what should have lived.
-    CalibratedWithLosses,
+    /// Also where the cache had less or more than the rules say.
+    CacheAsLogged,
 }
 
 /// Predicts the usage of every request of a segment as it was recorded; none where its model is not known.
@@ -32,7 +32,7 @@ pub fn predicted_usage(segment: &Segment, prediction: Prediction) -> Option<Vec<
     let mut track = Track::new(segment, Counter::for_model(name));
     let losses = match prediction {
         Prediction::Counted | Prediction::Calibrated => Losses::ByRulesAlone,
-        Prediction::CalibratedWithLosses => Losses::AsRecorded,
+        Prediction::CacheAsLogged => Losses::AsRecorded,
     };
     if prediction == Prediction::Counted {
         track.uncalibrate();

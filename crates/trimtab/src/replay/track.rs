@@ -36,7 +36,7 @@ pub(crate) enum Found {
     /// What the rules say.
     #[default]
     AsRuled,
-    /// All, although it had expired: a request that is not recorded had used it since.
+    /// All, although it had expired or another turn began: a request that is not recorded had used it since.
     Alive,
     /// The head of tools and system only: the client changed something that is not recorded, or the provider needed room.
     HeadOnly,
