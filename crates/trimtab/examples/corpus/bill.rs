@@ -4,7 +4,7 @@
 //! written for an hour costs the price for that. A prediction knows from the log the size of the head that recordings leave
 //! out (tools, system), what the first request found in the cache, and whether the client pays for an hour. "Counted"
 //! uses our own counts; "calibrated" scales them by the growth that the segment reports, which takes counting out of
-//! the comparison; "as logged" is also told where the cache lost what the rules say it had.
+//! the comparison; "as logged" is also told where the cache had less or more than the rules say.
 
 use std::collections::BTreeMap;
 

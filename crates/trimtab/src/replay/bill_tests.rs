@@ -1,4 +1,4 @@
-//! Bills of small made-up segments, worked out by hand. A token is four characters here; an Anthropic message adds 4, a
+//! Bills of small made-up segments, worked out by hand. A token is up to four characters here; an Anthropic message adds 4, a
 //! request 3.
 
 use super::{Change, Shown, Track, Views, bill, ledger::Losses, track::Found};
@@ -23,8 +23,9 @@ fn segment(request: &serde_json::Value, points: &[(usize, i64)]) -> Segment {
     Segment { name: None, start: Start::Session, history, points }
 }
 
+/// A text of so many tokens: one is counted for every four characters, and one for the rest.
 fn words(tokens: usize) -> String {
-    "word".repeat(tokens)
+    "word".repeat(tokens - 1) + "wor"
 }
 
 /// 8,000 tokens of a person, 100 of the model, 50 of the person.
