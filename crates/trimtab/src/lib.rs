@@ -39,10 +39,14 @@ pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
 pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
-pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
+pub use prices::{
+    CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,
+    models_with, prices_date,
+};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use warm::Warm;
+pub use replay::{Prediction, predicted_usage};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -30,13 +30,14 @@ impl Tokens {
     }
 
     /// Returns the number as a float, for prices.
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_precision_loss,
-        reason = "no context comes near 2^52 tokens"
-    )]
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no context comes near 2^52 tokens")]
     pub(crate) fn float(self) -> f64 {
         self.0 as f64
+    }
+
+    /// Returns this number in millions, as prices are per million.
+    pub(crate) fn in_millions(self) -> f64 {
+        self.float() / 1e6
     }
 
     /// Returns this number times `factor`, rounded to the nearest token; nothing below zero.

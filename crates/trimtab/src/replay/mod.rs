@@ -5,10 +5,18 @@
 #![allow(dead_code, unused_imports)]
 
 mod bill;
+#[cfg(test)]
+mod bill_tests;
+mod cache;
+#[cfg(test)]
+mod cache_tests;
 mod fidelity;
 mod oracle;
+mod ledger;
+mod log;
 mod peers;
 mod played;
+mod predicted;
 mod track;
 mod view;
 
@@ -17,5 +25,6 @@ pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
 pub(crate) use oracle::Need;
 pub(crate) use peers::{Case, Rival, rival, rivals};
 pub(crate) use played::played;
+pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};
