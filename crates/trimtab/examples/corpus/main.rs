@@ -1,5 +1,6 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, how well it
-//! is counted, what its calls are about, how they ended, and how well the files they touched are known. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+//! is counted, what its calls are about, how they ended, how well the files they touched are known, and what they used
+//! later. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
 #![allow(
     clippy::print_stdout,
@@ -14,6 +15,7 @@ mod checker;
 mod estimate;
 mod exact;
 mod facts;
+mod fidelity;
 mod file_state;
 mod files;
 mod fit;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 7] = [
+    let tables: [Table; 8] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         ("outcome", outcome::table),
         ("files", file_state::table),
         ("fit", fit::table),
+        ("fidelity", fidelity::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

@@ -40,7 +40,8 @@ pub(crate) use text::{About, Content, Ended, Text};
 pub(crate) use totals::Totals;
 
 pub(crate) use json::{Focus, focus};
-pub(crate) use text::without_number;
+pub(crate) use errors::is_error_line;
+pub(crate) use text::{shown as as_terminal_shows, without_number};
 
 /// A part of a shortened text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,9 @@ mod track;
 mod view;
 
 pub(crate) use bill::{Bill, Charge, bill};
-pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
+pub(crate) use fidelity::{Fidelity, Miss, Share, Uses, fidelity};
+#[doc(hidden)]
+pub use fidelity::{Figure, Probe, probe};
 pub(crate) use peers::{Rival, rival, rivals};
 pub(crate) use played::played;
 pub(crate) use track::{Request, Track};
