@@ -80,8 +80,12 @@ pub(crate) fn table(files: &[File]) -> bool {
         good &= !lost;
     }
     let [laid, found, raw, masked] = took.map(|time| time.as_secs_f64());
-    println!("\nMasked: every request shows its last {KEPT} results; only segments of {LONG} requests or more.");
-    println!("Laid out in {laid:.1} s, uses found in {found:.1} s, judged untrimmed in {raw:.2} s, masked in {masked:.2} s");
+    println!(
+        "\nMasked: every request shows its last {KEPT} results; only segments of {LONG} requests or more."
+    );
+    println!(
+        "Laid out in {laid:.1} s, uses found in {found:.1} s, judged untrimmed in {raw:.2} s, masked in {masked:.2} s"
+    );
     good
 }
 

@@ -19,8 +19,8 @@ mod tests;
 mod timeline;
 
 pub use changelog::{Changes, FileChanges, changelog};
-pub use from_calls::files;
 pub(crate) use from_calls::asked;
+pub use from_calls::files;
 pub(crate) use operation::FileAction;
 pub use state::{Existence, FileState, KnownLine, Run};
 pub use timeline::{Access, AccessKind, Files, LineNow};

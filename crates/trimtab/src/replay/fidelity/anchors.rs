@@ -8,7 +8,7 @@ use super::{
     uses::{Place, Use, Uses},
     visible::Visible,
 };
-use crate::replay::Track;
+use crate::json::widen;
 
 /// The shortest anchor, and the shortest line of one, in characters: shorter ones stand everywhere.
 const SHORTEST: usize = 8;
@@ -17,14 +17,14 @@ const SHORTEST: usize = 8;
 pub(super) fn add(uses: &mut Uses, place: Place, said: &Input) {
     for anchor in said.anchors.iter().filter(|anchor| anchor.chars().count() >= SHORTEST) {
         uses.anchors_written += 1;
-        let holders = uses.texts.holding(anchor, crate::json::widen(place.call.0));
+        let holders = uses.texts.holding(anchor, widen(place.call.0));
         let only_results = holders.iter().all(|block| uses.texts.is_result(*block));
         uses.anchors.extend(place.uses(anchor, holders).map(|found| (found, only_results)));
     }
 }
 
 /// Counts the anchors that were visible.
-pub(super) fn judge(_track: &Track<'_>, uses: &Uses, visible: &Visible<'_>, fidelity: &mut Fidelity) {
+pub(super) fn judge(uses: &Uses, visible: &Visible<'_>, fidelity: &mut Fidelity) {
     for (anchor, only_results) in &uses.anchors {
         let held = anchor.has_whole_holder(visible) || stands_in_text(&anchor.text, anchor.request, visible);
         fidelity.all_anchors.add(held);

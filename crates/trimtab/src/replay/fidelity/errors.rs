@@ -6,12 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    lasting::Lasting,
-    normal::Normal,
-    texts::Texts,
-    visible::arrival,
-};
+use super::{lasting::Lasting, normal::Normal, texts::Texts, visible::arrival};
 use crate::{
     digest::is_error_line,
     facts::{Fact, Outcome, Subject, ToolKind},
@@ -31,13 +26,15 @@ pub(super) fn errors(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
     let mut successes: HashMap<(ToolKind, String), Vec<BlockId>> = HashMap::new();
     let results = || {
         let rows = track.facts.rows().iter().enumerate();
-        rows.filter(|(_, fact)| fact.acts_as == BlockKind::Result).map(|(index, fact)| (BlockId(narrow(index)), fact))
+        rows.filter(|(_, fact)| fact.acts_as == BlockKind::Result)
+            .map(|(index, fact)| (BlockId(narrow(index)), fact))
     };
     for (block, fact) in results().filter(|(_, fact)| fact.outcome != Outcome::Failed) {
         successes.entry(key(track, fact)).or_default().push(block);
     }
     let error = |(block, fact): (BlockId, &Fact)| {
-        let mended = successes.get(&key(track, fact)).and_then(|all| all.iter().find(|later| **later > block));
+        let mended =
+            successes.get(&key(track, fact)).and_then(|all| all.iter().find(|later| **later > block));
         let until = mended.map_or(track.requests.len(), |later| arrival(track, *later));
         let wanted = signature(texts.block(block)?);
         Lasting::of(block, wanted, arrival(track, block)..until, texts)
@@ -54,9 +51,10 @@ fn key(track: &Track<'_>, fact: &Fact) -> (ToolKind, String) {
             let call = fact.partner.and_then(|call| track.facts.row(call));
             format!("{:?}", call.map(|call| call.digest))
         }
-        subject @ (Subject::Directory { .. } | Subject::Command(_) | Subject::Query { .. } | Subject::Url(_)) => {
-            subject.to_string()
-        }
+        subject @ (Subject::Directory { .. }
+        | Subject::Command(_)
+        | Subject::Query { .. }
+        | Subject::Url(_)) => subject.to_string(),
     };
     (kind, subject)
 }
@@ -68,7 +66,8 @@ fn signature(normal: &Normal) -> Vec<String> {
         let mut said = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
         let first = said.next();
         // A harness's line with the exit code tells less than what follows it.
-        let second = said.next().filter(|_| first.is_some_and(|line| line.to_lowercase().contains("exit code")));
+        let second =
+            said.next().filter(|_| first.is_some_and(|line| line.to_lowercase().contains("exit code")));
         return second.or(first).map(cut).into_iter().collect();
     };
     let Some(report) = lines.get(at) else { return Vec::new() };
@@ -89,7 +88,8 @@ fn has_place(line: &str) -> bool {
         let before = line.get(..at).and_then(|head| head.rsplit([' ', '"', '(']).next()).unwrap_or_default();
         before.contains('.') && digit_at(at + sign.len_utf8())
     };
-    line.contains("\", line ") || line.match_indices([':', '(']).any(|(at, sign)| named(at, sign.chars().next().unwrap_or(':')))
+    line.contains("\", line ")
+        || line.match_indices([':', '(']).any(|(at, sign)| named(at, sign.chars().next().unwrap_or(':')))
 }
 
 #[cfg(test)]
@@ -110,7 +110,10 @@ mod tests {
             "warning: unused\nerror[E0308]: mismatched types\n --> src/a.rs:3:5\n  |",
             &["error[E0308]: mismatched types", "--> src/a.rs:3:5"],
         );
-        check("src/a.ts:12:5 - error TS2304: Cannot find name 'x'.", &["src/a.ts:12:5 - error TS2304: Cannot find name 'x'."]);
+        check(
+            "src/a.ts:12:5 - error TS2304: Cannot find name 'x'.",
+            &["src/a.ts:12:5 - error TS2304: Cannot find name 'x'."],
+        );
         check("Exit code 2\nnothing to be done", &["nothing to be done"]);
         check("String to replace not found", &["String to replace not found"]);
     }

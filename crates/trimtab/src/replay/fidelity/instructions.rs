@@ -49,7 +49,8 @@ fn replaced(track: &Track<'_>, index: usize, told: &Fact) -> usize {
     let later = track.facts.rows().iter().enumerate().skip(index + 1);
     let mut replacing = later.filter(|(_, fact)| {
         let is_same = fact.subject().path().is_some_and(|path| track.facts.file_key(path) == key);
-        let changes = fact.tool().is_some_and(ToolKind::changes_files) || fact.voice == Some(Voice::Instructions);
+        let changes =
+            fact.tool().is_some_and(ToolKind::changes_files) || fact.voice == Some(Voice::Instructions);
         fact.acts_as == BlockKind::Result && fact.outcome != Outcome::Failed && is_same && changes
     });
     replacing.next().map_or(end, |(later, _)| arrival(track, BlockId(narrow(later))))

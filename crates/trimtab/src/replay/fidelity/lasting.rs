@@ -31,7 +31,8 @@ impl Lasting {
             return None;
         }
         let holds = |block: &BlockId| texts.block(*block).is_some_and(|normal| holds_all(normal, &wanted));
-        let mut holders: Vec<BlockId> = texts.holding(longest, usize::MAX).into_iter().filter(holds).collect();
+        let mut holders: Vec<BlockId> =
+            texts.holding(longest, usize::MAX).into_iter().filter(holds).collect();
         if let Err(at) = holders.binary_search(&said_in) {
             holders.insert(at, said_in);
         }
@@ -44,7 +45,12 @@ fn holds_all(normal: &Normal, texts: &[String]) -> bool {
 }
 
 /// Counts the pairs of text and request in which the text was visible.
-pub(super) fn judge(all: &[Lasting], metric: &'static str, visible: &Visible<'_>, misses: &mut Vec<Miss>) -> Share {
+pub(super) fn judge(
+    all: &[Lasting],
+    metric: &'static str,
+    visible: &Visible<'_>,
+    misses: &mut Vec<Miss>,
+) -> Share {
     let mut share = Share::default();
     for lasting in all {
         let needed = lasting.requests.len();
@@ -77,7 +83,8 @@ fn gaps(lasting: &Lasting, visible: &Visible<'_>) -> Vec<Range<usize>> {
         lasting.holders.iter().flat_map(|block| visible.whole_spans(*block)).collect();
     let words: Vec<u64> = lasting.texts.iter().flat_map(|text| whole_words(text)).collect();
     for spell in visible.all_spells() {
-        let meets = spell.requests.start < lasting.requests.end && lasting.requests.start < spell.requests.end;
+        let meets =
+            spell.requests.start < lasting.requests.end && lasting.requests.start < spell.requests.end;
         let Some(read) = spell.read().filter(|_| meets) else { continue };
         if words.iter().all(|word| read.words.contains(word)) && holds_all(&read.normal, &lasting.texts) {
             shown.push(spell.requests.clone());

@@ -92,7 +92,7 @@ pub(crate) struct Fidelity {
 pub(crate) fn fidelity(track: &Track<'_>, uses: &Uses, views: &Views) -> Fidelity {
     let visible = Visible::of(track, views);
     let mut fidelity = Fidelity::default();
-    anchors::judge(track, uses, &visible, &mut fidelity);
+    anchors::judge(uses, &visible, &mut fidelity);
     references::judge(uses, &visible, &mut fidelity);
     copied::judge(uses, &visible, &mut fidelity);
     (fidelity.errors, fidelity.instructions) = (
@@ -108,7 +108,8 @@ pub(crate) fn fidelity(track: &Track<'_>, uses: &Uses, views: &Views) -> Fidelit
 /// Returns the blocks that an agent would have had to fetch again: it cannot make an anchor or a name up.
 fn refetches(misses: &[Miss]) -> Vec<(BlockId, usize)> {
     let mut known = HashSet::new();
-    let fetched = misses.iter().filter(|miss| matches!(miss.metric, "edit_anchors" | "all_anchors" | "references"));
+    let fetched =
+        misses.iter().filter(|miss| matches!(miss.metric, "edit_anchors" | "all_anchors" | "references"));
     fetched.filter(|miss| known.insert(miss.hidden)).map(|miss| (miss.hidden, miss.request)).collect()
 }
 

@@ -143,7 +143,10 @@ fn numbered(line: &str) -> Option<(Mark, &str)> {
         let sure = sure.map(|rest| (Mark::Sure, rest));
         let colon = || rest.strip_prefix([':', '|']).map(|rest| (Mark::MayBeFollowedByBlank, rest));
         let dash = || {
-            (inner.len() == line.len()).then(|| rest.strip_prefix('-')).flatten().map(|rest| (Mark::Search, rest))
+            (inner.len() == line.len())
+                .then(|| rest.strip_prefix('-'))
+                .flatten()
+                .map(|rest| (Mark::Search, rest))
         };
         return sure.or_else(colon).or_else(dash);
     }
@@ -235,5 +238,6 @@ fn names(text: &str, name: &str) -> bool {
 
 /// Returns the hash by which words and lines are looked up (FNV-1a). What is found by it is compared as text.
 pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

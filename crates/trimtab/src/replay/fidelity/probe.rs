@@ -59,10 +59,10 @@ impl Probe<'_> {
 
 /// Hides all results of every request but the last ones.
 pub(super) fn masked(track: &Track<'_>, keep: usize) -> Views {
-    let is_result = |block: &BlockId| {
-        track.facts.row(*block).is_some_and(|fact| fact.acts_as == BlockKind::Result)
-    };
-    let results: Vec<BlockId> = (0..narrow(track.history.blocks().len())).map(BlockId).filter(is_result).collect();
+    let is_result =
+        |block: &BlockId| track.facts.row(*block).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+    let results: Vec<BlockId> =
+        (0..narrow(track.history.blocks().len())).map(BlockId).filter(is_result).collect();
     let text: Arc<str> = "[masked]".into();
     let mut hidden = 0;
     let changes = track.requests.iter().map(|request| {

@@ -29,12 +29,89 @@ const SHORTEST_HASH: usize = 7;
 
 /// Ends of file names. Other words behind a dot are members of something.
 const EXTENSIONS: &[&str] = &[
-    "astro", "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "cue", "dart", "diff", "env",
-    "ex", "exs", "fish", "gif", "go", "gradle", "gz", "h", "hpp", "hs", "html", "ini", "ipynb", "java", "jpeg", "jpg",
-    "js", "json", "json5", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mdx", "mjs", "mod", "nix", "patch", "pdf",
-    "php", "pl", "png", "properties", "proto", "ps1", "py", "pyi", "rb", "rs", "rst", "scala", "scss", "sh", "snap",
-    "sql", "sum", "svelte", "svg", "swift", "tar", "tf", "toml", "ts", "tsv", "tsx", "txt", "vue", "wasm", "xml",
-    "yaml", "yml", "zig", "zip", "zsh",
+    "astro",
+    "bash",
+    "bat",
+    "c",
+    "cc",
+    "cfg",
+    "cjs",
+    "conf",
+    "cpp",
+    "cs",
+    "css",
+    "csv",
+    "cue",
+    "dart",
+    "diff",
+    "env",
+    "ex",
+    "exs",
+    "fish",
+    "gif",
+    "go",
+    "gradle",
+    "gz",
+    "h",
+    "hpp",
+    "hs",
+    "html",
+    "ini",
+    "ipynb",
+    "java",
+    "jpeg",
+    "jpg",
+    "js",
+    "json",
+    "json5",
+    "jsonl",
+    "jsx",
+    "kt",
+    "lock",
+    "log",
+    "lua",
+    "md",
+    "mdx",
+    "mjs",
+    "mod",
+    "nix",
+    "patch",
+    "pdf",
+    "php",
+    "pl",
+    "png",
+    "properties",
+    "proto",
+    "ps1",
+    "py",
+    "pyi",
+    "rb",
+    "rs",
+    "rst",
+    "scala",
+    "scss",
+    "sh",
+    "snap",
+    "sql",
+    "sum",
+    "svelte",
+    "svg",
+    "swift",
+    "tar",
+    "tf",
+    "toml",
+    "ts",
+    "tsv",
+    "tsx",
+    "txt",
+    "vue",
+    "wasm",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+    "zip",
+    "zsh",
 ];
 
 /// The names that calls have used.
@@ -134,12 +211,13 @@ fn add_names<'a>(piece: &'a str, found: &mut Vec<&'a str>) {
 /// Tells an identifier of several words, a hash or an error code from a plain word.
 fn is_telling(word: &str) -> bool {
     let bytes = word.as_bytes();
-    let is_camel = bytes.windows(2).any(|pair| {
-        matches!(pair, [first, second] if first.is_ascii_lowercase() && second.is_ascii_uppercase())
-    });
+    let is_camel = bytes.windows(2).any(
+        |pair| matches!(pair, [first, second] if first.is_ascii_lowercase() && second.is_ascii_uppercase()),
+    );
     let has_digit = bytes.iter().any(u8::is_ascii_digit);
     let has_letter = bytes.iter().any(u8::is_ascii_alphabetic);
-    let is_hash = bytes.len() >= SHORTEST_HASH && has_digit && has_letter && bytes.iter().all(u8::is_ascii_hexdigit);
+    let is_hash =
+        bytes.len() >= SHORTEST_HASH && has_digit && has_letter && bytes.iter().all(u8::is_ascii_hexdigit);
     let letters = bytes.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     let digits = bytes.iter().skip(letters).take_while(|byte| byte.is_ascii_digit()).count();
     let is_code = letters > 0 && digits >= 3 && letters + digits == bytes.len();

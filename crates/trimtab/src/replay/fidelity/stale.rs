@@ -8,14 +8,14 @@
 //! the file as it stands.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ops::Range,
 };
 
 use super::visible::{Visible, arrival};
 use crate::{
     count::Tokens,
-    files::{Access, AccessKind, LineNow},
+    files::{Access, AccessKind, Existence, LineNow},
     history::BlockId,
     render::{holds_note, is_foreign_placeholder},
     replay::{Shown, Track},
@@ -47,12 +47,13 @@ pub(super) fn stale(track: &Track<'_>) -> Vec<Stale> {
     found
 }
 
-/// A moment after which lines may have another fate.
+/// A step after which lines may have another fate.
 struct Event<'a> {
     step: u32,
+    /// The last block that told of it.
     block: BlockId,
-    /// The access to the file, where it was one.
-    access: Option<&'a Access>,
+    /// The accesses to the file in that step.
+    accesses: Vec<&'a Access>,
 }
 
 /// A line that is stale, from a request on.
@@ -78,13 +79,13 @@ fn of_access(track: &Track<'_>, path: &str, index: usize, read: &Access) -> Vec<
         for number in mended {
             close(&mut open, &mut closed, number, now);
         }
-        let views = event.access.map(|access| views(track, access, &fates)).unwrap_or_default();
+        let views = views(track, &event.accesses, &fates);
         for number in newly {
             let mut newer = open.get(&number).map(|line| line.newer.clone()).unwrap_or_default();
             let known = newer.len();
             let is_new = !open.contains_key(&number);
-            newer.extend(views.by_change.filter(|_| is_new));
-            newer.extend(views.by_reading.get(&number).copied());
+            newer.extend(views.by_change.iter().filter(|_| is_new));
+            newer.extend(views.by_reading.get(&number).into_iter().flatten());
             if is_new || newer.len() > known {
                 close(&mut open, &mut closed, number, now);
                 open.insert(number, Open { from: now, newer });
@@ -113,62 +114,82 @@ fn close(
     closed.entry((line.from, until, line.newer)).or_default().push(number);
 }
 
-/// Returns what happened to a file behind one of its readings, in order; of one step, the last of each block.
+/// Returns what happened to a file behind one of its readings, step by step: what calls of one step did is only known together.
 fn events<'a>(track: &'a Track<'_>, path: &str, index: usize, read: &Access) -> Vec<Event<'a>> {
     let accesses = track.files.accesses(path).iter().skip(index + 1);
     let accesses = accesses.filter(|access| access.block > read.block);
-    let mut events: Vec<Event<'a>> = accesses
-        .map(|access| Event { step: access.step, block: access.block, access: Some(access) })
-        .collect();
-    if events.is_empty() {
-        return events;
+    let mut steps: BTreeMap<u32, Event<'a>> = BTreeMap::new();
+    for access in accesses {
+        let (step, block) = (access.step, access.block);
+        let event = steps.entry(step).or_insert(Event { step, block, accesses: Vec::new() });
+        event.block = event.block.max(block);
+        event.accesses.push(access);
     }
-    let doubts = track.files.doubts().filter(|(_, block)| *block > read.block);
-    events.extend(doubts.map(|(step, block)| Event { step, block, access: None }));
-    events.sort_by_key(|event| event.block);
-    events
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    for (step, block) in track.files.doubts().filter(|(_, block)| *block > read.block) {
+        steps.entry(step).or_insert(Event { step, block, accesses: Vec::new() });
+    }
+    steps.into_values().collect()
 }
 
-/// The blocks by which an event shows what now stands in the place of old lines.
+/// The blocks by which a step shows what now stands in the place of old lines.
 #[derive(Default)]
 struct NewViews {
-    /// For every line that it changed.
-    by_change: Option<BlockId>,
+    /// For the lines that went stale in it.
+    by_change: Vec<BlockId>,
     /// For the lines whose place it shows.
-    by_reading: HashMap<usize, BlockId>,
+    by_reading: HashMap<usize, Vec<BlockId>>,
 }
 
-fn views(track: &Track<'_>, access: &Access, fates: &[(usize, LineNow)]) -> NewViews {
-    if access.kind != AccessKind::Read {
-        let call = track.facts.row(access.block).and_then(|fact| fact.partner);
-        return NewViews { by_change: Some(call.unwrap_or(access.block)), by_reading: HashMap::new() };
+fn views(track: &Track<'_>, accesses: &[&Access], fates: &[(usize, LineNow)]) -> NewViews {
+    let mut views = NewViews::default();
+    for access in accesses {
+        if access.kind == AccessKind::Read {
+            for number in seen_in(access, fates) {
+                views.by_reading.entry(number).or_default().push(access.block);
+            }
+        } else {
+            let call = track.facts.row(access.block).and_then(|fact| fact.partner);
+            views.by_change.push(call.unwrap_or(access.block));
+        }
     }
-    let shown: HashSet<usize> = access.shown().map(|(number, _)| number).collect();
+    views
+}
+
+/// Returns the old lines whose place a reading shows: the same number, or what stands between those neighbours that are left.
+fn seen_in(read: &Access, fates: &[(usize, LineNow)]) -> Vec<usize> {
+    let shown: BTreeSet<usize> = read.shown().map(|(number, _)| number).collect();
+    let end = read.state.line_count();
+    let is_absent = read.state.existence() == Existence::Absent;
     let place = |(number, fate): &(usize, LineNow)| match fate {
         LineNow::Current => Some(*number),
         LineNow::Moved(to) => Some(*to),
         LineNow::Stale | LineNow::Unknown => None,
     };
-    let mut by_reading = HashMap::new();
-    for (at, (number, fate)) in fates.iter().enumerate() {
-        if *fate != LineNow::Stale {
-            continue;
-        }
-        let before = fates.iter().take(at).rev().find_map(place);
-        let behind = fates.iter().skip(at + 1).find_map(place);
-        let first = before.map_or(*number, |before| before + 1);
+    let carry = |left: &mut Option<usize>, line: &(usize, LineNow)| {
+        *left = place(line).or(*left);
+        Some(*left)
+    };
+    let before: Vec<Option<usize>> = fates.iter().scan(None, carry).collect();
+    let mut behind: Vec<Option<usize>> = fates.iter().rev().scan(None, carry).collect();
+    behind.reverse();
+    let is_seen = |number: usize, before: Option<usize>, behind: Option<usize>| {
+        let first = before.map_or(number, |before| before + 1);
         let last = behind.map_or(first, |behind| behind.saturating_sub(1));
-        // Where nothing stands between the neighbours any more, seeing both shows that.
-        let is_shown = if last < first {
-            shown.contains(&last) && shown.contains(&first)
-        } else {
-            (first..=last).any(|number| shown.contains(&number))
-        };
-        if is_shown {
-            by_reading.insert(*number, access.block);
-        }
-    }
-    NewViews { by_change: None, by_reading }
+        // Where nothing stands between the neighbours any more, or the file ends before, seeing what is left shows that.
+        let gone = last < first && shown.contains(&last) && shown.contains(&first);
+        let ended = end.is_some_and(|end| first > end && shown.contains(&end));
+        let between = first <= last && shown.range(first..=last).next().is_some();
+        is_absent || gone || ended || between || shown.contains(&number)
+    };
+    let lines = fates.iter().zip(before.into_iter().zip(behind));
+    let stale = lines.filter(|((_, fate), _)| *fate == LineNow::Stale);
+    stale
+        .filter(|((number, _), (before, behind))| is_seen(*number, *before, *behind))
+        .map(|((number, _), _)| *number)
+        .collect()
 }
 
 /// Counts the tokens of old lines that are visible and that nothing visible contradicts, summed over requests.

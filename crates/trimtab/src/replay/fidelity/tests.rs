@@ -47,7 +47,10 @@ fn edit(id: &str, path: &str, old: &str, new: &str) -> [Value; 2] {
 fn session(messages: impl IntoIterator<Item = Value>) -> Segment {
     let mut all = vec![person("Go on.")];
     all.extend(messages);
-    let request = json!({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": all});
+    segment(&json!({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": all}))
+}
+
+fn segment(request: &Value) -> Segment {
     let history = parse(request.to_string().into_bytes()).expect("a request");
     Recording::of_request(history).segments.remove(0)
 }
@@ -132,20 +135,20 @@ fn kept_and_hidden(messages: &[Value], kept: &[&str], hidden: &[&str]) {
 #[test]
 fn an_anchor_is_found_behind_every_form_of_line_numbers() {
     let forms = [
-        "     1→fn main() {\n     2→    body();\n     3→}",
-        "     1->fn main() {\n     2->    body();\n     3->}",
-        "     1\tfn main() {\n     2\t    body();\n     3\t}",
-        "1:fn main() {\n2:    body();\n3:}",
-        "1: fn main() {\n2:     body();\n3: }",
-        "1|fn main() {\n2|    body();\n3|}",
-        "1:fn main() {\n2-    body();\n3-}",
-        "src/a-b.rs:1:fn main() {\nsrc/a-b.rs-2-    body();\nsrc/a-b.rs-3-}",
-        "fn main() {\n    body();  \n}",
-        "\u{1b}[32mfn main() {\u{1b}[0m\r\n    body();\r\n}\r\n",
+        "     1→fn main() {\n     2→    body_one();\n     3→}",
+        "     1->fn main() {\n     2->    body_one();\n     3->}",
+        "     1\tfn main() {\n     2\t    body_one();\n     3\t}",
+        "1:fn main() {\n2:    body_one();\n3:}",
+        "1: fn main() {\n2:     body_one();\n3: }",
+        "1|fn main() {\n2|    body_one();\n3|}",
+        "1:fn main() {\n2-    body_one();\n3-}",
+        "src/a-b.rs:1:fn main() {\nsrc/a-b.rs-2-    body_one();\nsrc/a-b.rs-3-}",
+        "fn main() {\n    body_one();  \n}",
+        "\u{1b}[32mfn main() {\u{1b}[0m\r\n    body_one();\r\n}\r\n",
     ];
     for form in forms {
         let mut messages = read("1", "/app/a.rs", form).to_vec();
-        messages.extend(edit("2", "/app/a.rs", "fn main() {\n    body();", "fn main() {"));
+        messages.extend(edit("2", "/app/a.rs", "fn main() {\n    body_one();", "fn main() {"));
         kept_and_hidden(
             &messages,
             &["edit_anchors 1/1", "all_anchors 1/1", "anchor_lines 2/2"],
@@ -156,7 +159,8 @@ fn an_anchor_is_found_behind_every_form_of_line_numbers() {
 
 #[test]
 fn a_number_that_is_the_files_own_stays() {
-    let mut messages = read("1", "/app/a.yaml", "     1→codes:\n     2→200: fine then\n     3→404: missing").to_vec();
+    let mut messages =
+        read("1", "/app/a.yaml", "     1→codes:\n     2→200: fine then\n     3→404: missing").to_vec();
     messages.extend(edit("2", "/app/a.yaml", "codes:\n200: fine then", "codes:"));
     kept_and_hidden(&messages, &["edit_anchors 1/1"], &["edit_anchors 0/1"]);
 }
@@ -179,11 +183,39 @@ fn an_anchor_that_no_single_block_showed_is_not_counted() {
 #[test]
 fn what_the_agent_wrote_itself_is_an_anchor_of_its_own_words() {
     let text = "say(\"hello\");\n\tsay(\"again\");\n";
-    let mut messages = vec![call("1", "Write", json!({"file_path": "a.js", "content": text})), result("1", "ok")];
+    let mut messages =
+        vec![call("1", "Write", json!({"file_path": "a.js", "content": text})), result("1", "ok")];
     messages.extend(edit("2", "a.js", "say(\"hello\");\n\tsay(\"again\");", "x"));
     check(&messages, &[], &["edit_anchors 0/0", "all_anchors 1/1"]);
     let lost = check(&messages, &[As::CallGone("1")], &["edit_anchors 0/0", "all_anchors 0/1"]);
     assert_eq!(lost.misses.iter().map(|miss| miss.metric).collect::<Vec<_>>(), ["all_anchors"]);
+}
+
+#[test]
+fn arguments_and_results_that_are_json_in_a_string_are_read_as_what_they_say() {
+    let text = "say(\"hello\");\n\tsay(\"again\");";
+    let function = |id: &str, name: &str, arguments: Value| {
+        let function = json!({"name": name, "arguments": arguments.to_string()});
+        json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": function}]})
+    };
+    let printed = json!({"output": text, "metadata": {"exit_code": 0}}).to_string();
+    let request = json!({"model": "gpt-5", "messages": [
+        person("Go on."),
+        function("1", "write_file", json!({"path": "a.js", "content": text})),
+        {"role": "tool", "tool_call_id": "1", "content": "ok"},
+        function("2", "edit_file", json!({"path": "a.js", "old_string": text, "new_string": "x"})),
+        {"role": "tool", "tool_call_id": "2", "content": "ok"},
+        function("3", "shell", json!({"command": ["cat", "b.js"]})),
+        {"role": "tool", "tool_call_id": "3", "content": printed.replace("again", "once more")},
+        function("4", "edit_file", json!({"path": "b.js", "old_string": text.replace("again", "once more"), "new_string": "y"})),
+    ]});
+    let segment = segment(&request);
+    let track = track(&segment);
+    let judge = |shown: &[As<'_>]| fidelity(&track, &Uses::of(&track), &views(&track, shown));
+    assert_eq!(judge(&[]).all_anchors, Share { held: 2, of: 2 });
+    assert_eq!(judge(&[As::CallGone("1")]).all_anchors, Share { held: 1, of: 2 });
+    assert_eq!(judge(&[]).edit_anchors, Share { held: 1, of: 1 });
+    assert_eq!(judge(&[As::Gone("3")]).edit_anchors, Share { held: 0, of: 1 });
 }
 
 #[test]
@@ -272,8 +304,10 @@ fn names_in_an_old_text_repeat_the_anchor() {
 fn a_line_is_copied_once() {
     let mut messages = run("1", "cat a.rs", "    use std::collections::HashMap;\n    let x = 1;").to_vec();
     let content = "use std::collections::HashMap;\nlet x = 1;\nuse std::sync::Arc; // own";
-    messages.extend([call("2", "Write", json!({"file_path": "b.rs", "content": content})), result("2", "ok")]);
-    messages.extend([call("3", "Write", json!({"file_path": "c.rs", "content": content})), result("3", "ok")]);
+    messages
+        .extend([call("2", "Write", json!({"file_path": "b.rs", "content": content})), result("2", "ok")]);
+    messages
+        .extend([call("3", "Write", json!({"file_path": "c.rs", "content": content})), result("3", "ok")]);
     kept_and_hidden(&messages, &["copied_lines 1/1"], &["copied_lines 0/1"]);
     check(&messages, &[As::Text("1", "12: use std::collections::HashMap;")], &["copied_lines 1/1"]);
 }
@@ -315,7 +349,10 @@ fn what_a_person_said_stays_verbatim_in_every_request() {
     // Two messages and one constraint in three requests, of which the last two hide the second message.
     assert_eq!(judge(None), Share { held: 5, of: 9 });
     assert_eq!(judge(Some("[You must not touch the tests! …]")), Share { held: 7, of: 9 });
-    assert_eq!(judge(Some("<quoted>Fix it. You must not touch the tests!</quoted>")), Share { held: 9, of: 9 });
+    assert_eq!(
+        judge(Some("<quoted>Fix it. You must not touch the tests!</quoted>")),
+        Share { held: 9, of: 9 }
+    );
 }
 
 #[test]
@@ -333,7 +370,11 @@ fn an_old_line_is_unmarked_where_its_change_is_hidden() {
     assert_eq!(stale(&[As::CallGone("2"), As::Text("1", "1→alpha line")]), Tokens::ZERO);
     assert_eq!(stale(&[As::CallGone("2"), As::Handle("1")]), Tokens::ZERO);
     let mut read_again = messages.clone();
-    read_again.extend(read("4", "a.txt", "     1→alpha line\n     2→new line\n     3→other line\n     4→gamma line"));
+    read_again.extend(read(
+        "4",
+        "a.txt",
+        "     1→alpha line\n     2→new line\n     3→other line\n     4→gamma line",
+    ));
     // The newer view comes with the last request only.
     assert_eq!(judged(&read_again, &[As::CallGone("2")]).unmarked_stale, one.times(2));
     assert_eq!(judged(&read_again, &[As::CallGone("2"), As::Gone("4")]).unmarked_stale, one.times(3));
@@ -343,7 +384,9 @@ fn an_old_line_is_unmarked_where_its_change_is_hidden() {
 fn a_hidden_block_whose_handle_is_shown_is_recoverable_but_not_visible() {
     let mut messages = read("1", "a.txt", "     1→alpha line").to_vec();
     messages.extend(edit("2", "a.txt", "alpha line", "x"));
-    for (shown, recoverable) in [(As::Handle("1"), true), (As::Gone("1"), false), (As::Text("1", "[cut]"), false)] {
+    for (shown, recoverable) in
+        [(As::Handle("1"), true), (As::Gone("1"), false), (As::Text("1", "[cut]"), false)]
+    {
         let lost = check(&messages, &[shown], &["edit_anchors 0/1"]);
         let miss = lost.misses.iter().find(|miss| miss.metric == "edit_anchors").expect("a miss");
         let expected = Miss {
@@ -362,12 +405,28 @@ fn a_hidden_block_whose_handle_is_shown_is_recoverable_but_not_visible() {
 /// A session with something for every metric.
 fn full_session() -> Vec<Value> {
     let mut messages = vec![person("Never use unwrap. Fix src/a.rs.")];
-    messages.extend(read("1", "src/a.rs", "     1→fn first_one() {\n     2→    let value = old_call();\n     3→}"));
-    messages.extend(run("2", "grep -rn old_call .", "./src/b.rs:7:pub fn old_call() -> u8 {\n./src/a.rs:2:    let value = old_call();"));
-    messages.extend([call("3", "Bash", json!({"command": "cargo test"})), failure("3", "error: test failed in src/a.rs:2")]);
+    messages.extend(read(
+        "1",
+        "src/a.rs",
+        "     1→fn first_one() {\n     2→    let value = old_call();\n     3→}",
+    ));
+    messages.extend(run(
+        "2",
+        "grep -rn old_call .",
+        "./src/b.rs:7:pub fn old_call() -> u8 {\n./src/a.rs:2:    let value = old_call();",
+    ));
+    messages.extend([
+        call("3", "Bash", json!({"command": "cargo test"})),
+        failure("3", "error: test failed in src/a.rs:2"),
+    ]);
     messages.extend(edit("4", "src/a.rs", "    let value = old_call();", "    let value = new_call();"));
     messages.extend(read("5", "src/b.rs", "     7→pub fn old_call() -> u8 {\n     8→    compute_it(7)"));
-    messages.extend(edit("6", "src/b.rs", "pub fn old_call() -> u8 {", "pub fn new_call() -> u8 {\n    compute_it(7)"));
+    messages.extend(edit(
+        "6",
+        "src/b.rs",
+        "pub fn old_call() -> u8 {",
+        "pub fn new_call() -> u8 {\n    compute_it(7)",
+    ));
     messages.extend(run("7", "cargo test", "test result: ok. 1 passed; 0 failed"));
     messages
 }
@@ -379,8 +438,12 @@ fn untrimmed_views_keep_everything_and_hiding_more_never_raises_a_share() {
     let uses = Uses::of(&track);
     let ids = ["1", "2", "3", "5", "7"];
     let judge = |set: u32| {
-        let hidden: Vec<As<'_>> =
-            ids.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, id)| As::Gone(id)).collect();
+        let hidden: Vec<As<'_>> = ids
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| set & (1 << at) != 0)
+            .map(|(_, id)| As::Gone(id))
+            .collect();
         fidelity(&track, &uses, &views(&track, &hidden))
     };
     let all: Vec<Fidelity> = (0..1 << ids.len()).map(judge).collect();

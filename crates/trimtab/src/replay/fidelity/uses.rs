@@ -2,7 +2,7 @@
 //! view: one value serves every policy.
 
 use super::{
-    anchors, copied, errors,
+    Miss, anchors, copied, errors,
     input::input,
     instructions,
     lasting::Lasting,
@@ -10,7 +10,7 @@ use super::{
     stale::{self, Stale},
     texts::Texts,
     visible::{Visible, asked_by},
-    {Miss, what},
+    what,
 };
 use crate::{
     history::{BlockId, BlockKind},

@@ -1,7 +1,11 @@
 //! What is visible when. Takes a track and a policy's views; gives for any block and request how it is shown, and the
 //! texts that stand in place of others. Never reads a shown text before somebody asks for it, and then once.
 
-use std::{cell::OnceCell, collections::BTreeMap, ops::Range};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 use super::normal::Normal;
 use crate::{
@@ -28,7 +32,7 @@ pub(super) struct Spell<'a> {
 /// A shown text that was read.
 pub(super) struct Read {
     pub(super) normal: Normal,
-    pub(super) words: std::collections::HashSet<u64>,
+    pub(super) words: HashSet<u64>,
 }
 
 impl Spell<'_> {
@@ -78,7 +82,7 @@ impl<'a> Visible<'a> {
         }
     }
 
-    /// Returns in how many ways a block is shown besides whole.
+    /// Returns the stretches of requests that show a block in another way than before; none for one that is always whole.
     pub(super) fn spells(&self, block: BlockId) -> &[Spell<'a>] {
         self.changed.get(&block).map(Vec::as_slice).unwrap_or_default()
     }
@@ -90,7 +94,9 @@ impl<'a> Visible<'a> {
 
     /// Returns the texts that a request shows in place of blocks.
     pub(super) fn texts(&self, request: usize) -> impl Iterator<Item = &Read> {
-        let at = move |spells: &'_ Vec<Spell<'a>>| spells.iter().rposition(|spell| spell.requests.contains(&request));
+        let at = move |spells: &'_ Vec<Spell<'a>>| {
+            spells.iter().rposition(|spell| spell.requests.contains(&request))
+        };
         self.changed.values().filter_map(move |spells| spells.get(at(spells)?)?.read())
     }
 
