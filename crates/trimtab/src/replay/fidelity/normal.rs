@@ -233,7 +233,7 @@ fn names(text: &str, name: &str) -> bool {
     let begins = name.bytes().next().is_some_and(is_word);
     let ends = name.bytes().next_back().is_some_and(is_word);
     memmem::find_iter(bytes, name)
-        .any(|at| !(begins && word_at(at.checked_sub(1))) && !(ends && word_at(Some(at + name.len()))))
+        .any(|at| !(begins && word_at(at.checked_sub(1)) || ends && word_at(Some(at + name.len()))))
 }
 
 /// Returns the hash by which words and lines are looked up (FNV-1a). What is found by it is compared as text.
