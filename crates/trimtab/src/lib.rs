@@ -47,6 +47,8 @@ pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use warm::Warm;
 pub use replay::{Prediction, predicted_usage};
+#[doc(hidden)]
+pub use replay::{Figure, Probe, probe};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -21,9 +21,11 @@ mod track;
 mod view;
 
 pub(crate) use bill::{Bill, Charge, bill};
-pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
 pub(crate) use oracle::Need;
 pub(crate) use peers::{Case, Rival, rival, rivals};
+pub(crate) use fidelity::{Fidelity, Miss, Share, Uses, fidelity};
+#[doc(hidden)]
+pub use fidelity::{Figure, Probe, probe};
 pub(crate) use played::played;
 pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
