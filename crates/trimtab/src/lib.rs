@@ -41,6 +41,10 @@ pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
+pub use replay::{
+    Budget, Contender, ContenderError, Family, Knobs, Missed, Row, Score, Session, Share, Terms, contenders,
+    pool, replay,
+};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -5,14 +5,23 @@
 #![allow(dead_code, unused_imports)]
 
 mod bill;
+mod contender;
 mod fidelity;
 mod peers;
 mod played;
+mod report;
+mod score;
 mod track;
+mod valid;
 mod view;
 
+pub use contender::{Contender, ContenderError, Family, Knobs, contenders};
+pub use fidelity::Share;
+pub use report::{Row, Session, pool};
+pub use score::{Budget, Missed, Score, Terms, replay};
+
 pub(crate) use bill::{Bill, Charge, bill};
-pub(crate) use fidelity::{Fidelity, Miss, Share, fidelity};
+pub(crate) use fidelity::{Fidelity, Miss, fidelity};
 pub(crate) use peers::{Rival, rival, rivals};
 pub(crate) use played::played;
 pub(crate) use track::{Request, Track};

@@ -6,9 +6,11 @@ use crate::{count::Tokens, history::BlockId};
 
 /// How many of what was needed were there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Share {
-    pub(crate) held: u64,
-    pub(crate) of: u64,
+pub struct Share {
+    /// How many were there.
+    pub held: u64,
+    /// How many were needed.
+    pub of: u64,
 }
 
 /// Something that was hidden and later needed.
