@@ -13,8 +13,9 @@ use crate::output::{Output, end_of, grouped, padded};
 const BOLD: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// The widest name that is shown whole.
-const NAME: usize = 28;
+/// The widest name that is shown whole, and how narrow it gets before a column goes.
+const NAME: usize = 30;
+const NARROW_NAME: usize = 22;
 
 /// Worst sessions that are named under each block.
 const WORST: usize = 3;
@@ -70,15 +71,16 @@ pub(super) fn print(replayed: &Replayed, out: &mut Output) -> Result<()> {
 fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(first) = replayed.rows.first() else { return lines };
-    lines.push(format!(
-        "{BOLD}{} sessions, {} requests{BOLD:#}: {} edit anchors, {} names, {} copied lines, {} open errors",
+    let size = format!(
+        "{} sessions, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
         grouped(first.sessions),
         grouped(first.requests),
         grouped(first.edit_anchors),
         grouped(first.strict_references),
         grouped(first.copied_lines),
         grouped(first.errors)
-    ));
+    );
+    lines.extend(folded(&size, width));
     for model in &replayed.models {
         let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
         lines.push(String::new());
@@ -102,29 +104,34 @@ fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
 
 fn block(replayed: &Replayed, rows: &[&Row], width: usize) -> Vec<String> {
     let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
-    let name = longest.clamp(6, NAME);
+    let mut name = longest.clamp(6, NAME);
     let mut columns: Vec<(&Column, usize)> =
         COLUMNS.iter().map(|column| (column, column_width(column, rows))).collect();
-    let needed =
-        |columns: &[(&Column, usize)]| name + columns.iter().map(|(_, width)| width + 1).sum::<usize>();
-    while needed(&columns) > width && columns.len() > 2 {
+    let needed = |columns: &[(&Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
+    while name + needed(&columns) > width && columns.len() > 2 {
+        if name > NARROW_NAME {
+            name -= 1;
+            continue;
+        }
         let spare = columns.iter().map(|(column, _)| column.spare).max().unwrap_or_default();
         // The last of equals goes first: what stands left is read first.
         let last = columns.iter().rposition(|(column, _)| column.spare == spare).unwrap_or_default();
         columns.remove(last);
     }
-    let mut lines =
-        vec![line(&padded("", name), columns.iter().map(|(column, width)| (column.head.to_owned(), *width)))];
+    // What the columns that went leave free is the name's again.
+    name = longest.clamp(6, NAME).min(width.saturating_sub(needed(&columns)));
+    let head = columns.iter().map(|(column, width)| (column.head.to_owned(), *width));
+    let mut lines = vec![line(&padded("", name), head)];
     let mut family = None;
     for row in rows {
         let own =
             replayed.entrants.iter().find(|entrant| entrant.name == row.policy).map(|entrant| entrant.family);
         if family.is_some() && family != own {
-            lines.push(format!("{FAINT}{}{FAINT:#}", "-".repeat(needed(&columns))));
+            lines.push(format!("{FAINT}{}{FAINT:#}", "-".repeat(name + needed(&columns))));
         }
         family = own;
         let cells = columns.iter().map(|(column, width)| ((column.cell)(row), *width));
-        lines.push(line(&padded(&row.policy, name), cells));
+        lines.push(line(&padded(&middle_cut(&row.policy, name), name), cells));
     }
     lines
 }
@@ -139,6 +146,16 @@ fn line(name: &str, cells: impl Iterator<Item = (String, usize)>) -> String {
         let _ = write!(line, " {cell:>width$}");
         line
     })
+}
+
+/// Returns a name of at most so many letters that still ends in its knob.
+fn middle_cut(name: &str, width: usize) -> String {
+    let (head, knob) = name.find('(').map_or((name, ""), |at| name.split_at(at));
+    let room = width.saturating_sub(knob.chars().count() + 1);
+    if name.chars().count() <= width || room < 6 {
+        return name.to_owned();
+    }
+    head.chars().take(room).chain(['…']).collect::<String>() + knob
 }
 
 /// Names the sessions that got dearer the most.
@@ -275,6 +292,7 @@ mod tests {
             ["1", ".999", ".250", "-"]
         );
         assert_eq!([change(1.0), change(0.786), change(3.667)], ["0.0", "-21.4", "+266.7"]);
+        assert_eq!(middle_cut("peer:clear-tool-uses(100000)", 22), "peer:clear-to…(100000)");
         assert_eq!([change(0.99999), whole_change(1.001)], ["0.0", "0"]);
         assert_eq!(
             [short(12.4), short(1234.0), short(52_300.0), short(2.5e6)],
