@@ -284,7 +284,8 @@ mod tests {
             let all = contenders(knobs);
             assert!(all.len() >= 9);
             for contender in all {
-                let again = Contender::parse(contender.name()).expect(contender.name());
+                let name = contender.name();
+                let again = Contender::parse(name).expect(name);
                 assert_eq!((again.name(), again.knob()), (contender.name(), contender.knob()));
             }
         }

@@ -228,7 +228,7 @@ fn draw(sessions: &[Session], columns: usize, resamples: usize) -> Vec<Samples> 
     samples
 }
 
-/// Returns the next of a series of numbers that look random (Steele, Lea, Flood: SplitMix64).
+/// Returns the next of a series of numbers that look random (`SplitMix64` of Steele, Lea and Flood).
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

@@ -189,7 +189,7 @@ fn say_timing(took: Duration, mut times: Vec<Duration>, jobs: usize) {
     let memory =
         peak_memory().map_or_else(String::new, |megabytes| format!(", {megabytes} MB of memory at most"));
     note(format_args!(
-        "{} sessions in {:.1} s, {jobs} at a time: {:.3} s each (median), {:.3} s the longest{memory}",
+        "sessions: {}; {:.1} s in all, {jobs} at a time; {:.3} s each (median), {:.3} s the longest{memory}",
         times.len(),
         took.as_secs_f64(),
         median.as_secs_f64(),

@@ -72,8 +72,9 @@ fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(first) = replayed.rows.first() else { return lines };
     let size = format!(
-        "{} sessions, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
+        "{} session{}, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
         grouped(first.sessions),
+        if first.sessions == 1 { "" } else { "s" },
         grouped(first.requests),
         grouped(first.edit_anchors),
         grouped(first.strict_references),
@@ -85,11 +86,13 @@ fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
         let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
         lines.push(String::new());
         let raw = rows.first().map_or(0.0, |row| row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE));
-        lines.push(format!(
-            "{BOLD}{}{BOLD:#}: untrimmed ${raw:.2}; rewriting a cached token costs {:.1} reads more",
+        let head = format!(
+            "{}: untrimmed ${raw:.2}; rewriting a cached token costs {:.1} reads more",
             model.name,
             rewriting(model)
-        ));
+        );
+        let bold = format!("{BOLD}{}{BOLD:#}", model.name);
+        lines.extend(folded(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
         lines.extend(block(replayed, &rows, width));
         lines.extend(worst(&rows, width));
     }
@@ -169,8 +172,8 @@ fn worst(rows: &[&Row], width: usize) -> Vec<String> {
         let room = width.saturating_sub(head.chars().count()).max(12);
         head + &end_of(&row.worst_session, room)
     });
-    let rest = (more > 0)
-        .then(|| format!("and {more} more policies that made a session dearer; --json names the sessions"));
+    let rest = format!("and {more} more policies that made a session dearer; --json names the sessions");
+    let rest = if more > 0 { folded(&rest, width) } else { Vec::new() };
     named.chain(rest).collect()
 }
 
@@ -260,7 +263,8 @@ mod tests {
         let table = check(120);
         let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
         assert!(COLUMNS.iter().all(|column| head.contains(column.head)), "{head}");
-        assert!(table.contains("Not certified"), "{table}");
+        let words: Vec<&str> = table.split_whitespace().collect();
+        assert!(words.join(" ").contains("Not certified: that the task would have succeeded"), "{table}");
     }
 
     #[test]
