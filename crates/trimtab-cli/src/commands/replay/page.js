@@ -268,7 +268,7 @@ function curve() {
   const raw = chosen.raw, own = chosen.by[entrant] && chosen.by[entrant].length ? chosen.by[entrant] : raw;
   const figure = make('figure', {}), name = data.entrants[entrant].name;
   at('curve').replaceChildren(figure);
-  const width = Math.max(280, figure.clientWidth - 20), height = 300, left = 46, right = 16, top = 16, bottom = height - 40;
+  const width = Math.max(280, figure.clientWidth - 20), height = 300, left = 46, right = 16, top = 16, bottom = height - 24;
   const most = Math.max(1, ...raw, ...own);
   const x = (index) => left + (index / Math.max(1, raw.length - 1)) * (width - left - right);
   const y = (tokens) => bottom - (tokens / (most * 1.08)) * (bottom - top);
@@ -284,11 +284,10 @@ function curve() {
     draw('path', { d: path(raw), fill: 'none', stroke: 'var(--raw)', 'stroke-width': 2, 'stroke-dasharray': '6 4' }),
     draw('path', { d: path(own), fill: 'none', stroke: 'var(--policy)', 'stroke-width': 2.5 }),
     draw('text', { x: width - right, y: Math.max(14, y(raw[raw.length - 1]) - 8), 'text-anchor': 'end', class: 'axis' }, 'untrimmed (dashed)'),
-    draw('text', { x: width - right, y: Math.min(bottom - 6, y(own[own.length - 1]) + 18), 'text-anchor': 'end' }, name),
-    draw('text', { x: left, y: height - 20, class: 'axis' }, 'request 1'),
-    draw('text', { x: width - right, y: height - 20, 'text-anchor': 'end', class: 'axis' }, 'request ' + grouped(chosen.requests)),
-    draw('text', { x: left, y: height - 4, class: 'axis' }, 'tokens of each request; the shaded part was hidden'));
-  figure.append(svg, make('p', { class: 'small' }, words));
+    draw('text', { x: width - right, y: Math.min(bottom - 6, y(own[own.length - 1]) + 18), 'text-anchor': 'end', class: 'own' }, name),
+    draw('text', { x: left, y: height - 6, class: 'axis' }, 'request 1'),
+    draw('text', { x: width - right, y: height - 6, 'text-anchor': 'end', class: 'axis' }, 'request ' + grouped(chosen.requests)));
+  figure.append(svg, make('p', { class: 'small' }, 'Tokens of each request; the shaded part was hidden. ' + words));
 }
 
 function misses() {
