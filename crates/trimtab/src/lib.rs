@@ -38,13 +38,17 @@ pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
 pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
-pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
+pub use prices::{
+    CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,
+    models_with, prices_date,
+};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use replay::{
     Budget, Contender, ContenderError, Family, Knobs, Missed, Row, Score, Session, Share, Terms, contenders,
     pool, replay,
 };
+pub use replay::{Prediction, predicted_usage};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

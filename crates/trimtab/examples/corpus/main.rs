@@ -1,5 +1,5 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, how well it
-//! is counted, what its calls are about, how they ended, and how well the files they touched are known. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+//! is counted, what its calls are about, how they ended, how well the files they touched are known, and what they cost. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
 #![allow(
     clippy::print_stdout,
@@ -8,6 +8,7 @@
     reason = "a table maker prints, and its figures are far from where a float loses whole numbers"
 )]
 
+mod bill;
 #[path = "../../tests/checker/mod.rs"]
 #[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
 mod checker;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 7] = [
+    let tables: [Table; 8] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ("outcome", outcome::table),
         ("files", file_state::table),
         ("fit", fit::table),
+        ("bill", bill::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

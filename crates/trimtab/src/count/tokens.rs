@@ -29,6 +29,16 @@ impl Tokens {
         Self(self.0.saturating_mul(Self::from_len(count).0))
     }
 
+    /// Returns this number in millions, as prices are per million.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "no context comes near 2^52 tokens"
+    )]
+    pub(crate) fn in_millions(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
     /// Returns this number times `factor`, rounded to the nearest token; nothing below zero.
     #[expect(
         clippy::as_conversions,

@@ -1,15 +1,21 @@
 //! What models cost and how much they take. Takes a name as people write it, gives the row of a dated
-//! table (`models.tsv`, written by `scripts/models`). Never fetches anything: a price that moved is a
+//! table (`models.tsv`, written by `scripts/models`) with the rules of its cache (`cache.tsv`). Never fetches anything: a price that moved is a
 //! new table, or a row of the user's own.
 
+mod cache;
 mod name;
+mod own;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::name::bare_model_name;
-use crate::count::Tokens;
+pub use self::{
+    cache::{CacheRules, Landing},
+    own::{PricesError, models_with},
+};
+use crate::{count::Tokens, recording::Usage};
 
 /// One model that agents are run with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +34,8 @@ pub struct Model {
     pub prices: Prices,
     /// Where a longer request costs more per token, if anywhere.
     pub cliff: Option<Cliff>,
+    /// How its prompt cache behaves.
+    pub cache: CacheRules,
 }
 
 /// Prices in US dollars per million tokens.
@@ -86,11 +94,18 @@ pub fn prices_date() -> &'static str {
 /// # Errors
 /// Names the nearest models if none is meant.
 pub fn find_model(name: &str) -> Result<Model, UnknownModel> {
+    find_model_in(name, &models())
+}
+
+/// Finds a model in a table, such as one with rows of the user's own.
+///
+/// # Errors
+/// Names the nearest models if none is meant.
+pub fn find_model_in(name: &str, table: &[Model]) -> Result<Model, UnknownModel> {
     let asked = bare_model_name(name);
-    let table = models();
     let found = spellings(&asked)
         .find_map(|spelling| table.iter().find(|model| bare_model_name(&model.name) == spelling).cloned());
-    found.ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: nearest(&asked, &table) })
+    found.ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: nearest(&asked, table) })
 }
 
 impl Model {
@@ -98,6 +113,21 @@ impl Model {
     /// the reply, of which at least 8,192 are set aside, and never more than the input may fill.
     pub fn budget(&self, output: Tokens) -> Tokens {
         (self.window - output.max(SET_ASIDE_FOR_OUTPUT)).min(self.max_input)
+    }
+
+    /// Returns what the input of a request costs, in US dollars.
+    pub fn input_cost(&self, usage: Usage) -> f64 {
+        let Prices { input, cache_read, cache_write, cache_write_1h, .. } = self.prices;
+        let cliff = self.cliff.filter(|cliff| Tokens(usage.total_input()) > cliff.above);
+        let factor = cliff.map_or(1.0, |cliff| cliff.input_factor);
+        let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
+        let parts = [
+            (usage.input, input),
+            (usage.cache_read, cache_read),
+            (short, cache_write),
+            (usage.cache_write_1h, cache_write_1h.unwrap_or(cache_write)),
+        ];
+        parts.into_iter().map(|(tokens, price)| Tokens(tokens).in_millions() * price).sum::<f64>() * factor
     }
 }
 
@@ -119,9 +149,10 @@ fn rows() -> impl Iterator<Item = &'static str> {
 fn parse_row(row: &str) -> Option<Model> {
     let mut columns = row.split('\t');
     let mut column = || columns.next();
+    let (name, provider) = (column()?, column()?);
     Some(Model {
-        name: column()?.to_owned(),
-        provider: column()?.to_owned(),
+        name: name.to_owned(),
+        provider: provider.to_owned(),
         window: Tokens(column()?.parse().ok()?),
         max_input: Tokens(column()?.parse().ok()?),
         max_output: optional(column()?)?.map(Tokens),
@@ -139,6 +170,7 @@ fn parse_row(row: &str) -> Option<Model> {
             (None, None, None) => None,
             (Some(_) | None, Some(_) | None, Some(_) | None) => return None,
         },
+        cache: CacheRules::of(provider, name),
     })
 }
 

@@ -23,7 +23,8 @@ fn every_shipped_row_makes_sense() {
         assert!(Tokens(4096) < max_input && max_input <= window && window <= Tokens(10_000_000), "{name}");
         assert!(max_output.is_none_or(|output| output <= window), "{name}");
         assert!(0.0 < prices.cache_read && prices.cache_read <= prices.input, "{name}");
-        assert!(prices.cache_write <= 1.5 * prices.input && prices.input <= prices.output, "{name}");
+        assert!(prices.input <= prices.cache_write && prices.cache_write <= 1.5 * prices.input, "{name}");
+        assert!(prices.input <= prices.output, "{name}");
         assert!(prices.cache_write_1h.is_none_or(|hour| hour >= prices.cache_write), "{name}");
         assert!(cliff.is_none_or(|cliff| cliff.above < window && cliff.input_factor > 1.0), "{name}");
     }

@@ -1,8 +1,14 @@
 //! What the requests of a segment cost as input. Takes a track, its views and a model with its prices and cache rules; gives
 //! the charge of every request. Never looks at the content: a cache knows blocks by identity and length alone.
+//!
+//! The ledger of tokens depends on the cache rules only; two models with the same rules share one.
 
-use super::{Track, Views};
-use crate::{count::Tokens, prices::Model};
+use super::{
+    Track, Views,
+    cache::Line,
+    ledger::{Keeping, Losses, ledger},
+};
+use crate::{count::Tokens, prices::Model, recording::Usage};
 
 /// What one request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -38,6 +44,41 @@ impl Bill {
 }
 
 /// Charges every request of a segment.
-pub(crate) fn bill(_track: &Track<'_>, _views: &Views, _model: &Model) -> Bill {
-    Bill::default()
+pub(crate) fn bill(track: &Track<'_>, views: &Views, model: &Model) -> Bill {
+    let keeping = keeping(track, model);
+    priced(&ledger(track, views, &model.cache, keeping, Losses::AsRecorded), model, keeping)
+}
+
+/// Prices a ledger that was made with the rules of the model's cache.
+pub(crate) fn priced(ledger: &[Line], model: &Model, keeping: Keeping) -> Bill {
+    let charge = |line: &Line| Charge {
+        tokens: line.tokens,
+        read: line.read,
+        written: line.written,
+        dollars: model.input_cost(usage(line, keeping)),
+        broke: line.broke,
+    };
+    Bill { charges: ledger.iter().map(charge).collect() }
+}
+
+/// Returns how long the client has its prefixes kept: for an hour if it was recorded so and the model sells that.
+pub(crate) fn keeping(track: &Track<'_>, model: &Model) -> Keeping {
+    match (track.hour, model.prices.cache_write_1h) {
+        (true, Some(_)) => Keeping::Hour,
+        (true | false, _) => Keeping::Usual,
+    }
+}
+
+/// Returns a line as a provider reports it.
+pub(crate) fn usage(line: &Line, keeping: Keeping) -> Usage {
+    Usage {
+        input: line.plain().0,
+        cache_read: line.read.0,
+        cache_write: line.written.0,
+        cache_write_1h: match keeping {
+            Keeping::Hour => line.written.0,
+            Keeping::Usual => 0,
+        },
+        output: 0,
+    }
 }

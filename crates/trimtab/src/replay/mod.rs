@@ -6,11 +6,19 @@
 
 mod bill;
 mod contender;
+#[cfg(test)]
+mod bill_tests;
+mod cache;
+#[cfg(test)]
+mod cache_tests;
 mod fidelity;
+mod ledger;
+mod log;
 mod peers;
 mod played;
 mod report;
 mod score;
+mod predicted;
 mod track;
 mod valid;
 mod view;
@@ -24,5 +32,6 @@ pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, fidelity};
 pub(crate) use peers::{Rival, rival, rivals};
 pub(crate) use played::played;
+pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};

@@ -1,0 +1,195 @@
+//! How providers' prompt caches behave. Takes a provider and a model's name; gives the row of a dated table (`cache.tsv`).
+//! Never simulates anything: these are the rules that a simulation follows.
+
+use serde::{Deserialize, Serialize};
+
+use super::name::bare_model_name;
+use crate::count::Tokens;
+
+/// What is known about the cache of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheRules {
+    /// Where a read can end.
+    #[serde(flatten)]
+    pub landing: Landing,
+    /// The shortest prefix that is cached.
+    pub minimum: Tokens,
+    /// Reads are whole multiples of this.
+    pub step: Tokens,
+    /// Milliseconds from the start of the last request that used an entry to its end.
+    pub lifetime_ms: i64,
+    /// Whether reasoning is bound to the exact prefix before it: editing that prefix makes the reasoning invalid.
+    pub prefix_bound_reasoning: bool,
+    /// Whether the provider itself leaves out the reasoning of earlier turns once the user speaks.
+    pub drops_old_reasoning: bool,
+}
+
+/// Where the part of a request that is read from the cache can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "landing", rename_all = "snake_case")]
+pub enum Landing {
+    /// Where an earlier request set a marker, looked for at so many positions at and before each marker of this request.
+    Breakpoints {
+        /// Positions looked at per marker, the marker's own included.
+        look_back: usize,
+    },
+    /// Exactly where an earlier request ended.
+    RequestEnds {
+        /// How many of the latest ends are considered.
+        latest: usize,
+    },
+    /// Wherever an earlier request says the same up to there.
+    AnyPrefix,
+    /// Where an earlier request or the reply to it ended.
+    UnitEnds,
+}
+
+impl CacheRules {
+    /// The lifetime of what is written at the price for an hour.
+    pub const HOUR_MS: i64 = 3_600_000;
+
+    /// Returns the rules for a model of a provider; those of the common kind where nothing is known.
+    pub fn of(provider: &str, model: &str) -> CacheRules {
+        let model = bare_model_name(model);
+        let fitting = rows().filter_map(Row::parse).filter(|row| row.fits(provider, &model));
+        let best = fitting.max_by_key(|row| (row.provider != ANY, row.model.len()));
+        best.map_or(COMMON, |row| row.rules)
+    }
+}
+
+const TABLE: &str = include_str!("cache.tsv");
+
+/// Fits every provider or model.
+const ANY: &str = "*";
+
+/// The last row of the table; a test holds the two together.
+const COMMON: CacheRules = CacheRules {
+    landing: Landing::AnyPrefix,
+    minimum: Tokens(1024),
+    step: Tokens(1),
+    lifetime_ms: 300_000,
+    prefix_bound_reasoning: false,
+    drops_old_reasoning: false,
+};
+
+struct Row {
+    provider: &'static str,
+    model: &'static str,
+    rules: CacheRules,
+}
+
+impl Row {
+    fn parse(row: &'static str) -> Option<Row> {
+        let mut columns = row.split('\t');
+        let mut column = || columns.next();
+        let (provider, model, landing, reach) = (column()?, column()?, column()?, column()?);
+        let landing = match landing {
+            "breakpoints" => Landing::Breakpoints { look_back: reach.parse().ok()? },
+            "ends" => Landing::RequestEnds { latest: reach.parse().ok()? },
+            "prefix" => Landing::AnyPrefix,
+            "units" => Landing::UnitEnds,
+            _ => return None,
+        };
+        let rules = CacheRules {
+            landing,
+            minimum: Tokens(column()?.parse().ok()?),
+            step: Tokens(column()?.parse().ok()?),
+            lifetime_ms: column()?.parse::<i64>().ok()?.checked_mul(1000)?,
+            prefix_bound_reasoning: yes(column()?)?,
+            drops_old_reasoning: yes(column()?)?,
+        };
+        Some(Row { provider, model, rules })
+    }
+
+    /// A name fits where it is the beginning of the model's, up to a separator.
+    fn fits(&self, provider: &str, model: &str) -> bool {
+        let named =
+            || model.strip_prefix(self.model).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        (self.provider == ANY || self.provider == provider) && (self.model == ANY || named())
+    }
+}
+
+fn yes(word: &str) -> Option<bool> {
+    match word {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter(|line| !line.starts_with('#')).skip(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMON, CacheRules, Landing, Row, rows};
+    use crate::{
+        count::Tokens,
+        prices::{find_model, models},
+    };
+
+    #[track_caller]
+    fn check(model: &str, landing: Landing, minimum: u64, seconds: i64) {
+        let rules = find_model(model).unwrap().cache;
+        let expected = (landing, Tokens(minimum), seconds * 1000);
+        assert_eq!((rules.landing, rules.minimum, rules.lifetime_ms), expected, "{model}");
+    }
+
+    #[test]
+    fn every_row_is_read_and_the_last_is_the_common_one() {
+        let read: Vec<_> = rows().map_while(Row::parse).collect();
+        assert_eq!(read.len(), rows().count());
+        assert_eq!(CacheRules::of("nobody", "nothing"), COMMON);
+        assert_eq!(read.last().map(|row| row.rules), Some(COMMON));
+    }
+
+    #[test]
+    fn generations_of_one_provider_differ() {
+        let claude = Landing::Breakpoints { look_back: 20 };
+        check("claude-opus-4-6", claude, 4096, 300);
+        check("claude-opus-4-8", claude, 1024, 300);
+        check("claude-opus-5-5", claude, 512, 300);
+        check("claude-sonnet-4-5", claude, 1024, 300);
+        check("gpt-5.5", Landing::AnyPrefix, 1024, 600);
+        check("gpt-5", Landing::AnyPrefix, 1024, 600);
+        check("gpt-5.6-sol", Landing::RequestEnds { latest: 80 }, 1024, 1800);
+        check("gpt-6.1-sol", Landing::RequestEnds { latest: 80 }, 1024, 1800);
+        check("gemini-2.5-pro", Landing::AnyPrefix, 2048, 300);
+        check("deepseek-v4-pro", Landing::UnitEnds, 64, 10_800);
+        check("glm-5", Landing::AnyPrefix, 1024, 300);
+    }
+
+    #[test]
+    fn reasoning_is_bound_to_the_prefix_from_claude_5_1_on() {
+        let bound = models().into_iter().filter(|model| model.cache.prefix_bound_reasoning);
+        let names: Vec<_> = bound.map(|model| model.name).collect();
+        let since: [&str; 5] = [
+            "claude-haiku-5-5",
+            "claude-opus-5-5",
+            "claude-sonnet-5-5",
+            "claude-fable-5-1",
+            "claude-mythos-5-1",
+        ];
+        assert_eq!(names, since);
+    }
+
+    #[test]
+    fn reasoning_of_earlier_turns_is_kept_from_claude_opus_4_5_on() {
+        let drops = |model: &str| find_model(model).unwrap().cache.drops_old_reasoning;
+        assert!(
+            ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-3-7-sonnet"]
+                .into_iter()
+                .all(drops)
+        );
+        let kept = [
+            "claude-opus-4-5",
+            "claude-opus-4-6",
+            "claude-opus-4-8",
+            "claude-sonnet-4-6",
+            "claude-sonnet-5",
+            "gpt-5",
+        ];
+        assert!(!kept.into_iter().any(drops));
+    }
+}
