@@ -14,6 +14,7 @@ mod cache_tests;
 mod fidelity;
 mod ledger;
 mod log;
+mod oracle;
 mod peers;
 mod played;
 mod report;
@@ -30,7 +31,8 @@ pub use score::{Budget, Missed, Score, Terms, replay};
 
 pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, fidelity};
-pub(crate) use peers::{Rival, rival, rivals};
+pub(crate) use oracle::Need;
+pub(crate) use peers::{Case, Rival, rival, rivals};
 pub(crate) use played::played;
 pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
