@@ -48,6 +48,8 @@ pub use replay::{
     Budget, Contender, ContenderError, Family, Knobs, Missed, Row, Score, Session, Share, Terms, contenders,
     pool, replay,
 };
+#[doc(hidden)]
+pub use replay::{Figure, Probe, probe};
 pub use replay::{Prediction, predicted_usage};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 

@@ -1,5 +1,6 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, how well it
-//! is counted, what its calls are about, how they ended, how well the files they touched are known, and what they cost. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+//! is counted, what its calls are about, how they ended, how well the files they touched are known, what they used later
+//! and what they cost. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
 
 #![allow(
     clippy::print_stdout,
@@ -15,6 +16,7 @@ mod checker;
 mod estimate;
 mod exact;
 mod facts;
+mod fidelity;
 mod file_state;
 mod files;
 mod fit;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         ("files", file_state::table),
         ("fit", fit::table),
         ("bill", bill::table),
+        ("fidelity", fidelity::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

@@ -39,8 +39,9 @@ pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
 pub(crate) use totals::Totals;
 
+pub(crate) use errors::is_error_line;
 pub(crate) use json::{Focus, focus};
-pub(crate) use text::without_number;
+pub(crate) use text::{shown as as_terminal_shows, without_number};
 
 /// A part of a shortened text.
 #[derive(Debug, Clone, PartialEq, Eq)]

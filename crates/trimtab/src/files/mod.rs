@@ -19,13 +19,15 @@ mod tests;
 mod timeline;
 
 pub use changelog::{Changes, FileChanges, changelog};
+pub(crate) use from_calls::asked;
 pub use from_calls::files;
+pub(crate) use operation::FileAction;
 pub use state::{Existence, FileState, KnownLine, Run};
 pub use timeline::{Access, AccessKind, Files, LineNow};
 
 #[cfg(test)]
 use {
-    operation::{End, FileAction, Operation, Replacement, Shown, Which},
+    operation::{End, Operation, Replacement, Shown, Which},
     patch::{codex_patch, search_replace_blocks, unified_diff},
     shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail},
 };

@@ -38,7 +38,7 @@ pub(crate) enum HunkLine {
 }
 
 impl Hunk {
-    pub(super) fn old_lines(&self) -> Vec<&str> {
+    pub(crate) fn old_lines(&self) -> Vec<&str> {
         let old = |line| match line {
             &HunkLine::Keep(ref text) | &HunkLine::Remove(ref text) => Some(text.as_str()),
             &HunkLine::Add(_) => None,

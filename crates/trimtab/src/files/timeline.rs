@@ -184,6 +184,11 @@ impl Files {
         }
     }
 
+    /// Returns the moments from which on any file may be another one: the step, and the block that told.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = (u32, BlockId)> {
+        self.doubts.iter().map(|doubt| (doubt.step, doubt.block))
+    }
+
     /// Returns the paths of all files, in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)

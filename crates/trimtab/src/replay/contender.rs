@@ -259,7 +259,13 @@ mod tests {
 
     #[test]
     fn a_rival_takes_its_number_in_brackets() {
-        static MASK: Rival = Rival { name: "peer:mask", knob: ("results kept", &[10.0, 5.0]), ..PLAIN };
+        static MASK: Rival = Rival {
+            name: "peer:mask",
+            about: "",
+            knob: ("results kept", &[10.0, 5.0]),
+            free_edits: false,
+            views: |_| crate::replay::Views::default(),
+        };
         let of = |inside| {
             of_rival("peer:mask", &MASK, inside).map(|contender| contender.knob().map(|knob| knob.1))
         };
@@ -275,7 +281,8 @@ mod tests {
         name: "oracle:block",
         about: "",
         knob: ("", &[]),
-        views: |_, _| crate::replay::Views::default(),
+        free_edits: true,
+        views: |_| crate::replay::Views::default(),
     };
 
     #[test]

@@ -5,21 +5,21 @@
 #![allow(dead_code, unused_imports)]
 
 mod bill;
-mod contender;
 #[cfg(test)]
 mod bill_tests;
 mod cache;
 #[cfg(test)]
 mod cache_tests;
+mod contender;
 mod fidelity;
 mod ledger;
 mod log;
 mod oracle;
 mod peers;
 mod played;
+mod predicted;
 mod report;
 mod score;
-mod predicted;
 mod track;
 mod valid;
 mod view;
@@ -30,7 +30,9 @@ pub use report::{Row, Session, pool};
 pub use score::{Budget, Missed, Score, Terms, replay};
 
 pub(crate) use bill::{Bill, Charge, bill};
-pub(crate) use fidelity::{Fidelity, Miss, fidelity};
+pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};
+#[doc(hidden)]
+pub use fidelity::{Figure, Probe, probe};
 pub(crate) use oracle::Need;
 pub(crate) use peers::{Case, Rival, rival, rivals};
 pub(crate) use played::played;

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use serde::Serialize;
 
 use super::{
-    Bill, Fidelity, Miss, Share, Track, Views, bill,
+    Bill, Case, Charge, Fidelity, Miss, Need, Share, Track, Uses, Views, bill,
     contender::{Contender, Plays},
     fidelity, played,
     valid::invalid_requests,
@@ -137,7 +137,18 @@ pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], ter
     let track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
     let untouched = Views { changes: vec![Vec::new(); track.requests.len()] };
     let raws: Vec<Raw> = models.iter().map(|model| Raw::of(&track, &untouched, model, terms)).collect();
-    contenders.iter().flat_map(|contender| under(&track, contender, &raws, terms)).collect()
+    let uses = Uses::of(&track);
+    let needs = uses.needs(&track);
+    let known = Known { track: &track, uses: &uses, needs: &needs };
+    contenders.iter().flat_map(|contender| under(known, contender, &raws, terms)).collect()
+}
+
+/// A segment and what it used, the same for every contender.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    track: &'a Track<'a>,
+    uses: &'a Uses,
+    needs: &'a [Need],
 }
 
 /// A model, what the untrimmed segment costs with it, and what a request may count.
@@ -146,8 +157,7 @@ struct Raw {
     /// With a budget, it takes no more than that.
     model: Model,
     budget: Tokens,
-    dollars: f64,
-    tokens: Tokens,
+    bill: Bill,
     sizes: Arc<[u64]>,
 }
 
@@ -164,7 +174,7 @@ impl Raw {
         model.max_input = asked.unwrap_or(model.max_input).min(model.max_input);
         let budget = model.budget(track.history.requested_output());
         let name = model.name.as_str().into();
-        Raw { name, model, budget, dollars: bill.dollars(), tokens: bill.tokens(), sizes }
+        Raw { name, model, budget, bill, sizes }
     }
 }
 
@@ -173,12 +183,14 @@ struct Seen {
     views: Views,
     fidelity: Fidelity,
     invalid: usize,
+    /// Whether hiding costs nothing: a bound.
+    free_edits: bool,
     plan_us: Vec<u32>,
     misses: Arc<[Missed]>,
 }
 
 /// Scores a contender with every model. What does not depend on the model is looked at once.
-fn under(track: &Track<'_>, contender: &Contender, raws: &[Raw], terms: Terms) -> Vec<Score> {
+fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: Terms) -> Vec<Score> {
     let name: Arc<str> = contender.name().into();
     let mut last: Option<(&Raw, Seen)> = None;
     let mut scores = Vec::new();
@@ -193,27 +205,29 @@ fn under(track: &Track<'_>, contender: &Contender, raws: &[Raw], terms: Terms) -
         };
         let seen = match last.take() {
             Some((other, seen)) if same(other) => seen,
-            _ => see(track, contender, raw, terms),
+            _ => see(known, contender, raw, terms),
         };
-        scores.push(score(track, &name, raw, &seen));
+        scores.push(score(known.track, &name, raw, &seen));
         last = Some((raw, seen));
     }
     scores
 }
 
-fn see(track: &Track<'_>, contender: &Contender, raw: &Raw, terms: Terms) -> Seen {
+fn see(known: Known<'_>, contender: &Contender, raw: &Raw, terms: Terms) -> Seen {
+    let Known { track, uses, needs } = known;
     let began = (terms.clock)();
     let (views, planned) = match &contender.plays {
         Plays::Policy(policy) => (played(track, policy, &raw.model), track.requests.len()),
-        Plays::Rival(rival, knob) => ((rival.views)(track, *knob), 0),
+        Plays::Rival(rival, knob) => ((rival.views)(&Case { track, knob: *knob, needs }), 0),
     };
     let took = (terms.clock)().saturating_sub(began).as_micros();
     let each = u32::try_from(took / u128::from(Tokens::from_len(planned.max(1)).0)).unwrap_or(u32::MAX);
-    let fidelity = fidelity(track, &views);
+    let fidelity = fidelity(track, uses, &views);
     let misses = fidelity.misses.iter().take(MISSES_DESCRIBED).map(|miss| describe(track, miss));
     Seen {
         invalid: invalid_requests(track, &views),
         plan_us: vec![each; planned],
+        free_edits: matches!(contender.plays, Plays::Rival(rival, _) if rival.free_edits),
         misses: misses.collect(),
         fidelity,
         views,
@@ -221,7 +235,8 @@ fn see(track: &Track<'_>, contender: &Contender, raw: &Raw, terms: Terms) -> See
 }
 
 fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score {
-    let bill = bill(track, &seen.views, &raw.model);
+    let paid = bill(track, &seen.views, &raw.model);
+    let bill = if seen.free_edits { freely(&raw.bill, &paid, &raw.model) } else { paid };
     let found = &seen.fidelity;
     let again = found.refetches.iter().map(|(block, request)| {
         let at = bill.charges.get(*request).map_or(Tokens::ZERO, |charge| charge.tokens);
@@ -233,9 +248,9 @@ fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score 
         model: raw.name.clone(),
         requests: count(track.requests.len()),
         tokens: bill.tokens(),
-        raw_tokens: raw.tokens,
+        raw_tokens: raw.bill.tokens(),
         dollars: bill.dollars(),
-        raw_dollars: raw.dollars,
+        raw_dollars: raw.bill.dollars(),
         refetch_dollars: again.sum(),
         cache_breaks: count(bill.charges.iter().filter(|charge| charge.broke).count()),
         refetches: count(found.refetches.len()),
@@ -255,6 +270,24 @@ fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score 
         missed: count(found.misses.len()),
         misses: seen.misses.clone(),
     }
+}
+
+/// Charges what is shown as if the cache were never broken: what is hidden is missing first from what the untrimmed request
+/// read, then from what it wrote.
+fn freely(raw: &Bill, shown: &Bill, model: &Model) -> Bill {
+    let prices = &model.prices;
+    let charges = raw.charges.iter().zip(&shown.charges).map(|(raw, shown)| {
+        let hidden = raw.tokens - shown.tokens;
+        let read = raw.read - hidden;
+        let written = raw.written - (hidden - raw.read);
+        let weight = |tokens: Tokens, read: Tokens, written: Tokens| {
+            let plain = float((tokens - read - written).0);
+            float(read.0) * prices.cache_read + float(written.0) * prices.cache_write + plain * prices.input
+        };
+        let part = ratio(weight(shown.tokens, read, written), weight(raw.tokens, raw.read, raw.written));
+        Charge { tokens: shown.tokens, read, written, dollars: raw.dollars * part, broke: false }
+    });
+    Bill { charges: charges.collect() }
 }
 
 /// Returns the dollars of one more request that brings a block back: its whole input is read, the block is written and

@@ -74,6 +74,18 @@ impl Files {
     }
 }
 
+/// Tells what a call asks of files, whether or not it did it. What only a result could tell is left out.
+pub(crate) fn asked(history: &History, facts: &Facts, call: BlockId) -> Vec<FileAction> {
+    let (Some(block), Some(fact)) = (history.block(call), facts.row(call)) else { return Vec::new() };
+    let answer = Answer { facts, fact, text: "", cwd: facts.cwd_before(call), failed: false };
+    let done = with_arguments(history, block, |name, given| answer.done(name, given, &Files::default()));
+    let action = |done| match done {
+        Done::Operation(operation) => Some(operation.action),
+        Done::Anything => None,
+    };
+    done.unwrap_or_default().into_iter().filter_map(action).collect()
+}
+
 /// What a call did.
 enum Done {
     Operation(Operation),
