@@ -92,13 +92,21 @@ function describe(row) {
     `lines ${recall(row.copied_line_recall, row.copied_lines)}\nworst session ${percent(row.worst_session_vs_raw, 0)}, dearer in ${(row.sessions_dearer * 100).toFixed(0)} % of sessions`;
 }
 
+// Which policies are drawn: all, each at its first setting, or one with all its settings beside those of trimtab and the bounds.
+function isShown(policy) {
+  const entrant = entrantOf.get(policy), chosen = at('shown').value;
+  if (!entrant || chosen === 'all') return true;
+  if (chosen === 'first') return data.entrants.find((other) => other.curve === entrant.curve) === entrant;
+  return entrant.family !== 'peer' || entrant.curve === chosen;
+}
+
 function pareto() {
   const [lostKey, lostCount, lostName] = LOSSES[at('lost').value];
   const [priceKey, priceName, priceRange] = PRICES[at('price').value];
   const panels = data.models.map((model) => {
     const figure = make('figure', {}, make('figcaption', {}, make('strong', {}, model.name), make('span', {},
       ` – $${model.input} per million tokens, $${model.cache_read} cached; rewriting costs ${model.rewriting.toFixed(1)} reads more`)));
-    return [figure, rowsOf(model.name)];
+    return [figure, rowsOf(model.name).filter((row) => isShown(row.policy))];
   });
   at('pareto').replaceChildren(...panels.map(([figure]) => figure));
   for (const [figure, rows] of panels) {
@@ -137,7 +145,7 @@ function pareto() {
     for (const points of curves.values()) {
       if (points.length < 2) continue;
       points.sort((one, other) => one[0] - other[0]);
-      svg.append(draw('polyline', { points: points.map(([, row]) => `${scale.place(value(row))},${y(row)}`).join(' '), class: 'thin ' + entrantOf.get(points[0][1].policy).family }));
+      svg.append(draw('polyline', { points: points.map(([, row]) => `${scale.place(value(row))},${y(row)}`).join(' '), class: 'thin joins ' + entrantOf.get(points[0][1].policy).family }));
     }
     const spots = rows.map((row) => ({ row, x: scale.place(value(row)), y: y(row), family: (entrantOf.get(row.policy) || { family: 'policy' }).family }));
     // Marks without a loss share one line: those that would cover each other are set one above the other.
@@ -322,6 +330,9 @@ at('about').textContent = `${grouped(first.sessions)} recorded sessions with ${g
   `Prices of ${data.prices_date}; intervals from drawing sessions again ${grouped(first.resamples)} times; trimtab ${data.version}.`;
 options(at('lost'), LOSSES.map(([, , name], index) => [index, name]));
 options(at('price'), PRICES.map(([, name], index) => [index, name]));
+const peers = [...new Set(data.entrants.filter((entrant) => entrant.family === 'peer').map((entrant) => entrant.curve))];
+options(at('shown'), [['all', 'all policies'], ['first', 'each policy at its first setting'], ...peers.map((curve) => [curve, `${curve} beside trimtab and the bounds`])],
+  data.entrants.length > 30 ? 'first' : 'all');
 for (const select of document.querySelectorAll('select.model')) options(select, data.models.map((model) => [model.name, model.name]));
 options(at('session'), data.curves.map((one, index) => [index, `${one.session} (${grouped(one.requests)} requests)`]));
 const names = data.entrants.map((entrant, index) => [index, entrant.name]);
@@ -335,6 +346,7 @@ at('legend').replaceChildren(...[['policy', 'policy of trimtab'], ['peer', 'what
 at('left').replaceChildren(...data.left_out.map((sentence) => make('li', {}, sentence)));
 at('lost').addEventListener('change', pareto);
 at('price').addEventListener('change', pareto);
+at('shown').addEventListener('change', pareto);
 document.querySelectorAll('select.model')[0].addEventListener('change', figures);
 document.querySelectorAll('select.model')[1].addEventListener('change', spread);
 at('session').addEventListener('change', curve);
