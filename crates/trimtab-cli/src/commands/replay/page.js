@@ -25,6 +25,14 @@ const short = (number) => (number >= 995000 ? (number / 1e6).toFixed(1) + 'M' : 
   : number >= 999.5 ? (number / 1e3).toFixed(1) + 'k' : number >= 100 || Number.isInteger(number) ? number.toFixed(0) : number.toFixed(1));
 const entrantOf = new Map(data.entrants.map((entrant) => [entrant.name, entrant]));
 const rowsOf = (model) => data.rows.filter((row) => row.model === model);
+// The folder that all sessions share is said once.
+const paths = [...data.rows.map((row) => row.worst_session), ...data.curves.map((one) => one.session), ...data.misses.map((miss) => miss.session)];
+const folder = (() => {
+  let shared = paths[0] || '';
+  for (const path of paths) while (!path.startsWith(shared)) shared = shared.slice(0, -1);
+  return shared.slice(0, shared.lastIndexOf('/') + 1);
+})();
+const nameOf = (session) => session.slice(folder.length);
 const LOSSES = [
   ['edit_anchor_recall', 'edit_anchors', 'edit anchors: texts to be replaced'],
   ['strict_reference_recall', 'strict_references', 'names that nobody guesses'],
@@ -245,7 +253,7 @@ function spread() {
   const list = at('spread');
   const lines = rows.map(([row, ratios]) => {
     const middle = make('div', {});
-    const worst = make('div', { class: 'worst', title: row.worst_session }, make('b', {}, '◆ ' + percent(row.worst_session_vs_raw, 0)), make('span', {}, make('bdi', { dir: 'ltr' }, row.worst_session)));
+    const worst = make('div', { class: 'worst', title: row.worst_session }, make('b', {}, '◆ ' + percent(row.worst_session_vs_raw, 0)), make('span', {}, make('bdi', { dir: 'ltr' }, nameOf(row.worst_session))));
     return [make('div', { class: 'strip' }, make('div', { class: 'name' }, row.policy), middle, worst), middle, row, ratios];
   });
   const axis = make('div', {});
@@ -256,7 +264,7 @@ function spread() {
     const family = (entrantOf.get(row.policy) || { family: 'policy' }).family;
     const x = (ratio) => scale.place((ratio - 1) * 100);
     const rank = (share) => ratios[Math.round(share * (ratios.length - 1))];
-    const words = `${row.policy}: median ${percent(rank(0.5))}, middle half ${percent(rank(0.25))} to ${percent(rank(0.75))}, cheapest ${percent(rank(0))}, dearest ${percent(row.worst_session_vs_raw)} in ${row.worst_session}`;
+    const words = `${row.policy}: median ${percent(rank(0.5))}, middle half ${percent(rank(0.25))} to ${percent(rank(0.75))}, cheapest ${percent(rank(0))}, dearest ${percent(row.worst_session_vs_raw)} in ${nameOf(row.worst_session)}`;
     const svg = draw('svg', { width, height: 30, tabindex: 0, role: 'img', 'aria-label': words, ...tipped(words) });
     for (const tick of scale.ticks) svg.append(draw('line', { x1: scale.place(tick), x2: scale.place(tick), y1: 0, y2: 30, class: tick === 0 ? 'zero' : 'grid' }));
     svg.append(...ratios.map((ratio, index) => draw('circle', { cx: x(ratio), cy: 15 + ((index * 7) % 9) - 4, r: 2, class: family, opacity: 0.45 })));
@@ -280,7 +288,7 @@ function curve() {
   const most = Math.max(1, ...raw, ...own);
   const x = (index) => left + (index / Math.max(1, raw.length - 1)) * (width - left - right);
   const y = (tokens) => bottom - (tokens / (most * 1.08)) * (bottom - top);
-  const words = `${chosen.session}: ${chosen.requests} requests. The last request of ${name} counts ${grouped(own[own.length - 1])} tokens, untrimmed ${grouped(raw[raw.length - 1])}.`;
+  const words = `${nameOf(chosen.session)}: ${grouped(chosen.requests)} requests. The last request of ${name} counts ${grouped(own[own.length - 1])} tokens, untrimmed ${grouped(raw[raw.length - 1])}.`;
   const svg = draw('svg', { width, height, tabindex: 0, role: 'img', 'aria-label': words });
   const step = [1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5].find((step) => most / step <= 6) || 1e6;
   for (let tick = 0; tick <= most * 1.05; tick += step) {
@@ -304,10 +312,12 @@ function misses() {
   const name = data.entrants[entrant].name;
   const counted = (data.rows.find((row) => row.policy === name) || { missed: 0 }).missed;
   at('miss-count').textContent = counted === 0 ? `${name} hid nothing that was needed later.` : `${name} missed ${grouped(counted)} times; ${told.length} are listed, of as many sessions as possible.`;
+  const lasting = ['errors', 'instructions'];
+  const place = (miss) => (lasting.includes(miss.metric) ? ` hidden while they still mattered; said in block ${miss.used_in} of step ${miss.used_at_step}`
+    : ` needed at step ${miss.used_at_step} (block ${miss.used_in}); last shown in block ${miss.block} of step ${miss.step}, hidden by then`);
   const item = (miss) => make('li', {},
-    make('div', {}, make('strong', {}, miss.metric.replace(/_/g, ' ')), ` needed at step ${miss.used_at_step} (block ${miss.used_in}); last shown in block ${miss.block} of step ${miss.step}, now hidden` +
-      (miss.about ? `: ${miss.about}` : '') + (miss.recoverable ? '. A note named its handle: it could have been recalled.' : '. Nothing said how to bring it back.')),
-    make('pre', {}, miss.what), make('div', { class: 'small' }, miss.session));
+    make('div', {}, make('strong', {}, miss.metric.replace(/_/g, ' ')), place(miss) + (miss.about ? `: ${miss.about}` : '') + (miss.recoverable ? '. A note named its handle: it could have been recalled.' : '. Nothing said how to bring it back.')),
+    make('pre', {}, miss.what), make('div', { class: 'small' }, nameOf(miss.session)));
   const list = at('misses'), rest = told.slice(6);
   list.replaceChildren(...told.slice(0, 6).map(item));
   if (rest.length === 0) return;
@@ -327,14 +337,14 @@ function options(select, names, chosen) {
 }
 const first = data.rows[0] || { sessions: 0, requests: 0, resamples: 0 };
 at('about').textContent = `${grouped(first.sessions)} recorded sessions with ${grouped(first.requests)} requests, ${data.entrants.length} policies. ` +
-  `Prices of ${data.prices_date}; intervals from drawing sessions again ${grouped(first.resamples)} times; trimtab ${data.version}.`;
+  `Prices of ${data.prices_date}; intervals from drawing sessions again ${grouped(first.resamples)} times; trimtab ${data.version}.` + (folder ? ` Sessions are named by their place below ${folder}` : '');
 options(at('lost'), LOSSES.map(([, , name], index) => [index, name]));
 options(at('price'), PRICES.map(([, name], index) => [index, name]));
 const peers = [...new Set(data.entrants.filter((entrant) => entrant.family === 'peer').map((entrant) => entrant.curve))];
 options(at('shown'), [['all', 'all policies'], ['first', 'each policy at its first setting'], ...peers.map((curve) => [curve, `${curve} beside trimtab and the bounds`])],
   data.entrants.length > 30 ? 'first' : 'all');
 for (const select of document.querySelectorAll('select.model')) options(select, data.models.map((model) => [model.name, model.name]));
-options(at('session'), data.curves.map((one, index) => [index, `${one.session} (${grouped(one.requests)} requests)`]));
+options(at('session'), data.curves.map((one, index) => [index, `${nameOf(one.session)} (${grouped(one.requests)} requests)`]));
 const names = data.entrants.map((entrant, index) => [index, entrant.name]);
 const missed = data.misses.map((miss) => miss.entrant);
 const steady = data.entrants.findIndex((entrant) => entrant.name === 'steady');
