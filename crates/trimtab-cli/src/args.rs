@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use trimtab::Format;
+use trimtab::{Budget, Contender, Format, Model, Tokens, find_model};
 
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Fit(Fit),
     /// List the policies that ship, or print one
     Policies(Policies),
+    /// Tell what policies would have cost, saved and missed in recorded sessions
+    Replay(Replay),
     /// Bring the original behind a note back
     Recall(Recall),
     /// List the models that are known: window, prices, how their tokens are counted
@@ -200,6 +202,70 @@ pub(crate) struct Recall {
     pub(crate) grep: Option<String>,
 }
 
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "What is certified: nothing the agent went on to use was hidden, at this price. Whether the task would have \
+    succeeded is not.\n\nFiles that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
+    Examples:\n  trimtab replay ~/.claude/projects\n  \
+    trimtab replay session.jsonl --policy steady --policy 'peer:mask(10)' --policy 'recent(keep_last=5)'\n  \
+    trimtab replay recordings --budget 35% --html report.html\n  \
+    trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
+)]
+pub(crate) struct Replay {
+    /// Recordings, or folders of them (.json, .jsonl, .traj)
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// What to replay: a name with its knob or settings in brackets, or a TOML file; without it, all that is known
+    #[arg(long = "policy", value_name = "NAME|FILE", value_parser = contender)]
+    pub(crate) policies: Vec<AskedPolicy>,
+
+    /// Pay the prices of this model; without it, of three whose caches cost differently
+    #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = model)]
+    pub(crate) models: Vec<Model>,
+
+    /// Replay other tools' policies at every value of their knobs that is compared
+    #[arg(long, conflicts_with = "policies")]
+    pub(crate) knobs: bool,
+
+    /// The most tokens that a request may count, or a share of the largest request of each segment; without it, what the
+    /// model's window leaves
+    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
+
+    /// Only sessions whose path contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) session: Option<String>,
+
+    /// How many files are replayed at a time; without it, as many as there are cores
+    #[arg(long, value_name = "N", env = "TRIMTAB_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+
+    /// How often sessions are drawn again for the 95 % intervals; 0: no intervals
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) resamples: u16,
+
+    /// Write JSON: one object per policy and model
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) json: bool,
+
+    /// Write one page that needs nothing else: pictures, table, sessions, misses
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Say on standard error how long it took and how much memory
+    #[arg(long)]
+    pub(crate) timing: bool,
+}
+
+/// A policy that was asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum AskedPolicy {
+    Known(Contender),
+    /// A TOML file, with settings in brackets behind it.
+    File(String),
+}
+
 /// Which conversation is meant.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Input {
@@ -241,6 +307,34 @@ pub(crate) struct Doctor {
 fn format(name: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(Format::name).join(", ");
     Format::named(name).ok_or_else(|| format!("formats are: {}", known()))
+}
+
+fn contender(words: &str) -> Result<AskedPolicy, String> {
+    let name = words.split('(').next().unwrap_or(words);
+    if name.trim_end().ends_with(".toml") {
+        return Ok(AskedPolicy::File(words.to_owned()));
+    }
+    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| error.to_string())
+}
+
+fn model(name: &str) -> Result<Model, String> {
+    find_model(name).map_err(|error| error.to_string())
+}
+
+fn budget(words: &str) -> Result<Budget, String> {
+    let wrong = || format!("{words:?} is neither a number of tokens nor a share such as 35%");
+    if let Some(share) = words.trim().strip_suffix('%') {
+        let share: f64 = share.trim().parse().map_err(|_| wrong())?;
+        let sensible = share > 0.0 && share <= 100.0;
+        return if sensible { Ok(Budget::OfPeak(share / 100.0)) } else { Err(wrong()) };
+    }
+    words
+        .trim()
+        .parse()
+        .ok()
+        .filter(|tokens| *tokens > 0)
+        .map(|tokens| Budget::Tokens(Tokens(tokens)))
+        .ok_or_else(wrong)
 }
 
 fn lines(words: &str) -> Result<(usize, usize), String> {

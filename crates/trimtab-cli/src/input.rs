@@ -2,18 +2,29 @@
 //! Never guesses past a wrong name: it says what is there and what to do.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, IsTerminal, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use trimtab::{History, MAX_JSON_BYTES, Problem, Recording, Role, Segment, parse_as, read, request_of};
 
 use crate::{args::Input, output};
 
 /// How many problems of a recording are said one by one.
 const PROBLEMS_SAID: usize = 3;
+
+/// How names of files end that are looked for in a folder.
+pub(crate) const ENDINGS: &[&str] = &["json", "jsonl", "traj"];
+
+/// A file that could not be read.
+#[derive(Serialize)]
+pub(crate) struct Unreadable {
+    pub(crate) path: String,
+    pub(crate) reason: String,
+}
 
 /// The conversation that was asked for.
 pub(crate) struct Conversation {
@@ -55,6 +66,28 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
         bail!("is a folder: name one file in it");
     }
     limited(opened)
+}
+
+/// Collects the files of a path: itself, or those below it that may be recordings. Links to folders are not followed.
+pub(crate) fn files_of(path: &Path, files: &mut Vec<PathBuf>, unreadable: &mut Vec<Unreadable>) {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return;
+    }
+    let listed = match fs::read_dir(path) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()),
+        Err(error) => {
+            unreadable.push(Unreadable { path: path.display().to_string(), reason: error.to_string() });
+            return;
+        }
+    };
+    let may_be = |path: &PathBuf| {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if path.is_dir() { !path.is_symlink() } else { ENDINGS.contains(&ending) }
+    };
+    let mut listed: Vec<PathBuf> = listed.filter(may_be).collect();
+    listed.sort();
+    listed.iter().for_each(|path| files_of(path, files, unreadable));
 }
 
 fn limited(reader: impl Read) -> Result<Vec<u8>> {

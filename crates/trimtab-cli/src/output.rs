@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anyhow::Error;
+use indicatif::{ProgressBar, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::args::When;
@@ -92,6 +93,16 @@ pub(crate) fn note(words: impl std::fmt::Display) {
 /// Writes a line of a picture for people beside the data.
 pub(crate) fn say(line: impl std::fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Returns a bar on standard error; one that nobody sees where that is no terminal or there is little to wait for.
+pub(crate) fn progress(files: usize) -> ProgressBar {
+    if files < 2 || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} files")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(u64::try_from(files).unwrap_or(0)).with_style(style)
 }
 
 /// Returns a text on one line of at most `width` columns: line breaks as `⏎`, other control characters as `·`.

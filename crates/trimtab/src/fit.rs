@@ -151,11 +151,13 @@ pub fn fit_warm(
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
     // Where the count is an estimate, the budget is kept with room for its error.
     let budget = asked.map(|budget| budget.scaled(1.0 / exactness.guard()));
-    let prices = known.map_or(DEFAULT_PRICES, |model| CachePrices {
+    let prices = known.as_ref().map_or(DEFAULT_PRICES, |model| CachePrices {
         read: model.prices.cache_read / model.prices.input,
         write: model.prices.cache_write / model.prices.input,
     });
-    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= CACHE_LIFETIME);
+    let rules = known.as_ref().map(|model| model.cache);
+    let lifetime = rules.map_or(CACHE_LIFETIME, |rules| rules.lifetime_ms);
+    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= lifetime);
     let situation = Situation {
         policy: &settings.policy,
         budget,
@@ -164,7 +166,7 @@ pub fn fit_warm(
         sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
         cold,
         prices,
-        bound: binds_reasoning(&model),
+        bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,
     };
     let sight =
@@ -177,8 +179,3 @@ pub fn fit_warm(
 
 /// What most providers ask: a tenth for reading, a quarter more for writing.
 const DEFAULT_PRICES: CachePrices = CachePrices { read: 0.1, write: 1.25 };
-
-/// Tells whether a model signs its reasoning together with everything before it.
-fn binds_reasoning(_model: &str) -> bool {
-    false
-}

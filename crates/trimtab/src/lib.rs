@@ -45,10 +45,14 @@ pub use prices::{
 };
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
-pub use warm::Warm;
-pub use replay::{Prediction, predicted_usage};
+pub use replay::{
+    Budget, Contender, ContenderError, Family, Knobs, Missed, Row, Score, Session, Share, Terms, contenders,
+    pool, replay,
+};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
+pub use replay::{Prediction, predicted_usage};
+pub use warm::Warm;
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

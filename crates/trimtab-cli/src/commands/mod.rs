@@ -8,6 +8,7 @@ mod inspect;
 mod models;
 mod policies;
 mod recall;
+mod replay;
 mod show;
 
 use anyhow::Result;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Fit(asked) => fit::run(asked, out),
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
+        Command::Replay(asked) => replay::run(asked, out),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {

@@ -30,7 +30,11 @@ impl Tokens {
     }
 
     /// Returns the number as a float, for prices.
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no context comes near 2^52 tokens")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "no context comes near 2^52 tokens"
+    )]
     pub(crate) fn float(self) -> f64 {
         self.0 as f64
     }

@@ -38,7 +38,7 @@ fn conversation() -> serde_json::Value {
 }
 
 fn nothing_hidden(segment: &Segment) -> Views {
-    Views { changes: vec![Vec::new(); segment.points.len()] }
+    Views::of(vec![Vec::new(); segment.points.len()])
 }
 
 /// Checks tokens read, written and in all of every request.
@@ -78,7 +78,7 @@ fn the_price_is_that_of_reads_and_of_writes() {
 fn a_block_that_is_gone_takes_its_frame_along_and_breaks_what_follows() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60), (3, 90)]);
     let gone = vec![Change { block: BlockId(0), shown: Shown::Gone }];
-    let views = Views { changes: vec![Vec::new(), gone, Vec::new()] };
+    let views = Views::of(vec![Vec::new(), gone, Vec::new()]);
     // Three tokens of frame and two messages: below every minimum.
     check(&segment, &views, "claude-sonnet-4-6", &[(0, 8007, 8007), (0, 0, 161), (0, 0, 161)]);
     let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
@@ -91,7 +91,7 @@ fn a_text_in_the_place_of_a_block_is_another_prefix_and_comes_back_to_life_when_
     let segment = segment(&conversation(), &[(1, 0), (3, 60), (3, 90), (3, 120)]);
     let as_text = |tokens| Shown::Text { text: "short".into(), tokens: Tokens(tokens) };
     let change = |shown| vec![Change { block: BlockId(0), shown }];
-    let views = Views { changes: vec![Vec::new(), change(as_text(5000)), Vec::new(), change(Shown::Whole)] };
+    let views = Views::of(vec![Vec::new(), change(as_text(5000)), Vec::new(), change(Shown::Whole)]);
     let expected = [(0, 8007, 8007), (0, 5165, 5165), (5165, 0, 5165), (8007, 158, 8165)];
     check(&segment, &views, "claude-opus-4-6", &expected);
 }
@@ -99,7 +99,7 @@ fn a_text_in_the_place_of_a_block_is_another_prefix_and_comes_back_to_life_when_
 #[test]
 fn hiding_at_birth_breaks_nothing() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60)]);
-    let views = Views { changes: vec![Vec::new(), vec![Change { block: BlockId(2), shown: Shown::Gone }]] };
+    let views = Views::of(vec![Vec::new(), vec![Change { block: BlockId(2), shown: Shown::Gone }]]);
     check(&segment, &views, "claude-opus-4-6", &[(0, 8007, 8007), (8007, 104, 8111)]);
 }
 
@@ -150,7 +150,7 @@ fn a_head_that_is_reported_and_not_recorded_is_charged_too() {
     );
     // It found 11,000 tokens in the cache: the head that sessions share.
     segment.points[0].usage = Some(Usage { cache_read: 11_000, cache_write: 9000, ..Usage::default() });
-    let gone = Views { changes: vec![Vec::new(), vec![Change { block: BlockId(0), shown: Shown::Gone }]] };
+    let gone = Views::of(vec![Vec::new(), vec![Change { block: BlockId(0), shown: Shown::Gone }]]);
     check(&segment, &gone, "claude-opus-4-6", &[(11_000, 9000, 20_000), (11_000, 1154, 12_154)]);
 }
 

@@ -88,7 +88,10 @@ pub(crate) fn ledger(
         if rules.landing == Landing::UnitEnds {
             sender.reply(cache, earlier_end);
         }
-        let markers = sender.markers(cache, number);
+        let mut markers = sender.markers(cache, number);
+        if let Some(block) = views.markers.get(&number).filter(|_| markers.len() < MAX_MARKERS) {
+            markers.push(cache.before(block.0 + 1));
+        }
         lines.push(cache.request(at, &markers));
     }
     lines

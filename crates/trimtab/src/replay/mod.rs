@@ -10,23 +10,31 @@ mod bill_tests;
 mod cache;
 #[cfg(test)]
 mod cache_tests;
+mod contender;
 mod fidelity;
-mod oracle;
 mod ledger;
 mod log;
+mod oracle;
 mod peers;
 mod played;
 mod predicted;
+mod report;
+mod score;
 mod track;
+mod valid;
 mod view;
 
+pub use contender::{Contender, ContenderError, Family, Knobs, contenders};
+pub use fidelity::Share;
+pub use report::{Row, Session, pool};
+pub use score::{Budget, Missed, Score, Terms, replay};
+
 pub(crate) use bill::{Bill, Charge, bill};
-pub(crate) use oracle::Need;
-pub(crate) use peers::{Case, Rival, rival, rivals};
-pub(crate) use fidelity::{Fidelity, Miss, Share, Uses, fidelity};
+pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};
 #[doc(hidden)]
 pub use fidelity::{Figure, Probe, probe};
-pub(crate) use played::played;
+pub(crate) use oracle::Need;
+pub(crate) use peers::{Case, Rival, rival, rivals};
 pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};

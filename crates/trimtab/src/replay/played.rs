@@ -1,11 +1,16 @@
-//! What one of our policies would have shown. Takes a track, a policy and a model; gives its views: every request fitted
-//! with the memory of those before it. Never re-plans a request: what is known of one goes on to the next.
+//! What one of our policies would have shown. Takes a track, a policy and what it may count; gives its views: every request
+//! fitted with the memory of those before it. Never re-plans a request: what is known of one goes on to the next.
+
+use std::time::Duration;
 
 use super::{Change, Shown, Track, Views};
 use crate::{
-    fit::{Settings, fit_warm},
+    count::Tokens,
+    fit::{Markers, Settings, fit_warm},
     memory::Memory,
     plan::Verdict,
+    policy::Policy,
+    prices::Model,
     recording::Millis,
     warm::Warm,
     wire,
@@ -14,22 +19,47 @@ use crate::{
 /// How much later a request is taken to be sent than the one before, where the recording does not tell: a minute.
 const UNTOLD_GAP: i64 = 60 * 1000;
 
+/// What a policy showed, and how long each of its plans took.
+pub(crate) struct Played {
+    pub(crate) views: Views,
+    pub(crate) times: Vec<Duration>,
+}
+
 /// Fits every request of a segment, one after the other.
-pub(crate) fn played(track: &Track<'_>, settings: &Settings) -> Views {
+pub(crate) fn played(
+    track: &Track<'_>,
+    policy: &Policy,
+    model: &Model,
+    budget: Tokens,
+    clock: fn() -> Duration,
+) -> Played {
+    let recorded = track.requests.iter().find_map(|request| request.model.clone());
+    // What the recording leaves out of the head counts all the same; what is left is in our own counts.
+    let budget = (budget - track.unseen_head).scaled(1.0 / track.scale);
+    let settings = Settings {
+        budget: Some(budget),
+        model: Some(recorded.unwrap_or_default()),
+        prices: Some(model.clone()),
+        markers: Markers::OneMore,
+        ..Settings::new(policy.clone()).with_format(track.history.format())
+    };
     let mut warm = Warm::default();
     let mut memory = Memory::default();
     let mut shown: Vec<Shown> = Vec::new();
     let mut now = Millis(0);
-    let mut changes = Vec::with_capacity(track.requests.len());
-    for request in &track.requests {
+    let mut played = Played { views: Views::default(), times: Vec::with_capacity(track.requests.len()) };
+    for (number, request) in track.requests.iter().enumerate() {
         now = request.at.map_or(Millis(now.0 + UNTOLD_GAP), |at| Millis(at.0.max(now.0)));
         let bytes = wire::request_of(track.history, request.messages);
-        let Ok(fitted) = fit_warm(bytes, &mut warm, &memory, settings, now) else {
-            changes.push(Vec::new());
+        let began = clock();
+        let fitted = fit_warm(bytes, &mut warm, &memory, &settings, now);
+        played.times.push(clock().saturating_sub(began));
+        let Ok(fitted) = fitted else {
+            played.views.changes.push(Vec::new());
             continue;
         };
         shown.resize_with(request.blocks, Shown::default);
-        let mut changed = Vec::new();
+        let mut changes = Vec::new();
         for (decision, before) in fitted.plan.decisions().iter().zip(&mut shown) {
             let differs = match (&decision.verdict, &*before) {
                 (Verdict::Keep, Shown::Whole) | (Verdict::Drop, Shown::Gone) => false,
@@ -37,17 +67,17 @@ pub(crate) fn played(track: &Track<'_>, settings: &Settings) -> Views {
                 (Verdict::Keep | Verdict::Drop | Verdict::Shorten { .. }, _) => true,
             };
             if differs {
-                let now = match &decision.verdict {
+                *before = match &decision.verdict {
                     Verdict::Keep => Shown::Whole,
                     Verdict::Shorten { text, tokens } => Shown::Text { text: text.clone(), tokens: *tokens },
                     Verdict::Drop => Shown::Gone,
                 };
-                *before = now.clone();
-                changed.push(Change { block: decision.block, shown: now });
+                changes.push(Change { block: decision.block, shown: before.clone() });
             }
         }
         memory.sent(&fitted.plan, now);
-        changes.push(changed);
+        played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
+        played.views.changes.push(changes);
     }
-    Views { changes }
+    played
 }

@@ -38,7 +38,7 @@ pub fn predicted_usage(segment: &Segment, prediction: Prediction) -> Option<Vec<
         track.uncalibrate();
     }
     let keeping = keeping(&track, &model);
-    let raw = Views { changes: vec![Vec::new(); track.requests.len()] };
+    let raw = Views::of(vec![Vec::new(); track.requests.len()]);
     let ledger = ledger(&track, &raw, &model.cache, keeping, losses);
     Some(ledger.iter().map(|line| usage(line, keeping)).collect())
 }

@@ -1,7 +1,7 @@
 //! What each request shows of a segment. Takes nothing but what a policy decides; gives, request by request, the blocks
 //! that are shown otherwise than before. A block that is not named is shown whole from its first request on.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{count::Tokens, history::BlockId, json::widen};
 
@@ -28,6 +28,15 @@ pub(crate) struct Change {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Views {
     pub(crate) changes: Vec<Vec<Change>>,
+    /// Requests with the block behind which each carries a cache marker that the client did not set.
+    pub(crate) markers: HashMap<usize, BlockId>,
+}
+
+impl Views {
+    /// Returns views whose requests carry the client's cache markers and no others.
+    pub(crate) fn of(changes: Vec<Vec<Change>>) -> Views {
+        Views { changes, markers: HashMap::new() }
+    }
 }
 
 /// The view of one request, made from the one before by its changes.

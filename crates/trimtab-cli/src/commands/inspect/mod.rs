@@ -5,30 +5,18 @@ mod measure;
 mod picture;
 mod summary;
 
-use std::{
-    fs,
-    io::IsTerminal,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 use trimtab::{Memo, Recording, read};
 
-use crate::{args::Inspect, input, output::Output};
+use crate::{
+    args::Inspect,
+    input::{self, ENDINGS, Unreadable, files_of},
+    output::{Output, progress},
+};
 use measure::Measured;
 pub(crate) use measure::RECENT_STEPS;
-
-/// How names of files end that are looked for in a folder.
-const ENDINGS: &[&str] = &["json", "jsonl", "traj"];
-
-/// A file that could not be read.
-#[derive(Serialize)]
-struct Unreadable {
-    path: String,
-    reason: String,
-}
 
 pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if let [path] = asked.paths.as_slice()
@@ -101,36 +89,4 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
 
 fn recording(path: &Path) -> Result<Recording> {
     Ok(read(&input::bytes(path)?)?)
-}
-
-/// Collects the files of a path: itself, or those below it that may be recordings.
-fn files_of(path: &Path, files: &mut Vec<PathBuf>, unreadable: &mut Vec<Unreadable>) {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return;
-    }
-    let listed = match fs::read_dir(path) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()),
-        Err(error) => {
-            unreadable.push(Unreadable { path: path.display().to_string(), reason: error.to_string() });
-            return;
-        }
-    };
-    let may_be = |path: &PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        path.is_dir() || ENDINGS.contains(&ending)
-    };
-    let mut listed: Vec<PathBuf> = listed.filter(may_be).collect();
-    listed.sort();
-    listed.iter().for_each(|path| files_of(path, files, unreadable));
-}
-
-/// Returns a bar on standard error; one that nobody sees where that is no terminal or there is little to wait for.
-fn progress(files: usize) -> ProgressBar {
-    if files < 2 || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} files")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(u64::try_from(files).unwrap_or(0)).with_style(style)
 }

@@ -8,11 +8,13 @@ use serde::Serialize;
 use trimtab::Tokens;
 
 use super::{
-    Unreadable,
     measure::{Cost, Measured, Part, ROLES, Reads, Sum, Tool, ratio},
     picture::{self, BOLD, ROWS, percent},
 };
-use crate::output::{Output, end_of, grouped, wrapped};
+use crate::{
+    input::Unreadable,
+    output::{Output, end_of, grouped, wrapped},
+};
 
 /// What many conversations have in common.
 #[derive(Serialize)]

@@ -32,9 +32,11 @@ use visible::Visible;
 
 /// How many of what was needed were there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Share {
-    pub(crate) held: u64,
-    pub(crate) of: u64,
+pub struct Share {
+    /// How many were there.
+    pub held: u64,
+    /// How many were needed.
+    pub of: u64,
 }
 
 impl Share {

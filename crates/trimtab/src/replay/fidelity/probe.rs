@@ -47,7 +47,7 @@ impl Probe<'_> {
 
     /// Returns what untrimmed views keep.
     pub fn raw(&self) -> Vec<Figure> {
-        let views = Views { changes: vec![Vec::new(); self.track.requests.len()] };
+        let views = Views::of(vec![Vec::new(); self.track.requests.len()]);
         figures(&fidelity(&self.track, &self.uses, &views))
     }
 
@@ -73,7 +73,7 @@ pub(super) fn masked(track: &Track<'_>, keep: usize) -> Views {
         let shown = Shown::Text { text: Arc::clone(&text), tokens: Tokens(3) };
         newly.iter().map(|block| Change { block: *block, shown: shown.clone() }).collect()
     });
-    Views { changes: changes.collect() }
+    Views::of(changes.collect())
 }
 
 fn figures(fidelity: &Fidelity) -> Vec<Figure> {

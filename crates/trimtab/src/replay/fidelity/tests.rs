@@ -78,7 +78,7 @@ fn block_of(track: &Track<'_>, id: &str, kind: BlockKind) -> BlockId {
 }
 
 fn views(track: &Track<'_>, shown: &[As<'_>]) -> Views {
-    let mut views = Views { changes: vec![Vec::new(); track.requests.len()] };
+    let mut views = Views::of(vec![Vec::new(); track.requests.len()]);
     let text = |text: &str| Shown::Text { text: Arc::from(text), tokens: Tokens(1) };
     for one in shown {
         let (block, shown) = match one {
@@ -342,7 +342,7 @@ fn what_a_person_said_stays_verbatim_in_every_request() {
     let uses = Uses::of(&track);
     let judge = |text: Option<&str>| {
         let shown = text.map_or(Shown::Gone, |text| Shown::Text { text: text.into(), tokens: Tokens(1) });
-        let mut views = Views { changes: vec![Vec::new(); 3] };
+        let mut views = Views::of(vec![Vec::new(); 3]);
         views.changes[1].push(Change { block: BlockId(1), shown });
         fidelity(&track, &uses, &views).instructions
     };

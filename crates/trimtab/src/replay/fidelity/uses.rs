@@ -15,7 +15,7 @@ use super::{
 use crate::{
     history::{BlockId, BlockKind},
     json::{narrow, widen},
-    replay::Track,
+    replay::{Need, Track},
 };
 
 /// A text that a call used and that the request it answers showed, untrimmed.
@@ -72,6 +72,23 @@ impl Uses {
         uses.instructions = instructions::instructions(track, &uses.texts);
         uses.stale = stale::stale(track);
         uses
+    }
+
+    /// Returns what later answers need of results: of every anchor, name and copied line, the latest block that holds it.
+    pub(crate) fn needs(&self, track: &Track<'_>) -> Vec<Need> {
+        let marked = self.anchors.iter().chain(&self.references).map(|(used, _)| used);
+        let need = |used: &Use| {
+            let provider = *used.holders.last()?;
+            let block = track.history.block(provider)?;
+            let text = track.history.block_text(block);
+            let wanted: Vec<&str> =
+                used.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let lines = text.lines().enumerate();
+            let holds = lines.filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
+            let lines = holds.map(|(number, _)| number..number + 1).collect();
+            Some(Need { provider, request: used.request, lines })
+        };
+        marked.chain(&self.copied).filter_map(need).collect()
     }
 }
 

@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
     /// Gives the views of all requests.
     pub(in crate::replay) fn views(mut self) -> Views {
         while self.next().is_some() {}
-        Views { changes: self.changes }
+        Views::of(self.changes)
     }
 
     /// Returns how many blocks the request carries.
