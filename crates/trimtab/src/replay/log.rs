@@ -113,7 +113,7 @@ fn note_found(requests: &mut [Request], lifetime: i64) {
     for request in requests {
         let (Some(at), Some(usage)) = (request.at, request.usage) else { continue };
         let cached = usage.cache_read + usage.cache_write;
-        if let Some((model, last, left)) = earlier.take().filter(|(model, ..)| *model == request.model) {
+        if let Some((_, last, left)) = earlier.take().filter(|(model, ..)| *model == request.model) {
             let expired = at.0 - last >= lifetime;
             let spoken = request.turn != turn;
             let whole = Tokens(usage.cache_read) >= Tokens(left).scaled(KEPT_SHARE);
