@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::{
     count::{Counter, Exactness, Tokens},
-    history::History,
+    history::{Block, History},
     memory::Memory,
     plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},
     policy::Policy,
-    prices::{Model, find_model},
+    prices::{CacheRules, Model, find_model},
     recording::Millis,
     warm::Warm,
     wire::{Format, WireError, write},
@@ -33,6 +33,8 @@ pub struct Settings {
     pub prices: Option<Model>,
     /// Whether cache markers may be added.
     pub markers: Markers,
+    /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
+    pub keeping: Option<Keeping>,
 }
 
 /// Whether a request may carry a cache marker that it did not come with.
@@ -45,6 +47,16 @@ pub enum Markers {
     OneMore,
 }
 
+/// How long a provider is asked to keep what it cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keeping {
+    /// As long as it does by itself.
+    #[default]
+    Usual,
+    /// For an hour, which costs more to write.
+    Hour,
+}
+
 impl Settings {
     /// Returns settings that know nothing but the policy: the request says the rest.
     pub fn new(policy: Policy) -> Settings {
@@ -55,6 +67,7 @@ impl Settings {
             format: None,
             prices: None,
             markers: Markers::AsTheyCame,
+            keeping: None,
         }
     }
 
@@ -151,12 +164,19 @@ pub fn fit_warm(
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
     // Where the count is an estimate, the budget is kept with room for its error.
     let budget = asked.map(|budget| budget.scaled(1.0 / exactness.guard()));
+    let rules = known.as_ref().map(|model| model.cache);
+    let keeping = settings.keeping.unwrap_or_else(|| asked_keeping(&history));
+    let lifetime = match keeping {
+        Keeping::Usual => rules.map_or(CACHE_LIFETIME, |rules| rules.lifetime_ms),
+        Keeping::Hour => CacheRules::HOUR_MS.max(rules.map_or(0, |rules| rules.lifetime_ms)),
+    };
     let prices = known.as_ref().map_or(DEFAULT_PRICES, |model| CachePrices {
         read: model.prices.cache_read / model.prices.input,
-        write: model.prices.cache_write / model.prices.input,
+        write: match keeping {
+            Keeping::Usual => model.prices.cache_write,
+            Keeping::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
+        } / model.prices.input,
     });
-    let rules = known.as_ref().map(|model| model.cache);
-    let lifetime = rules.map_or(CACHE_LIFETIME, |rules| rules.lifetime_ms);
     let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= lifetime);
     let situation = Situation {
         policy: &settings.policy,
@@ -175,6 +195,13 @@ pub fn fit_warm(
     let request =
         if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
     Ok(Fitted { request, history, plan, budget: asked, exactness })
+}
+
+/// Tells how long a request asks the provider to keep its cache.
+fn asked_keeping(history: &History) -> Keeping {
+    let an_hour = |block: &Block| memchr::memmem::find(block.span.of(history.bytes()), br#""1h""#).is_some();
+    let asks = history.blocks().iter().any(|block| block.marked && an_hour(block));
+    if asks { Keeping::Hour } else { Keeping::Usual }
 }
 
 /// What most providers ask: a tenth for reading, a quarter more for writing.

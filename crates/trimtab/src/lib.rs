@@ -33,7 +33,7 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{FitError, Fitted, Markers, Settings, fit, fit_warm};
+pub use fit::{FitError, Fitted, Keeping, Markers, Settings, fit, fit_warm};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};

@@ -6,9 +6,9 @@
 use super::{
     Track, Views,
     cache::Line,
-    ledger::{Keeping, Losses, ledger},
+    ledger::{Losses, ledger},
 };
-use crate::{count::Tokens, prices::Model, recording::Usage};
+use crate::{count::Tokens, fit::Keeping, prices::Model, recording::Usage};
 
 /// What one request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -14,19 +14,11 @@ use super::{
 };
 use crate::{
     count::Tokens,
+    fit::Keeping,
     history::{BlockId, BlockKind, Role},
     json::{narrow, widen},
     prices::{CacheRules, Landing},
 };
-
-/// How long the client has its prefixes kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    /// For the lifetime that the rules name.
-    Usual,
-    /// For an hour.
-    Hour,
-}
 
 /// Whether the log is believed where it shows that the cache had less or more than the rules say, for reasons outside the
 /// recording.

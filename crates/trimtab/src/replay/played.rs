@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Change, Shown, Track, Views};
+use super::{Change, Shown, Track, Views, bill::keeping};
 use crate::{
     count::Tokens,
     fit::{Markers, Settings, fit_warm},
@@ -41,6 +41,7 @@ pub(crate) fn played(
         model: Some(recorded.unwrap_or_default()),
         prices: Some(model.clone()),
         markers: Markers::OneMore,
+        keeping: Some(keeping(track, model)),
         ..Settings::new(policy.clone()).with_format(track.history.format())
     };
     let mut warm = Warm::default();
