@@ -37,7 +37,10 @@ pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, Part
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
 pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
-pub use policy::{Policy, PolicyError, policies};
+pub use policy::{
+    Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
+    policies, shared_steps,
+};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};

@@ -14,9 +14,6 @@ use crate::{
     policy::{Act, Order, Redundancy, Select, Step, What, When},
 };
 
-/// How many of the latest steps count as recent in the classes (seed 003).
-pub(super) const RECENT_STEPS: u32 = 5;
-
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
 pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
@@ -27,7 +24,8 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         // What is shortened already can still go; everything else is decided once.
         let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
-        open && often && !spared.contains(id) && has(work, select, *id)
+        let kept = select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
+        open && often && !kept && !spared.contains(id) && has(work, select, *id)
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -40,7 +38,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         return Vec::new();
     }
     if select.order == Order::Priority {
-        chosen.sort_by_key(|(id, _)| (work.facts.priority(*id, RECENT_STEPS), *id));
+        chosen.sort_by_key(|(id, _)| (work.facts.priority(*id, work.recent), *id));
     }
     chosen
 }
@@ -172,13 +170,15 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
     let tokens = work.tokens(id).0;
     let over = |limit: Option<f64>, value: usize| limit.is_none_or(|limit| value > whole(limit));
     let age = work.facts.age(id).unwrap_or_default();
-    let class = work.facts.priority(id, RECENT_STEPS).map_or(100, crate::facts::Priority::number);
+    let class = work.facts.priority(id, work.recent).map_or(100, crate::facts::Priority::number);
     let chars = || work.history.block(id).map_or(0, |block| work.history.block_text(block).chars().count());
+    let bytes = || work.history.block(id).map_or(0, |block| work.history.block_text(block).len());
     over(select.tokens_over, usize::try_from(tokens).unwrap_or(usize::MAX))
         && over(select.older_than, usize::try_from(age).unwrap_or(usize::MAX))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
         && select.class_at_most.is_none_or(|most| usize::from(class) <= whole(most))
         && (select.chars_over.is_none() || over(select.chars_over, chars()))
+        && (select.bytes_over.is_none() || over(select.bytes_over, bytes()))
 }
 
 /// Says why a block is hidden; nothing where the step wants a redundancy that is not there.

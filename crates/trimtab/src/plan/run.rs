@@ -37,7 +37,7 @@ pub(crate) fn plan(
     memo: &mut Memo,
     situation: &Situation<'_>,
 ) -> Result<Plan, PlanError> {
-    let mut work = Work::new(history, facts, counts, counter, memo, situation.policy.style);
+    let mut work = Work::new(history, facts, counts, counter, memo, situation.policy);
     let steps = &situation.policy.steps;
     for step in steps.iter().filter(|step| step.act == Act::Pin) {
         for (id, reason) in candidates(&work, step) {

@@ -8,7 +8,7 @@ use crate::{
     facts::{ContentKind, Fact, Facts, Lines, Outcome, Subject, ToolKind, Voice},
     history::{BlockId, BlockKind, History, PartKind},
     json::widen,
-    policy::{Act, Style},
+    policy::{Act, Policy, Style},
     recall::block_handle,
     render::{self, NoteContext},
 };
@@ -26,6 +26,8 @@ pub(super) struct Work<'a> {
     pinned: Vec<bool>,
     pub(super) total: Tokens,
     style: Style,
+    /// How many of the latest steps count as recent in the classes.
+    pub(super) recent: u32,
 }
 
 impl<'a> Work<'a> {
@@ -35,7 +37,7 @@ impl<'a> Work<'a> {
         counts: &'a Counts,
         counter: Counter,
         memo: &'a mut Memo,
-        style: Style,
+        policy: &Policy,
     ) -> Work<'a> {
         let blocks = history.blocks().len();
         let units = super::units(history, facts);
@@ -56,7 +58,8 @@ impl<'a> Work<'a> {
             decisions,
             pinned,
             total: counts.total(),
-            style,
+            style: policy.style,
+            recent: policy.recent_steps,
         }
     }
 

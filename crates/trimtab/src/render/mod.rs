@@ -6,6 +6,8 @@ mod clip;
 mod note;
 mod recognize;
 
+#[cfg_attr(not(test), expect(unused_imports, reason = "the planner calls it once it shortens calls"))]
+pub(crate) use note::argument;
 pub(crate) use note::{NoteContext, Reason, Style, Topic};
 #[cfg(test)]
 pub(crate) use recognize::is_note;

@@ -134,6 +134,18 @@ pub(super) fn cut(characters: usize) -> String {
     format!("[… {} cut …]", counted(characters, "character", "characters"))
 }
 
+/// Writes the note that stands in the place of a long argument of a call.
+#[cfg_attr(not(test), expect(dead_code, reason = "the planner calls it once it shortens calls"))]
+pub(crate) fn argument(text: &str, handle: &str) -> String {
+    let lines = text.lines().count().max(1);
+    format!(
+        "[{}, {} of this argument are hidden; trimtab recall {}]",
+        counted(text.chars().count(), "character", "characters"),
+        counted(lines, "line", "lines"),
+        clip(handle, NAME)
+    )
+}
+
 /// Writes the note that closes a shortened text.
 pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
     let characters = text.chars().count();
