@@ -44,7 +44,7 @@ pub use policy::{
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
-pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
+pub use wire::{Edit, Format, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 
 /// Holds the README's example to the compiler.
 #[cfg(doctest)]

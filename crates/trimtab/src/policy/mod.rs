@@ -32,7 +32,6 @@ pub struct Policy {
     /// How many of the latest steps count as recent in the classes of content.
     pub(crate) recent_steps: u32,
     /// Which arguments of calls may be shortened.
-    #[expect(dead_code, reason = "the planner reads it once it shortens calls")]
     pub(crate) inputs: Inputs,
 }
 

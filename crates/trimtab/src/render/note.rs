@@ -14,6 +14,11 @@ const PREVIEW: usize = 100;
 /// A text with more gaps than this names them shortly.
 const FEW_GAPS: usize = 3;
 
+/// What stands in the place of a result that never came.
+pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
+/// What stands before a conversation that begins with the model's words.
+pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
+
 /// What a block is about, as its note names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Topic<'a> {
