@@ -101,12 +101,12 @@ fn mended(request: &Value, format: Format) -> (Value, Vec<Mended>) {
     (value, mended)
 }
 
-/// Faults that nobody can mend without making something up, or that are no business of the messages' order: an answer to
-/// go on from, and thinking whose seal nobody else can make.
+/// Faults that nobody can mend without making something up: a task, a question after the model's last answer, where a
+/// picture belongs.
 fn is_left(fault: &str) -> bool {
     fault == "the last message is the model's"
         || fault == "the last content is the model's"
-        || fault == "more than four cache markers"
+        || fault == "no message is the user's"
         || fault.starts_with("an image in a message of ")
 }
 
