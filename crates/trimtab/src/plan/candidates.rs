@@ -199,7 +199,10 @@ fn reason(
     for way in &step.select.redundant {
         let other = match way {
             Redundancy::Superseded => {
-                fact.superseded_by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
+                // Of a write, the call holds the content: where that is superseded, what the tool said about it is too.
+                let call = || work.facts.row(fact.partner?)?.superseded_by;
+                let by = fact.superseded_by.or_else(call);
+                by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
             Redundancy::Identical => fact.identical_to.map(|to| (to, Reason::Identical { to: step_of(to) })),
         };
