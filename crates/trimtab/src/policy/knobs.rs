@@ -188,9 +188,8 @@ impl Unit {
     pub(super) fn read(self, words: &str) -> Result<f64, String> {
         let words = words.trim();
         let switch = match words.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => Some(1.0),
+            "true" | "yes" | "on" | "safe" => Some(1.0),
             "false" | "no" | "off" => Some(0.0),
-            "safe" => Some(1.0),
             "all" => Some(2.0),
             _ => None,
         };

@@ -41,7 +41,7 @@ fn the_older_of_two_writes_is_hidden_above_the_threshold_only() {
 fn deduplication_is_off_by_default_and_can_be_switched_on() {
     let talk = scenario();
     let budget = talk.tokens() * 100 / 90;
-    for policy in ["age", "priority", "recent", "per-tool", "ladder"] {
+    for policy in ["age", "priority", "recent", "per-tool"] {
         assert_eq!(talk.whole(policy, &[], budget), [1, 2, 3], "{policy}");
         assert_eq!(talk.whole(policy, &[("deduplication", 1.0)], budget), [2, 3], "{policy}");
     }
