@@ -64,7 +64,7 @@ fn above_ninety_five_percent_exchanges_go() {
 #[test]
 fn keep_last_nought_means_none() {
     let talk = results(6);
-    assert_eq!(talk.whole("ladder", &[("keep_last", 0.0)], budget(&talk, 72)), [] as [usize; 0]);
+    assert_eq!(talk.whole("ladder", &[("keep_last", 0.0)], budget(&talk, 72)), Vec::<usize>::new());
 }
 
 /// The last four messages cut at any place would tear calls from results; exchanges go as a whole.
@@ -108,7 +108,7 @@ fn a_huge_output_is_cut_in_its_middle_to_fifty_thousand_bytes() {
     assert_eq!(Talk::new().reads("x", just).whole("ladder", &[], ROOM), [1]);
     assert_eq!(
         Talk::new().reads("x", just).whole("ladder", &[("max_bytes", 10_000.0)], ROOM),
-        [] as [usize; 0]
+        Vec::<usize>::new()
     );
 }
 

@@ -123,7 +123,8 @@ impl Sent {
 
 fn result_in(request: &Value, number: usize) -> Option<String> {
     let messages = request["messages"].as_array().expect("messages").iter();
-    let mut own = messages.filter(|message| message["tool_call_id"] == number.to_string());
+    let id = number.to_string();
+    let mut own = messages.filter(|message| message["tool_call_id"] == id.as_str());
     own.next().map(|message| message["content"].as_str().expect("a text").to_owned())
 }
 
