@@ -140,7 +140,9 @@ pub(crate) struct Changelog {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab fit --budget 50000 request.json > fitted.json\n  trimtab fit --budget 50000 --policy ladder --explain session.jsonl > request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json"
+    after_help = "Examples:\n  trimtab fit --budget 50000 request.json > fitted.json\n  trimtab fit --budget 50000 --policy ladder --explain session.jsonl > request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json\n\n\
+    Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor` \
+    shows those in force."
 )]
 pub(crate) struct Fit {
     #[command(flatten)]
@@ -154,13 +156,21 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
 
-    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "steady", env = "TRIMTAB_POLICY")]
-    pub(crate) policy: String,
+    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file; without it, steady
+    #[arg(long, value_name = "NAME|FILE", env = "TRIMTAB_POLICY")]
+    pub(crate) policy: Option<String>,
 
     /// Change a setting of the policy
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+
+    /// What the session has cost so far; without it, what a recording reports. Thresholds adapt to it
+    #[arg(long, value_name = "DOLLARS", env = "TRIMTAB_SPENT")]
+    pub(crate) spent: Option<f64>,
+
+    /// Mend what the protocol forbids before fitting, and say what was mended
+    #[arg(long)]
+    pub(crate) repair: bool,
 
     /// Show on standard error what becomes of every block, and why
     #[arg(long)]

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod input;
 mod output;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
-            ExitCode::FAILURE
+            if error.is::<settings::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

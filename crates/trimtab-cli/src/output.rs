@@ -1,10 +1,13 @@
 //! Standard output and standard error. Takes bytes and words; gives them on without a panic when the reader has
 //! gone, with colour only for people who want it.
 
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::{
+    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    path::Path,
+};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
-use anyhow::Error;
+use anyhow::{Context, Error};
 use indicatif::{ProgressBar, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -71,6 +74,18 @@ impl Output {
         self.stream.flush()?;
         Ok(())
     }
+}
+
+/// Writes a file as a whole or not at all: beside it first, then in its place.
+pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let name = file.file_name().with_context(|| format!("{}: is no file's name", file.display()))?;
+    let beside = file.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, file));
+    if written.is_err() {
+        // Nothing is left behind; that it cannot be removed is not what went wrong.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.with_context(|| format!("{}: cannot be written", file.display()))
 }
 
 /// Tells whether the only thing wrong is that nobody reads any more.

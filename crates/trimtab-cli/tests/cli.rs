@@ -114,8 +114,13 @@ fn explain_shows_every_block_beside_the_data() {
     let plain = trimtab(&["fit", LONG, "--budget", "15000", "--policy", "ladder"]);
     let explained = trimtab(&["fit", LONG, "--budget", "15000", "--policy", "ladder", "--explain"]);
     assert_eq!(plain.out, explained.out);
-    assert!(plain.words.is_empty());
-    assert!(explained.words.contains("[context] ") && explained.words.contains("over budget; recall "));
+    let status = plain.words.trim();
+    assert!(
+        status.starts_with("[context] ") && status.contains("/15000 tokens (") && status.ends_with("%)"),
+        "{status}"
+    );
+    assert_eq!(status.lines().count(), 1);
+    assert!(explained.words.contains(status) && explained.words.contains("over budget; recall "));
 }
 
 #[test]
@@ -137,14 +142,20 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (&["show", "Cargo.toml"], 1, "Cargo.toml: neither JSON nor JSON lines"),
         (&["show", "--format", "xml", "-"], 2, "formats are: anthropic, chat, responses, gemini"),
         (&["show", "fixtures/recordings/codex.jsonl", "--segment", "77"], 1, "has no segment 77: there are"),
-        (&["fit", "--policy", "sloppy", LONG], 1, "there is no policy \"sloppy\"; there are: none, recent"),
-        (&["fit", "--policy", "Cargo.toml", LONG], 1, "policy \"Cargo.toml\": TOML parse error at line"),
+        (&["fit", "--policy", "sloppy", LONG], 2, "there is no policy \"sloppy\"; there are: none, recent"),
+        (&["fit", "--policy", "Cargo.toml", LONG], 2, "Cargo.toml, line "),
         (&["fit", "--budget", "9", LONG], 1, "does not fit into 9 tokens"),
         (
-            &["fit", "--budget", "9000", "--set", "keep=1", LONG],
-            1,
-            "policy \"steady\" has no setting \"keep\"; it has: low_water",
+            &["fit", "--budget", "9000", "--set", "low_watr=1", LONG],
+            2,
+            "policy \"steady\" has no setting \"low_watr\", did you mean \"low_water\"?; it has: inputs, low_water",
         ),
+        (
+            &["fit", "--budget", "9000", "--set", "low_water=85", LONG],
+            2,
+            "write a share from 0 to 1, such as 0.75",
+        ),
+        (&["fit", "--budget", "9000", "--set", "low_water", LONG], 2, "--set low_water: write NAME=VALUE"),
         (
             &["fit", "fixtures/requests/nasty/anthropic-odd-spacing.json", "--model", "no-such"],
             1,

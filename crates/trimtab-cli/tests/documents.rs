@@ -34,6 +34,39 @@ fn the_reference_is_what_the_program_says_of_itself() {
 }
 
 #[test]
+fn the_settings_page_lists_every_setting_with_the_defaults_of_each_policy() {
+    let mut page = include_str!("settings-page.md").to_owned();
+    page += "\n## Every setting\n\n| name | unit | what it does | defaults |\n|---|---|---|---|\n";
+    for knob in trimtab::knobs() {
+        let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, _) in trimtab::policies() {
+            let settings = trimtab::Policy::shipped(name).expect(name).settings;
+            let Some((_, value)) = settings.into_iter().find(|(setting, _)| setting == knob.name) else {
+                continue;
+            };
+            match defaults.iter_mut().find(|(written, _)| *written == knob.write(value)) {
+                Some((_, policies)) => policies.push(name),
+                None => defaults.push((knob.write(value), vec![name])),
+            }
+        }
+        let defaults: Vec<String> = defaults
+            .into_iter()
+            .map(|(value, policies)| format!("{value} ({})", policies.join(", ")))
+            .collect();
+        let alias = knob.alias.map(|alias| format!(" Also read from `{alias}`.")).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {}{alias} | {} |",
+            knob.name,
+            knob.unit.name(),
+            knob.about,
+            defaults.join("; ")
+        );
+    }
+    check_file("docs/settings.md", &page);
+}
+
+#[test]
 fn the_readme_shows_what_show_prints() {
     let shown = trimtab(&["show", "fixtures/recordings/claude-code.jsonl"]).text();
     let lines: Vec<&str> = shown.lines().take(PICTURE_LINES).map(str::trim_end).collect();

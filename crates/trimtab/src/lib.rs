@@ -38,7 +38,10 @@ pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, Part
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory};
 pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
-pub use policy::{Policy, PolicyError, policies};
+pub use policy::{
+    Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
+    policies, shared_steps,
+};
 pub use prices::{
     CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,
     models_with, prices_date,
@@ -53,7 +56,7 @@ pub use replay::{
 pub use replay::{Figure, Probe, probe};
 pub use replay::{Prediction, predicted_usage};
 pub use warm::Warm;
-pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
+pub use wire::{Edit, Format, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 
 /// Holds the README's example to the compiler.
 #[cfg(doctest)]

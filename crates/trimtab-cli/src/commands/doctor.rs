@@ -6,7 +6,11 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, models, parse, prices_date, write};
 
-use crate::{args::Doctor, output::Output};
+use crate::{
+    args::Doctor,
+    output::Output,
+    settings::{Asked, Files, foreign_variables, in_force, unknown_variables, variables},
+};
 
 #[derive(Serialize)]
 struct Check {
@@ -16,7 +20,7 @@ struct Check {
 }
 
 pub(crate) fn run(asked: &Doctor, out: &mut Output) -> Result<()> {
-    let checks = [
+    let mut checks = vec![
         version(),
         formats(),
         Check {
@@ -31,8 +35,10 @@ pub(crate) fn run(asked: &Doctor, out: &mut Output) -> Result<()> {
             good: !models().is_empty(),
             found: format!("{}, prices of {}", models().len(), prices_date()),
         },
-        settings(),
+        environment(),
+        names_of_others(),
     ];
+    checks.extend(settings());
     if asked.json {
         out.json(&checks)?;
     } else {
@@ -41,7 +47,7 @@ pub(crate) fn run(asked: &Doctor, out: &mut Output) -> Result<()> {
         }
     }
     if checks.iter().any(|check| !check.good) {
-        bail!("a check failed: this build does not work as it should");
+        bail!("a check failed: the line says which");
     }
     Ok(())
 }
@@ -71,16 +77,54 @@ fn vocabulary(name: &'static str, vocabulary: Vocabulary) -> Check {
     Check { name, good: counted == Tokens(2), found }
 }
 
-/// Lists the settings that come from the environment.
-fn settings() -> Check {
-    let mut set: Vec<String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
-        .filter(|(name, _)| name.starts_with("TRIMTAB_"))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    set.sort();
-    let found = if set.is_empty() { "no TRIMTAB_* variable is set".to_owned() } else { set.join(" ") };
+/// Lists what the environment says, and what in it is no setting.
+fn environment() -> Check {
+    let set: Vec<String> =
+        variables("TRIMTAB_").into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut found = if set.is_empty() { "no TRIMTAB_* variable is set".to_owned() } else { set.join(" ") };
+    let unknown = unknown_variables();
+    if !unknown.is_empty() {
+        found += &format!("; no setting: {}", unknown.join("; "));
+    }
     Check { name: "environment", good: true, found }
+}
+
+/// Lists settings under the names of another program.
+fn names_of_others() -> Check {
+    let found = foreign_variables();
+    let found = if found.is_empty() { "no PATCHPAL_* setting is set".to_owned() } else { found.join(" ") };
+    Check { name: "patchpal", good: true, found }
+}
+
+/// Lists the files that settings come from, and every setting in force with its origin.
+fn settings() -> Vec<Check> {
+    let bad =
+        |error: &anyhow::Error| vec![Check { name: "settings", good: false, found: format!("{error:#}") }];
+    let files = match Files::read() {
+        Ok(files) => files,
+        Err(error) => return bad(&error),
+    };
+    let place = |there: bool| if there { "" } else { " (not there)" };
+    let user = files.user_file.as_ref().map_or_else(
+        || "no folder for the user's settings is known".to_owned(),
+        |file| format!("{}{}", file.display(), place(files.user.is_some())),
+    );
+    let found = format!("./trimtab.toml{}, {user}", place(files.local.is_some()));
+    let mut checks = vec![Check { name: "files", good: true, found }];
+    let asked = |name: &str| std::env::var(name).ok();
+    let (policy, model) = (asked("TRIMTAB_POLICY"), asked("TRIMTAB_MODEL"));
+    let budget = asked("TRIMTAB_BUDGET").and_then(|budget| budget.parse().ok());
+    let spent = asked("TRIMTAB_SPENT").and_then(|spent| spent.parse().ok()).unwrap_or_default();
+    let asked =
+        Asked { policy: policy.as_deref(), model: model.as_deref(), budget, spent, ..Asked::default() };
+    match in_force(&asked, &files) {
+        Ok(in_force) => checks.extend(in_force.rows.into_iter().map(|row| {
+            let found = format!("{} = {} ({})", row.name, row.value, row.from);
+            Check { name: "setting", good: true, found }
+        })),
+        Err(error) => checks.extend(bad(&error)),
+    }
+    checks
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab::{Policy, digests, policies};
+use trimtab::{Policy, digests, find_knob, policies, shared_steps};
 
 use crate::{args::Policies, output::Output};
 
@@ -30,10 +30,13 @@ pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
     for row in rows {
         out.line(format_args!("{:10} {}", row.name, row.about))?;
         for (setting, value) in row.settings {
+            let value = find_knob(&setting).map_or_else(|| value.to_string(), |knob| knob.write(value));
             out.line(format_args!("{:12}{setting} = {value}", ""))?;
         }
     }
     out.line("")?;
+    let shared: Vec<&str> = shared_steps().map(|(name, _)| name).collect();
+    out.line(format_args!("Steps that a policy may include: {}", shared.join(", ")))?;
     let names: Vec<&str> = digests().map(|(name, _)| name).collect();
     out.line(format_args!("Digests that a policy may name: {}", names.join(", ")))
 }

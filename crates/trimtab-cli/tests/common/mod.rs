@@ -48,9 +48,11 @@ pub(crate) fn trimtab_reading(arguments: &[&str], input: &[u8]) -> Run {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trimtab"));
     command.args(arguments).current_dir(root()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TRIMTAB_")) {
+    let theirs = |name: &str| name.starts_with("TRIMTAB_") || name.starts_with("PATCHPAL_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| theirs(&name.to_string_lossy())) {
         command.env_remove(name);
     }
+    command.env("XDG_CONFIG_HOME", root().join("target/no-config"));
     command.env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");
     command
 }

@@ -4,6 +4,7 @@
 //!
 //! A digest is one file and one line in [`DIGESTS`]. [`choose`] picks one by content.
 
+mod arguments;
 mod choose;
 mod clear;
 mod diff;
@@ -33,6 +34,9 @@ mod tree;
 
 use std::ops::Range;
 
+pub(crate) use arguments::Inputs;
+#[expect(unused_imports, reason = "the planner calls it once it shortens calls")]
+pub(crate) use arguments::{LeafRule, shorten_arguments};
 pub(crate) use choose::choose;
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;

@@ -14,9 +14,6 @@ use crate::{
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
 };
 
-/// How many of the latest steps count as recent in the classes (seed 003).
-pub(super) const RECENT_STEPS: u32 = 5;
-
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
 pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
@@ -27,7 +24,8 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         // What is shortened already can still go; everything else is decided once.
         let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
-        open && often && has(work, select, *id)
+        let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
+        open && often && has(work, select, *id) && !kept()
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -40,7 +38,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         return Vec::new();
     }
     if select.order == Order::Priority {
-        chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, RECENT_STEPS), *id));
+        chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, work.recent), *id));
     }
     chosen
 }
@@ -184,10 +182,15 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
         && is_due(work, select, fact, id)
         && select.class_at_most.is_none_or(|most| {
-            let class = work.facts.priority(id, RECENT_STEPS).map_or(100, crate::facts::Priority::number);
+            let class = work.facts.priority(id, work.recent).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= whole(most)
         })
         && select.chars_over.is_none_or(long)
+        && select.bytes_over.is_none_or(|limit| {
+            // A text has at most as many bytes as its JSON: most need not be read.
+            let block = work.history.block(id).filter(|block| block.span.len() > whole(limit));
+            block.is_some_and(|block| work.history.block_text(block).len() > whole(limit))
+        })
 }
 
 /// Tells whether enough results came since, counted from what the step counts from.
@@ -222,7 +225,10 @@ fn reason(
     for way in &step.select.redundant {
         let other = match way {
             Redundancy::Superseded => {
-                fact.superseded_by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
+                // Of a write, the call holds the content: where that is superseded, what the tool said about it is too.
+                let call = || work.facts.row(fact.partner?)?.superseded_by;
+                let by = fact.superseded_by.or_else(call);
+                by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
             Redundancy::Identical => fact.identical_to.map(|to| (to, Reason::Identical { to: step_of(to) })),
         };

@@ -3,7 +3,6 @@
 
 use super::{
     Floor, Reason, Unit, UnitKind, Verdict,
-    candidates::RECENT_STEPS,
     work::{Work, is_exchange},
 };
 use crate::{
@@ -38,7 +37,7 @@ pub(super) fn close(work: &mut Work<'_>, closing: Closing, budget: Tokens) -> Op
 /// The order: old results shorter, old exchanges gone, answers shorter, then what is left of the latest exchange.
 fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
     let class = |unit: &Unit| {
-        let classes = unit.blocks.iter().filter_map(|id| work.facts.priority(*id, RECENT_STEPS));
+        let classes = unit.blocks.iter().filter_map(|id| work.facts.priority(*id, work.recent));
         classes.filter(|class| *class < Priority::CurrentTask).max()
     };
     let latest = work.units.iter().rposition(is_exchange);
@@ -88,7 +87,7 @@ fn floor(work: &Work<'_>) -> Floor {
             Verdict::Shorten { tokens, .. } => *tokens,
             Verdict::Drop => continue,
         };
-        let name = work.facts.priority(decision.block, RECENT_STEPS).map_or("other", Priority::name);
+        let name = work.facts.priority(decision.block, work.recent).map_or("other", Priority::name);
         match classes.iter_mut().find(|(class, _)| *class == name) {
             Some((_, sum)) => *sum += tokens,
             None => classes.push((name, tokens)),

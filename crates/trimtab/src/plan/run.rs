@@ -49,7 +49,7 @@ pub(crate) fn plan(
     situation: &Situation<'_>,
 ) -> Result<Plan, PlanError> {
     let ages = if situation.cold { situation.policy.cold_ages } else { 1.0 };
-    let mut work = Work::new(sight, memo, made, situation.policy.style, ages);
+    let mut work = Work::new(sight, memo, made, situation.policy, ages);
     let bound = situation.bound && has_reasoning(&work);
     let steps = &situation.policy.steps;
     for step in steps.iter().filter(|step| step.act == Act::Pin) {

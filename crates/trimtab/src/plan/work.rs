@@ -16,7 +16,7 @@ use crate::{
     facts::{ContentKind, Fact, Facts, Lines, Outcome, Subject, ToolKind, Voice},
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    policy::{Act, Style},
+    policy::{Act, Policy, Style},
     recall::block_handle,
     render::{self, NoteContext, handle_of_hash},
 };
@@ -102,6 +102,8 @@ pub(super) struct Work<'a> {
     /// What ages are multiplied by.
     pub(super) ages: f64,
     visible: Option<Visible>,
+    /// How many of the latest steps count as recent in the classes.
+    pub(super) recent: u32,
 }
 
 impl<'a> Work<'a> {
@@ -109,7 +111,7 @@ impl<'a> Work<'a> {
         sight: Sight<'a>,
         memo: &'a mut Memo,
         made: &'a mut Made,
-        style: Style,
+        policy: &Policy,
         ages: f64,
     ) -> Work<'a> {
         let Sight { history, facts, counts, counter, index } = sight;
@@ -136,7 +138,8 @@ impl<'a> Work<'a> {
             pinned,
             total,
             left,
-            style,
+            style: policy.style,
+            recent: policy.recent_steps,
             ages,
             visible: None,
         }

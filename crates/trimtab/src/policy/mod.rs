@@ -1,13 +1,23 @@
 //! What may be hidden, and when: policies as data. Takes TOML, shipped or the user's own; gives steps of `when`, `select`
 //! and `do` whose numbers are resolved. Never looks at a conversation: [`crate::plan`] runs the steps.
 
+mod adapt;
+mod config;
+mod knobs;
 mod parse;
+mod rules;
+mod source;
 
+pub use adapt::Circumstances;
+pub use config::{Config, ConfigSetting};
+pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
 pub use parse::PolicyError;
+
+pub(crate) use rules::Rule;
 
 use std::hash::{Hash, Hasher};
 
-use crate::plan::Shows;
+use crate::{count::Tokens, digest::Inputs, plan::Shows};
 
 /// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +33,10 @@ pub struct Policy {
     pub(crate) style: Style,
     /// What ages are multiplied by when the cache is cold.
     pub(crate) cold_ages: f64,
+    /// How many of the latest steps count as recent in the classes of content.
+    pub(crate) recent_steps: u32,
+    /// Which arguments of calls may be shortened.
+    pub(crate) inputs: Inputs,
 }
 
 /// One step.
@@ -62,6 +76,8 @@ pub(crate) struct Select {
     pub(crate) tokens_over: Option<f64>,
     /// Texts of more than this many characters.
     pub(crate) chars_over: Option<f64>,
+    /// Texts of more than this many bytes.
+    pub(crate) bytes_over: Option<f64>,
     /// Blocks said more than this many steps ago.
     pub(crate) older_than: Option<f64>,
     /// All but this many of the latest.
@@ -87,6 +103,8 @@ pub(crate) struct Select {
     /// Only classes of at most this number.
     pub(crate) class_at_most: Option<f64>,
     pub(crate) order: Order,
+    /// Not what one of these selects by kind, tool, path, size and age.
+    pub(crate) but_not: Vec<Select>,
 }
 
 /// What kind of block is meant.
@@ -201,6 +219,19 @@ const SHIPPED: &[(&str, &str)] = &[
     ("steady", include_str!("shipped/steady.toml")),
 ];
 
+/// Lists of steps that several policies share.
+const SHARED: &[(&str, &str)] = &[
+    ("output-caps", include_str!("shared/output-caps.toml")),
+    ("max-bytes", include_str!("shared/max-bytes.toml")),
+    ("deduplication", include_str!("shared/deduplication.toml")),
+    ("media", include_str!("shared/media.toml")),
+];
+
+/// Returns the names and TOML texts of the lists of steps that a policy may include.
+pub fn shared_steps() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SHARED.iter().copied()
+}
+
 /// Returns the names and TOML texts of the policies that ship.
 pub fn policies() -> impl Iterator<Item = (&'static str, &'static str)> {
     SHIPPED.iter().copied()
@@ -232,8 +263,57 @@ impl Policy {
     /// # Errors
     /// Says what is wrong where.
     pub fn from_toml(name: &str, toml: &str, changed: &[(String, f64)]) -> Result<Policy, PolicyError> {
-        parse::parse(name, toml, changed)
+        parse::parse(name, toml, changed, &Circumstances::default())
     }
+
+    /// Reads a policy from TOML, with thresholds that follow the circumstances where nothing else is set.
+    ///
+    /// # Errors
+    /// Says what is wrong where.
+    pub fn adapted(
+        name: &str,
+        toml: &str,
+        changed: &[(String, f64)],
+        circumstances: &Circumstances,
+    ) -> Result<Policy, PolicyError> {
+        parse::parse(name, toml, changed, circumstances)
+    }
+
+    /// Puts the rules of a user's file before the policy's own steps.
+    #[must_use]
+    pub fn with_config(self, config: &Config) -> Policy {
+        self.with_rules(&config.rules)
+    }
+
+    /// Returns the budget that the policy itself names, for requests whose model says none.
+    pub fn max_context(&self) -> Option<Tokens> {
+        let most = self.settings.iter().find(|(name, _)| name == "max_context")?.1;
+        Some(Tokens(1).scaled(most))
+    }
+
+    /// A rule counts before those behind it: what it keeps is left alone by them and by the policy's own steps.
+    fn with_rules(mut self, rules: &[Rule]) -> Policy {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut kept: Vec<Select> = Vec::new();
+        for rule in rules {
+            if rule.keeps {
+                kept.push(rule.step.select.clone());
+            } else {
+                steps.push(without(rule.step.clone(), &kept));
+            }
+        }
+        steps.extend(self.steps.drain(..).map(|step| without(step, &kept)));
+        self.steps = steps;
+        self
+    }
+}
+
+fn without(mut step: Step, kept: &[Select]) -> Step {
+    // Nothing hides what is pinned: a rule that keeps takes nothing away from that.
+    if step.act != Act::Pin {
+        step.select.but_not.extend_from_slice(kept);
+    }
+    step
 }
 
 fn names() -> String {

@@ -5,8 +5,17 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Act, Closing, Edited, Order, Policy, Redundancy, Select, Step, Style, What, When};
-use crate::plan::Shows;
+use super::{
+    Act, Circumstances, Closing, Edited, Order, Policy, Redundancy, Rule, SHARED, SHIPPED, Select, Step,
+    Style, What, When,
+    adapt::adapted,
+    rules::rules,
+    source::{Source, nearest},
+};
+use crate::{
+    digest::{self, Inputs},
+    plan::Shows,
+};
 
 /// A policy that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,12 +28,14 @@ pub enum PolicyError {
         /// The names there are.
         known: String,
     },
-    /// The text is not the TOML of a policy.
-    #[error("policy {name:?}: {what}")]
-    Toml {
-        /// The policy.
-        name: String,
-        /// What is wrong, with its line.
+    /// A file says something that is not understood.
+    #[error("{file}, line {line}: {what}")]
+    At {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong, and what to write instead.
         what: String,
     },
     /// A step says something that means nothing.
@@ -38,12 +49,14 @@ pub enum PolicyError {
         what: String,
     },
     /// A setting that the policy does not have.
-    #[error("policy {name:?} has no setting {setting:?}; it has: {known}")]
+    #[error("policy {name:?} has no setting {setting:?}{nearest}; it has: {known}")]
     Setting {
         /// The policy.
         name: String,
         /// The setting.
         setting: String,
+        /// A question after the nearest one, where one is near.
+        nearest: String,
         /// The settings it has.
         known: String,
     },
@@ -52,24 +65,30 @@ pub enum PolicyError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
     about: String,
+    /// A shipped policy whose steps follow the file's own.
+    base: Option<String>,
+    /// Lists of steps that several policies share; they come before the file's own.
+    #[serde(default)]
+    include: Vec<String>,
     #[serde(default)]
     settings: BTreeMap<String, f64>,
-    #[serde(default)]
-    closing: ClosingWord,
-    #[serde(default)]
+    closing: Option<ClosingWord>,
     plain_notes: Option<Number>,
     #[serde(default)]
     cold_ages: Option<Number>,
     #[serde(default, rename = "step")]
     steps: Vec<StepRow>,
+    /// Read with their places by [`rules`].
+    #[serde(default, rename = "rule")]
+    _rules: Option<toml::Value>,
 }
 
-#[derive(Deserialize, Default, Clone, Copy)]
+#[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum ClosingWord {
     Nothing,
-    #[default]
     Exchanges,
     Turns,
 }
@@ -110,6 +129,7 @@ struct SelectRow {
     path: Option<String>,
     tokens_over: Option<Number>,
     chars_over: Option<Number>,
+    bytes_over: Option<Number>,
     older_than: Option<Number>,
     keep_last: Option<Number>,
     protect: Option<Number>,
@@ -169,43 +189,162 @@ enum Number {
     Setting(String),
 }
 
-pub(super) fn parse(name: &str, toml: &str, changed: &[(String, f64)]) -> Result<Policy, PolicyError> {
-    let file: File = toml::from_str(toml).map_err(|fault| PolicyError::Toml {
-        name: name.to_owned(),
-        what: fault.to_string().trim().replace('\n', " "),
-    })?;
-    let mut settings = file.settings;
+/// Settings that every policy has which hides anything.
+const GENERAL: [(&str, f64); 2] = [("inputs", 0.0), ("preserve_recent", 5.0)];
+
+pub(super) fn parse(
+    name: &str,
+    toml: &str,
+    changed: &[(String, f64)],
+    circumstances: &Circumstances,
+) -> Result<Policy, PolicyError> {
+    let source = Source { file: name, text: toml };
+    let whole = gather(source)?;
+    let mut settings = whole.settings;
+    if !whole.steps.is_empty() {
+        for (general, value) in GENERAL {
+            settings.entry(general.to_owned()).or_insert(value);
+        }
+    }
+    for (setting, value) in &mut settings {
+        *value = adapted(setting, *value, circumstances);
+    }
     for (setting, value) in changed {
-        let known = || settings.keys().cloned().collect::<Vec<_>>().join(", ");
-        match settings.contains_key(setting) {
-            true => drop(settings.insert(setting.clone(), *value)),
-            false => {
-                let (name, setting, known) = (name.to_owned(), setting.clone(), known());
-                return Err(PolicyError::Setting { name, setting, known });
-            }
+        if settings.contains_key(setting) {
+            settings.insert(setting.clone(), *value);
+        } else {
+            return Err(no_setting(name, setting, &settings));
         }
     }
     let resolve = Resolve { settings: &settings };
     let mut steps = Vec::new();
-    for (index, row) in file.steps.iter().enumerate() {
+    for (index, row) in whole.steps.iter().enumerate() {
         let wrong = |what| PolicyError::Step { name: name.to_owned(), step: index + 1, what };
         if resolve.switched_on(row.only_if.as_deref()).map_err(wrong)? {
             steps.push(step(row, &resolve).map_err(wrong)?);
         }
     }
-    let plain = resolve.number(file.plain_notes.as_ref());
-    let plain = plain.map_err(|what| PolicyError::Toml { name: name.to_owned(), what })?;
-    let closing = match file.closing {
-        ClosingWord::Nothing => Closing::Nothing,
-        ClosingWord::Exchanges => Closing::Exchanges,
-        ClosingWord::Turns => Closing::Turns,
+    let plain = match &whole.plain_notes {
+        Some(Number::Setting(switch)) => resolve.switched_on(Some(switch)),
+        other => resolve.number(other.as_ref()).map(|plain| plain.is_some_and(|plain| plain != 0.0)),
     };
-    let style = if plain.is_some_and(|plain| plain != 0.0) { Style::Plain } else { Style::Normal };
-    let cold_ages = resolve.number(file.cold_ages.as_ref());
-    let cold_ages =
-        cold_ages.map_err(|what| PolicyError::Toml { name: name.to_owned(), what })?.unwrap_or(1.0);
-    let settings = settings.into_iter().collect();
-    Ok(Policy { name: name.to_owned(), about: file.about, settings, steps, closing, style, cold_ages })
+    let plain = plain.map_err(|what| source.fault(&(0..0), format!("plain_notes: {what}")))?;
+    let cold_ages = resolve.number(whole.cold_ages.as_ref());
+    let cold_ages = cold_ages.map_err(|what| source.fault(&(0..0), format!("cold_ages: {what}")))?;
+    let general = |name: &str| settings.get(name).copied();
+    let policy = Policy {
+        name: name.to_owned(),
+        about: whole.about,
+        steps,
+        closing: match whole.closing {
+            Some(ClosingWord::Nothing) => Closing::Nothing,
+            None | Some(ClosingWord::Exchanges) => Closing::Exchanges,
+            Some(ClosingWord::Turns) => Closing::Turns,
+        },
+        style: if plain { Style::Plain } else { Style::Normal },
+        cold_ages: cold_ages.unwrap_or(1.0),
+        recent_steps: general("preserve_recent").map_or(5, whole_number),
+        inputs: match general("inputs") {
+            Some(value) if value >= 2.0 => Inputs::All,
+            Some(value) if value >= 1.0 => Inputs::Safe,
+            Some(_) | None => Inputs::Off,
+        },
+        settings: settings.into_iter().collect(),
+    };
+    Ok(policy.with_rules(&whole.rules))
+}
+
+fn no_setting(name: &str, setting: &str, settings: &BTreeMap<String, f64>) -> PolicyError {
+    let known: Vec<&str> = settings.keys().map(String::as_str).collect();
+    let nearest =
+        nearest(setting, &known).map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+    PolicyError::Setting {
+        name: name.to_owned(),
+        setting: setting.to_owned(),
+        nearest,
+        known: known.join(", "),
+    }
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float beyond u32 saturates"
+)]
+fn whole_number(value: f64) -> u32 {
+    value.max(0.0) as u32
+}
+
+/// A file with everything that it includes and builds on.
+struct Whole {
+    about: String,
+    settings: BTreeMap<String, f64>,
+    closing: Option<ClosingWord>,
+    plain_notes: Option<Number>,
+    cold_ages: Option<Number>,
+    steps: Vec<StepRow>,
+    rules: Vec<Rule>,
+}
+
+/// Puts together what a file includes, says itself and builds on.
+fn gather(source: Source<'_>) -> Result<Whole, PolicyError> {
+    let file: File = toml::from_str(source.text).map_err(|fault| source.toml_fault(&fault))?;
+    let table = toml::de::DeTable::parse(source.text).map_err(|fault| source.toml_fault(&fault))?;
+    let written = table.get_ref().iter().find(|(key, _)| key.get_ref().as_ref() == "rule");
+    let rules = written.map(|(_, list)| rules(source, list)).transpose()?.unwrap_or_default();
+    let place = |key: &str| {
+        let found = table.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == key);
+        found.map(|(_, value)| value.span()).unwrap_or_default()
+    };
+    let mut settings = BTreeMap::new();
+    let mut steps = Vec::new();
+    for name in &file.include {
+        let shared = SHARED.iter().find(|(shared, _)| shared == name).ok_or_else(|| {
+            let known: Vec<&str> = SHARED.iter().map(|(shared, _)| *shared).collect();
+            source.fault(
+                &place("include"),
+                format!("there is nothing called {name:?} to include; there are: {}", known.join(", ")),
+            )
+        })?;
+        let included = gather(Source { file: shared.0, text: shared.1 })?;
+        settings.extend(included.settings);
+        steps.extend(included.steps);
+    }
+    steps.extend(file.steps);
+    let mut whole = Whole {
+        about: file.about,
+        settings,
+        closing: file.closing,
+        plain_notes: file.plain_notes,
+        cold_ages: file.cold_ages,
+        steps,
+        rules,
+    };
+    if let Some(name) = &file.base {
+        let base = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
+            source.fault(
+                &place("base"),
+                format!("there is no policy {name:?} to build on; there are: {}", super::names()),
+            )
+        })?;
+        let base = gather(Source { file: base.0, text: base.1 })?;
+        whole.settings.extend(base.settings);
+        whole.steps.extend(base.steps);
+        whole.closing = whole.closing.or(base.closing);
+        whole.plain_notes = whole.plain_notes.or(base.plain_notes);
+        whole.cold_ages = whole.cold_ages.or(base.cold_ages);
+    }
+    whole.settings.extend(file.settings);
+    if !whole.rules.is_empty()
+        || !whole.steps.is_empty()
+        || whole.closing.is_some()
+        || !whole.settings.is_empty()
+    {
+        return Ok(whole);
+    }
+    let what = "this is no policy: it has neither a [[step]] nor a [[rule]]; begin with base = \"steady\" and add a [[rule]]";
+    Err(source.fault(&(0..0), what.to_owned()))
 }
 
 struct Resolve<'a> {
@@ -241,18 +380,20 @@ impl Resolve<'_> {
 
 fn step(row: &StepRow, resolve: &Resolve<'_>) -> Result<Step, String> {
     Ok(Step {
-        when: when(&row.when, resolve)?,
+        when: when_words(&row.when, &|name| resolve.settings.get(name).copied())?,
         select: select(&row.select, resolve)?,
         act: act(row, resolve)?,
         rule: row.rule.clone(),
     })
 }
 
-fn when(words: &str, resolve: &Resolve<'_>) -> Result<When, String> {
+/// Reads the words that say when a step is taken; `setting` gives the value of a setting by its name.
+pub(super) fn when_words(words: &str, setting: &dyn Fn(&str) -> Option<f64>) -> Result<When, String> {
     let words: Vec<&str> = words.split_whitespace().collect();
-    let share = |word: &str| match word.parse::<f64>() {
-        Ok(share) => Ok(share),
-        Err(_) => resolve.setting(word),
+    let share = |word: &str| match (word.parse::<f64>(), word.strip_prefix('$')) {
+        (Ok(share), _) => Ok(share),
+        (Err(_), Some(name)) => setting(name).ok_or_else(|| format!("there is no setting {name:?}")),
+        (Err(_), None) => Err(format!("{word:?} is neither a share such as 0.75 nor a $setting")),
     };
     match words.as_slice() {
         ["birth"] => Ok(When::Birth),
@@ -283,6 +424,7 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
         path: row.path.clone(),
         tokens_over: resolve.number(row.tokens_over.as_ref())?,
         chars_over: resolve.number(row.chars_over.as_ref())?,
+        bytes_over: resolve.number(row.bytes_over.as_ref())?,
         older_than: resolve.number(row.older_than.as_ref())?,
         keep_last: resolve.number(row.keep_last.as_ref())?,
         protect: resolve.number(row.protect.as_ref())?,
@@ -302,6 +444,7 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
             OrderWord::Oldest => Order::Oldest,
             OrderWord::Priority => Order::Priority,
         },
+        but_not: Vec::new(),
     })
 }
 
@@ -320,7 +463,8 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
     match row.act.split_whitespace().collect::<Vec<_>>().as_slice() {
         ["pin"] => Ok(Act::Pin),
         ["digest"] => Ok(Act::Digest(None)),
-        ["digest", name] => Ok(Act::Digest(Some((*name).to_owned()))),
+        ["digest", name] if digest::find_digest(name).is_some() => Ok(Act::Digest(Some((*name).to_owned()))),
+        ["digest", name] => Err(format!("there is no digest {name:?}; `trimtab policies` lists them")),
         ["head-tail"] => {
             Ok(Act::HeadTail { above: needed(&row.above, "above")?, keep: needed(&row.keep, "keep")? })
         }
@@ -328,8 +472,11 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
             Ok(Act::HeadTailLines { head: needed(&row.head, "head")?, tail: needed(&row.tail, "tail")? })
         }
         ["middle-out"] => Ok(Act::MiddleOut { bytes: needed(&row.bytes, "bytes")? }),
-        ["matching"] => Ok(Act::Matching(row.matching.clone())),
         ["names"] => Ok(Act::Names),
+        ["matching"] => match row.matching.iter().find(|pattern| regex::Regex::new(pattern).is_err()) {
+            Some(wrong) => Err(format!("matching: {wrong:?} is no regular expression")),
+            None => Ok(Act::Matching(row.matching.clone())),
+        },
         ["clear"] => Ok(Act::Clear),
         ["drop"] => Ok(Act::Drop),
         ["fold"] => Ok(Act::Fold),

@@ -6,7 +6,9 @@ mod clip;
 mod note;
 mod recognize;
 
-pub(crate) use note::{NoteContext, Reason, Style, Topic};
+#[cfg_attr(not(test), expect(unused_imports, reason = "the planner calls it once it shortens calls"))]
+pub(crate) use note::argument;
+pub(crate) use note::{BEGINNING, NO_RESULT, NoteContext, Reason, Style, Topic};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
 pub(crate) use recognize::{holds_note, is_foreign_placeholder, points_at};

@@ -14,6 +14,11 @@ const PREVIEW: usize = 100;
 /// A text with more gaps than this names them shortly.
 const FEW_GAPS: usize = 3;
 
+/// What stands in the place of a result that never came.
+pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
+/// What stands before a conversation that begins with the model's words.
+pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
+
 /// What a block is about, as its note names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Topic<'a> {
@@ -133,6 +138,18 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
 /// Writes the mark inside a cut line.
 pub(super) fn cut(characters: usize) -> String {
     format!("[… {} cut …]", counted(characters, "character", "characters"))
+}
+
+/// Writes the note that stands in the place of a long argument of a call.
+#[cfg_attr(not(test), expect(dead_code, reason = "the planner calls it once it shortens calls"))]
+pub(crate) fn argument(text: &str, handle: &str) -> String {
+    let lines = text.lines().count().max(1);
+    format!(
+        "[{}, {} of this argument are hidden; trimtab recall {}]",
+        counted(text.chars().count(), "character", "characters"),
+        counted(lines, "line", "lines"),
+        clip(handle, NAME)
+    )
 }
 
 /// Writes the note that closes a shortened text.

@@ -6,12 +6,14 @@ mod anthropic;
 mod chat;
 mod detect;
 mod gemini;
+mod repair;
 mod responses;
 mod splice;
 mod warm;
 
 use std::fmt;
 
+pub use repair::{Mended, repair};
 pub use splice::{Edit, request_of, write};
 pub use warm::parse_after;
 

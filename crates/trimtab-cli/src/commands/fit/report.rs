@@ -1,0 +1,124 @@
+//! What a fit did, for other programs. Takes the fitted request and what was in force; gives values that are written as JSON.
+//! Never leaves the originals out of reach: everything hidden has its handle here.
+
+use serde::Serialize;
+use trimtab::{BlockId, Exactness, Fitted, History, Mended, Policy, Tokens, Verdict, facts};
+
+use crate::settings::Row as Setting;
+
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    policy: &'a str,
+    settings: Vec<InForce<'a>>,
+    budget: Option<Tokens>,
+    exact: bool,
+    tokens_before: Tokens,
+    tokens_after: Tokens,
+    fold_wanted: bool,
+    /// What cannot be hidden, where that is more than the budget.
+    floor: Option<Floor>,
+    verdicts: Vec<Row>,
+    supersedes: Vec<Superseding>,
+    mended: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct InForce<'a> {
+    name: &'a str,
+    value: &'a str,
+    from: &'a str,
+}
+
+#[derive(Serialize)]
+struct Floor {
+    tokens: Tokens,
+    made_of: Vec<(&'static str, Tokens)>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    block: u32,
+    step: u32,
+    call: Option<String>,
+    verdict: String,
+    reason: String,
+    tokens: Tokens,
+    saved: Tokens,
+    handle: Option<String>,
+}
+
+/// A block and the earlier ones that it makes redundant.
+#[derive(Serialize)]
+struct Superseding {
+    block: u32,
+    call: Option<String>,
+    supersedes: Vec<Superseded>,
+}
+
+#[derive(Serialize)]
+struct Superseded {
+    block: u32,
+    call: Option<String>,
+    rule: &'static str,
+}
+
+pub(super) fn report<'a>(
+    policy: &'a Policy,
+    settings: &'a [Setting],
+    fitted: &Fitted,
+    mended: &[Mended],
+) -> Report<'a> {
+    let plan = &fitted.plan;
+    let in_force = |Setting { name, value, from }: &'a Setting| InForce { name, value, from };
+    let hidden = plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep);
+    let rows = hidden.map(|decision| Row {
+        block: decision.block.0,
+        step: step_of(&fitted.history, decision.block),
+        call: call_of(&fitted.history, decision.block),
+        verdict: decision.verdict.to_string(),
+        reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        tokens: plan.tokens_of(decision.block).0,
+        saved: plan.saved(decision.block),
+        handle: decision.handle.clone(),
+    });
+    Report {
+        policy: &policy.name,
+        settings: settings.iter().map(in_force).collect(),
+        budget: fitted.budget,
+        exact: fitted.exactness == Exactness::Exact,
+        tokens_before: plan.before(),
+        tokens_after: plan.after(),
+        fold_wanted: plan.fold_wanted(),
+        floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
+        verdicts: rows.collect(),
+        supersedes: supersedes(&fitted.history),
+        mended: mended.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn supersedes(history: &History) -> Vec<Superseding> {
+    let facts = facts(history);
+    let rows = (0..).map(BlockId).zip(facts.rows()).filter(|(_, row)| !row.supersedes.is_empty());
+    rows.map(|(id, row)| Superseding {
+        block: id.0,
+        call: call_of(history, id),
+        supersedes: row
+            .supersedes
+            .iter()
+            .map(|(older, rule)| Superseded {
+                block: older.0,
+                call: call_of(history, *older),
+                rule: rule.name(),
+            })
+            .collect(),
+    })
+    .collect()
+}
+
+fn call_of(history: &History, id: BlockId) -> Option<String> {
+    history.call_id(history.block(id)?).map(std::borrow::Cow::into_owned)
+}
+
+fn step_of(history: &History, id: BlockId) -> u32 {
+    history.block(id).and_then(|block| history.entry_of(block)).map_or(0, |entry| entry.step)
+}

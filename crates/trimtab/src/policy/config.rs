@@ -1,0 +1,234 @@
+//! The user's own file, `trimtab.toml` or `config.toml`. Takes its text; gives settings with their lines and rules. Never
+//! reads a file by itself, never guesses a misspelt key.
+
+use toml::{Spanned, de::DeTable};
+
+use super::{
+    PolicyError, SHIPPED,
+    knobs::{KNOBS, find_knob},
+    rules::{Rule, plain, rules},
+    source::{Source, nearest, unknown_key},
+};
+
+/// What a file of the user's says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The file's name.
+    pub file: String,
+    /// The policy asked for, with its line.
+    pub policy: Option<(String, usize)>,
+    /// The model to count and pay for, with its line.
+    pub model: Option<(String, usize)>,
+    /// The budget in tokens, with its line.
+    pub budget: Option<(u64, usize)>,
+    /// Values of settings.
+    pub settings: Vec<ConfigSetting>,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// One setting in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfigSetting {
+    /// Its name.
+    pub name: String,
+    /// The policy it is for; every one that has it, where none is named.
+    pub policy: Option<String>,
+    /// Its value.
+    pub value: f64,
+    /// Its line, counted from 1.
+    pub line: usize,
+}
+
+/// Keys beside the settings.
+const KEYS: &[&str] = &["policy", "model", "budget", "rule"];
+
+impl Config {
+    /// Reads a file's text.
+    ///
+    /// ```
+    /// let toml = "policy = \"per-tool\"\nprune_protect = 20000\n\n[[rule]]\ntool = \"Bash\"\nchars_over = 9000\ndo = \"digest\"\n";
+    /// let config = trimtab::Config::parse("trimtab.toml", toml)?;
+    /// assert_eq!(config.settings[0].value, 20_000.0);
+    /// let fault = trimtab::Config::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
+    /// assert_eq!(fault.to_string(), "trimtab.toml, line 1: there is no key `prune_protct`; did you mean `prune_protect`?");
+    /// # Ok::<(), trimtab::PolicyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names the file, the line and what to write instead.
+    pub fn parse(file: &str, toml: &str) -> Result<Config, PolicyError> {
+        let source = Source { file, text: toml };
+        let table = DeTable::parse(toml).map_err(|fault| source.toml_fault(&fault))?;
+        let mut config = Config { file: file.to_owned(), ..Config::default() };
+        for (key, value) in table.get_ref() {
+            let name = key.get_ref().as_ref();
+            let line = source.line(key.span().start);
+            let wrong = |what: String| source.fault(&value.span(), what);
+            match name {
+                "policy" | "model" => {
+                    let text = value.get_ref().as_str();
+                    let text =
+                        text.ok_or_else(|| wrong(format!("{name} is a text: write {name} = \"…\"")))?;
+                    let place = if name == "policy" { &mut config.policy } else { &mut config.model };
+                    *place = Some((text.to_owned(), line));
+                }
+                "budget" => {
+                    let tokens = plain(value.get_ref()).replace('_', "").parse().ok();
+                    let tokens =
+                        tokens.ok_or_else(|| wrong("budget is a whole number of tokens".to_owned()))?;
+                    config.budget = Some((tokens, line));
+                }
+                "rule" => config.rules = rules(source, value)?,
+                _ if SHIPPED.iter().any(|(policy, _)| *policy == name) => {
+                    let of_policy = value.get_ref().as_table().ok_or_else(|| {
+                        wrong(format!("the settings of a policy are a table: write [{name}]"))
+                    })?;
+                    for (key, value) in of_policy {
+                        config.settings.push(setting(source, key, value, Some(name))?);
+                    }
+                }
+                _ => config.settings.push(setting(source, key, value, None)?),
+            }
+        }
+        // The reader sorts by name; people think in the order of the file.
+        config.settings.sort_by_key(|setting| setting.line);
+        Ok(config)
+    }
+
+    /// Returns how many rules there are.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+}
+
+fn setting(
+    source: Source<'_>,
+    key: &Spanned<toml::de::DeString<'_>>,
+    value: &Spanned<toml::de::DeValue<'_>>,
+    policy: Option<&str>,
+) -> Result<ConfigSetting, PolicyError> {
+    let name = key.get_ref().as_ref();
+    let Some(knob) = find_knob(name) else { return Err(source.fault(&key.span(), unknown(name))) };
+    let words = plain(value.get_ref());
+    let read = knob.read(&words).map_err(|what| source.fault(&value.span(), format!("{name} = {what}")))?;
+    let line = source.line(key.span().start);
+    Ok(ConfigSetting { name: name.to_owned(), policy: policy.map(str::to_owned), value: read, line })
+}
+
+fn unknown(name: &str) -> String {
+    let settings = KNOBS.iter().map(|knob| knob.name);
+    let known: Vec<&str> =
+        KEYS.iter().copied().chain(settings).chain(SHIPPED.iter().map(|(policy, _)| *policy)).collect();
+    match nearest(name, &known) {
+        Some(_) => unknown_key(name, &known),
+        None => format!("there is no key `{name}`; `trimtab policies` lists the settings there are"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Act, When};
+
+    fn fault(toml: &str) -> String {
+        Config::parse("trimtab.toml", toml).expect_err(toml).to_string()
+    }
+
+    #[test]
+    fn settings_are_for_all_policies_or_for_one() {
+        let config = Config::parse(
+            "t",
+            "policy = 'recent'\nbudget = 50_000\nkeep_last = 9\nintelligent_pruning = false\n[ladder]\nkeep_last = 3\ninputs = 'safe'\n",
+        )
+        .expect("a file");
+        assert_eq!(config.policy, Some(("recent".to_owned(), 1)));
+        assert_eq!(config.budget, Some((50_000, 2)));
+        let told: Vec<(&str, Option<&str>, f64, usize)> = config
+            .settings
+            .iter()
+            .map(|setting| (&*setting.name, setting.policy.as_deref(), setting.value, setting.line))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("keep_last", None, 9.0, 3),
+                ("intelligent_pruning", None, 0.0, 4),
+                ("keep_last", Some("ladder"), 3.0, 6),
+                ("inputs", Some("ladder"), 1.0, 7)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_rule_says_what_it_selects_and_what_becomes_of_it() {
+        let toml = "[[rule]]\nname = 'locks'\ntool = ['Read', 'mcp__*']\npath = '*.lock'\ntokens_over = 500\ndo = 'head-tail'\nhead = 3\n\n[[rule]]\ntool = 'Bash'\nolder_than = 4\ndo = 'lines'\nlines = '^error'\nwhen = 'over 0.5 until 0.4'\n";
+        let config = Config::parse("t", toml).expect("rules");
+        let [locks, bash] = config.rules.as_slice() else { panic!("{:?}", config.rules) };
+        assert_eq!(locks.step.rule.as_deref(), Some("locks"));
+        assert_eq!(locks.step.select.tools, ["Read", "mcp__*"]);
+        assert_eq!(locks.step.select.path.as_deref(), Some("*.lock"));
+        assert_eq!(locks.step.select.tokens_over, Some(500.0));
+        assert_eq!(locks.step.act, Act::HeadTailLines { head: 3.0, tail: 10.0 });
+        assert_eq!(locks.step.when, When::Always);
+        assert_eq!(bash.step.rule.as_deref(), Some("2"));
+        assert_eq!(bash.step.act, Act::Matching(vec!["^error".to_owned()]));
+        assert_eq!(bash.step.when, When::Over { share: 0.5, until: Some(0.4) });
+    }
+
+    #[test]
+    fn a_malformed_rule_is_answered_with_file_line_and_what_to_write() {
+        for (toml, sentence) in [
+            ("[[rule]]\ntol = 'Bash'\ndo = 'clear'", "line 2: there is no key `tol`; did you mean `tool`?"),
+            (
+                "\n[[rule]]\ntool = 'Bash'\n",
+                "line 2: this rule does nothing: add do = \"…\" with one of keep, pin",
+            ),
+            (
+                "[[rule]]\ndo = 'clear'",
+                "line 1: this rule selects everything: give it a tool, a path or a size",
+            ),
+            (
+                "[[rule]]\ntool = 'Bash'\ndo = 'cleer'",
+                "line 3: do = \"cleer\": write one of keep, pin, head-tail, lines, digest, clear, drop; did you mean \"clear\"?",
+            ),
+            (
+                "[[rule]]\ntool = 'Bash'\ndo = 'digest shel'",
+                "line 3: there is no digest \"shel\"; did you mean \"digest shell\"?",
+            ),
+            ("[[rule]]\ntool = 'Bash'\ndo = 'lines'", "line 3: do = \"lines\" needs patterns: add lines = ["),
+            (
+                "[[rule]]\ntool = 'Bash'\ndo = 'lines'\nlines = ['a(']",
+                "line 4: \"a(\" is no regular expression: unclosed group",
+            ),
+            (
+                "[[rule]]\ntool = 'Bash'\ntokens_over = 'many'\ndo = 'clear'",
+                "line 3: tokens_over = \"many\" is no such value: write a whole number of tokens",
+            ),
+            ("[[rule]]\ntool = 7\ndo = 'clear'", "line 2: tool is a text or a list of texts: write tool = ["),
+            (
+                "[[rule]]\ntool = 'Bash'\nhead = 3\ndo = 'clear'",
+                "line 3: `head` means something only with do = \"head-tail\"",
+            ),
+            (
+                "[[rule]]\ntool = 'Bash'\nwhen = 'later'\ndo = 'clear'",
+                "line 3: when = \"later\": expected birth, cold, pays, always, or over SHARE",
+            ),
+            (
+                "[rule]\ntool = 'Bash'\ndo = 'clear'",
+                "line 1: rules are a list: write [[rule]], with two brackets",
+            ),
+            (
+                "keep_last = 'five'",
+                "line 1: keep_last = \"five\" is no such value: write a whole number, such as 5",
+            ),
+            ("[ladder]\nkep_last = 5", "line 2: there is no key `kep_last`; did you mean `keep_last`?"),
+            ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),
+            ("zzzzzzzzzzzz = 1", "line 1: there is no key `zzzzzzzzzzzz`; `trimtab policies` lists"),
+            ("ladder = 5", "line 1: the settings of a policy are a table: write [ladder]"),
+            ("a = = 1", "line 1: "),
+        ] {
+            let said = fault(toml);
+            assert!(said.starts_with("trimtab.toml, ") && said.contains(sentence), "{toml}\nsaid: {said}");
+        }
+    }
+}

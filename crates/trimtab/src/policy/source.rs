@@ -1,0 +1,96 @@
+//! A TOML text and the places in it. Takes the text with the name of its file; gives lines for faults, and the known word
+//! nearest to one that is not. Never decides what a key means.
+
+use std::ops::Range;
+
+use super::PolicyError;
+
+/// A TOML text with the name under which its faults are reported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Source<'_> {
+    /// Returns the line of an offset, counted from 1.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        memchr::memchr_iter(b'\n', before).count() + 1
+    }
+
+    /// Makes the sentence about something wrong at a place.
+    pub(super) fn fault(&self, at: &Range<usize>, what: String) -> PolicyError {
+        PolicyError::At { file: self.file.to_owned(), line: self.line(at.start), what }
+    }
+
+    /// Says in our words what the TOML reader refused.
+    pub(super) fn toml_fault(&self, fault: &toml::de::Error) -> PolicyError {
+        let at = fault.span().unwrap_or_default();
+        self.fault(&at, told(fault.message()))
+    }
+}
+
+/// Names the nearest known key where the reader met one it does not know: its own list is long.
+fn told(message: &str) -> String {
+    let message = message.trim().replace('\n', " ");
+    let Some(rest) = message.strip_prefix("unknown field `") else { return message };
+    let mut names = rest.split('`');
+    let Some(unknown) = names.next() else { return message };
+    let known: Vec<&str> = names.skip(1).step_by(2).collect();
+    unknown_key(unknown, &known)
+}
+
+/// Says that a key is not known, with the nearest one that is.
+pub(super) fn unknown_key(unknown: &str, known: &[&str]) -> String {
+    match nearest(unknown, known) {
+        Some(near) => format!("there is no key `{unknown}`; did you mean `{near}`?"),
+        None => format!("there is no key `{unknown}`; there are: {}", known.join(", ")),
+    }
+}
+
+/// Returns the known word that is nearest to one, where any is near.
+pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let far = |name: &str| distance(&word.to_lowercase(), &name.to_lowercase());
+    let near = known.iter().map(|name| (far(name), *name)).min_by_key(|(distance, _)| *distance);
+    near.filter(|(distance, name)| *distance * 2 <= name.len().max(word.len())).map(|(_, name)| name)
+}
+
+/// Counts the letters to change, add or take away to make one word of another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (index, letter) in one.chars().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        for (cell, other) in row.iter_mut().skip(1).zip(other.chars()) {
+            let changed = diagonal + usize::from(letter != other);
+            diagonal = *cell;
+            left = changed.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_named_and_a_far_one_is_not() {
+        assert_eq!(nearest("tol", &["tool", "path"]), Some("tool"));
+        assert_eq!(nearest("prune_protct", &["prune_minimum", "prune_protect"]), Some("prune_protect"));
+        assert_eq!(nearest("xyz", &["tool", "path"]), None);
+        assert_eq!([distance("", "abc"), distance("kitten", "sitting"), distance("a", "a")], [3, 3, 0]);
+    }
+
+    #[test]
+    fn the_readers_list_becomes_the_one_that_was_meant() {
+        let message = "unknown field `wen`, expected one of `when`, `only_if`, `select`";
+        assert_eq!(told(message), "there is no key `wen`; did you mean `when`?");
+        assert_eq!(told("invalid string\nexpected `\"`"), "invalid string expected `\"`");
+    }
+}

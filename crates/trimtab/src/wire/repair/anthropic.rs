@@ -1,0 +1,287 @@
+//! Mends Anthropic's messages: every call is answered in the user's message right behind it, results first.
+
+use super::{Log, Mended, fresh_id, id_of, json_list, json_text, set_member};
+use crate::{
+    json::{Object, Value},
+    render,
+};
+
+struct Message {
+    /// Where it stood.
+    index: usize,
+    role: String,
+    raw: Vec<u8>,
+    blocks: Vec<Block>,
+    changed: bool,
+}
+
+#[derive(Clone)]
+struct Block {
+    raw: Vec<u8>,
+    kind: Kind,
+    id: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Call,
+    Result,
+    Other,
+}
+
+pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
+    let mut log = Log::default();
+    let last = messages.len().saturating_sub(1);
+    let mut all: Vec<Message> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let read = read(index, *message, &mut log);
+        let may_be_empty = index == last && read.role == "assistant";
+        let is_empty = read.blocks.is_empty();
+        if is_empty && !may_be_empty {
+            log.say(index, format!("an empty message of {}, removed", read.role));
+        } else {
+            all.push(read);
+        }
+    }
+    let mut all = answer(all, &mut log);
+    if all.first().is_some_and(|first| first.role == "assistant") {
+        log.say(
+            all.first().map_or(0, |first| first.index),
+            "the first message is the model's, one put before it",
+        );
+        all.insert(0, said(0, render::BEGINNING));
+    }
+    (all.into_iter().map(Message::write).collect(), log.0)
+}
+
+fn said(index: usize, text: &str) -> Message {
+    let raw = Object::new().text("role", "user").text("content", text).end();
+    Message { index, role: "user".to_owned(), raw, blocks: Vec::new(), changed: false }
+}
+
+fn read(index: usize, message: Value<'_>, log: &mut Log) -> Message {
+    let role = message.text("role").unwrap_or_default().into_owned();
+    let mut read = Message { index, role, raw: message.raw().to_vec(), blocks: Vec::new(), changed: false };
+    let Some(content) = message.get("content") else { return read };
+    if let Some(text) = content.string() {
+        if !text.trim().is_empty() {
+            let raw = Object::new().text("type", "text").raw("text", content.raw()).end();
+            read.blocks.push(Block { raw, kind: Kind::Other, id: String::new() });
+        }
+        return read;
+    }
+    for item in content.items() {
+        if is_blank(item) {
+            log.say(index, "an empty text, removed");
+            read.changed = true;
+            continue;
+        }
+        let (kind, id) = match item.text("type").as_deref() {
+            Some("tool_use") => (Kind::Call, id_of(item, "id")),
+            Some("tool_result") => (Kind::Result, id_of(item, "tool_use_id")),
+            _ => (Kind::Other, "".into()),
+        };
+        let mut block = Block { raw: item.raw().to_vec(), kind, id: id.into_owned() };
+        if kind == Kind::Result
+            && let Some(inner) = item.get("content").filter(|inner| inner.items().any(is_blank))
+        {
+            let kept: Vec<Vec<u8>> =
+                inner.items().filter(|part| !is_blank(*part)).map(|part| part.raw().to_vec()).collect();
+            let content = if kept.is_empty() { json_text("") } else { json_list(&kept) };
+            block.raw = set_member(&block.raw, "content", &content);
+            log.say(index, "an empty text in a result, removed");
+            read.changed = true;
+        }
+        read.blocks.push(block);
+    }
+    read
+}
+
+fn is_blank(block: Value<'_>) -> bool {
+    block.has("type", "text") && block.text("text").is_none_or(|text| text.trim().is_empty())
+}
+
+/// Puts every result behind its call, a note where none came, and takes out what answers nothing.
+fn answer(mut all: Vec<Message>, log: &mut Log) -> Vec<Message> {
+    let mut done: Vec<Message> = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    while !all.is_empty() {
+        let role = all.first().map(|message| message.role.clone()).unwrap_or_default();
+        let turn = all.iter().take_while(|message| message.role == role).count();
+        let mut rest = all.split_off(turn);
+        let mut renamed: Vec<(String, String)> = Vec::new();
+        if role == "assistant" {
+            renamed = unique(&mut all, &mut ids, log);
+        }
+        let calls: Vec<String> = if role == "assistant" {
+            let blocks = all.iter().flat_map(|message| &message.blocks);
+            blocks.filter(|block| block.kind == Kind::Call).map(|block| block.id.clone()).collect()
+        } else {
+            Vec::new()
+        };
+        let index = all.last().map_or(0, |message| message.index);
+        done.append(&mut all);
+        let replies = rest.iter().take_while(|message| message.role == "user").count();
+        if !calls.is_empty() && replies == 0 {
+            rest.insert(0, Message { changed: true, raw: EMPTY.to_vec(), ..said(index + 1, "") });
+        }
+        let replies = rest.iter().take_while(|message| message.role == "user").count();
+        let (reply, later) = rest.split_at_mut(replies);
+        if role == "assistant" {
+            replied(&calls, &renamed, reply, later, log);
+        } else if done.len() == turn {
+            // Before the first message of the model there is nothing to answer.
+            replied(&[], &[], done.as_mut_slice(), &mut [], log);
+        }
+        done.retain(|message| !message.changed || !message.blocks.is_empty());
+        rest.retain(|message| !message.changed || !message.blocks.is_empty());
+        all = rest;
+    }
+    done
+}
+
+const EMPTY: &[u8] = br#"{"role":"user","content":[]}"#;
+
+/// Gives calls whose id was used before another one; returns old and new ids.
+fn unique(turn: &mut [Message], ids: &mut Vec<String>, log: &mut Log) -> Vec<(String, String)> {
+    let mut renamed = Vec::new();
+    for message in turn {
+        for block in message.blocks.iter_mut().filter(|block| block.kind == Kind::Call) {
+            if ids.contains(&block.id) {
+                let fresh = fresh_id(&block.id, ids);
+                log.say(message.index, format!("the id {:?} is used twice, now {fresh:?}", block.id));
+                block.raw = set_member(&block.raw, "id", &json_text(&fresh));
+                renamed.push((std::mem::replace(&mut block.id, fresh.clone()), fresh));
+                message.changed = true;
+            }
+            ids.push(block.id.clone());
+        }
+    }
+    renamed
+}
+
+/// Orders the user's messages behind calls: their results first, one each.
+fn replied(
+    calls: &[String],
+    renamed: &[(String, String)],
+    reply: &mut [Message],
+    later: &mut [Message],
+    log: &mut Log,
+) {
+    for (old, new) in renamed {
+        // The result that comes next is the renamed call's, unless the call of the old name is in the same message.
+        let mut results = reply.iter_mut().flat_map(|message| {
+            let index = message.index;
+            message.blocks.iter_mut().map(move |block| (index, block))
+        });
+        let skip = usize::from(calls.contains(old));
+        let found =
+            results.by_ref().filter(|(_, block)| block.kind == Kind::Result && block.id == *old).nth(skip);
+        if let Some((index, block)) = found {
+            block.raw = set_member(&block.raw, "tool_use_id", &json_text(new));
+            block.id.clone_from(new);
+            if let Some(message) = reply.iter_mut().find(|message| message.index == index) {
+                message.changed = true;
+            }
+        }
+    }
+    let mut answered: Vec<Block> = Vec::new();
+    let mut wrong = false;
+    let mut other_before = false;
+    for message in reply.iter_mut() {
+        let index = message.index;
+        let before = message.blocks.len();
+        message.blocks.retain(|block| {
+            if block.kind != Kind::Result {
+                other_before = true;
+                return true;
+            }
+            let known = calls.contains(&block.id);
+            let twice = answered.iter().any(|result| result.id == block.id);
+            if !known {
+                log.say(index, format!("a result for {:?} without a call before it, removed", block.id));
+            } else if twice {
+                log.say(index, format!("a second result for {:?}, removed", block.id));
+            } else {
+                if other_before {
+                    wrong = true;
+                    log.say(
+                        index,
+                        format!("the result for {:?} stood behind something else, put first", block.id),
+                    );
+                }
+                answered.push(block.clone());
+                return true;
+            }
+            false
+        });
+        message.changed |= message.blocks.len() != before;
+    }
+    for call in calls {
+        if answered.iter().any(|result| result.id == *call) {
+            continue;
+        }
+        wrong = true;
+        let index = reply.first().map_or(0, |first| first.index);
+        match take(call, later) {
+            Some((from, block)) => {
+                log.say(from, format!("the result for {call:?} stood too late, put behind its call"));
+                answered.push(block);
+            }
+            None => {
+                log.say(
+                    index.saturating_sub(1),
+                    format!("the call {call:?} has no result, a note put in its place"),
+                );
+                answered.push(missing(call));
+            }
+        }
+    }
+    if !wrong {
+        return;
+    }
+    for message in reply.iter_mut() {
+        let before = message.blocks.len();
+        message.blocks.retain(|block| block.kind != Kind::Result);
+        message.changed |= message.blocks.len() != before;
+    }
+    if let Some(first) = reply.first_mut() {
+        first.blocks.splice(0..0, answered);
+        first.changed = true;
+    }
+}
+
+/// Takes the result of a call out of later messages, before another call of the same id.
+fn take(call: &str, later: &mut [Message]) -> Option<(usize, Block)> {
+    for message in later {
+        if message.blocks.iter().any(|block| block.kind == Kind::Call && block.id == call) {
+            return None;
+        }
+        let found = message.blocks.iter().position(|block| block.kind == Kind::Result && block.id == call);
+        if let Some(at) = found {
+            message.changed = true;
+            return Some((message.index, message.blocks.remove(at)));
+        }
+    }
+    None
+}
+
+fn missing(call: &str) -> Block {
+    let raw = Object::new()
+        .text("type", "tool_result")
+        .text("tool_use_id", call)
+        .text("content", render::NO_RESULT)
+        .raw("is_error", b"true")
+        .end();
+    Block { raw, kind: Kind::Result, id: call.to_owned() }
+}
+
+impl Message {
+    fn write(self) -> Vec<u8> {
+        if !self.changed {
+            return self.raw;
+        }
+        let blocks: Vec<Vec<u8>> = self.blocks.into_iter().map(|block| block.raw).collect();
+        set_member(&self.raw, "content", &json_list(&blocks))
+    }
+}
