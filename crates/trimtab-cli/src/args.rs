@@ -243,6 +243,10 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
 
+    /// Keep caches as long, and at the price, as the recorded clients had them kept; without it, as providers usually do
+    #[arg(long)]
+    pub(crate) cache_as_recorded: bool,
+
     /// Only sessions whose path contains this
     #[arg(long, value_name = "TEXT")]
     pub(crate) session: Option<String>,

@@ -18,6 +18,10 @@ use crate::{
 /// How long a provider keeps its cache after a request began, where nothing better is known: five minutes.
 const CACHE_LIFETIME: i64 = 5 * 60 * 1000;
 
+/// After how many lifetimes a cache is taken to be gone. Agents send requests on the side, for titles and the like, that keep
+/// it alive: of recorded pauses between one and two lifetimes a sixth found it alive, of longer ones none.
+const SURELY_GONE: i64 = 2;
+
 /// What a fit is made with.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -177,7 +181,7 @@ pub fn fit_warm(
             Keeping::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
         } / model.prices.input,
     });
-    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= lifetime);
+    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= SURELY_GONE * lifetime);
     let situation = Situation {
         policy: &settings.policy,
         budget,

@@ -49,8 +49,8 @@ pub use prices::{
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use replay::{
-    Budget, Contender, ContenderError, Family, Knobs, Missed, Row, Score, Session, Share, Terms, contenders,
-    pool, replay,
+    Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,
+    contenders, pool, replay,
 };
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};

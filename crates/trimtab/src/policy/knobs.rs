@@ -125,6 +125,21 @@ pub(super) const KNOBS: &[Knob] = &[
         Unit::Tokens,
         "The budget where none is given; never more than the model's window leaves.",
     ),
+    knob(
+        "changed_age",
+        Unit::Count,
+        "Results after the last change of a file until an older view of it may be hidden.",
+    ),
+    knob("turn_age", Unit::Count, "Results until a view of a file may be hidden once the person spoke."),
+    knob("file_age", Unit::Count, "Results until a view of a file may be hidden in any case."),
+    knob("shell_file_age", Unit::Count, "Results until a file printed by a shell command may be hidden."),
+    knob("search_age", Unit::Count, "Results until a search or the echo of an edit may be hidden."),
+    knob("report_age", Unit::Count, "Results until another agent's report may be hidden."),
+    knob(
+        "cold_ages",
+        Unit::Share,
+        "What these ages are multiplied by when the provider's cache is gone anyway.",
+    ),
     knob("low_water", Unit::Share, "How far results are hidden once the budget is exceeded."),
     knob(
         "inputs",

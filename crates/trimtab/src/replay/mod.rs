@@ -2,8 +2,6 @@
 //! [`Views`] that a policy, a peer or an oracle gives of it; gives the bill and what was missed. Never calls a model, never
 //! looks at the clock: times are those of the recording.
 
-#![allow(dead_code, unused_imports)]
-
 mod bill;
 #[cfg(test)]
 mod bill_tests;
@@ -27,7 +25,7 @@ mod view;
 pub use contender::{Contender, ContenderError, Family, Knobs, contenders};
 pub use fidelity::Share;
 pub use report::{Row, Session, pool};
-pub use score::{Budget, Missed, Score, Terms, replay};
+pub use score::{Budget, Kept, Missed, Score, Terms, replay};
 
 pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};

@@ -34,12 +34,24 @@ pub struct Terms {
     pub budget: Option<Budget>,
     /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
     pub clock: fn() -> Duration,
+    /// How long the cache is kept, and at which price.
+    pub kept: Kept,
+}
+
+/// How long a provider's cache is kept in a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kept {
+    /// As each provider does by itself, at its usual price: the same for all sessions.
+    #[default]
+    Usually,
+    /// As the client of each recording had it, where the log tells.
+    AsRecorded,
 }
 
 /// A clock that stands still.
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { budget: None, clock: || Duration::ZERO }
+        Terms { budget: None, clock: || Duration::ZERO, kept: Kept::Usually }
     }
 }
 
@@ -135,7 +147,8 @@ pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], ter
         return Vec::new();
     }
     let recorded = segment.points.iter().find_map(|point| point.model.as_deref());
-    let track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
+    let mut track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
+    track.hour &= terms.kept == Kept::AsRecorded;
     let untouched = Views::of(vec![Vec::new(); track.requests.len()]);
     let raws: Vec<Raw> = models.iter().map(|model| Raw::of(&track, &untouched, model, terms)).collect();
     let uses = Uses::of(&track);

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab::{Contender, Knobs, Model, Row, Session, Terms, contenders, find_model, pool};
+use trimtab::{Contender, Kept, Knobs, Model, Row, Session, Terms, contenders, find_model, pool};
 
 use crate::{
     args::{AskedPolicy, Replay},
@@ -57,7 +57,11 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
     let task = work::Task {
         contenders: &contenders,
         models: &models,
-        terms: Terms { budget: asked.budget, clock: since_start },
+        terms: Terms {
+            budget: asked.budget,
+            clock: since_start,
+            kept: if asked.cache_as_recorded { Kept::AsRecorded } else { Kept::Usually },
+        },
         details: if asked.html.is_some() { work::Details::Kept } else { work::Details::Dropped },
     };
     let (sessions, failed, times) = work::replay_all(&files, &task, jobs(asked));
