@@ -32,7 +32,7 @@ pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};
 #[doc(hidden)]
 pub use fidelity::{Figure, Probe, probe};
 pub(crate) use oracle::Need;
-pub(crate) use peers::{Case, Rival, rival, rivals};
+pub(crate) use peers::Case;
 pub use predicted::{Prediction, predicted_usage};
 pub(crate) use track::{Request, Track};
 pub(crate) use view::{Change, Showing, Shown, Views};

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    Shown, Track, Views,
+    Track, Views,
     peers::{
         Case, Rival,
         schedule::{Rule, scheduled},

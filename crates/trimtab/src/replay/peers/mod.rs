@@ -48,13 +48,6 @@ pub(crate) struct Rival {
     pub(crate) views: fn(&Case<'_>) -> Views,
 }
 
-impl Rival {
-    /// Tells whether it knows the future, so that its case must bring the needs.
-    pub(crate) fn needs_uses(&self) -> bool {
-        self.name.starts_with("oracle:")
-    }
-}
-
 /// All rivals. A new one is one file and one line.
 const RIVALS: &[Rival] = &[
     clear_tool_uses::PROVIDER,
@@ -84,6 +77,7 @@ pub(crate) fn rivals() -> &'static [Rival] {
 
 /// Finds a rival by `name` or `name(knob)` and returns it with the value of its knob: its default where none is given, 0 where
 /// it has none.
+#[cfg(test)]
 pub(crate) fn rival(asked: &str) -> Option<(&'static Rival, f64)> {
     let (name, given) = match asked.strip_suffix(')') {
         Some(open) => {
