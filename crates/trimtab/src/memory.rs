@@ -1,7 +1,11 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
+mod stored;
+
 use std::collections::HashMap;
+
+pub use stored::StoredVerdict;
 
 use crate::{
     history::{Block, BlockKind, History, PartKind},

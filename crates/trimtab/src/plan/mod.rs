@@ -24,7 +24,8 @@ use crate::{
 };
 
 /// Why a block is hidden.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// It is older than the policy shows.
     TooOld,
