@@ -36,10 +36,14 @@ pub enum StoreError {
         known: i64,
     },
     /// The disk, or the limit set for the file, is full.
-    #[error("no space is left for the store: free some, or run `trimtab forget --older-than 30d`. Nothing was written")]
+    #[error(
+        "no space is left for the store: free some, or run `trimtab forget --older-than 30d`. Nothing was written"
+    )]
     Full,
     /// The file must not be written to.
-    #[error("the store is read-only: change its permissions, or name another file with --store. Nothing was written")]
+    #[error(
+        "the store is read-only: change its permissions, or name another file with --store. Nothing was written"
+    )]
     ReadOnly,
     /// Another process kept it too long.
     #[error("another process kept the store busy for over {0} seconds; try again. Nothing was written")]

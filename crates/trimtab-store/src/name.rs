@@ -60,7 +60,8 @@ fn name_in_user(user: &str) -> Option<String> {
 fn name(value: &str) -> Option<String> {
     let value = value.trim();
     let letters = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter);
-    let secret = ["sk-", "sk_", "pk-", "ghp_", "AIza", "eyJ", "xox"].iter().any(|start| value.starts_with(start));
+    let secret =
+        ["sk-", "sk_", "pk-", "ghp_", "AIza", "eyJ", "xox"].iter().any(|start| value.starts_with(start));
     let fits = !value.is_empty() && value.len() <= LONGEST && value.chars().all(letters) && !secret;
     fits.then(|| value.to_owned())
 }

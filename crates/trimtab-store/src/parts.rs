@@ -233,11 +233,15 @@ mod tests {
 
     #[test]
     fn a_request_comes_back_byte_for_byte() {
-        check(r#"{"model":"m","messages":[{"role":"user","content":"Hi"} , {"role":"assistant","content":"Ho"}],"stream":true}"#);
+        check(
+            r#"{"model":"m","messages":[{"role":"user","content":"Hi"} , {"role":"assistant","content":"Ho"}],"stream":true}"#,
+        );
         check(r#"{"messages":[],"system":"s"}"#);
         check(r#"{"input":"one bare string","model":"m"}"#);
         check(r#"[{"role":"user","content":"a bare list"}]"#);
-        check(r#"{ "contents" : [ {"role":"user","parts":[{"text":"x"},{"text":"y"}]} ] , "tools":[{"a":1}] }"#);
+        check(
+            r#"{ "contents" : [ {"role":"user","parts":[{"text":"x"},{"text":"y"}]} ] , "tools":[{"a":1}] }"#,
+        );
     }
 
     #[test]

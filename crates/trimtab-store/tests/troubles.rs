@@ -47,7 +47,10 @@ fn only_the_owner_can_read_the_file() {
 fn a_store_of_a_newer_program_is_left_as_it_is() {
     let (_folder, path) = file();
     keep(&Sqlite::open(&path).unwrap(), &[user("Hi")], 1);
-    meddle(&path, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
+    meddle(
+        &path,
+        "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)",
+    );
     let before = fs::read(&path).unwrap();
     for opened in [Sqlite::open(&path), Sqlite::open_to_read(&path)] {
         let error = opened.unwrap_err().to_string();
@@ -62,7 +65,9 @@ fn a_file_that_is_something_else_is_left_as_it_is() {
     let (_folder, path) = file();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let database = |path: &PathBuf| meddle(path, "CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
-    let text = |path: &PathBuf| fs::write(path, "These are my notes, and they are longer than a header.".repeat(9)).unwrap();
+    let text = |path: &PathBuf| {
+        fs::write(path, "These are my notes, and they are longer than a header.".repeat(9)).unwrap()
+    };
     for make in [&database as &dyn Fn(&PathBuf), &text] {
         make(&path);
         let before = fs::read(&path).unwrap();
@@ -88,7 +93,12 @@ fn a_damaged_block_is_named_and_the_rest_is_read() {
     let first = keep(&store, &[user("Hi")], 1);
     let second = keep(&store, &[user("Other"), tool("make", &long(1))], 2);
     // One byte in the middle of the second pack.
-    meddle(&path, "UPDATE pack SET data = CAST(substr(data, 1, 200) || x'00' || substr(data, 202) AS BLOB) WHERE id = 2");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let mut data: Vec<u8> =
+        connection.query_row("SELECT data FROM pack WHERE id = 2", [], |row| row.get(0)).unwrap();
+    let middle = data.len() / 2;
+    data[middle] ^= 0x10;
+    connection.execute("UPDATE pack SET data = ? WHERE id = 2", [data]).unwrap();
     let history = &second.fitted.history;
     let handle = block_handle(history, history.blocks().last().unwrap());
     let error = store.recall(&handle).unwrap_err().to_string();
@@ -147,7 +157,11 @@ fn a_file_that_may_not_be_written_can_be_read() {
     let error = fit_and_keep(&store, request(&[user("More")]), &none, 2, None).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error}");
     assert!(matches!(store.answered(kept.request, &Usage::default()), Err(StoreError::ReadOnly)));
-    assert_eq!(store.search("there", 5).unwrap(), [], "what was never indexed is not found, and nothing fails");
+    assert_eq!(
+        store.search("there", 5).unwrap(),
+        [],
+        "what was never indexed is not found, and nothing fails"
+    );
     assert_eq!(store.sessions().unwrap().len(), 1);
 }
 
@@ -223,7 +237,8 @@ fn two_processes_that_open_an_empty_file_at_once_agree() {
 #[test]
 fn keys_are_never_kept() {
     let (_folder, path) = file();
-    let headers = [("authorization", "Bearer sk-hush-key-1"), ("x-api-key", "hush-key-2"), ("session_id", "conv-7")];
+    let headers =
+        [("authorization", "Bearer sk-hush-key-1"), ("x-api-key", "hush-key-2"), ("session_id", "conv-7")];
     let name = trimtab_store::name_from_headers(headers);
     let store = Sqlite::open(&path).unwrap();
     let none = settings("none", 1000);

@@ -46,10 +46,12 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
     let shares = shares(base.as_deref(), history, &ends, chain);
     let mut packing = Packing::new(&writing.transaction, writing.packer, session)?;
     let parts = put_parts(&mut packing, history, &ends, &shares)?;
-    let (plan, delta) = put_plan(&writing.transaction, &mut packing, session, base.as_deref(), &shares, chain, &verdicts)?;
+    let (plan, delta) =
+        put_plan(&writing.transaction, &mut packing, session, base.as_deref(), &shares, chain, &verdicts)?;
     packing.flush()?;
     put_chain(&writing.transaction, session, chain, shares.blocks, &plan)?;
-    let request = put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_deref())?;
+    let request =
+        put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_deref())?;
     let bytes = history.bytes().to_vec();
     writing.recents.keep(Recent { request, bytes, ends, chain: chain.clone(), plan });
     Ok(Appended::Stored { session: SessionId(session), request })
@@ -90,14 +92,18 @@ fn digest_of(verdict: &StoredVerdict) -> Option<Hash> {
 }
 
 /// Returns the session and the request whose parts are used again; begins a session where there is none.
-fn session(transaction: &Transaction<'_>, asked: &Append<'_>) -> Result<(i64, Option<RequestId>), StoreError> {
+fn session(
+    transaction: &Transaction<'_>,
+    asked: &Append<'_>,
+) -> Result<(i64, Option<RequestId>), StoreError> {
     let known = asked.known;
     let after = |session: i64| -> Result<Option<RequestId>, StoreError> {
         // What was to be continued may have been forgotten, or another request came in between.
         let sql = "SELECT coalesce((SELECT id FROM request WHERE id = ?1 AND session = ?2), \
                    (SELECT max(id) FROM request WHERE session = ?2))";
         let after = known.after.map(|after| after.0);
-        let found: Option<i64> = transaction.prepare_cached(sql)?.query_row(params![after, session], |row| row.get(0))?;
+        let found: Option<i64> =
+            transaction.prepare_cached(sql)?.query_row(params![after, session], |row| row.get(0))?;
         Ok(found.map(RequestId))
     };
     if let Some(SessionId(session)) = known.session {
@@ -164,8 +170,8 @@ fn put_parts(
             continue;
         }
         let pictures = |kind| matches!(kind, PartKind::Image | PartKind::Audio | PartKind::Document);
-        let media = block.kind == BlockKind::Media
-            || history.parts_of(block).iter().any(|part| pictures(part.kind));
+        let media =
+            block.kind == BlockKind::Media || history.parts_of(block).iter().any(|part| pictures(part.kind));
         let kind = if media { Kind::Media } else { Kind::Block };
         let id = packing.put(kind, &block_original(history, block))?;
         ids.insert(block_number, u64::try_from(id).unwrap_or_default());
@@ -234,7 +240,9 @@ fn put_verdict(
         }
     }
     let (text, reason) = match planned {
-        StoredVerdict::Shortened { text, reason } => (Some(packing.put(Kind::Sent, text.as_bytes())?), Some(reason)),
+        StoredVerdict::Shortened { text, reason } => {
+            (Some(packing.put(Kind::Sent, text.as_bytes())?), Some(reason))
+        }
         StoredVerdict::Dropped { reason } => (None, Some(reason)),
         StoredVerdict::Whole => (None, None),
     };
@@ -312,4 +320,3 @@ fn put_request(
     }
     Ok(request)
 }
-

@@ -3,7 +3,10 @@
 use rusqlite::Connection;
 use trimtab::parse_as;
 
-use super::{contents::{Contents, lies}, read, sessions};
+use super::{
+    contents::{Contents, lies},
+    read, sessions,
+};
 use crate::{Checked, RequestId, StoreError, error::damaged};
 
 pub(super) fn check(connection: &Connection) -> Result<Checked, StoreError> {
@@ -13,8 +16,8 @@ pub(super) fn check(connection: &Connection) -> Result<Checked, StoreError> {
     }
     let mut checked = Checked::default();
     let mut contents = Contents::new(connection)?;
-    let mut statement =
-        connection.prepare_cached("SELECT hash, kind, pack, start, length FROM content ORDER BY pack, start")?;
+    let mut statement = connection
+        .prepare_cached("SELECT hash, kind, pack, start, length FROM content ORDER BY pack, start")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         contents.at(&lies(row)?)?;
@@ -32,9 +35,9 @@ pub(super) fn check(connection: &Connection) -> Result<Checked, StoreError> {
 fn request(connection: &Connection, id: RequestId) -> Result<(), StoreError> {
     let what = || format!("request {}", id.0);
     let info = sessions::request(connection, id)?;
-    let history = parse_as(read::request(connection, id)?.bytes, info.format).map_err(|fault| damaged(what(), fault))?;
-    let mut known =
-        connection.prepare_cached("SELECT 1 FROM chain WHERE hash = ? AND session = ?")?;
+    let history = parse_as(read::request(connection, id)?.bytes, info.format)
+        .map_err(|fault| damaged(what(), fault))?;
+    let mut known = connection.prepare_cached("SELECT 1 FROM chain WHERE hash = ? AND session = ?")?;
     for hash in history.chain() {
         if !known.exists(rusqlite::params![hash.0, info.session.0])? {
             return Err(damaged(what(), "a block of it is not in its session's chain"));

@@ -108,7 +108,15 @@ impl<'a, 'b> Packing<'a, 'b> {
             "INSERT INTO content (id, hash, kind, session, pack, start, length) VALUES (?, ?, ?, ?, ?, ?, ?)",
         )?;
         for Waiting { id, hash, kind, start, length } in self.waiting.drain(..) {
-            insert.execute(params![id, hash, kind.number(), self.session, pack, number(start), number(length)])?;
+            insert.execute(params![
+                id,
+                hash,
+                kind.number(),
+                self.session,
+                pack,
+                number(start),
+                number(length)
+            ])?;
         }
         self.bytes.clear();
         Ok(())
@@ -139,8 +147,8 @@ pub(super) struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     pub(super) fn new(connection: &'a Connection) -> Result<Contents<'a>, StoreError> {
-        let unpacker =
-            Decompressor::new().map_err(|source| StoreError::Io { doing: "making a decompressor", source })?;
+        let unpacker = Decompressor::new()
+            .map_err(|source| StoreError::Io { doing: "making a decompressor", source })?;
         Ok(Contents { connection, unpacker, packs: HashMap::new(), kept: 0 })
     }
 

@@ -54,10 +54,16 @@ fn bytes(connection: &Connection, session: i64) -> Result<u64, StoreError> {
     let sql = "SELECT coalesce(sum(c.length * 1.0 * length(p.data) / max(p.length, 1)), 0.0), count(*) \
                FROM content c JOIN pack p ON p.id = c.pack WHERE c.session = ?1 \
                AND NOT EXISTS (SELECT 1 FROM shared s WHERE s.content = c.id)";
-    let (contents, rows): (f64, u64) = connection.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (contents, rows): (f64, u64) =
+        connection.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let blocks: u64 =
         connection.query_row("SELECT count(*) FROM chain WHERE session = ?", [session], |row| row.get(0))?;
-    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate"
+    )]
     let packed = contents as u64;
     Ok(packed + (rows + blocks) * BYTES_PER_ROW)
 }
@@ -116,10 +122,12 @@ fn keep_shared_contents(transaction: &Transaction<'_>) -> Result<(), StoreError>
     let heirs: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
     for (content, session) in heirs {
         transaction.execute("UPDATE content SET session = ? WHERE id = ?", params![session, content])?;
-        transaction.execute("DELETE FROM shared WHERE content = ? AND session = ?", params![content, session])?;
+        transaction
+            .execute("DELETE FROM shared WHERE content = ? AND session = ?", params![content, session])?;
     }
     // Contents are numbered on: an index that was made up to a number that is used again would miss the new one.
-    let last: i64 = transaction.query_row("SELECT coalesce(max(id), 0) FROM content", [], |row| row.get(0))?;
+    let last: i64 =
+        transaction.query_row("SELECT coalesce(max(id), 0) FROM content", [], |row| row.get(0))?;
     transaction.execute("UPDATE indexed SET through = min(through, ?)", [number(0).max(last)])?;
     Ok(())
 }

@@ -99,7 +99,10 @@ impl Sqlite {
     }
 
     /// Runs one transaction that writes.
-    fn write<T>(&self, work: impl FnOnce(&mut Writing<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut writer = self.writer();
         let Writer { connection, recents, packer } = &mut *writer;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

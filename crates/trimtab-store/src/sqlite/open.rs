@@ -37,7 +37,10 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let connection = connect(path, flags)?;
     let version = version(path, &connection)?;
     if version < known() {
-        return Err(opening(path, "it was made by an older trimtab; any command that writes brings it up to date"));
+        return Err(opening(
+            path,
+            "it was made by an older trimtab; any command that writes brings it up to date",
+        ));
     }
     Ok(connection)
 }
@@ -96,13 +99,14 @@ fn known() -> i64 {
 /// Returns the schema's version: 0 for an empty file.
 fn version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
     let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-    let (application, version) = match pragma("application_id").and_then(|id| Ok((id, pragma("user_version")?))) {
-        Ok(both) => both,
-        Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(StoreError::NotAStore { path: path.to_owned() });
-        }
-        Err(fault) => return Err(fault.into()),
-    };
+    let (application, version) =
+        match pragma("application_id").and_then(|id| Ok((id, pragma("user_version")?))) {
+            Ok(both) => both,
+            Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+                return Err(StoreError::NotAStore { path: path.to_owned() });
+            }
+            Err(fault) => return Err(fault.into()),
+        };
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && tables > 0 {
         return Err(StoreError::NotAStore { path: path.to_owned() });

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension};
 use trimtab::{Reason, StoredVerdict};
 
-use super::{contents::{Contents, lies}, sessions};
+use super::{
+    contents::{Contents, lies},
+    sessions,
+};
 use crate::{
     RequestId, StoreError, StoredRequest,
     codec::{Hash, size, take_number},
@@ -30,7 +33,11 @@ pub(super) fn recall(connection: &Connection, handle: &str) -> Result<Vec<u8>, S
 
 /// Returns the first and the last hash that begin with a handle.
 fn range(handle: &str) -> Option<(Hash, Hash)> {
-    let digits: Vec<u8> = handle.chars().map(|digit| digit.to_digit(16)).map(|digit| u8::try_from(digit?).ok()).collect::<Option<_>>()?;
+    let digits: Vec<u8> = handle
+        .chars()
+        .map(|digit| digit.to_digit(16))
+        .map(|digit| u8::try_from(digit?).ok())
+        .collect::<Option<_>>()?;
     let pairs = digits.chunks_exact(2);
     let pairs: Vec<u8> = pairs.filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect();
     if pairs.len() != 6 || digits.len() != 12 {
@@ -95,7 +102,8 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
     let mut list: Vec<(usize, usize)> = Vec::new();
     let mut decoded = BTreeMap::new();
     for (index, row) in rows.iter().enumerate().rev() {
-        let own = parts::decode(&contents.get(row.parts)?).ok_or_else(|| damaged(what(), "its parts are cut"))?;
+        let own =
+            parts::decode(&contents.get(row.parts)?).ok_or_else(|| damaged(what(), "its parts are cut"))?;
         let (Some(front), Some(back)) = (list.get(..row.front), list.len().checked_sub(row.back)) else {
             return Err(damaged(what(), "the request before it is too short"));
         };
@@ -107,7 +115,10 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
     let expected = rows.first().map_or(0, |row| row.bytes);
     let mut bytes = Vec::with_capacity(expected);
     for (index, part) in list {
-        let pieces = decoded.get(&index).and_then(|own| own.get(part)).ok_or_else(|| damaged(what(), "a part is missing"))?;
+        let pieces = decoded
+            .get(&index)
+            .and_then(|own| own.get(part))
+            .ok_or_else(|| damaged(what(), "a part is missing"))?;
         parts::write(pieces, &mut bytes, |block| contents.get(i64::try_from(block).unwrap_or(-1)))?;
     }
     if bytes.len() != expected {
@@ -120,7 +131,8 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
 pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, StoreError> {
     let mut deltas: Vec<(u32, Option<Vec<u8>>)> = Vec::new();
     let mut next = Some(id.0);
-    let mut statement = connection.prepare_cached("SELECT base, same_blocks, plan FROM request WHERE id = ?")?;
+    let mut statement =
+        connection.prepare_cached("SELECT base, same_blocks, plan FROM request WHERE id = ?")?;
     while let Some(current) = next {
         let row = statement.query_row([current], |row| {
             Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
@@ -133,7 +145,11 @@ pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, S
     for (same, delta) in deltas.into_iter().rev() {
         plan.split_off(&same);
         for (block, verdict) in changes(delta.as_deref().unwrap_or_default()) {
-            if verdict == 0 { plan.remove(&block) } else { plan.insert(block, verdict) };
+            if verdict == 0 {
+                plan.remove(&block)
+            } else {
+                plan.insert(block, verdict)
+            };
         }
     }
     let mut digest = connection.prepare_cached("SELECT digest FROM verdict WHERE id = ?")?;
@@ -171,7 +187,7 @@ pub(super) fn verdict(
     // A reason that this version does not know is still a reason.
     let reason = serde_json::from_str(&reason).unwrap_or(Reason::Rule(reason));
     let Some(text) = text else { return Ok(StoredVerdict::Dropped { reason }) };
-    let text = String::from_utf8(contents.get(text)?)
-        .map_err(|fault| damaged(format!("verdict {id}"), fault))?;
+    let text =
+        String::from_utf8(contents.get(text)?).map_err(|fault| damaged(format!("verdict {id}"), fault))?;
     Ok(StoredVerdict::Shortened { text, reason })
 }

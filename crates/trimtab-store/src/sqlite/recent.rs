@@ -38,7 +38,11 @@ impl Recents {
     }
 
     /// Returns a request that is in the store.
-    pub(super) fn get(&mut self, connection: &Connection, request: RequestId) -> Result<Arc<Recent>, StoreError> {
+    pub(super) fn get(
+        &mut self,
+        connection: &Connection,
+        request: RequestId,
+    ) -> Result<Arc<Recent>, StoreError> {
         let found = self.newest_last.iter().position(|recent| recent.request == request);
         // It is about to be followed by a newer one: there is no use in keeping it.
         if let Some(recent) = found.and_then(|index| self.newest_last.remove(index)) {

@@ -37,9 +37,8 @@ pub(super) fn is_behind(connection: &Connection) -> Result<bool, StoreError> {
 pub(super) fn index_some(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let mut contents = Contents::new(transaction)?;
     let mut through: i64 = transaction.query_row("SELECT through FROM indexed", [], |row| row.get(0))?;
-    let mut select = transaction.prepare_cached(
-        "SELECT hash, kind, pack, start, length, id FROM content WHERE id > ? ORDER BY id",
-    )?;
+    let mut select = transaction
+        .prepare_cached("SELECT hash, kind, pack, start, length, id FROM content WHERE id > ? ORDER BY id")?;
     let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?, ?)")?;
     let mut rows = select.query([through])?;
     let mut done = 0;
@@ -106,7 +105,8 @@ pub(super) fn search(connection: &Connection, query: &str, most: usize) -> Resul
 
 /// Returns how rare each word is.
 fn weights(connection: &Connection, terms: &[String]) -> Result<HashMap<String, f64>, StoreError> {
-    let blocks: i64 = connection.query_row("SELECT count(*) FROM content WHERE kind IN (0, 4)", [], |row| row.get(0))?;
+    let blocks: i64 =
+        connection.query_row("SELECT count(*) FROM content WHERE kind IN (0, 4)", [], |row| row.get(0))?;
     let mut statement = connection.prepare_cached("SELECT doc FROM word_counts WHERE term = ?")?;
     let mut weights = HashMap::new();
     for term in terms {
@@ -126,8 +126,9 @@ fn candidates(connection: &Connection, terms: &[String]) -> Result<Vec<(Lies, i6
         "SELECT c.hash, c.kind, c.pack, c.start, c.length, c.session FROM words JOIN content c \
          ON c.id = words.rowid WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?",
     )?;
-    let rows = statement
-        .query_map(params![query.join(" AND "), crate::codec::number(RANKED)], |row| Ok((lies(row)?, row.get(5)?)))?;
+    let rows = statement.query_map(params![query.join(" AND "), crate::codec::number(RANKED)], |row| {
+        Ok((lies(row)?, row.get(5)?))
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -3,7 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use trimtab::{ChainHash, Format, Millis, Usage};
 
-use super::{Writing, contents::{Contents, Packing}};
+use super::{
+    Writing,
+    contents::{Contents, Packing},
+};
 use crate::{
     Disk, RequestId, RequestInfo, SessionId, SessionInfo, StoreError, Summary,
     codec::{Kind, put_number, take_number},
@@ -21,13 +24,12 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, Stor
     let mut latest = connection.prepare_cached(
         "SELECT format, model, bytes FROM request WHERE session = ? ORDER BY id DESC LIMIT 1",
     )?;
-    let mut sums =
-        connection.prepare_cached("SELECT tokens_before, tokens_after, usage FROM request WHERE session = ?")?;
+    let mut sums = connection
+        .prepare_cached("SELECT tokens_before, tokens_after, usage FROM request WHERE session = ?")?;
     let mut sessions = Vec::with_capacity(rows.len());
     for (id, name, first, last, requests) in rows {
-        let (format, model, bytes) = latest.query_row([id.0], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
-        })?;
+        let (format, model, bytes) =
+            latest.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))?;
         let mut info = SessionInfo {
             id,
             name,

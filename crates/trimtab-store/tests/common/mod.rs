@@ -40,7 +40,8 @@ pub(crate) fn request(said: &[Said]) -> Vec<u8> {
                 let arguments = serde_json::json!({"command": command}).to_string();
                 let call = serde_json::json!({"id": id, "type": "function",
                     "function": {"name": "shell", "arguments": arguments}});
-                messages.push(serde_json::json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+                messages
+                    .push(serde_json::json!({"role": "assistant", "content": null, "tool_calls": [call]}));
                 messages.push(serde_json::json!({"role": "tool", "tool_call_id": id, "content": result}));
             }
         }
@@ -95,7 +96,9 @@ pub(crate) fn fit_and_keep(
 
 /// A text that is long enough to be worth hiding, and different for every number.
 pub(crate) fn long(number: usize) -> String {
-    (0..120).map(|line| format!("{line}: output {number} of the build, module {}\n", line * 7 + number)).collect()
+    (0..120)
+        .map(|line| format!("{line}: output {number} of the build, module {}\n", line * 7 + number))
+        .collect()
 }
 
 /// A conversation of one question and several tool calls.

@@ -39,7 +39,10 @@ pub(crate) fn markers_that_move_change_nothing_but_themselves(store: &dyn Store)
             format!(r#"{{"role":"{role}","content":[{{"type":"text","text":"message {index}"{marker}}}]}}"#)
         };
         let messages: Vec<String> = (0..count).map(message).collect();
-        format!(r#"{{"system":"s","max_tokens":9,"messages":[{}],"tools":[{{"name":"t"}}]}}"#, messages.join(","))
+        format!(
+            r#"{{"system":"s","max_tokens":9,"messages":[{}],"tools":[{{"name":"t"}}]}}"#,
+            messages.join(",")
+        )
     };
     let none = settings("none", 1000);
     let all: Vec<_> = (1..10).step_by(2).map(|count| at(count).into_bytes()).collect();
@@ -237,7 +240,10 @@ pub(crate) fn summaries_are_kept_in_order(store: &dyn Store) {
 pub(crate) fn search_finds_the_best_block_first(store: &dyn Store) {
     let said = [
         user("Why does the parser fail?"),
-        tool("cat a", "nothing here\nthe parser is mentioned once in a long text\nand other things\nand more of them\n"),
+        tool(
+            "cat a",
+            "nothing here\nthe parser is mentioned once in a long text\nand other things\nand more of them\n",
+        ),
         tool("cat b", "parser_error: unexpected token\nparser gave up: token"),
         tool("cat c", "no such thing"),
     ];
@@ -268,7 +274,8 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
     assert_eq!(store.sessions().unwrap().len(), 1);
     assert_eq!(store.search("secretword", 9).unwrap(), []);
     assert_eq!(store.request(kept.request).unwrap().bytes, request(&two));
-    let gone = one.fitted.history.blocks().last().map(|block| block_handle(&one.fitted.history, block)).unwrap();
+    let gone =
+        one.fitted.history.blocks().last().map(|block| block_handle(&one.fitted.history, block)).unwrap();
     assert!(matches!(store.recall(&gone), Err(StoreError::UnknownHandle(_))));
     assert!(matches!(store.requests(one.session), Err(StoreError::UnknownSession(_))));
     store.check().unwrap();
@@ -293,7 +300,11 @@ pub(crate) fn a_verdict_that_two_sessions_share_outlives_one_of_them(store: &dyn
 
 pub(crate) fn old_sessions_are_forgotten_first(store: &dyn Store) {
     for number in 0..6_usize {
-        keep(store, &[user(&format!("task {number}")), tool("x", &long(number))], i64::try_from(number).unwrap());
+        keep(
+            store,
+            &[user(&format!("task {number}")), tool("x", &long(number))],
+            i64::try_from(number).unwrap(),
+        );
     }
     let left = || store.sessions().unwrap().iter().map(|session| session.last.0).collect::<Vec<_>>();
     store.forget(&Forget::OlderThan(Millis(2)), Mode::Do).unwrap();
@@ -329,7 +340,9 @@ pub(crate) fn tidying_changes_nothing_that_is_read(store: &dyn Store) {
 pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     keep(store, &[user("Hi")], 1);
     let fault = |error: StoreError| error.to_string();
-    assert!(fault(store.recall("0123456789ab").unwrap_err()).contains("no block has the handle 0123456789ab"));
+    assert!(
+        fault(store.recall("0123456789ab").unwrap_err()).contains("no block has the handle 0123456789ab")
+    );
     assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is no handle"));
     assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is no handle"));
     assert!(fault(store.request(trimtab_store::RequestId(77)).unwrap_err()).contains("no request 77"));
