@@ -82,6 +82,9 @@ fn main() {
         share(disk.index_bytes)
     );
     drop(store);
+    if env::args().nth(3).as_deref() == Some("keep") {
+        return println!("kept in {}", file.display());
+    }
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{end}", file.display()));
     }

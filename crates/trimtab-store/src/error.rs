@@ -114,6 +114,7 @@ fn is_write_fault(error: &rusqlite::Error) -> bool {
     [778, 1034, 1546, 4874].contains(&extended)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]
 pub(crate) fn damaged(what: impl Into<String>, why: impl ToString) -> StoreError {
     StoreError::Damaged { what: what.into(), why: why.to_string() }
 }

@@ -5,12 +5,14 @@ mod picture;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab::{Exactness, Fitted, Memory, Millis, Policy, Settings, Tokens, Verdict, fit};
+use trimtab::{Exactness, Fitted, Memory, Millis, Policy, Settings, Tokens, Verdict, fit, parse_as};
+use trimtab_store::{Append, Appended, Recognized, Sqlite, Store, name_from_request};
 
 use crate::{
     args::Fit,
     input::{self, Conversation},
     output::{Output, grouped, say},
+    store,
 };
 
 pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
@@ -24,8 +26,19 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         model: asked.model.clone().or_else(|| recorded_model(&conversation)),
         format: Some(conversation.history.format()),
     };
-    let fitted =
-        fit(request, &Memory::default(), &settings, Millis(0)).with_context(|| conversation.name.clone())?;
+    let store = match &asked.input.store.path {
+        Some(_) if !asked.no_store => Some(store::open(&asked.input.store)?),
+        _ => None,
+    };
+    let mut known = match &store {
+        Some(store) => Some(recognized(store, &request, &conversation)?),
+        None => None,
+    };
+    let now = if store.is_some() { store::now() } else { Millis(0) };
+    let nothing = Memory::default();
+    let mut fitted =
+        fit(request.clone(), known.as_ref().map_or(&nothing, |known| &known.memory), &settings, now)
+            .with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
         bail!(
             "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
@@ -48,6 +61,17 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
             grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
         );
     }
+    // What is hidden is kept before anything is given away.
+    while let (Some(store), Some(known)) = (&store, &mut known) {
+        match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
+            Appended::Stored { .. } => break,
+            Appended::SaidBefore { verdicts, seen } => {
+                verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
+                known.seen = seen;
+                fitted = fit(request.clone(), &known.memory, &settings, now)?;
+            }
+        }
+    }
     if let Some(file) = &asked.report {
         let json = serde_json::to_vec_pretty(&report(&settings.policy, &fitted))?;
         std::fs::write(file, json).with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -57,6 +81,13 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         status(&fitted);
     }
     out.bytes(&fitted.request)
+}
+
+/// Looks up what was sent of this conversation before.
+fn recognized(store: &Sqlite, request: &[u8], conversation: &Conversation) -> Result<Recognized> {
+    let history = parse_as(request.to_vec(), conversation.history.format())?;
+    let name = name_from_request(request).or_else(|| conversation.segment.name.clone());
+    Ok(store.recognize(&history, name.as_deref())?)
 }
 
 /// Returns the request that is meant: of a recording, the last one that was sent.

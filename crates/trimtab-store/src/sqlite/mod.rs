@@ -235,7 +235,10 @@ impl Sqlite {
     /// Returns free pages to the system and empties the log.
     fn give_space_back(&self) -> Result<(), StoreError> {
         let writer = self.writer();
-        writer.connection.execute_batch("PRAGMA incremental_vacuum")?;
+        // It frees a page with every step.
+        let mut vacuum = writer.connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut pages = vacuum.query([])?;
+        while pages.next()?.is_some() {}
         // Readers that are at work keep the log; it is emptied another time.
         let _ = writer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         Ok(())

@@ -88,6 +88,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]
 fn opening(path: &Path, why: impl ToString) -> StoreError {
     StoreError::Open { path: path.to_owned(), why: why.to_string() }
 }

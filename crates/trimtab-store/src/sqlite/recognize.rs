@@ -94,7 +94,7 @@ pub(super) fn place(
         let mut open: Vec<Tip> = tips.collect::<Result<_, _>>()?;
         // The same words again after an answer are a new conversation; without an answer they are another try.
         let again = index + 1 == chain.len();
-        open.retain(|tip| !tip.extended && !(again && tip.answered));
+        open.retain(|tip| !(tip.extended || again && tip.answered));
         open.retain(|tip| owner.as_ref().is_none_or(|owner| tip_wins(tip, owner, name)));
         let named = |tip: &&Tip| name.is_some() && tip.named.as_deref() == name;
         // Of two that fit equally, one with another name is another conversation.

@@ -1,6 +1,12 @@
 //! Conversations for the tests: requests as clients send them, and what a caller does with a store.
 
-#![allow(dead_code, clippy::expect_used, clippy::panic, reason = "each test file uses its own part of this")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "each test file uses its own part of this"
+)]
 
 use trimtab::{Fitted, Memory, Millis, Policy, Settings, Tokens, fit, parse};
 use trimtab_store::{Append, Appended, RequestId, SessionId, Store, StoreError};

@@ -35,7 +35,7 @@ pub(crate) fn markers_that_move_change_nothing_but_themselves(store: &dyn Store)
     let at = |count: usize| {
         let message = |index: usize| {
             let marker = if index + 1 == count { r#","cache_control":{"type":"ephemeral"}"# } else { "" };
-            let role = if index % 2 == 0 { "user" } else { "assistant" };
+            let role = if index.is_multiple_of(2) { "user" } else { "assistant" };
             format!(r#"{{"role":"{role}","content":[{{"type":"text","text":"message {index}"{marker}}}]}}"#)
         };
         let messages: Vec<String> = (0..count).map(message).collect();
@@ -327,7 +327,9 @@ pub(crate) fn tidying_changes_nothing_that_is_read(store: &dyn Store) {
         said.push(tool(&format!("make {step}"), &output));
         kept.push((keep(store, &said, 1).request, request(&said)));
     }
+    let before = store.disk().unwrap().bytes;
     let tidied = store.tidy().unwrap();
+    assert!(store.disk().unwrap().bytes < before, "what is freed is given back");
     assert!(tidied.pieces > 10, "{tidied:?}");
     for (id, bytes) in &kept {
         assert_eq!(store.request(*id).unwrap().bytes, *bytes);
