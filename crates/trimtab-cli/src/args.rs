@@ -249,7 +249,7 @@ pub(crate) struct Input {
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct StorePlace {
     /// The file that conversations are kept in; without it, `trimtab/trimtab.db` in the XDG data folder
-    #[arg(long = "store", value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
+    #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
     pub(crate) path: Option<PathBuf>,
 }
 

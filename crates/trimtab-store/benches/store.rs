@@ -152,7 +152,7 @@ fn recalls(folder: &Path) {
     let none = settings("none", 100_000_000);
     let mut handles = Vec::new();
     for number in 0..4 {
-        let large: String = (0..260).map(|part| output(number * 1000 + part)).collect();
+        let large: String = (0..320).map(|part| output(number * 1000 + part)).collect();
         let said =
             [user(&format!("task {number}")), tool("make", &large[..1_000_000]), tool("ls", &output(number))];
         let kept = common::fit_and_keep(&store, request(&said), &none, 1, None).expect("the store");
