@@ -66,9 +66,10 @@ fn a_file_that_is_something_else_is_left_as_it_is() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let database = |path: &PathBuf| meddle(path, "CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
     let text = |path: &PathBuf| {
-        fs::write(path, "These are my notes, and they are longer than a header.".repeat(9)).unwrap()
+        fs::write(path, "These are my notes, and they are longer than a header.".repeat(9)).unwrap();
     };
-    for make in [&database as &dyn Fn(&PathBuf), &text] {
+    let makers: [&dyn Fn(&PathBuf); 2] = [&database, &text];
+    for make in makers {
         make(&path);
         let before = fs::read(&path).unwrap();
         let error = Sqlite::open(&path).unwrap_err();
