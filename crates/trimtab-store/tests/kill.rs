@@ -94,7 +94,7 @@ fn what_was_acknowledged_survives_any_kill() {
     let mut chance = 0x2545_f491_u64;
     for round in 0..kills {
         // A new file now and then: making it is a moment as well.
-        if round % 10 == 0 {
+        if round.is_multiple_of(10) {
             path = folder.path().join(format!("trimtab-{round}.db"));
             acknowledged.clear();
             untold_before = 0;
@@ -150,14 +150,16 @@ fn kill_after(path: &Path, round: usize, time: Duration) -> Vec<(i64, usize, usi
     };
     // Half of the kills count from the first word on, so that they meet appends; the others may meet the opening.
     let start = Instant::now();
-    while round % 2 == 0 && heard.load(Ordering::Relaxed) < 3 && start.elapsed() < Duration::from_secs(20) {
+    while round.is_multiple_of(2)
+        && heard.load(Ordering::Relaxed) < 3
+        && start.elapsed() < Duration::from_secs(20)
+    {
         thread::sleep(Duration::from_millis(1));
     }
     thread::sleep(time);
     drop(writer);
     listener.join().unwrap();
-    let said = said.lock().unwrap().clone();
-    said
+    said.lock().unwrap().clone()
 }
 
 /// Everything acknowledged is there, everything there is whole. Returns how many requests were kept without being told.
