@@ -49,6 +49,14 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Bring the original behind a note back
     Recall(Recall),
+    /// List the conversations that are kept, the newest first
+    Sessions(Sessions),
+    /// Find blocks of all conversations that are kept by their words
+    Search(Search),
+    /// Forget conversations that are kept
+    Forget(Forget),
+    /// Tell how much is kept, and what it saved
+    Stats(Stats),
     /// List the models that are known: window, prices, how their tokens are counted
     Models(Models),
     /// Check this installation
@@ -105,9 +113,12 @@ pub(crate) struct Inspect {
 #[command(after_help = "Lines that the conversation never showed are shown as unknown.\n\n\
     Examples:\n  trimtab file-at session.jsonl src/main.rs --step 40\n  trimtab file-at session.jsonl src/main.rs --json | jq -r .text")]
 pub(crate) struct FileAt {
-    /// A request or a recording; `-` for standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// A request, a recording, or the ID of a session that is kept; `-` for standard input
+    #[arg(value_name = "FILE|ID", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
 
     /// The file's path as the conversation spells it, or the end of it
     #[arg(value_name = "PATH")]
@@ -179,6 +190,10 @@ pub(crate) struct Fit {
     /// Write a report as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+
+    /// Keep nothing, even where `TRIMTAB_STORE` names a store
+    #[arg(long)]
+    pub(crate) no_store: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -199,9 +214,16 @@ pub(crate) struct Recall {
     #[arg(value_name = "HANDLE")]
     pub(crate) handle: String,
 
-    /// The request or recording that holds the original
+    /// The request or recording that holds the original; without it, the store is asked
     #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// Write the bytes as they are on a terminal too, control characters included
+    #[arg(long)]
+    pub(crate) raw: bool,
 
     /// Only these lines, counted from 1
     #[arg(long, value_name = "A-B", value_parser = lines)]
@@ -283,9 +305,12 @@ pub(crate) enum AskedPolicy {
 /// Which conversation is meant.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Input {
-    /// A request or a recording; `-` for standard input
-    #[arg(value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    /// A request, a recording, or the ID of a session that is kept; `-` for standard input
+    #[arg(value_name = "FILE|ID", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
 
     /// Read it as a request in this format instead of telling by itself
     #[arg(long, value_name = "FORMAT", value_parser = format)]
@@ -298,6 +323,79 @@ pub(crate) struct Input {
     /// The request that was answered by step N, counted from 1; without it, all that was said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) step: Option<u32>,
+}
+
+/// Where conversations are kept.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct StorePlace {
+    /// The file that conversations are kept in; without it, `trimtab/trimtab.db` in the XDG data folder
+    #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Sessions {
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  trimtab search connection refused")]
+pub(crate) struct Search {
+    /// Words that must all occur
+    #[arg(value_name = "TEXT", required = true)]
+    pub(crate) words: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// The most blocks that are shown
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB"
+)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Forget {
+    /// These sessions
+    #[arg(value_name = "ID", group = "which")]
+    pub(crate) ids: Vec<String>,
+
+    /// Sessions whose last request is older: 30d, 12h, 4w
+    #[arg(long, value_name = "AGE", group = "which", value_parser = age)]
+    pub(crate) older_than: Option<i64>,
+
+    /// The oldest sessions, until the store is no larger: 2GB, 500MB
+    #[arg(long, value_name = "SIZE", group = "which", value_parser = bytes)]
+    pub(crate) larger_than: Option<u64>,
+
+    /// Only tell what would be forgotten
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -355,4 +453,35 @@ fn lines(words: &str) -> Result<(usize, usize), String> {
     let (first, last) = words.split_once('-').unwrap_or((words, words));
     let number = |word: &str| word.trim().parse::<usize>().map_err(|_| format!("{word:?} is no line number"));
     Ok((number(first)?, number(last)?))
+}
+
+/// Reads an age as milliseconds: `30d`.
+fn age(words: &str) -> Result<i64, String> {
+    let wrong = || format!("{words:?} is no age: write 30d, 12h or 4w");
+    let (digits, unit) =
+        words.trim().split_at_checked(words.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
+    let minutes = match unit {
+        "m" => 1,
+        "h" => 60,
+        "d" => 24 * 60,
+        "w" => 7 * 24 * 60,
+        _ => return Err(wrong()),
+    };
+    let count = digits.parse::<u32>().map_err(|_| wrong())?;
+    Ok(i64::from(count) * minutes * 60_000)
+}
+
+/// Reads a size in bytes: `2GB`.
+fn bytes(words: &str) -> Result<u64, String> {
+    let wrong = || format!("{words:?} is no size: write 2GB, 500MB or a number of bytes");
+    let digits = words.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = words.trim().get(digits.len()..).unwrap_or_default().to_ascii_uppercase();
+    let factor = match unit.as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    digits.trim().parse::<u64>().ok().and_then(|count| count.checked_mul(factor)).ok_or_else(wrong)
 }

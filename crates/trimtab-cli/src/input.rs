@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use trimtab::{History, MAX_JSON_BYTES, Problem, Recording, Role, Segment, parse_as, read, request_of};
 
-use crate::{args::Input, output};
+use trimtab_store::SessionId;
+
+use crate::{args::Input, output, store};
 
 /// How many problems of a recording are said one by one.
 const PROBLEMS_SAID: usize = 3;
@@ -43,7 +45,20 @@ pub(crate) struct Conversation {
 /// Reads the conversation that is meant.
 pub(crate) fn conversation(input: &Input) -> Result<Conversation> {
     let name = name_of(&input.file);
+    if let Some(session) = stored_session(&input.file) {
+        let recording = store::recording(&input.store, session)?;
+        return chosen(input, name, recording);
+    }
     let recording = recording(input).with_context(|| name.clone())?;
+    chosen(input, name, recording)
+}
+
+/// Takes the ID of a session where no file has that name.
+fn stored_session(file: &Path) -> Option<SessionId> {
+    if file.exists() { None } else { SessionId::named(file.to_str()?) }
+}
+
+fn chosen(input: &Input, name: String, recording: Recording) -> Result<Conversation> {
     say_problems(&name, &recording.problems);
     let number = segment_number(input, &recording).with_context(|| name.clone())?;
     let segments = recording.segments.len();

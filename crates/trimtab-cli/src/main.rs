@@ -6,6 +6,7 @@ mod commands;
 mod input;
 mod output;
 mod settings;
+mod store;
 
 use std::process::ExitCode;
 

@@ -36,7 +36,7 @@ pub use files::{
 pub use fit::{FitError, Fitted, Keeping, Markers, Settings, fit, fit_warm};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
-pub use memory::{ChainHash, Memory};
+pub use memory::{ChainHash, Memory, StoredVerdict};
 pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{
     Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
@@ -46,7 +46,7 @@ pub use prices::{
     CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,
     models_with, prices_date,
 };
-pub use recall::{block_handle, recall};
+pub use recall::{block_handle, block_original, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use replay::{
     Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,

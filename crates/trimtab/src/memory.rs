@@ -1,11 +1,15 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
+mod stored;
+
 use std::{
     collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hash, Hasher},
     sync::Arc,
 };
+
+pub use stored::StoredVerdict;
 
 use crate::{
     history::{Block, BlockKind, History, PartKind},

@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns the name by which a block's original is brought back: of its text, or of its JSON where it is not text alone.
 pub fn block_handle(history: &History, block: &Block) -> String {
-    handle_of(&original(history, block))
+    handle_of(&block_original(history, block))
 }
 
 /// Finds the block that a handle names and returns its original: decoded text, or JSON where it is not text alone.
@@ -24,10 +24,11 @@ pub fn block_handle(history: &History, block: &Block) -> String {
 /// ```
 pub fn recall<'a>(history: &'a History, handle: &str) -> Option<Cow<'a, [u8]>> {
     let blocks = history.blocks().iter();
-    blocks.map(|block| original(history, block)).find(|original| handle_of(original) == handle)
+    blocks.map(|block| block_original(history, block)).find(|original| handle_of(original) == handle)
 }
 
-fn original<'a>(history: &'a History, block: &Block) -> Cow<'a, [u8]> {
+/// Returns what `recall` gives for a block: decoded text, or JSON where it is not text alone.
+pub fn block_original<'a>(history: &'a History, block: &Block) -> Cow<'a, [u8]> {
     let parts = history.parts_of(block);
     if parts.is_empty() || parts.iter().any(|part| part.kind != PartKind::Text) {
         return Cow::Borrowed(block.span.of(history.bytes()));

@@ -58,7 +58,13 @@ struct Known<'a> {
 }
 
 pub(crate) fn run(asked: &FileAt, out: &mut Output) -> Result<()> {
-    let input = Input { file: asked.file.clone(), format: None, segment: asked.segment, step: None };
+    let input = Input {
+        file: asked.file.clone(),
+        store: asked.store.clone(),
+        format: None,
+        segment: asked.segment,
+        step: None,
+    };
     let conversation = input::conversation(&input)?;
     let history = &conversation.history;
     let facts = facts(history);

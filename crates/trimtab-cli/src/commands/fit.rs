@@ -7,12 +7,14 @@ mod report;
 
 use anyhow::{Context, Result, bail};
 use trimtab::{Fitted, Memory, Millis, Settings, fit, parse_as, repair};
+use trimtab_store::{Append, Appended, Recognized, Sqlite, Store, name_from_request};
 
 use crate::{
     args::Fit,
     input::{self, Conversation},
     output::{self, Output, grouped, say},
     settings::{Asked, Files, in_force, spent},
+    store,
 };
 
 pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
@@ -34,8 +36,19 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         model: in_force.model,
         ..Settings::new(in_force.policy).with_format(conversation.history.format())
     };
-    let fitted =
-        fit(request, &Memory::default(), &settings, Millis(0)).with_context(|| conversation.name.clone())?;
+    let store = match &asked.input.store.path {
+        Some(_) if !asked.no_store => Some(store::open(&asked.input.store)?),
+        _ => None,
+    };
+    let mut known = match &store {
+        Some(store) => Some(recognized(store, &request, &conversation)?),
+        None => None,
+    };
+    let now = if store.is_some() { store::now() } else { Millis(0) };
+    let nothing = Memory::default();
+    let mut fitted =
+        fit(request.clone(), known.as_ref().map_or(&nothing, |known| &known.memory), &settings, now)
+            .with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
         bail!(
             "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
@@ -62,11 +75,29 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
             grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
         );
     }
+    // What is hidden is kept before anything is given away.
+    while let (Some(store), Some(known)) = (&store, &mut known) {
+        match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
+            Appended::Stored { .. } => break,
+            Appended::SaidBefore { verdicts, seen } => {
+                verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
+                known.seen = seen;
+                fitted = fit(request.clone(), &known.memory, &settings, now)?;
+            }
+        }
+    }
     if asked.explain {
         picture::explain(&fitted);
     }
     status(&fitted);
     out.bytes(&fitted.request)
+}
+
+/// Looks up what was sent of this conversation before.
+fn recognized(store: &Sqlite, request: &[u8], conversation: &Conversation) -> Result<Recognized> {
+    let history = parse_as(request.to_vec(), conversation.history.format())?;
+    let name = name_from_request(request).or_else(|| conversation.segment.name.clone());
+    Ok(store.recognize(&history, name.as_deref())?)
 }
 
 /// Returns the request that is meant, mended where that is asked for, with what was mended.

@@ -4,12 +4,16 @@ mod changelog;
 mod doctor;
 mod file_at;
 mod fit;
+mod forget;
 mod inspect;
 mod models;
 mod policies;
 mod recall;
 mod replay;
+mod search;
+mod sessions;
 mod show;
+mod stats;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -30,6 +34,10 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
         Command::Replay(asked) => replay::run(asked, out),
+        Command::Sessions(asked) => sessions::run(asked, out),
+        Command::Search(asked) => search::run(asked, out),
+        Command::Forget(asked) => forget::run(asked, out),
+        Command::Stats(asked) => stats::run(asked, out),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {

@@ -1,31 +1,50 @@
-//! `trimtab recall`: the original behind a note. Takes a handle and the file that holds it; gives the bytes.
+//! `trimtab recall`: the original behind a note. Takes a handle, and a file that holds it or the store; gives the bytes.
+
+use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use trimtab::{read, recall};
+use trimtab_store::Store;
 
-use crate::{args::Recall, input, output::Output};
+use crate::{args::Recall, input, output::Output, store};
 
 pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
-    let name = asked.file.display();
-    let recording = read(&input::bytes(&asked.file).with_context(|| name.to_string())?)
-        .with_context(|| name.to_string())?;
-    let found = recording.segments.iter().find_map(|segment| recall(&segment.history, &asked.handle));
-    let Some(original) = found else {
-        bail!("{name}: no block has the handle {}; was it made from another file?", asked.handle);
+    let original = match &asked.file {
+        Some(file) => in_file(&asked.handle, file)?,
+        None => store::open_existing(&asked.store)?.recall(&asked.handle)?,
     };
     let pattern = asked.grep.as_deref().map(Regex::new).transpose().context("--grep")?;
-    if pattern.is_none() && asked.lines.is_none() {
-        return out.bytes(&original);
+    let shown = chosen(&original, asked.lines, pattern.as_ref());
+    // What a tool printed must not steer the terminal that shows it.
+    if asked.raw || !io::stdout().is_terminal() { out.bytes(&shown) } else { out.bytes(&tamed(&shown)) }
+}
+
+fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
+    let name = file.display();
+    let recording =
+        read(&input::bytes(file).with_context(|| name.to_string())?).with_context(|| name.to_string())?;
+    let found = recording.segments.iter().find_map(|segment| recall(&segment.history, handle));
+    let Some(original) = found else {
+        bail!("{name}: no block has the handle {handle}; was it made from another file?");
+    };
+    Ok(original.into_owned())
+}
+
+/// Returns the lines that are asked for.
+pub(crate) fn chosen(original: &[u8], lines: Option<(usize, usize)>, pattern: Option<&Regex>) -> Vec<u8> {
+    if lines.is_none() && pattern.is_none() {
+        return original.to_vec();
     }
-    let (first, last) = asked.lines.unwrap_or((1, usize::MAX));
-    for (index, line) in original.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let number = index + 1;
-        let wanted =
-            (first..=last).contains(&number) && pattern.as_ref().is_none_or(|pattern| pattern.is_match(line));
-        if wanted {
-            out.bytes(line)?;
-        }
-    }
-    Ok(())
+    let (first, last) = lines.unwrap_or((1, usize::MAX));
+    let numbered = original.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    let wanted = numbered.filter(|(line, number)| {
+        (first..=last).contains(number) && pattern.is_none_or(|pattern| pattern.is_match(line))
+    });
+    wanted.flat_map(|(line, _)| line.iter().copied()).collect()
+}
+
+fn tamed(bytes: &[u8]) -> Vec<u8> {
+    let plain = |byte: u8| matches!(byte, b'\n' | b'\t') || !byte.is_ascii_control();
+    bytes.iter().map(|byte| if plain(*byte) { *byte } else { b'.' }).collect()
 }

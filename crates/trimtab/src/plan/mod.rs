@@ -32,7 +32,8 @@ use crate::{
 };
 
 /// Why a block is hidden.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// It is older than the policy shows.
     TooOld,

@@ -11,7 +11,7 @@ use crate::{
     count::{Counter, Tokenizer},
     history::{BlockId, BlockKind, Role},
     recording::{Millis, Recording, Segment},
-    replay::{Case, Need, Showing, Shown, Track, Views, rival},
+    replay::{Case, Need, Showing, Shown, Track, Views, peers::rival},
     wire,
 };
 

@@ -1,0 +1,106 @@
+//! Conversations that are kept, as users of the command line meet them.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
+mod common;
+
+use common::{Run, trimtab};
+use serde_json::Value;
+
+const RECORDING: &str = "fixtures/recordings/claude-code.jsonl";
+
+/// A store that holds one fitted request, in a folder that goes with it.
+fn kept() -> (tempfile::TempDir, String, Run) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("new/trimtab.db").display().to_string();
+    let fitted = trimtab(&["fit", RECORDING, "--policy", "recent", "--budget", "6000", "--store", &store]);
+    assert_eq!(fitted.code, Some(0), "{}", fitted.words);
+    (folder, store, fitted)
+}
+
+fn json(run: &Run) -> Value {
+    assert_eq!(run.code, Some(0), "{}", run.words);
+    serde_json::from_slice(&run.out).expect("JSON")
+}
+
+#[test]
+fn what_fit_hides_is_recalled_from_the_store() {
+    let (_folder, store, fitted) = kept();
+    assert!(fitted.words.contains("conversations are kept in"), "{}", fitted.words);
+    let text = fitted.text();
+    let (_, behind) = text.split_once("trimtab recall ").expect("something is hidden");
+    let handle = &behind[..12];
+    let recalled = trimtab(&["recall", handle, "--store", &store]);
+    let in_file = trimtab(&["recall", handle, "--in", RECORDING]);
+    assert_eq!(recalled.code, Some(0), "{}", recalled.words);
+    assert_eq!(recalled.out, in_file.out);
+    let first = trimtab(&["recall", handle, "--store", &store, "--lines", "1-1"]);
+    assert!(
+        !first.out.is_empty() && recalled.out.starts_with(&first.out) && first.out.len() < recalled.out.len()
+    );
+}
+
+#[test]
+fn the_second_fit_says_nothing_about_the_place_and_repeats_the_first() {
+    let (_folder, store, first) = kept();
+    let again = trimtab(&["fit", RECORDING, "--policy", "recent", "--budget", "6000", "--store", &store]);
+    assert_eq!(again.words, "");
+    assert_eq!(again.out, first.out);
+    let sessions = json(&trimtab(&["sessions", "--store", &store, "--json"]));
+    assert_eq!(sessions.as_array().map(Vec::len), Some(1));
+    assert_eq!(sessions[0]["requests"], 2);
+    assert!(sessions[0]["tokens_after"].as_u64() < sessions[0]["tokens_before"].as_u64());
+}
+
+#[test]
+fn a_session_is_shown_like_a_file() {
+    let (_folder, store, _) = kept();
+    let whole = trimtab(&["fit", RECORDING, "--policy", "none"]);
+    let request = trimtab(&["fit", "s1", "--policy", "none", "--store", &store, "--no-store"]);
+    assert_eq!(request.out, whole.out, "the request that came, not the one that was sent");
+    let shown = json(&trimtab(&["show", "s1", "--store", &store, "--json"]));
+    assert_eq!(shown["agent"], "request");
+    let changes = trimtab(&["changelog", "s1", "--store", &store]);
+    assert_eq!(changes.code, Some(0), "{}", changes.words);
+}
+
+#[test]
+fn words_are_found_and_the_session_is_forgotten() {
+    let (_folder, store, _) = kept();
+    let found = json(&trimtab(&["search", "the", "--store", &store, "--json", "--limit", "3"]));
+    let handle = found[0]["handle"].as_str().expect("a handle");
+    assert_eq!(trimtab(&["recall", handle, "--store", &store]).code, Some(0));
+    let stats = json(&trimtab(&["stats", "--store", &store, "--json"]));
+    assert_eq!((stats["sessions"].as_u64(), stats["bytes"].as_u64() > Some(0)), (Some(1), true));
+    let told = trimtab(&["forget", "s1", "--dry-run", "--store", &store]);
+    assert!(told.words.contains("1 sessions would be forgotten"), "{}", told.words);
+    let done = trimtab(&["forget", "s1", "--store", &store]);
+    assert!(done.words.contains("1 sessions forgotten"), "{}", done.words);
+    let gone = trimtab(&["recall", handle, "--store", &store]);
+    assert_eq!(gone.code, Some(1));
+    assert!(gone.words.contains("no block has the handle"), "{}", gone.words);
+}
+
+#[test]
+fn wrong_words_are_told() {
+    let (_folder, store, _) = kept();
+    let check = |arguments: &[&str], code: i32, words: &str| {
+        let run = trimtab(&[arguments, &["--store", &store]].concat());
+        assert_eq!(run.code, Some(code), "{arguments:?}");
+        assert!(run.words.contains(words), "{arguments:?}: {}", run.words);
+    };
+    check(&["show", "s9"], 1, "there is no session s9");
+    check(&["forget", "session"], 1, "is no session");
+    check(&["forget", "--older-than", "soon"], 2, "is no age");
+    check(&["forget", "--larger-than", "2XB"], 2, "is no size");
+    check(&["forget"], 2, "required");
+    check(&["recall", "xyz"], 1, "is no handle");
+    let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.words.contains("nothing is kept yet"), "{}", none.words);
+}

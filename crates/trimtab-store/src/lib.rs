@@ -1,0 +1,128 @@
+//! Ground truth at rest. Takes every request as it came, with what became of its blocks; gives back originals, requests and
+//! verdicts, byte for byte, in any process. Never edits what was appended, and never keeps a key or a header: only a
+//! session's name is taken from them.
+//!
+//! ```
+//! use trimtab::{Millis, Policy, Settings, fit, parse};
+//! use trimtab_store::{Append, Appended, Sqlite, Store};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("trimtab.db");
+//! let store = Sqlite::open(&path)?;
+//! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
+//! let history = parse(request.clone())?;
+//! let known = store.recognize(&history, None)?;
+//! let settings = Settings { policy: Policy::shipped("steady")?, budget: None, model: None, format: None };
+//! let fitted = fit(request.clone(), &known.memory, &settings, Millis(0))?;
+//! let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0)))?;
+//! let Appended::Stored { request: id, .. } = done else { panic!("nobody else writes") };
+//! assert_eq!(store.request(id)?.bytes, request);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod codec;
+mod error;
+mod name;
+mod parts;
+mod place;
+mod spelling;
+mod sqlite;
+mod types;
+
+pub use error::StoreError;
+pub use name::{name_from_headers, name_from_request};
+pub use place::default_path;
+pub use sqlite::Sqlite;
+pub use types::{
+    Append, Appended, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId, RequestInfo,
+    SessionId, SessionInfo, StoredRequest, Summary, Tidied,
+};
+
+use trimtab::{History, Usage};
+
+/// A store of conversations. Every call is one transaction: done as a whole, or not at all.
+pub trait Store: Send + Sync {
+    /// Finds the session that a request goes on with, and what was sent of it before.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError>;
+
+    /// Keeps a request and what became of its blocks. When this returns, all of it survives a crash.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store; nothing of the request was then kept.
+    fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError>;
+
+    /// Keeps what the provider reported for a request.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such request.
+    fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError>;
+
+    /// Keeps a summary.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn summarized(&self, session: SessionId, summary: &Summary) -> Result<(), StoreError>;
+
+    /// Returns the summaries of a session, oldest first.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or which summary is damaged.
+    fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError>;
+
+    /// Returns the original that a handle names.
+    ///
+    /// # Errors
+    /// Says that there is none, or that what is stored is damaged.
+    fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError>;
+
+    /// Returns the sessions, the newest first.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError>;
+
+    /// Returns the requests of a session in the order in which they were made.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn requests(&self, session: SessionId) -> Result<Vec<RequestInfo>, StoreError>;
+
+    /// Returns a request as it came, with what became of its blocks.
+    ///
+    /// # Errors
+    /// Says that there is none, or what of it is damaged.
+    fn request(&self, request: RequestId) -> Result<StoredRequest, StoreError>;
+
+    /// Finds blocks that hold all words of a query, the best first.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, StoreError>;
+
+    /// Forgets sessions, with everything that no other session holds.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn forget(&self, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError>;
+
+    /// Puts what was appended in small pieces together, so that it takes less space. Safe at any time.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn tidy(&self) -> Result<Tidied, StoreError>;
+
+    /// Tells how much is kept.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn disk(&self) -> Result<Disk, StoreError>;
+
+    /// Reads everything and compares it with its hashes.
+    ///
+    /// # Errors
+    /// Names the first thing that is damaged.
+    fn check(&self) -> Result<Checked, StoreError>;
+}

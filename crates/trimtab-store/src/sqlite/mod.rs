@@ -1,0 +1,246 @@
+//! The store in one SQLite file. Takes and gives what [`Store`] says; writes ahead, commits durably, and lets any number of
+//! processes read and write at once.
+
+mod append;
+mod check;
+mod contents;
+mod forget;
+mod open;
+mod read;
+mod recent;
+mod recognize;
+mod search;
+mod sessions;
+mod tidy;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use trimtab::{History, Usage};
+
+use crate::{
+    Append, Appended, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId, RequestInfo,
+    SessionId, SessionInfo, Store, StoreError, StoredRequest, Summary, Tidied,
+};
+use recent::Recents;
+
+/// How many connections for reading are kept open when nobody uses them.
+const IDLE_READERS: usize = 8;
+
+/// A store in one file.
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+    readers: Mutex<Vec<Connection>>,
+}
+
+struct Writer {
+    connection: Connection,
+    recents: Recents,
+    packer: zstd::bulk::Compressor<'static>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+impl Sqlite {
+    /// Opens the store in a file; makes it, readable by its owner alone, where there is none.
+    ///
+    /// # Errors
+    /// Says why it cannot be opened. A file of a newer version is left as it is.
+    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+        let connection = open::for_writing(path)?;
+        Sqlite::with(path, connection)
+    }
+
+    /// Opens a store that is there already, to read it. Writing to it fails.
+    ///
+    /// # Errors
+    /// Says why it cannot be opened.
+    pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
+        let connection = open::for_reading(path)?;
+        Sqlite::with(path, connection)
+    }
+
+    /// Returns the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets the most bytes that the file may have. What would be larger fails and writes nothing.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    pub fn limit(&self, bytes: u64) -> Result<(), StoreError> {
+        let writer = self.writer();
+        let page: u64 = writer.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let pages = bytes / page.max(1);
+        writer.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    fn with(path: &Path, connection: Connection) -> Result<Sqlite, StoreError> {
+        let packer = zstd::bulk::Compressor::new(contents::FAST_LEVEL)
+            .map_err(|source| StoreError::Io { doing: "making a compressor", source })?;
+        let writer = Writer { connection, recents: Recents::default(), packer };
+        Ok(Sqlite { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default() })
+    }
+
+    /// A thread that panicked left no half transaction behind: what it held can be used.
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one transaction that writes.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut writer = self.writer();
+        let Writer { connection, recents, packer } = &mut *writer;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut writing = Writing { transaction, recents, packer };
+        let done = work(&mut writing)?;
+        writing.transaction.commit()?;
+        Ok(done)
+    }
+
+    /// Runs one transaction that reads: all of it sees the same state.
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let idle = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle().pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => open::for_reading(&self.path)?,
+        };
+        let done = {
+            let transaction = connection.unchecked_transaction()?;
+            work(&transaction)
+        };
+        let mut idle = idle();
+        if idle.len() < IDLE_READERS {
+            idle.push(connection);
+        }
+        done
+    }
+}
+
+/// A transaction that writes, with what the writer keeps between transactions.
+struct Writing<'a> {
+    transaction: Transaction<'a>,
+    recents: &'a mut Recents,
+    packer: &'a mut zstd::bulk::Compressor<'static>,
+}
+
+impl Store for Sqlite {
+    fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError> {
+        self.read(|connection| recognize::recognize(connection, history, name))
+    }
+
+    fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError> {
+        let done = self.write(|writing| append::append(writing, request));
+        if done.is_err() {
+            // What was remembered of a request that was not kept is not so.
+            self.writer().recents.clear();
+        }
+        done
+    }
+
+    fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError> {
+        self.write(|writing| sessions::answered(&writing.transaction, request, usage))
+    }
+
+    fn summarized(&self, session: SessionId, summary: &Summary) -> Result<(), StoreError> {
+        self.write(|writing| sessions::summarized(writing, session, summary))
+    }
+
+    fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError> {
+        self.read(|connection| sessions::summaries(connection, session))
+    }
+
+    fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError> {
+        self.read(|connection| read::recall(connection, handle))
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        self.read(sessions::sessions)
+    }
+
+    fn requests(&self, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
+        self.read(|connection| sessions::requests(connection, session))
+    }
+
+    fn request(&self, request: RequestId) -> Result<StoredRequest, StoreError> {
+        self.read(|connection| read::request(connection, request))
+    }
+
+    fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, StoreError> {
+        while self.read(search::is_behind)? {
+            match self.write(|writing| search::index_some(&writing.transaction)) {
+                Ok(()) => {}
+                // What cannot be written can still be searched, as far as it was indexed before.
+                Err(StoreError::ReadOnly | StoreError::Full) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.read(|connection| search::search(connection, query, most))
+    }
+
+    fn forget(&self, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {
+        let before = open::file_bytes(&self.path);
+        let chosen = self.read(|connection| forget::choose(connection, which, before))?;
+        if mode == Mode::DryRun || chosen.sessions.is_empty() {
+            let after = before.saturating_sub(chosen.bytes);
+            return Ok(Forgotten { sessions: chosen.sessions, before, after });
+        }
+        self.write(|writing| {
+            writing.recents.clear();
+            forget::forget(writing, &chosen.sessions)
+        })?;
+        self.give_space_back()?;
+        Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(&self.path) })
+    }
+
+    fn tidy(&self) -> Result<Tidied, StoreError> {
+        let mut done = Tidied::default();
+        while let Some(some) = self.write(tidy::tidy_some)? {
+            done.pieces += some.pieces;
+            done.before += some.before;
+            done.after += some.after;
+        }
+        if done.pieces > 0 {
+            self.give_space_back()?;
+        }
+        Ok(done)
+    }
+
+    fn disk(&self) -> Result<Disk, StoreError> {
+        let bytes = open::file_bytes(&self.path);
+        self.read(|connection| sessions::disk(connection, bytes))
+    }
+
+    fn check(&self) -> Result<Checked, StoreError> {
+        self.read(check::check)
+    }
+}
+
+impl Sqlite {
+    /// Returns free pages to the system and empties the log.
+    fn give_space_back(&self) -> Result<(), StoreError> {
+        let writer = self.writer();
+        // It frees a page with every step.
+        let mut vacuum = writer.connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut pages = vacuum.query([])?;
+        while pages.next()?.is_some() {}
+        // Readers that are at work keep the log; it is emptied another time.
+        let _ = writer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        Ok(())
+    }
+}

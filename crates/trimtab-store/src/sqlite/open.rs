@@ -1,0 +1,158 @@
+//! Opening the file. Takes a path; gives a connection to a store of this version, or says why not. Never writes to a file
+//! that is not a store or that a newer program wrote.
+
+use std::{
+    fs::{self, OpenOptions},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::{BUSY_SECONDS, StoreError};
+
+/// Marks the file as ours: "ttab".
+const APPLICATION: i64 = 0x7474_6162;
+
+/// How a store of one version becomes one of the next. Only ever appended to.
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+
+/// Statements kept ready: more than the program has.
+const STATEMENTS: usize = 64;
+
+/// How often a first opening is tried while another process is making the file.
+const TRIES: u32 = 200;
+
+pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
+    make(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = connect(path, flags)?;
+    prepare(path, &mut connection)?;
+    Ok(connection)
+}
+
+pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    let version = version(path, &connection)?;
+    if version < known() {
+        return Err(opening(
+            path,
+            "it was made by an older trimtab; any command that writes brings it up to date",
+        ));
+    }
+    Ok(connection)
+}
+
+/// Returns the bytes of the file and its log.
+pub(super) fn file_bytes(path: &Path) -> u64 {
+    let size = |path: &Path| fs::metadata(path).map_or(0, |about| about.len());
+    size(path) + size(&beside(path, "-wal"))
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Makes the folder and an empty file that only its owner can read.
+fn make(path: &Path) -> Result<(), StoreError> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        make_folder(folder).map_err(|fault| opening(path, fault))?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(fault) => Err(opening(path, fault)),
+    }
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(path, flags).map_err(|fault| opening(path, fault))?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]
+fn opening(path: &Path, why: impl ToString) -> StoreError {
+    StoreError::Open { path: path.to_owned(), why: why.to_string() }
+}
+
+fn known() -> i64 {
+    crate::codec::number(MIGRATIONS.len())
+}
+
+/// Returns the schema's version: 0 for an empty file.
+fn version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
+    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let (application, version) =
+        match pragma("application_id").and_then(|id| Ok((id, pragma("user_version")?))) {
+            Ok(both) => both,
+            Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+                return Err(StoreError::NotAStore { path: path.to_owned() });
+            }
+            Err(fault) => return Err(fault.into()),
+        };
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && tables > 0 {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    if version > known() {
+        return Err(StoreError::Newer { path: path.to_owned(), found: version, known: known() });
+    }
+    Ok(version)
+}
+
+fn prepare(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
+    let version = version(path, connection)?;
+    // Commits are on the disk when they return: what was hidden is never lost.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    if version == known() {
+        return Ok(());
+    }
+    if version == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    write_ahead(connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it in the meantime.
+    let from: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for migration in MIGRATIONS.iter().skip(crate::codec::size(from)) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", known())?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Changing the journal does not wait for others by itself.
+fn write_ahead(connection: &Connection) -> Result<(), StoreError> {
+    let mut tries = 0;
+    loop {
+        let done = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match done {
+            Ok(_) => return Ok(()),
+            Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && tries < TRIES => {
+                tries += 1;
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Reading back. Takes a handle or the number of a request; gives the original, or the request's bytes and plan.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+use trimtab::{Reason, StoredVerdict};
+
+use super::{
+    contents::{Contents, lies},
+    sessions,
+};
+use crate::{
+    RequestId, StoreError, StoredRequest,
+    codec::{Hash, size, take_number},
+    error::damaged,
+    parts,
+};
+
+/// The hash and the number of the verdict on each block that was not sent whole.
+pub(super) type Verdicts = BTreeMap<u32, (i64, Hash)>;
+
+pub(super) fn recall(connection: &Connection, handle: &str) -> Result<Vec<u8>, StoreError> {
+    let (first, last) = range(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+    let found = connection
+        .prepare_cached(
+            "SELECT hash, kind, pack, start, length FROM content WHERE hash BETWEEN ? AND ? AND kind <> 2 AND kind < 2",
+        )?
+        .query_row([first, last], lies)
+        .optional()?;
+    let lies = found.ok_or_else(|| StoreError::UnknownHandle(handle.to_owned()))?;
+    Contents::new(connection)?.at(&lies)
+}
+
+/// Returns the first and the last hash that begin with a handle.
+fn range(handle: &str) -> Option<(Hash, Hash)> {
+    let digits: Vec<u8> = handle
+        .chars()
+        .map(|digit| digit.to_digit(16))
+        .map(|digit| u8::try_from(digit?).ok())
+        .collect::<Option<_>>()?;
+    let pairs = digits.chunks_exact(2);
+    let pairs: Vec<u8> = pairs.filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect();
+    if pairs.len() != 6 || digits.len() != 12 {
+        return None;
+    }
+    let (mut first, mut last) = ([0; 16], [0xff; 16]);
+    first.split_at_mut(6).0.copy_from_slice(&pairs);
+    last.split_at_mut(6).0.copy_from_slice(&pairs);
+    Some((first, last))
+}
+
+pub(super) fn request(connection: &Connection, id: RequestId) -> Result<StoredRequest, StoreError> {
+    let info = sessions::request(connection, id)?;
+    let bytes = bytes(connection, id)?;
+    let mut contents = Contents::new(connection)?;
+    let mut hidden = Vec::new();
+    for (block, (verdict_id, _)) in plan(connection, id)? {
+        hidden.push((block, verdict(connection, &mut contents, verdict_id)?));
+    }
+    Ok(StoredRequest { info, bytes, hidden })
+}
+
+/// How a request's bytes are made of its base and its own parts.
+struct Row {
+    base: Option<i64>,
+    front: usize,
+    back: usize,
+    parts: i64,
+    bytes: usize,
+}
+
+/// Rebuilds the bytes of a request.
+pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, StoreError> {
+    let what = || format!("request {}", id.0);
+    let mut contents = Contents::new(connection)?;
+    let mut rows = Vec::new();
+    let mut next = Some(id.0);
+    let mut statement =
+        connection.prepare_cached("SELECT base, front, back, parts, bytes FROM request WHERE id = ?")?;
+    while let Some(current) = next {
+        let row = statement
+            .query_row([current], |row| {
+                Ok(Row {
+                    base: row.get(0)?,
+                    front: size(row.get(1)?),
+                    back: size(row.get(2)?),
+                    parts: row.get(3)?,
+                    bytes: size(row.get(4)?),
+                })
+            })
+            .optional()?;
+        let row = match row {
+            Some(row) => row,
+            None if current == id.0 => return Err(StoreError::UnknownRequest(id.0)),
+            None => return Err(damaged(what(), "the request before it is missing")),
+        };
+        // A base is always older: anything else would never end.
+        next = row.base.filter(|base| *base < current);
+        rows.push(row);
+    }
+    // From the oldest: which parts of which request stand where.
+    let mut list: Vec<(usize, usize)> = Vec::new();
+    let mut decoded = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate().rev() {
+        let own =
+            parts::decode(&contents.get(row.parts)?).ok_or_else(|| damaged(what(), "its parts are cut"))?;
+        let (Some(front), Some(back)) = (list.get(..row.front), list.len().checked_sub(row.back)) else {
+            return Err(damaged(what(), "the request before it is too short"));
+        };
+        let behind = list.get(back..).unwrap_or_default();
+        let own_parts = (0..own.len()).map(|part| (index, part));
+        list = front.iter().copied().chain(own_parts).chain(behind.iter().copied()).collect();
+        decoded.insert(index, own);
+    }
+    let expected = rows.first().map_or(0, |row| row.bytes);
+    let mut bytes = Vec::with_capacity(expected);
+    for (index, part) in list {
+        let pieces = decoded
+            .get(&index)
+            .and_then(|own| own.get(part))
+            .ok_or_else(|| damaged(what(), "a part is missing"))?;
+        parts::write(pieces, &mut bytes, |block| contents.get(i64::try_from(block).unwrap_or(-1)))?;
+    }
+    if bytes.len() != expected {
+        return Err(damaged(what(), format_args!("{} bytes instead of {expected}", bytes.len())));
+    }
+    Ok(bytes)
+}
+
+/// Returns the verdicts on the blocks of a request that were not sent whole.
+pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, StoreError> {
+    let mut deltas: Vec<(u32, Option<Vec<u8>>)> = Vec::new();
+    let mut next = Some(id.0);
+    let mut statement =
+        connection.prepare_cached("SELECT base, same_blocks, plan FROM request WHERE id = ?")?;
+    while let Some(current) = next {
+        let row = statement.query_row([current], |row| {
+            Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, u32>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
+        });
+        let (base, same, delta) = row.optional()?.ok_or(StoreError::UnknownRequest(current))?;
+        next = base.filter(|base| *base < current);
+        deltas.push((same, delta));
+    }
+    let mut plan = BTreeMap::new();
+    for (same, delta) in deltas.into_iter().rev() {
+        plan.split_off(&same);
+        for (block, verdict) in changes(delta.as_deref().unwrap_or_default()) {
+            if verdict == 0 {
+                plan.remove(&block)
+            } else {
+                plan.insert(block, verdict)
+            };
+        }
+    }
+    let mut digest = connection.prepare_cached("SELECT digest FROM verdict WHERE id = ?")?;
+    plan.into_iter()
+        .map(|(block, verdict)| {
+            let digest = digest.query_row([verdict], |row| row.get(0)).optional()?;
+            let digest = digest.ok_or_else(|| damaged(format!("verdict {verdict}"), "it is missing"))?;
+            Ok((block, (verdict, digest)))
+        })
+        .collect()
+}
+
+/// Reads what differs from the plan before: blocks and verdicts, 0 for those that are whole again.
+fn changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
+    let mut changes = Vec::new();
+    while let (Some(block), Some(verdict)) = (take_number(&mut delta), take_number(&mut delta)) {
+        if let (Ok(block), Ok(verdict)) = (u32::try_from(block), i64::try_from(verdict)) {
+            changes.push((block, verdict));
+        }
+    }
+    changes
+}
+
+/// Reads a verdict.
+pub(super) fn verdict(
+    connection: &Connection,
+    contents: &mut Contents<'_>,
+    id: i64,
+) -> Result<StoredVerdict, StoreError> {
+    let (reason, text) = connection
+        .prepare_cached("SELECT reason, text FROM verdict WHERE id = ?")?
+        .query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?)))
+        .optional()?
+        .ok_or_else(|| damaged(format!("verdict {id}"), "it is missing"))?;
+    // A reason that this version does not know is still a reason.
+    let reason = serde_json::from_str(&reason).unwrap_or(Reason::Rule(reason));
+    let Some(text) = text else { return Ok(StoredVerdict::Dropped { reason }) };
+    let text =
+        String::from_utf8(contents.get(text)?).map_err(|fault| damaged(format!("verdict {id}"), fault))?;
+    Ok(StoredVerdict::Shortened { text, reason })
+}

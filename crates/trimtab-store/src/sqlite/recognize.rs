@@ -1,0 +1,170 @@
+//! Which session a request goes on with. Takes its chain of hashes and perhaps a name; gives the session, the request that it
+//! continues, and what was sent before. A name never decides: it chooses between sessions that fit equally.
+
+use rusqlite::{Connection, OptionalExtension};
+use trimtab::{Block, ChainHash, History, Memory, Millis, Role, StoredVerdict};
+
+use super::{contents::Contents, read};
+use crate::{Recognized, RequestId, SessionId, StoreError};
+
+pub(super) fn recognize(
+    connection: &Connection,
+    history: &History,
+    name: Option<&str>,
+) -> Result<Recognized, StoreError> {
+    let chain = history.chain();
+    let seen = seen(connection)?;
+    let known_blocks = known_blocks(connection, &chain)?;
+    let place = place(connection, history, &chain, known_blocks, name)?;
+    let mut memory = memory(connection, chain.get(..known_blocks).unwrap_or_default())?;
+    if let Some((session, _)) = place {
+        let (last, requests) = connection
+            .prepare_cached("SELECT last_at, requests FROM session WHERE id = ?")?
+            .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        memory.resume(Millis(last), requests);
+    }
+    Ok(Recognized {
+        session: place.map(|(session, _)| SessionId(session)),
+        memory,
+        chain,
+        known_blocks,
+        after: place.and_then(|(_, after)| after).map(RequestId),
+        seen,
+        name: name.map(str::to_owned),
+    })
+}
+
+/// Returns the number of the newest verdict.
+pub(super) fn seen(connection: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'verdict'), 0)";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// Returns how many leading blocks some session has sent. Whoever sent a block sent all before it.
+fn known_blocks(connection: &Connection, chain: &[ChainHash]) -> Result<usize, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM chain WHERE hash = ? LIMIT 1")?;
+    let (mut known, mut unknown) = (0, chain.len());
+    while known < unknown {
+        let middle = known.midpoint(unknown);
+        let Some(hash) = chain.get(middle) else { break };
+        if statement.exists([hash.0])? {
+            known = middle + 1;
+        } else {
+            unknown = middle;
+        }
+    }
+    Ok(known)
+}
+
+/// A request whose blocks this one begins with.
+struct Tip {
+    request: i64,
+    session: i64,
+    at: i64,
+    extended: bool,
+    answered: bool,
+    named: Option<String>,
+}
+
+/// Finds the session, and the request that is continued.
+pub(super) fn place(
+    connection: &Connection,
+    history: &History,
+    chain: &[ChainHash],
+    known: usize,
+    name: Option<&str>,
+) -> Result<Option<(i64, Option<i64>)>, StoreError> {
+    let answer = first_answer(history);
+    let owner = owner(connection, chain, known, answer)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT r.id, r.session, r.at, r.extended, r.usage IS NOT NULL, s.name FROM request r \
+         JOIN session s ON s.id = r.session WHERE r.tip = ? ORDER BY r.id DESC",
+    )?;
+    for (index, hash) in chain.iter().enumerate().take(known).rev() {
+        let tips = statement.query_map([hash.0], |row| {
+            Ok(Tip {
+                request: row.get(0)?,
+                session: row.get(1)?,
+                at: row.get(2)?,
+                extended: row.get(3)?,
+                answered: row.get(4)?,
+                named: row.get(5)?,
+            })
+        })?;
+        let mut open: Vec<Tip> = tips.collect::<Result<_, _>>()?;
+        // The same words again after an answer are a new conversation; without an answer they are another try.
+        let again = index + 1 == chain.len();
+        open.retain(|tip| !(tip.extended || again && tip.answered));
+        open.retain(|tip| owner.as_ref().is_none_or(|owner| tip_wins(tip, owner, name)));
+        let named = |tip: &&Tip| name.is_some() && tip.named.as_deref() == name;
+        // Of two that fit equally, one with another name is another conversation.
+        let unnamed = |tip: &&Tip| name.is_none() || tip.named.is_none() || index >= answer;
+        if let Some(tip) = open.iter().find(named).or_else(|| open.iter().find(unnamed)) {
+            return Ok(Some((tip.session, Some(tip.request))));
+        }
+    }
+    // A rewritten or branched history: what the model said in it tells whose it is.
+    let Some(owner) = owner else { return Ok(None) };
+    let last = connection
+        .prepare_cached("SELECT max(id) FROM request WHERE session = ?")?
+        .query_row([owner.session], |row| row.get(0))?;
+    Ok(Some((owner.session, last)))
+}
+
+/// The newest session that holds the longest known chain, where that chain holds something that the model said.
+struct Owner {
+    session: i64,
+    last: i64,
+    named: Option<String>,
+}
+
+fn owner(
+    connection: &Connection,
+    chain: &[ChainHash],
+    known: usize,
+    answer: usize,
+) -> Result<Option<Owner>, StoreError> {
+    let Some(last) = known.checked_sub(1).filter(|last| *last >= answer) else { return Ok(None) };
+    let Some(hash) = chain.get(last) else { return Ok(None) };
+    Ok(connection
+        .prepare_cached(
+            "SELECT s.id, s.last_at, s.name FROM chain c JOIN session s ON s.id = c.session WHERE c.hash = ? \
+             ORDER BY s.last_at DESC, s.id DESC LIMIT 1",
+        )?
+        .query_row([hash.0], |row| Ok(Owner { session: row.get(0)?, last: row.get(1)?, named: row.get(2)? }))
+        .optional()?)
+}
+
+/// A request that nobody went on from wins over a longer chain of a session that has been quiet since: the same
+/// conversation is held once more.
+fn tip_wins(tip: &Tip, owner: &Owner, name: Option<&str>) -> bool {
+    if tip.session == owner.session {
+        return true;
+    }
+    if name.is_some() && tip.named != owner.named {
+        return tip.named.as_deref() == name;
+    }
+    tip.at >= owner.last
+}
+
+/// Returns the number of the first block that the model said; one that is never reached where it said nothing.
+fn first_answer(history: &History) -> usize {
+    let role = |block: &Block| history.entry_of(block).map(|entry| entry.role);
+    history.blocks().iter().position(|block| role(block) == Some(Role::Assistant)).unwrap_or(usize::MAX)
+}
+
+/// Makes the memory of what was sent of these blocks.
+fn memory(connection: &Connection, chain: &[ChainHash]) -> Result<Memory, StoreError> {
+    let mut contents = Contents::new(connection)?;
+    let mut statement = connection.prepare_cached("SELECT max(verdict) FROM chain WHERE hash = ?")?;
+    let mut memory = Memory::default();
+    for hash in chain {
+        let verdict: Option<i64> = statement.query_row([hash.0], |row| row.get(0))?;
+        let verdict = match verdict {
+            Some(id) => read::verdict(connection, &mut contents, id)?,
+            None => StoredVerdict::Whole,
+        };
+        memory.remember(*hash, verdict);
+    }
+    Ok(memory)
+}

@@ -1,0 +1,181 @@
+//! Lists of sessions and requests, reported usage, summaries, sizes. Takes numbers; gives rows as plain values.
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use trimtab::{ChainHash, Format, Millis, Usage};
+
+use super::{
+    Writing,
+    contents::{Contents, Packing},
+};
+use crate::{
+    Disk, RequestId, RequestInfo, SessionId, SessionInfo, StoreError, Summary,
+    codec::{Kind, put_number, take_number},
+    error::damaged,
+};
+
+pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, name, first_at, last_at, requests FROM session ORDER BY last_at DESC, id DESC",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok((SessionId(row.get(0)?), row.get(1)?, Millis(row.get(2)?), Millis(row.get(3)?), row.get(4)?))
+    })?;
+    let rows: Vec<(SessionId, Option<String>, Millis, Millis, u32)> = rows.collect::<Result<_, _>>()?;
+    let mut latest = connection.prepare_cached(
+        "SELECT format, model, bytes FROM request WHERE session = ? ORDER BY id DESC LIMIT 1",
+    )?;
+    let mut sums = connection
+        .prepare_cached("SELECT tokens_before, tokens_after, usage FROM request WHERE session = ?")?;
+    let mut sessions = Vec::with_capacity(rows.len());
+    for (id, name, first, last, requests) in rows {
+        let (format, model, bytes) =
+            latest.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))?;
+        let mut info = SessionInfo {
+            id,
+            name,
+            format: format_named(&format)?,
+            model,
+            first,
+            last,
+            requests,
+            bytes,
+            tokens_before: 0,
+            tokens_after: 0,
+            usage: Usage::default(),
+        };
+        let mut rows = sums.query([id.0])?;
+        while let Some(row) = rows.next()? {
+            info.tokens_before += row.get::<_, u64>(0)?;
+            info.tokens_after += row.get::<_, u64>(1)?;
+            add(&mut info.usage, usage_of(row.get(2)?).unwrap_or_default());
+        }
+        sessions.push(info);
+    }
+    Ok(sessions)
+}
+
+const REQUEST: &str =
+    "SELECT id, session, at, format, model, tokens_before, tokens_after, usage FROM request WHERE";
+
+pub(super) fn requests(connection: &Connection, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("{REQUEST} session = ? ORDER BY id"))?;
+    let mut rows = statement.query([session.0])?;
+    let mut requests = Vec::new();
+    while let Some(row) = rows.next()? {
+        requests.push(info(row)?);
+    }
+    // A session without requests cannot be.
+    if requests.is_empty() { Err(StoreError::UnknownSession(session.to_string())) } else { Ok(requests) }
+}
+
+pub(super) fn request(connection: &Connection, id: RequestId) -> Result<RequestInfo, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("{REQUEST} id = ?"))?;
+    let mut rows = statement.query([id.0])?;
+    let row = rows.next()?.ok_or(StoreError::UnknownRequest(id.0))?;
+    info(row)
+}
+
+fn info(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
+    Ok(RequestInfo {
+        id: RequestId(row.get(0)?),
+        session: SessionId(row.get(1)?),
+        at: Millis(row.get(2)?),
+        format: format_named(&row.get::<_, String>(3)?)?,
+        model: row.get(4)?,
+        tokens_before: row.get(5)?,
+        tokens_after: row.get(6)?,
+        usage: usage_of(row.get(7)?),
+    })
+}
+
+fn format_named(name: &str) -> Result<Format, StoreError> {
+    Format::named(name).ok_or_else(|| damaged("a request", format_args!("its format {name} is not known")))
+}
+
+pub(super) fn answered(
+    transaction: &Transaction<'_>,
+    request: RequestId,
+    usage: &Usage,
+) -> Result<(), StoreError> {
+    let mut numbers = Vec::new();
+    for tokens in [usage.input, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.output] {
+        put_number(&mut numbers, tokens);
+    }
+    let changed = transaction
+        .prepare_cached("UPDATE request SET usage = ? WHERE id = ?")?
+        .execute(params![numbers, request.0])?;
+    if changed == 0 { Err(StoreError::UnknownRequest(request.0)) } else { Ok(()) }
+}
+
+fn usage_of(numbers: Option<Vec<u8>>) -> Option<Usage> {
+    let numbers = numbers?;
+    let mut rest = numbers.as_slice();
+    let mut next = || take_number(&mut rest);
+    Some(Usage {
+        input: next()?,
+        cache_read: next()?,
+        cache_write: next()?,
+        cache_write_1h: next()?,
+        output: next()?,
+    })
+}
+
+fn add(sum: &mut Usage, more: Usage) {
+    sum.input += more.input;
+    sum.cache_read += more.cache_read;
+    sum.cache_write += more.cache_write;
+    sum.cache_write_1h += more.cache_write_1h;
+    sum.output += more.output;
+}
+
+pub(super) fn summarized(
+    writing: &mut Writing<'_>,
+    session: SessionId,
+    summary: &Summary,
+) -> Result<(), StoreError> {
+    known(&writing.transaction, session)?;
+    let mut packing = Packing::new(&writing.transaction, writing.packer, session.0)?;
+    let text = packing.put(Kind::Summary, summary.text.as_bytes())?;
+    packing.flush()?;
+    writing
+        .transaction
+        .prepare_cached("INSERT INTO summary (session, at, through, text) VALUES (?, ?, ?, ?)")?
+        .execute(params![session.0, summary.at.0, summary.through.0, text])?;
+    Ok(())
+}
+
+pub(super) fn summaries(connection: &Connection, session: SessionId) -> Result<Vec<Summary>, StoreError> {
+    known(connection, session)?;
+    let mut contents = Contents::new(connection)?;
+    let mut statement =
+        connection.prepare_cached("SELECT at, through, text FROM summary WHERE session = ? ORDER BY id")?;
+    let mut rows = statement.query([session.0])?;
+    let mut summaries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = String::from_utf8(contents.get(row.get(2)?)?)
+            .map_err(|fault| damaged(format!("a summary of {session}"), fault))?;
+        summaries.push(Summary { at: Millis(row.get(0)?), through: ChainHash(row.get(1)?), text });
+    }
+    Ok(summaries)
+}
+
+fn known(connection: &Connection, session: SessionId) -> Result<(), StoreError> {
+    let found: Option<i64> = connection
+        .prepare_cached("SELECT id FROM session WHERE id = ?")?
+        .query_row([session.0], |row| row.get(0))
+        .optional()?;
+    found.map(|_| ()).ok_or_else(|| StoreError::UnknownSession(session.to_string()))
+}
+
+pub(super) fn disk(connection: &Connection, bytes: u64) -> Result<Disk, StoreError> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+    Ok(Disk {
+        bytes,
+        index_bytes: number("SELECT coalesce(sum(length(block)), 0) FROM words_data")?,
+        sessions: number("SELECT count(*) FROM session")?,
+        requests: number("SELECT count(*) FROM request")?,
+        blocks: number("SELECT count(*) FROM content WHERE kind < 2")?,
+        block_bytes: number("SELECT coalesce(sum(length), 0) FROM content WHERE kind < 2")?,
+        request_bytes: number("SELECT coalesce(sum(bytes), 0) FROM request")?,
+    })
+}

@@ -1,0 +1,239 @@
+//! What is said to a store and what it answers: plain values, the same for every engine.
+
+use trimtab::{ChainHash, Format, History, Memory, Millis, Plan, StoredVerdict, Usage};
+
+/// The number of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub i64);
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
+impl SessionId {
+    /// Reads what [`Display`](std::fmt::Display) writes.
+    pub fn named(word: &str) -> Option<SessionId> {
+        let digits = word.strip_prefix('s')?;
+        let plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if plain { digits.parse().ok().map(SessionId) } else { None }
+    }
+}
+
+/// The number of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub i64);
+
+/// What is known about a conversation before its next request is fitted.
+#[derive(Debug, Clone)]
+pub struct Recognized {
+    /// The session that the request goes on with; none where it begins one.
+    pub session: Option<SessionId>,
+    /// What was sent before, for the blocks of this request.
+    pub memory: Memory,
+    /// The identity of every block of the request.
+    pub chain: Vec<ChainHash>,
+    /// How many leading blocks were sent before, in this session or another.
+    pub known_blocks: usize,
+    /// The request that this one continues.
+    pub after: Option<RequestId>,
+    /// Verdicts up to here were seen.
+    pub seen: i64,
+    /// The name the client gave.
+    pub name: Option<String>,
+}
+
+/// A request to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Append<'a> {
+    /// The request as it came.
+    pub history: &'a History,
+    /// What became of its blocks.
+    pub plan: &'a Plan,
+    /// What [`recognize`](crate::Store::recognize) said before it was fitted.
+    pub known: &'a Recognized,
+    /// When it is sent.
+    pub at: Millis,
+}
+
+impl<'a> Append<'a> {
+    /// Names a request to keep.
+    pub fn new(history: &'a History, plan: &'a Plan, known: &'a Recognized, at: Millis) -> Append<'a> {
+        Append { history, plan, known, at }
+    }
+}
+
+/// What came of appending.
+#[derive(Debug, Clone)]
+pub enum Appended {
+    /// The request is kept, with its originals and verdicts.
+    Stored {
+        /// Its session.
+        session: SessionId,
+        /// Its number.
+        request: RequestId,
+    },
+    /// Another process said something else about some blocks in the meantime. Nothing was kept: tell the memory, fit again.
+    SaidBefore {
+        /// What it said.
+        verdicts: Vec<(ChainHash, StoredVerdict)>,
+        /// Verdicts up to here are now seen.
+        seen: i64,
+    },
+}
+
+/// A model's summary of the beginning of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// When it was made.
+    pub at: Millis,
+    /// The last block that it covers.
+    pub through: ChainHash,
+    /// The summary.
+    pub text: String,
+}
+
+/// A session as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its number.
+    pub id: SessionId,
+    /// The name the client gave.
+    pub name: Option<String>,
+    /// The wire format of its last request.
+    pub format: Format,
+    /// The model of its last request.
+    pub model: Option<String>,
+    /// When its first request was sent.
+    pub first: Millis,
+    /// When its last request was sent.
+    pub last: Millis,
+    /// How many requests were made.
+    pub requests: u32,
+    /// The bytes of its last request as it came.
+    pub bytes: u64,
+    /// Tokens of all requests as they came.
+    pub tokens_before: u64,
+    /// Tokens of all requests as they were sent.
+    pub tokens_after: u64,
+    /// What the provider reported for all requests.
+    pub usage: Usage,
+}
+
+/// A request as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Its number.
+    pub id: RequestId,
+    /// Its session.
+    pub session: SessionId,
+    /// When it was sent.
+    pub at: Millis,
+    /// Its wire format.
+    pub format: Format,
+    /// Its model.
+    pub model: Option<String>,
+    /// Tokens as it came.
+    pub tokens_before: u64,
+    /// Tokens as it was sent.
+    pub tokens_after: u64,
+    /// What the provider reported.
+    pub usage: Option<Usage>,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRequest {
+    /// What a list shows.
+    pub info: RequestInfo,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What became of its blocks: number and verdict of those that were not sent whole.
+    pub hidden: Vec<(u32, StoredVerdict)>,
+}
+
+/// A block that a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The name by which it is recalled.
+    pub handle: String,
+    /// The session that held it first.
+    pub session: SessionId,
+    /// The line that says most of the query, counted from 1.
+    pub line: usize,
+    /// That line.
+    pub text: String,
+    /// How well it fits: more is better.
+    pub score: f64,
+}
+
+/// What to forget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forget {
+    /// These sessions.
+    Sessions(Vec<SessionId>),
+    /// Sessions whose last request is older.
+    OlderThan(Millis),
+    /// The oldest sessions, until the store is no larger.
+    LargerThan(u64),
+}
+
+/// Whether it is done or only told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Do it.
+    Do,
+    /// Tell what would be done.
+    DryRun,
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forgotten {
+    /// The sessions.
+    pub sessions: Vec<SessionInfo>,
+    /// Bytes of the store before.
+    pub before: u64,
+    /// Bytes of the store after; of a dry run an estimate.
+    pub after: u64,
+}
+
+/// What was put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tidied {
+    /// How many small pieces.
+    pub pieces: u64,
+    /// Their bytes before.
+    pub before: u64,
+    /// Their bytes after.
+    pub after: u64,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Disk {
+    /// Bytes of the file and of what belongs to it.
+    pub bytes: u64,
+    /// Bytes of the index for searching, which can be made again.
+    pub index_bytes: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Blocks, identical ones once.
+    pub blocks: u64,
+    /// Bytes of the blocks before compression.
+    pub block_bytes: u64,
+    /// Bytes of all requests as they came.
+    pub request_bytes: u64,
+}
+
+/// What was found to be whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Requests.
+    pub requests: u64,
+    /// Stored contents.
+    pub contents: u64,
+}

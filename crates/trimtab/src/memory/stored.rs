@@ -1,0 +1,111 @@
+//! Memory in a form that a store can keep. Takes plans and stored verdicts; gives verdicts by identity, and memory made of
+//! them. Never decides anything: what was hidden first stays as it was said.
+
+use super::{ChainHash, Memory, Sent, chain};
+use crate::{
+    history::History,
+    plan::{Plan, Reason, Verdict},
+    recording::Millis,
+};
+
+/// What a block was sent as, to be kept between processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredVerdict {
+    /// As it is.
+    Whole,
+    /// As another text.
+    Shortened {
+        /// The text sent instead.
+        text: String,
+        /// Why.
+        reason: Reason,
+    },
+    /// Not at all.
+    Dropped {
+        /// Why.
+        reason: Reason,
+    },
+}
+
+impl StoredVerdict {
+    /// Returns the verdicts of a plan, one per block and in the order of the blocks.
+    pub fn of_plan(plan: &Plan) -> Vec<StoredVerdict> {
+        let stored = |decision: &crate::plan::Decision| match (&decision.verdict, decision.reason.clone()) {
+            (Verdict::Shorten { text, .. }, Some(reason)) => {
+                StoredVerdict::Shortened { text: text.to_string(), reason }
+            }
+            (Verdict::Drop, Some(reason)) => StoredVerdict::Dropped { reason },
+            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => StoredVerdict::Whole,
+        };
+        plan.decisions().iter().map(stored).collect()
+    }
+}
+
+impl History {
+    /// Returns the identity of every block, in order.
+    pub fn chain(&self) -> Vec<ChainHash> {
+        chain(self)
+    }
+}
+
+impl Memory {
+    /// Remembers what a block was sent as. What was hidden is not whole again; it may be hidden more.
+    pub fn remember(&mut self, hash: ChainHash, verdict: StoredVerdict) {
+        let sent = match verdict {
+            StoredVerdict::Whole => Sent::Whole,
+            StoredVerdict::Shortened { text, reason } => Sent::Shortened { text: text.into(), reason },
+            StoredVerdict::Dropped { reason } => Sent::NotAtAll { reason },
+        };
+        match (self.verdicts.get(&hash), &sent) {
+            (Some(Sent::NotAtAll { .. }), _) | (Some(_), Sent::Whole) => {}
+            (None | Some(Sent::Whole | Sent::Shortened { .. }), _) => drop(self.verdicts.insert(hash, sent)),
+        }
+    }
+
+    /// Remembers that `requests` requests were sent, the last of them at `last`.
+    pub fn resume(&mut self, last: Millis, requests: u32) {
+        self.last_request = Some(last);
+        self.requests = requests;
+    }
+
+    /// Returns what every block was sent as, in no order.
+    pub fn verdicts(&self) -> impl Iterator<Item = (ChainHash, StoredVerdict)> + '_ {
+        self.verdicts.iter().map(|(hash, sent)| {
+            let verdict = match sent {
+                Sent::Whole => StoredVerdict::Whole,
+                Sent::Shortened { text, reason } => {
+                    StoredVerdict::Shortened { text: text.to_string(), reason: reason.clone() }
+                }
+                Sent::NotAtAll { reason } => StoredVerdict::Dropped { reason: reason.clone() },
+            };
+            (*hash, verdict)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(said: &[StoredVerdict], kept: &StoredVerdict) {
+        let mut memory = Memory::default();
+        said.iter().for_each(|verdict| memory.remember(ChainHash([7; 16]), verdict.clone()));
+        assert_eq!(memory.verdicts().collect::<Vec<_>>(), [(ChainHash([7; 16]), kept.clone())]);
+    }
+
+    fn short(text: &str) -> StoredVerdict {
+        StoredVerdict::Shortened { text: text.to_owned(), reason: Reason::TooOld }
+    }
+
+    #[test]
+    fn a_block_that_was_whole_may_be_hidden_later() {
+        check(&[StoredVerdict::Whole, short("less")], &short("less"));
+    }
+
+    #[test]
+    fn what_was_hidden_may_be_hidden_more_and_never_less() {
+        let dropped = StoredVerdict::Dropped { reason: Reason::OverBudget };
+        check(&[short("one"), short("two"), StoredVerdict::Whole], &short("two"));
+        check(&[short("one"), dropped.clone(), short("two"), StoredVerdict::Whole], &dropped);
+    }
+}
