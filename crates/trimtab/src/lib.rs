@@ -17,6 +17,7 @@ mod recall;
 mod recording;
 mod render;
 mod replay;
+mod resend;
 mod wire;
 
 pub use count::{
@@ -35,12 +36,13 @@ pub use files::{
 pub use fit::{FitError, Fitted, Settings, fit};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
-pub use memory::{ChainHash, Memory};
+pub use memory::{ChainHash, Memory, chain};
 pub use plan::{Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
+pub use resend::{Resent, resend};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use crate::{
     history::{Block, BlockKind, History, PartKind},
     json::scan,
-    plan::{Plan, Reason, Verdict},
+    plan::{Decision, Plan, Reason, Verdict},
     recording::Millis,
+    resend::Resent,
 };
 
 /// The identity of a block: the hash of the block before it and of its own content.
@@ -33,7 +34,16 @@ pub struct Memory {
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, history: &History, plan: &Plan, now: Millis) {
-        for (hash, decision) in chain(history).into_iter().zip(plan.decisions()) {
+        self.record(history, plan.decisions(), now);
+    }
+
+    /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
+    pub fn resent(&mut self, resent: &Resent, now: Millis) {
+        self.record(&resent.history, &resent.decisions, now);
+    }
+
+    fn record(&mut self, history: &History, decisions: &[Decision], now: Millis) {
+        for (hash, decision) in chain(history).into_iter().zip(decisions) {
             let reason = decision.reason.clone();
             let sent = match (&decision.verdict, reason) {
                 (Verdict::Shorten { text, .. }, Some(reason)) => {
@@ -73,7 +83,7 @@ impl Memory {
 }
 
 /// Returns the identity of every block of a history, in order.
-pub(crate) fn chain(history: &History) -> Vec<ChainHash> {
+pub fn chain(history: &History) -> Vec<ChainHash> {
     let mut before = ChainHash([0; 16]);
     let blocks = history.blocks().iter();
     blocks

@@ -10,7 +10,11 @@ use crate::{
 
 /// Returns the edits that turn the request into what the plan says.
 pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
-    let decisions = plan.decisions();
+    edits_of(history, plan.decisions())
+}
+
+/// Returns the edits that turn the request into what decisions say, one per block.
+pub(crate) fn edits_of(history: &History, decisions: &[Decision]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     for decision in decisions {
         if let (Verdict::Shorten { text, .. }, Some(block)) =
