@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let conversation = input::conversation(&asked.input)?;
     let request = request(asked, &conversation);
-    let policy = policy(asked)?;
+    let policy = policy(&asked.policy, &asked.set)?;
     let hides = policy.name != "none";
     let settings = Settings {
         policy,
@@ -74,8 +74,7 @@ fn recorded_model(conversation: &Conversation) -> Option<String> {
 }
 
 /// Returns the policy of that name, or in that file, with its settings from the environment and the command line.
-fn policy(asked: &Fit) -> Result<Policy> {
-    let name = asked.policy.as_str();
+pub(crate) fn policy(name: &str, set: &[String]) -> Result<Policy> {
     let shipped = trimtab::policies().find(|(shipped, _)| *shipped == name).map(|(_, toml)| toml.to_owned());
     let toml = match shipped {
         Some(toml) => toml,
@@ -91,7 +90,7 @@ fn policy(asked: &Fit) -> Result<Policy> {
         let Ok(value) = std::env::var(&variable) else { continue };
         changed.push((setting.clone(), number(&value).with_context(|| format!("{variable}={value}"))?));
     }
-    for words in &asked.set {
+    for words in set {
         let (setting, value) =
             words.split_once('=').with_context(|| format!("--set {words}: expected NAME=VALUE"))?;
         changed.push((setting.to_owned(), number(value).with_context(|| format!("--set {words}"))?));

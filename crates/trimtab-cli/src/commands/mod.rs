@@ -7,8 +7,10 @@ mod fit;
 mod inspect;
 mod models;
 mod policies;
+mod proxy;
 mod recall;
 mod show;
+mod wrap;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -26,6 +28,8 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::FileAt(asked) => file_at::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
+        Command::Proxy(asked) => proxy::run(asked),
+        Command::Wrap(asked) => wrap::run(asked, out),
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
         Command::Models(asked) => models::run(asked, out),

@@ -57,8 +57,8 @@ pub(crate) type Answer = Either<Full<Bytes>, Tap>;
 /// How long connecting to a provider may take.
 const CONNECTING: Duration = Duration::from_secs(15);
 
-/// How long the head of a request may take to arrive.
-const HEAD_ARRIVES: Duration = Duration::from_secs(30);
+/// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
+const HEAD_ARRIVES: Duration = Duration::from_secs(120);
 
 /// The most that the headers of a request may have, in bytes and in number.
 const HEAD_BYTES: usize = 256 * 1024;
@@ -209,10 +209,9 @@ pub(crate) async fn serve(
     drop((listener, stopping, open));
     let grace = proxy.config.limits.grace;
     if tokio::time::timeout(grace, ended.recv()).await.is_err() {
-        proxy.log.warn(format_args!(
-            "answers were still under way after {} seconds and are cut",
-            grace.as_secs()
-        ));
+        proxy
+            .log
+            .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
     }
     Ok(())
 }

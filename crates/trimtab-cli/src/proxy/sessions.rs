@@ -21,6 +21,7 @@ const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
 const CONTINUES: (usize, usize) = (4, 5);
 
 /// What is about to be sent, for whoever keeps it beyond this process.
+#[expect(dead_code, reason = "whoever keeps it reads it; without a store nobody does")]
 pub(crate) struct Commit<'a> {
     /// The session's name.
     pub(crate) session: &'a str,

@@ -159,11 +159,6 @@ impl Upstream {
         Ok(HeaderValue::from_str(&self.authority)?)
     }
 
-    /// Returns the address without a path, for people.
-    pub(crate) fn origin(&self) -> String {
-        format!("{}://{}", self.scheme, self.authority)
-    }
-
     /// Tells whether this is the address that the proxy listens at.
     fn is_at(&self, listen: SocketAddr) -> bool {
         let (host, port) = match self.authority.rsplit_once(':') {
