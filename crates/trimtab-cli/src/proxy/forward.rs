@@ -400,6 +400,7 @@ impl Proxy {
         let mut headers = head.headers.clone();
         if let Either::Left(_) = &body
             && let Some(length) = hyper::body::Body::size_hint(&body).exact()
+            && (length > 0 || headers.contains_key(CONTENT_LENGTH))
         {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
