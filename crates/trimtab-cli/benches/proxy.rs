@@ -29,7 +29,8 @@ use hyper::{
     Request, Response,
     body::{Frame, Incoming},
     client::conn::http1::SendRequest,
-    server, service::service_fn,
+    server,
+    service::service_fn,
 };
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
@@ -46,8 +47,16 @@ fn main() {
     let provider = serve(provide);
     let minimal = serve(move |request| pass(provider, request));
     let trimtab = Trimtab::start(provider);
-    let targets = [("direct", provider, ""), ("minimal", minimal, ""), ("trimtab off", trimtab.address, "off"), ("trimtab", trimtab.address, "on")];
-    println!("{:10} {:12} {:>9} {:>9} {:>9} {:>8}", "request", "through", "p50 us", "p99 us", "added us", "req/s");
+    let targets = [
+        ("direct", provider, ""),
+        ("minimal", minimal, ""),
+        ("trimtab off", trimtab.address, "off"),
+        ("trimtab", trimtab.address, "on"),
+    ];
+    println!(
+        "{:10} {:12} {:>9} {:>9} {:>9} {:>8}",
+        "request", "through", "p50 us", "p99 us", "added us", "req/s"
+    );
     for kilobytes in [40, 400, 4000] {
         let request = conversation(kilobytes * 1000);
         let runtime = runtime();
@@ -56,7 +65,11 @@ fn main() {
         for (index, (name, address, switch)) in targets.into_iter().enumerate() {
             let rate = runtime.block_on(together(address, switch, &request, seconds / 2.0));
             let (half, most) = (percentile(&timed[index], 0.5), percentile(&timed[index], 0.99));
-            println!("{:10} {name:12} {half:>9.0} {most:>9.0} {:>9.0} {rate:>8.0}", format!("{kilobytes} KB"), half - direct);
+            println!(
+                "{:10} {name:12} {half:>9.0} {most:>9.0} {:>9.0} {rate:>8.0}",
+                format!("{kilobytes} KB"),
+                half - direct
+            );
         }
     }
 }
@@ -108,7 +121,8 @@ async fn together(address: SocketAddr, switch: &'static str, request: &Bytes, se
 async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(address).await.expect("a connection");
     stream.set_nodelay(true).expect("a socket");
-    let (client, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("a connection");
+    let (client, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("a connection");
     tokio::spawn(connection);
     client
 }
@@ -129,7 +143,9 @@ async fn ask(client: &mut SendRequest<Full<Bytes>>, switch: &str, request: &Byte
 /// Reads a request and streams events.
 async fn provide(request: Request<Incoming>) -> Response<Body> {
     request.into_body().collect().await.expect("a request");
-    let event = Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\"some words of an answer\"}}]}\n\n");
+    let event = Bytes::from_static(
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"some words of an answer\"}}]}\n\n",
+    );
     let frames = (0..EVENTS).map(move |_| Ok(Frame::data(event.clone())));
     let mut response = Response::new(BodyExt::boxed(StreamBody::new(Events(frames))));
     response.headers_mut().insert("content-type", "text/event-stream".parse().expect("a value"));
@@ -142,7 +158,10 @@ struct Events<I>(I);
 impl<I: Iterator + Unpin> futures_core::Stream for Events<I> {
     type Item = I::Item;
 
-    fn poll_next(mut self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> std::task::Poll<Option<I::Item>> {
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<I::Item>> {
         std::task::Poll::Ready(self.0.next())
     }
 }
@@ -180,8 +199,11 @@ where
             tell.send(listener.local_addr().expect("an address")).expect("somebody waits");
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).expect("a socket");
-                let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(request).await) });
-                tokio::task::spawn_local(server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                let service =
+                    service_fn(move |request| async move { Ok::<_, Infallible>(answer(request).await) });
+                tokio::task::spawn_local(
+                    server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
+                );
             }
         });
     });
@@ -203,7 +225,8 @@ impl Trimtab {
             .spawn()
             .expect("the binary");
         let mut words = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let address = words.by_ref().map_while(Result::ok).find_map(|line| line.split("http://").nth(1)?.parse().ok());
+        let address =
+            words.by_ref().map_while(Result::ok).find_map(|line| line.split("http://").nth(1)?.parse().ok());
         thread::spawn(move || words.for_each(drop));
         // The vocabulary is loaded beside the first requests.
         thread::sleep(Duration::from_secs(1));
@@ -220,11 +243,16 @@ impl Drop for Trimtab {
 
 /// A chat with tool results, of about so many bytes.
 fn conversation(bytes: usize) -> Bytes {
-    let mut request = String::from(r#"{"model":"gpt-5","messages":[{"role":"user","content":"Find the value."}"#);
+    let mut request =
+        String::from(r#"{"model":"gpt-5","messages":[{"role":"user","content":"Find the value."}"#);
     let mut number = 0;
     while request.len() < bytes {
         number += 1;
-        let lines: String = (0..60).map(|line| format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, number * 7919 + line)).collect();
+        let lines: String = (0..60)
+            .map(|line| {
+                format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, number * 7919 + line)
+            })
+            .collect();
         request += &format!(
             r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{number}","type":"function","function":{{"name":"grep","arguments":"{{\"pattern\":\"value_{number}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c{number}","content":"{lines}"}}"#
         );
