@@ -19,7 +19,7 @@ async function messages(stream) {
   const tools = [{ name: "read_file", description: "Reads a file", input_schema: SCHEMA }];
   const history = [{ role: "user", content: QUESTION }];
   for (let turn = 0; turn < 20; turn++) {
-    const asked = { model: "claude-sonnet-4-5", max_tokens: 1000, tools, messages: history };
+    const asked = { model: "claude-opus-5", max_tokens: 1000, tools, messages: history };
     const answer = stream ? await client.messages.stream(asked).finalMessage() : await client.messages.create(asked);
     if (answer.stop_reason !== "tool_use") return answer.content[0].text;
     history.push({ role: "assistant", content: answer.content });

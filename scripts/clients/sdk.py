@@ -23,7 +23,7 @@ def messages(stream):
     tools = [{"name": "read_file", "description": "Reads a file", "input_schema": SCHEMA}]
     history = [{"role": "user", "content": QUESTION}]
     for _ in range(20):
-        asked = dict(model="claude-sonnet-4-5", max_tokens=1000, tools=tools, messages=history)
+        asked = dict(model="claude-opus-5", max_tokens=1000, tools=tools, messages=history)
         if stream:
             with client.messages.stream(**asked) as events:
                 for _ in events:
@@ -47,7 +47,7 @@ def messages(stream):
 def count(_):
     client = anthropic.Anthropic(api_key="none", max_retries=0)
     asked = [{"role": "user", "content": QUESTION}]
-    counted = client.messages.count_tokens(model="claude-sonnet-4-5", messages=asked)
+    counted = client.messages.count_tokens(model="claude-opus-5", messages=asked)
     return DONE if counted.input_tokens > 0 else "nothing counted"
 
 

@@ -37,17 +37,20 @@ pub fn resend(request: Vec<u8>, memory: &Memory, format: Option<Format>) -> Resu
         None => parse(request)?,
     };
     let chain = chain(&history);
-    let mut decisions: Vec<Decision> = (0..).zip(&chain).map(|(number, hash)| {
-        let (verdict, reason) = match memory.verdict(*hash) {
-            // What a text counts is not asked here: only its bytes are used.
-            Some(Sent::Shortened { text, reason }) => {
-                (Verdict::Shorten { text: text.clone(), tokens: Tokens::ZERO }, Some(reason.clone()))
-            }
-            Some(Sent::NotAtAll { reason }) => (Verdict::Drop, Some(reason.clone())),
-            Some(Sent::Whole) | None => (Verdict::Keep, None),
-        };
-        Decision { block: BlockId(number), verdict, reason, handle: None }
-    }).collect();
+    let mut decisions: Vec<Decision> = (0..)
+        .zip(&chain)
+        .map(|(number, hash)| {
+            let (verdict, reason) = match memory.verdict(*hash) {
+                // What a text counts is not asked here: only its bytes are used.
+                Some(Sent::Shortened { text, reason }) => {
+                    (Verdict::Shorten { text: text.clone(), tokens: Tokens::ZERO }, Some(reason.clone()))
+                }
+                Some(Sent::NotAtAll { reason }) => (Verdict::Drop, Some(reason.clone())),
+                Some(Sent::Whole) | None => (Verdict::Keep, None),
+            };
+            Decision { block: BlockId(number), verdict, reason, handle: None }
+        })
+        .collect();
     if is_torn(&history, &decisions) {
         for decision in &mut decisions {
             (decision.verdict, decision.reason) = (Verdict::Keep, None);
@@ -59,11 +62,12 @@ pub fn resend(request: Vec<u8>, memory: &Memory, format: Option<Format>) -> Resu
 
 /// Tells whether a call would go without its result or the other way round.
 fn is_torn(history: &History, decisions: &[Decision]) -> bool {
-    let dropped = |number: u32| {
-        decisions.get(widen(number)).is_some_and(|decision| decision.verdict == Verdict::Drop)
-    };
+    let dropped =
+        |number: u32| decisions.get(widen(number)).is_some_and(|decision| decision.verdict == Verdict::Drop);
     let partners = (0..narrow(history.blocks().len())).zip(history.blocks());
-    partners.filter_map(|(number, block)| Some((number, block.partner?))).any(|(number, partner)| dropped(number) != dropped(partner.0))
+    partners
+        .filter_map(|(number, block)| Some((number, block.partner?)))
+        .any(|(number, partner)| dropped(number) != dropped(partner.0))
 }
 
 #[cfg(test)]
@@ -79,7 +83,8 @@ mod tests {
             )
         };
         let exchanges: String = (0..results).map(exchange).collect();
-        format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"Go on."}}{exchanges}]}}"#).into_bytes()
+        format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"Go on."}}{exchanges}]}}"#)
+            .into_bytes()
     }
 
     fn check(policy: &str, budget: u64) {
@@ -97,7 +102,10 @@ mod tests {
         let longer = resend(conversation(9), &memory, None).unwrap();
         let body = first.request.strip_suffix(b"]}").unwrap();
         assert!(longer.request.starts_with(body), "what was sent before is sent again");
-        assert!(longer.request.ends_with(&conversation(9)[conversation(8).len() - 2..]), "what is new is whole");
+        assert!(
+            longer.request.ends_with(&conversation(9)[conversation(8).len() - 2..]),
+            "what is new is whole"
+        );
     }
 
     #[test]

@@ -114,12 +114,12 @@ fn settings(proxy: &Proxy, query: &str) -> Result<Settings, String> {
             "budget" => {
                 settings.budget = Some(Tokens(
                     value.parse().map_err(|_| format!("budget={value}: expected a number of tokens"))?,
-                ))
+                ));
             }
             "model" => {
                 settings.model = Some(
                     value.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":").replace("%3a", ":"),
-                )
+                );
             }
             "policy" => settings.policy = Policy::shipped(value).map_err(|fault| fault.to_string())?,
             "format" => {

@@ -219,11 +219,12 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Prepared {
     if fault == Fault::Late {
         // A request that would be refused is worse than one that waits.
         let fits = again.as_ref().is_some_and(|again| again.fits);
-        if !fits || !ticket.take(Ticket::CLOCK) {
-            if let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, planning).await {
-                return Prepared { fault: Some(Fault::Late), ..prepared };
-            }
+        let decided = fits && ticket.take(Ticket::CLOCK);
+        if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, planning).await {
+            return Prepared { fault: Some(Fault::Late), ..prepared };
         }
+        // A plan that comes later still must not count as sent.
+        ticket.take(Ticket::CLOCK);
     }
     let Some(again) = again else {
         return Prepared { request: None, how: How::Raw, fault: Some(fault), about: None };
@@ -293,11 +294,11 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
         format: Some(job.format),
     };
     let memory = if found.new && state.memory.is_empty() {
-        found.session.begin(already_sent(&history, &settings, now).map_err(not_fitted)?)
+        found.session.begin(already_sent(&history, &settings, now).map_err(|fault| not_fitted(&fault))?)
     } else {
         state.memory
     };
-    let fitted = fit(history.into_bytes(), &memory, &settings, now).map_err(not_fitted)?;
+    let fitted = fit(history.into_bytes(), &memory, &settings, now).map_err(|fault| not_fitted(&fault))?;
     let about = about(&fitted, &found, model, model_name, window, factor, now);
     if !ticket.take(Ticket::PLAN) {
         return Err(Fault::Late);
@@ -321,7 +322,7 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
     Ok(Prepared { request, how, fault: None, about: Some(about) })
 }
 
-fn not_fitted(fault: FitError) -> Fault {
+fn not_fitted(fault: &FitError) -> Fault {
     Fault::NotFitted(fault.to_string())
 }
 
