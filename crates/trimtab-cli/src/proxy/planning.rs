@@ -390,3 +390,6 @@ pub(crate) fn warm_up() -> Duration {
     let _ = trimtab::Counter::for_model("gpt-5").text("warm");
     started.elapsed()
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,9 +15,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Answer, Proxy,
-    forward::{Failed, head, whole},
+    forward::whole,
     ledger::Account,
     route::Route,
+    send::{Failed, head},
     tap::Tap,
 };
 
