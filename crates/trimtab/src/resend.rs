@@ -87,9 +87,9 @@ mod tests {
             .into_bytes()
     }
 
-    fn check(policy: &str, budget: u64) {
+    fn check(policy: &str, changed: &[(String, f64)], budget: u64) {
         let settings = Settings {
-            policy: Policy::shipped(policy).unwrap(),
+            policy: Policy::shipped_with(policy, changed).unwrap(),
             budget: Some(Tokens(budget)),
             model: None,
             format: None,
@@ -110,12 +110,12 @@ mod tests {
 
     #[test]
     fn shortened_results_are_repeated_and_new_ones_are_whole() {
-        check("recent", 100_000);
+        check("recent", &[("keep_last".to_owned(), 3.0)], 100_000);
     }
 
     #[test]
     fn dropped_exchanges_stay_away() {
-        check("ladder", 7_000);
+        check("ladder", &[], 7_000);
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub(crate) told_needed: bool,
     last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
+    /// Everything by which the session can be found, so that it can be forgotten whole.
+    found_by: Vec<ChainHash>,
     used: u64,
 }
 
@@ -149,8 +151,11 @@ impl Sessions {
         }
         let mut registry = lock(&self.registry);
         if registry.sessions.contains_key(&session.key) {
+            let mut state = lock(&session.state);
             for hash in chain {
-                registry.owners.insert(*hash, session.key);
+                if registry.owners.insert(*hash, session.key) != Some(session.key) {
+                    state.found_by.push(*hash);
+                }
             }
         }
         Ok(())
@@ -169,7 +174,14 @@ impl Registry {
         for byte in chain.last().map(|hash| hash.0).unwrap_or_default().iter().take(4) {
             let _ = write!(name, "{byte:02x}");
         }
-        let state = State { chain: Vec::new(), last: None, told_needed: false, used: uses, ..parent };
+        let state = State {
+            chain: Vec::new(),
+            found_by: Vec::new(),
+            last: None,
+            told_needed: false,
+            used: uses,
+            ..parent
+        };
         let session = Arc::new(Session { key: self.made, name, state: Mutex::new(state) });
         self.sessions.insert(self.made, Arc::clone(&session));
         session
@@ -184,7 +196,7 @@ impl Registry {
                 .min_by_key(|session| lock(&session.state).used)
                 .map(|session| session.key);
             let Some(session) = oldest.and_then(|key| self.sessions.remove(&key)) else { return };
-            for hash in &lock(&session.state).chain {
+            for hash in &lock(&session.state).found_by {
                 if self.owners.get(hash) == Some(&session.key) {
                     self.owners.remove(hash);
                 }
@@ -331,6 +343,15 @@ mod tests {
         assert_eq!(sessions.len(), 2);
         assert_eq!(send(&sessions, &["s", "a", "more", "yet"]).session.key, first.session.key);
         assert!(send(&sessions, &["s", "b"]).new);
+    }
+
+    #[test]
+    fn a_forgotten_session_leaves_nothing_behind() {
+        let sessions = registry(1);
+        send(&sessions, &["s", "1", "2", "3", "4", "5", "draft"]);
+        send(&sessions, &["s", "1", "2", "3", "4", "5", "final"]);
+        send(&sessions, &["s", "other"]);
+        assert_eq!(lock(&sessions.registry).owners.len(), 2);
     }
 
     #[test]
