@@ -1,11 +1,15 @@
 //! What can be said on the command line. Takes the words; gives values that need no further checking.
 //! Never reads a file.
 
+mod serving;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use trimtab::{Budget, Contender, Format, Model, Tokens, find_model};
+
+pub(crate) use self::serving::{Fitting, Proxy, Wrap};
 
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
@@ -43,6 +47,10 @@ pub(crate) enum Command {
     Changelog(Changelog),
     /// Write a request that fits, in the format it came in
     Fit(Fit),
+    /// Stand between an agent and its provider, and fit every request
+    Proxy(Box<Proxy>),
+    /// Run an agent behind a proxy of its own
+    Wrap(Box<Wrap>),
     /// List the policies that ship, or print one
     Policies(Policies),
     /// Tell what policies would have cost, saved and missed in recorded sessions

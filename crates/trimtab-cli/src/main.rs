@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod input;
 mod output;
+mod proxy;
 mod settings;
 mod store;
 

@@ -17,6 +17,7 @@ mod recall;
 mod recording;
 mod render;
 mod replay;
+mod resend;
 mod warm;
 mod wire;
 
@@ -36,7 +37,7 @@ pub use files::{
 pub use fit::{FitError, Fitted, Keeping, Markers, Settings, fit, fit_warm};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
-pub use memory::{ChainHash, Memory, StoredVerdict};
+pub use memory::{ChainHash, Memory, StoredVerdict, chain};
 pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
 pub use policy::{
     Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
@@ -55,6 +56,7 @@ pub use replay::{
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
 pub use replay::{Prediction, predicted_usage};
+pub use resend::{Resent, resend};
 pub use warm::Warm;
 pub use wire::{Edit, Format, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 

@@ -14,8 +14,9 @@ pub use stored::StoredVerdict;
 use crate::{
     history::{Block, BlockKind, History, PartKind},
     json::scan,
-    plan::{Cost, Plan, Reason, Verdict},
+    plan::{Cost, Decision, Plan, Reason, Verdict},
     recording::Millis,
+    resend::Resent,
 };
 
 /// The identity of a block: the hash of the block before it and of its own content.
@@ -64,7 +65,18 @@ pub struct Memory {
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
-        for (hash, decision) in plan.chain.iter().zip(plan.decisions()) {
+        self.record(&plan.chain, plan.decisions(), now);
+        self.spent.ours += plan.cost.ours;
+        self.spent.raw += plan.cost.raw;
+    }
+
+    /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
+    pub fn resent(&mut self, resent: &Resent, now: Millis) {
+        self.record(&resent.chain, &resent.decisions, now);
+    }
+
+    fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
+        for (hash, decision) in chain.iter().zip(decisions) {
             let reason = decision.reason.clone();
             let sent = match (&decision.verdict, reason) {
                 (Verdict::Shorten { text, .. }, Some(reason)) => {
@@ -85,11 +97,9 @@ impl Memory {
                 (Some(_), _) => {}
             }
         }
-        self.ends.extend(plan.chain.last());
+        self.ends.extend(chain.last());
         self.last_request = Some(now);
         self.requests += 1;
-        self.spent.ours += plan.cost.ours;
-        self.spent.raw += plan.cost.raw;
     }
 
     /// Takes a conversation that is first seen in mid-flight as already sent whole at `now`, so that a live cache is not
@@ -132,7 +142,7 @@ impl Memory {
 }
 
 /// Returns the identity of every block of a history, in order.
-pub(crate) fn chain(history: &History) -> Vec<ChainHash> {
+pub fn chain(history: &History) -> Vec<ChainHash> {
     let mut chain = Vec::new();
     chain_after(&mut chain, history, 0);
     chain

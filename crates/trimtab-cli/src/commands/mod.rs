@@ -8,12 +8,14 @@ mod forget;
 mod inspect;
 mod models;
 mod policies;
+mod proxy;
 mod recall;
 mod replay;
 mod search;
 mod sessions;
 mod show;
 mod stats;
+mod wrap;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -31,6 +33,8 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::FileAt(asked) => file_at::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
+        Command::Proxy(asked) => proxy::run(asked),
+        Command::Wrap(asked) => wrap::run(asked, out),
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
         Command::Replay(asked) => replay::run(asked, out),

@@ -92,7 +92,7 @@ pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
     let mut memory = trimtab::Memory::default();
     for steps in [12, 16, 20] {
         let kept = fit_and_keep(store, request(&working(steps)), &settings, 1, None).unwrap();
-        memory.sent(&kept.fitted.history, &kept.fitted.plan, Millis(1));
+        memory.sent(&kept.fitted.plan, Millis(1));
     }
     let history = parse(request(&working(20))).unwrap();
     let known = store.recognize(&history, None).unwrap();

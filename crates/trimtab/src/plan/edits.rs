@@ -10,7 +10,13 @@ use crate::{
 
 /// Returns the edits that turn the request into what the plan says.
 pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
-    let decisions = plan.decisions();
+    let mut edits = edits_of(history, plan.decisions());
+    edits.extend(plan.marker.and_then(|id| marked(history, id)));
+    edits
+}
+
+/// Returns the edits that turn the request into what decisions say, one per block.
+pub(crate) fn edits_of(history: &History, decisions: &[Decision]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     for decision in decisions {
         if let (Verdict::Shorten { text, .. }, Some(block)) =
@@ -19,7 +25,6 @@ pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
             edits.extend(shortened(history, block, text));
         }
     }
-    edits.extend(plan.marker.and_then(|id| marked(history, id)));
     edits.extend(removed_messages(history, decisions));
     for entry in history.messages().iter().filter(|entry| !is_gone(entry, decisions)) {
         let elements: Vec<(Span, bool)> = blocks_of(history, entry)

@@ -1,0 +1,123 @@
+//! What can be said about the proxy. Takes the words; gives values that need no further checking.
+
+use std::net::SocketAddr;
+
+use clap::{Args as ClapArgs, builder::FalseyValueParser};
+
+use crate::proxy::log::Level;
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Point the agent's base URL at it:
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8790
+  OPENAI_BASE_URL=http://127.0.0.1:8790/v1
+  GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8790
+Where these are set when the proxy starts, it forwards to what they say.
+
+A request with the header `x-trimtab: off` passes untouched, and so does everything with TRIMTAB_OFF=1.
+Below /trimtab/ there are health, metrics (Prometheus) and fit (POST a request, ?budget=TOKENS).
+
+Examples:
+  trimtab proxy
+  trimtab proxy --observe --upstream openai=https://openrouter.ai/api/v1
+  trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
+pub(crate) struct Proxy {
+    /// Where to listen; another machine's requests need --token
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN")]
+    pub(crate) listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(crate) fitting: Fitting,
+
+    /// Leave the x-trimtab headers out of answers
+    #[arg(long, env = "TRIMTAB_NO_HEADERS", value_parser = FalseyValueParser::new())]
+    pub(crate) no_headers: bool,
+
+    /// The token that /trimtab/ demands
+    #[arg(long, value_name = "TOKEN", env = "TRIMTAB_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+
+    /// A host name by which clients may call the proxy, beside addresses and localhost
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_ALLOW_HOST", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
+
+    /// The largest request that is taken, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64, env = "TRIMTAB_MAX_REQUEST", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) max_request: u32,
+
+    /// The most requests under way at once
+    #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_MAX_IN_FLIGHT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_in_flight: u32,
+
+    /// Seconds in which a provider must begin to answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 900, env = "TRIMTAB_UPSTREAM_TIMEOUT")]
+    pub(crate) upstream_timeout: u64,
+
+    /// Seconds that answers under way get when the proxy is asked to stop
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "TRIMTAB_GRACE")]
+    pub(crate) grace: u64,
+
+    /// How much is said on standard error
+    #[arg(long, value_name = "LEVEL", default_value = "normal", env = "TRIMTAB_LOG")]
+    pub(crate) log: Level,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  trimtab wrap claude
+  trimtab wrap codex -- exec \"fix the failing test\"
+  trimtab wrap --policy ladder opencode -- run \"explain this repository\"
+  trimtab wrap ./my-agent.py")]
+pub(crate) struct Wrap {
+    #[command(flatten)]
+    pub(crate) fitting: Fitting,
+
+    /// An agent that is known (`trimtab wrap --list`), or any program that reads the usual variables
+    #[arg(value_name = "AGENT", required_unless_present = "list")]
+    pub(crate) agent: Option<String>,
+
+    /// What the agent is told
+    #[arg(value_name = "ARGS", last = true)]
+    pub(crate) arguments: Vec<String>,
+
+    /// List the agents that are known
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+/// What is done with requests.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Fitting {
+    /// Where requests go (anthropic, openai or gemini); without it, what the agent's own variables say, else the provider
+    #[arg(long, value_name = "PROVIDER=URL", env = "TRIMTAB_UPSTREAM", value_delimiter = ',')]
+    pub(crate) upstream: Vec<String>,
+
+    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) policy: Option<String>,
+
+    /// Change a setting of the policy
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// The most tokens that a request may count; without it, what the model's window leaves
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
+    pub(crate) budget: Option<u64>,
+
+    /// Change nothing, and record what would have been done
+    #[arg(long, env = "TRIMTAB_OBSERVE", value_parser = FalseyValueParser::new())]
+    pub(crate) observe: bool,
+
+    /// Pass everything untouched
+    #[arg(long, env = "TRIMTAB_OFF", value_parser = FalseyValueParser::new())]
+    pub(crate) off: bool,
+
+    /// Milliseconds that a plan may take; after that the session's last plan is sent
+    #[arg(long, value_name = "MS", default_value_t = 50, env = "TRIMTAB_PLAN_TIME")]
+    pub(crate) plan_time: u64,
+
+    /// The most sessions that are remembered
+    #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_SESSIONS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) sessions: u32,
+}

@@ -1,0 +1,185 @@
+//! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
+//! to stop. What it did is said on standard error.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result};
+use tokio::{net::TcpListener, runtime::Runtime};
+use trimtab::Tokens;
+
+use crate::{
+    args::{Fitting, Proxy as Args},
+    output::{self, grouped},
+    proxy::{self, Asked, Limits, Proxy, log::Log, metrics::Sums},
+    settings::{self, Files, in_force},
+};
+
+/// Threads that forward. Planning has its own; forwarding is waiting, mostly.
+const WORKERS: usize = 2;
+
+/// Time in which a request must have arrived.
+const ARRIVAL: Duration = Duration::from_secs(120);
+
+pub(crate) fn run(asked: &Args) -> Result<()> {
+    let limits = Limits {
+        request: mebibytes(asked.max_request),
+        in_flight: usize::try_from(asked.max_in_flight)?,
+        arrival: ARRIVAL,
+        upstream: Duration::from_secs(asked.upstream_timeout),
+        grace: Duration::from_secs(asked.grace),
+    };
+    let mut wanted = wanted(&asked.fitting, limits)?;
+    wanted.announce = !asked.no_headers;
+    wanted.token.clone_from(&asked.token);
+    wanted.allowed_hosts.clone_from(&asked.allow_host);
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(asked.listen).await.with_context(|| {
+            format!("{} cannot be listened at; --listen names another address", asked.listen)
+        })?;
+        let address = listener.local_addr()?;
+        let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
+        output::note(format_args!("listening at http://{address}"));
+        let stop = stop_asked()?;
+        proxy::serve(Arc::clone(&proxy), listener, stop).await?;
+        say_sums(&proxy.metrics.sums());
+        Ok(())
+    })
+}
+
+/// Turns what was said on the command line into what a proxy is made with.
+pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
+    let asked = settings::Asked {
+        policy: fitting.policy.as_deref(),
+        model: None,
+        budget: fitting.budget,
+        set: &fitting.set,
+        spent: 0.0,
+        said_model: None,
+    };
+    Ok(Asked {
+        upstream: fitting.upstream.clone(),
+        policy: in_force(&asked, &Files::read()?)?.policy,
+        budget: fitting.budget.map(Tokens),
+        observe: fitting.observe,
+        off: fitting.off,
+        announce: true,
+        token: None,
+        allowed_hosts: Vec::new(),
+        plan_time: Duration::from_millis(fitting.plan_time),
+        sessions: usize::try_from(fitting.sessions)?,
+        limits,
+        keep: Box::new(|_| Ok(())),
+    })
+}
+
+pub(super) fn mebibytes(count: u32) -> usize {
+    usize::try_from(u64::from(count) * 1024 * 1024).unwrap_or(usize::MAX)
+}
+
+pub(super) fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("forward")
+        .enable_all()
+        .build()
+        .context("no threads can be started")
+}
+
+/// Returns what ends when somebody asks the program to stop.
+#[cfg(unix)]
+fn stop_asked() -> Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Returns what ends when somebody asks the program to stop.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on other systems, where it can fail")]
+fn stop_asked() -> Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+/// Says what came of it all.
+pub(super) fn say_sums(sums: &Sums) {
+    for line in words(sums) {
+        output::note(line);
+    }
+}
+
+fn words(sums: &Sums) -> Vec<String> {
+    if sums.answers < 0.5 {
+        return vec!["no conversation came by".to_owned()];
+    }
+    let tokens = |count: f64| grouped(Tokens(1).scaled(count).0);
+    let share = |part: f64, of: f64| if of > 0.0 { part / of * 100.0 } else { 0.0 };
+    let mut lines = vec![format!(
+        "{} requests: {} tokens came, {} were sent ({:.1} % less), {:.1} ms each",
+        tokens(sums.answers),
+        tokens(sums.raw),
+        tokens(sums.sent),
+        share(sums.raw - sums.sent, sums.raw),
+        sums.overhead_ms
+    )];
+    if sums.observed > 0.0 {
+        lines.push(format!("{} tokens would have been hidden", tokens(sums.observed)));
+    }
+    if sums.reported_input > 0.0 {
+        let saved = if sums.saved < 0.0 { "lost" } else { "saved" };
+        lines.push(format!(
+            "reported: {} input tokens, {:.0} % of them from the cache; ${:.4} spent, about ${:.4} {saved}",
+            tokens(sums.reported_input),
+            share(sums.cache_read, sums.reported_input),
+            sums.spent,
+            sums.saved.abs()
+        ));
+    }
+    if sums.overflows + sums.faults > 0.0 {
+        lines.push(format!(
+            "{} answers said that a request is too long; {} faults of the proxy's own",
+            tokens(sums.overflows),
+            tokens(sums.faults)
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_called_a_loss() {
+        let sums = Sums {
+            answers: 2.0,
+            raw: 1000.0,
+            sent: 900.0,
+            reported_input: 950.0,
+            cache_read: 475.0,
+            spent: 0.5,
+            saved: -0.25,
+            ..Sums::default()
+        };
+        assert_eq!(
+            words(&sums),
+            [
+                "2 requests: 1,000 tokens came, 900 were sent (10.0 % less), 0.0 ms each",
+                "reported: 950 input tokens, 50 % of them from the cache; $0.5000 spent, about $0.2500 lost",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_made_of_nothing() {
+        assert_eq!(words(&Sums::default()), ["no conversation came by"]);
+    }
+}

@@ -1,0 +1,163 @@
+//! `trimtab wrap`: runs an agent behind a proxy of its own. Takes the agent's name and arguments; gives the agent's exit
+//! code, and says at the end what was saved. Never changes the user's settings.
+
+mod agents;
+mod folder;
+
+use std::{
+    io::IsTerminal,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use tokio::{
+    net::TcpListener,
+    process::{Child, Command},
+    sync::oneshot,
+};
+
+use self::{
+    agents::{AGENTS, ANY, Agent, filled},
+    folder::StandIn,
+};
+use super::proxy::{mebibytes, runtime, say_sums, wanted};
+use crate::{
+    args::Wrap,
+    output::{self, Output},
+    proxy::{self, Limits, Proxy, log::Log},
+};
+
+/// Limits for one agent on this machine.
+const LIMITS: Limits = Limits {
+    request: 0,
+    in_flight: 256,
+    arrival: Duration::from_secs(120),
+    upstream: Duration::from_secs(900),
+    grace: Duration::from_secs(2),
+};
+
+/// The largest request that is taken, in MiB.
+const LARGEST: u32 = 64;
+
+pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
+    let Some(name) = asked.agent.as_deref().filter(|_| !asked.list) else { return list(out) };
+    let known = AGENTS.iter().find(|agent| agent.name == name);
+    let (agent, program) = known.map_or((&ANY, name), |agent| (agent, agent.program));
+    let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS })?;
+    let code = runtime()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
+        let address = listener.local_addr()?;
+        let proxy = Arc::new(Proxy::new(wanted, address, Log::waiting())?);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(proxy::serve(Arc::clone(&proxy), listener, async {
+            let _ = stopped.await;
+        }));
+        let ended = run_agent(agent, program, &asked.arguments, &format!("http://{address}")).await;
+        let _ = stop.send(());
+        let _ = serving.await;
+        let status = ended?;
+        for line in proxy.log.held() {
+            output::note(line);
+        }
+        say_sums(&proxy.metrics.sums());
+        anyhow::Ok(code_of(status))
+    })?;
+    if code != 0 {
+        // The agent's exit code is ours: there is nothing left to clean up or to say.
+        std::process::exit(code);
+    }
+    Ok(())
+}
+
+fn list(out: &mut Output) -> Result<()> {
+    for agent in AGENTS {
+        out.line(format_args!("{:16} {}", agent.name, agent.about))?;
+    }
+    Ok(())
+}
+
+async fn run_agent(agent: &Agent, program: &str, arguments: &[String], url: &str) -> Result<ExitStatus> {
+    let mut command = Command::new(program);
+    command.args(agent.arguments.iter().map(|argument| filled(argument, url))).args(arguments);
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    for (name, value) in agent.variables {
+        command.env(name, filled(value, url));
+    }
+    // A proxy for the web must not be asked for an address on this machine.
+    for name in ["NO_PROXY", "no_proxy"] {
+        let before = std::env::var(name).unwrap_or_default();
+        let comma = if before.is_empty() { "" } else { "," };
+        command.env(name, format!("{before}{comma}127.0.0.1"));
+    }
+    let stand_in = agent
+        .folder
+        .as_ref()
+        .map(|folder| anyhow::Ok((folder.variable, StandIn::make(folder, url)?)))
+        .transpose()?;
+    if let Some((variable, folder)) = &stand_in {
+        command.env(variable, folder.path());
+    }
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
+            bail!(
+                "{program} is not there: install it, or name a program; `trimtab wrap --list` lists the agents that are known"
+            )
+        }
+        Err(fault) => return Err(fault).with_context(|| format!("{program} cannot be started")),
+    };
+    wait(&mut child).await
+}
+
+/// Waits for the agent, and hands on the signals that are meant for it.
+#[cfg(unix)]
+async fn wait(child: &mut Child) -> Result<ExitStatus> {
+    use rustix::process::{Pid, Signal, kill_process};
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
+    // At a terminal the agent gets what is typed by itself, as one of the foreground's processes.
+    let typed = std::io::stdin().is_terminal();
+    loop {
+        let (sent, by_terminal) = tokio::select! {
+            status = child.wait() => return Ok(status?),
+            _ = terminate.recv() => (Signal::TERM, false),
+            _ = hang_up.recv() => (Signal::HUP, true),
+            _ = interrupt.recv() => (Signal::INT, true),
+            _ = quit.recv() => (Signal::QUIT, true),
+        };
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid.filter(|_| !(by_terminal && typed)) {
+            // It may have ended just now.
+            let _ = kill_process(pid, sent);
+        }
+    }
+}
+
+/// Waits for the agent.
+#[cfg(not(unix))]
+async fn wait(child: &mut Child) -> Result<ExitStatus> {
+    loop {
+        tokio::select! {
+            status = child.wait() => return Ok(status?),
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+}
+
+/// Returns the exit code that shells would report: that of the agent, or 128 and the signal that ended it.
+fn code_of(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+    }
+    #[cfg(not(unix))]
+    {
+        status.code().unwrap_or(1)
+    }
+}

@@ -1,0 +1,74 @@
+//! Reads the body of a request as a whole. Takes it as it arrives; gives its bytes, or what is wrong. Never takes more than
+//! the limit, and never waits for ever.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::{
+    StatusCode,
+    body::{Body, Incoming},
+};
+
+use super::Limits;
+
+/// Bytes that are set aside because a client says that they come.
+const BELIEVED: usize = 8 * 1024 * 1024;
+
+/// Why a body could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotRead {
+    TooLarge,
+    TooSlow,
+    Broken,
+}
+
+impl NotRead {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            NotRead::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            NotRead::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            NotRead::Broken => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(crate) fn words(self, limits: &Limits) -> String {
+        match self {
+            NotRead::TooLarge => {
+                format!("the request has more than {} bytes; --max-request raises the limit", limits.request)
+            }
+            NotRead::TooSlow => format!("the request did not arrive in {} seconds", limits.arrival.as_secs()),
+            NotRead::Broken => "the request broke off".to_owned(),
+        }
+    }
+}
+
+/// Reads a body of at most the limit.
+pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, NotRead> {
+    if body.size_hint().lower() > u64::try_from(limits.request).unwrap_or(u64::MAX) {
+        return Err(NotRead::TooLarge);
+    }
+    match tokio::time::timeout(limits.arrival, collect(body, limits.request)).await {
+        Err(_) => Err(NotRead::TooSlow),
+        Ok(Ok((bytes, None))) => Ok(bytes),
+        Ok(Ok((_, Some(_)))) => Err(NotRead::TooLarge),
+        Ok(Err(_)) => Err(NotRead::Broken),
+    }
+}
+
+/// Reads a body until its end or until there is more than `most`: then the rest comes with it.
+pub(crate) async fn collect(
+    mut body: Incoming,
+    most: usize,
+) -> Result<(Bytes, Option<Incoming>), hyper::Error> {
+    let expected = usize::try_from(body.size_hint().lower()).unwrap_or_default();
+    // What a client announces is believed up to what most requests have.
+    let mut bytes = BytesMut::with_capacity(expected.min(most).min(BELIEVED));
+    while let Some(frame) = body.frame().await {
+        if let Some(data) = frame?.data_ref() {
+            bytes.extend_from_slice(data);
+        }
+        if bytes.len() > most {
+            return Ok((bytes.freeze(), Some(body)));
+        }
+    }
+    Ok((bytes.freeze(), None))
+}

@@ -1,0 +1,208 @@
+//! One request from the client to the provider and its answer back. Takes the request; gives the provider's answer. Never
+//! changes anything but blocks of a conversation, and never lets a fault of ours become the client's.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{HeaderValue, RETRY_AFTER},
+    http::response,
+};
+use tokio::sync::OwnedSemaphorePermit;
+use trimtab::Format;
+
+use super::{
+    Answer, Outgoing, Proxy, body,
+    encoding::{Encoding, NotDecoded},
+    guard, headers, held,
+    ledger::{self, Account},
+    metrics::Metric,
+    own,
+    planning::{self, How, Job},
+    refusal::refusal,
+    retry::Turn,
+    route::{Endpoint, Route, route},
+    say::{Said, announce, note},
+    send::{Failed, head},
+    tap::Tap,
+    tunnel,
+    usage::Reader,
+};
+
+/// Answers a request.
+pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Response<Answer> {
+    let uri = request.uri();
+    let route = route(request.method(), uri.path(), uri.query(), request.headers());
+    let refuse = |status: StatusCode, reason: &str| refusal(route.provider, status, reason).map(whole);
+    if !guard::names_us(request.headers(), &proxy.config.allowed_hosts) {
+        return refuse(StatusCode::FORBIDDEN, "this host name is not allowed; --allow-host allows one");
+    }
+    if *request.method() == Method::CONNECT {
+        return refuse(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this is no proxy for other hosts; set the base URL instead",
+        );
+    }
+    if uri.path() == "/trimtab" || uri.path().starts_with("/trimtab/") {
+        return own::answer(&proxy, request).await.map(whole);
+    }
+    let Ok(permit) = Arc::clone(&proxy.in_flight).try_acquire_owned() else {
+        let mut response = refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many requests are under way; --max-in-flight raises the limit",
+        );
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        return response;
+    };
+    let answered = if headers::wants_upgrade(request.headers()) {
+        proxy
+            .metrics
+            .count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "upgraded")]);
+        tunnel::tunnel(&proxy, &route, request, permit).await
+    } else {
+        converse(&proxy, &route, request, permit).await
+    };
+    answered.unwrap_or_else(|Failed { status, reason }| {
+        if status.is_server_error() {
+            proxy.log.warn(&reason);
+        }
+        refuse(status, &reason)
+    })
+}
+
+async fn converse(
+    proxy: &Arc<Proxy>,
+    route: &Route,
+    request: Request<Incoming>,
+    permit: OwnedSemaphorePermit,
+) -> Result<Response<Answer>, Failed> {
+    let (parts, incoming) = request.into_parts();
+    let head = head(proxy, route, &parts)?;
+    let (format, counts_only) = match route.endpoint {
+        Endpoint::Answer(format) => (format, false),
+        Endpoint::Count(format) => (format, true),
+        Endpoint::Other => {
+            let sent = proxy.send(&head, Either::Right(incoming)).await?;
+            proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "passed")]);
+            proxy.log.detail(format_args!("{} {}: {}", head.method, head.uri.path(), sent.status()));
+            return Ok(deliver(proxy, sent, Said::default(), Account::unread(permit)));
+        }
+    };
+    let switched_off =
+        if proxy.config.off { Some("off") } else { headers::asks_off(&parts.headers).then_some("asked") };
+    let encoding = Encoding::of(&parts.headers);
+    if let Some(reason) = switched_off.or_else(|| encoding.is_none().then_some("encoding")) {
+        let sent = proxy.send(&head, Either::Right(incoming)).await?;
+        return Ok(passed(proxy, route, format, sent, reason, permit));
+    }
+    let limits = &proxy.config.limits;
+    let arrived = body::read(incoming, limits)
+        .await
+        .map_err(|fault| Failed { status: fault.status(), reason: fault.words(limits) })?;
+    let started = Instant::now();
+    let encoding = encoding.unwrap_or(Encoding::Plain);
+    let plain = match decoded(encoding, &arrived, limits.request).await {
+        Ok(plain) => plain,
+        Err(NotDecoded::TooLarge) => {
+            let fault = body::NotRead::TooLarge;
+            return Err(Failed { status: fault.status(), reason: fault.words(limits) });
+        }
+        Err(NotDecoded::Broken) => {
+            let sent = proxy.send(&head, full(arrived)).await?;
+            return Ok(passed(proxy, route, format, sent, "broken encoding", permit));
+        }
+    };
+    if let Some(field) = held::held_by_server(&plain) {
+        let sent = proxy.send(&head, full(arrived)).await?;
+        return Ok(passed(proxy, route, format, sent, field, permit));
+    }
+    let job = Job { body: plain, format, model: route.model.clone(), counts_only };
+    let prepared = planning::prepare(&proxy.planner, job.clone()).await;
+    let outgoing = encoded(encoding, prepared.request.as_deref()).await.unwrap_or_else(|| arrived.clone());
+    proxy.metrics.overhead(started.elapsed());
+    note(proxy, route, &prepared, started);
+    let sent = proxy.send(&head, full(outgoing)).await?;
+    let turn = Turn { proxy, route, head, job, arrived, encoding };
+    let (sent, first, rest, prepared, retried) = turn.retry(sent, prepared).await?;
+    let said = Said {
+        how: prepared.how.name(),
+        reason: prepared.fault.as_ref().map(|fault| fault.name().to_owned()),
+        retried,
+        about: prepared.about.clone(),
+    };
+    let account = Account::of(proxy, route.endpoint, prepared.about, prepared.how, sent.status, permit);
+    let reader = (!counts_only).then(|| Reader::new(format, &sent.headers));
+    Ok(delivered(proxy, sent, first, rest, said, reader, account))
+}
+
+/// Hands on the answer to a conversation that passes as it is.
+fn passed(
+    proxy: &Arc<Proxy>,
+    route: &Route,
+    format: Format,
+    sent: Response<Incoming>,
+    reason: &str,
+    permit: OwnedSemaphorePermit,
+) -> Response<Answer> {
+    proxy.metrics.count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "passed")]);
+    proxy.metrics.count(Metric::Passed, &[("reason", reason)]);
+    proxy.log.detail(format_args!("{}: passed untouched ({reason})", route.endpoint.name()));
+    let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
+    let (parts, incoming) = sent.into_parts();
+    let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
+    let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
+    delivered(proxy, parts, Bytes::new(), Some(incoming), said, reader, account)
+}
+
+fn deliver(proxy: &Arc<Proxy>, sent: Response<Incoming>, said: Said, account: Account) -> Response<Answer> {
+    let (parts, incoming) = sent.into_parts();
+    delivered(proxy, parts, Bytes::new(), Some(incoming), said, None, account)
+}
+
+fn delivered(
+    proxy: &Arc<Proxy>,
+    mut parts: response::Parts,
+    first: Bytes,
+    rest: Option<Incoming>,
+    said: Said,
+    reader: Option<Reader>,
+    account: Account,
+) -> Response<Answer> {
+    headers::to_client(&mut parts.headers);
+    if proxy.config.announce {
+        announce(&mut parts.headers, said);
+    }
+    let done = Box::new(move |end, reading| ledger::settle(account, end, reading));
+    Response::from_parts(parts, Either::Right(Tap::new(first, rest, reader, done)))
+}
+
+/// Decodes a body where it is encoded, away from the threads that forward.
+async fn decoded(encoding: Encoding, body: &Bytes, limit: usize) -> Result<Bytes, NotDecoded> {
+    if encoding == Encoding::Plain {
+        return Ok(body.clone());
+    }
+    let body = body.clone();
+    let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body, limit).map(Bytes::from)).await;
+    decoded.unwrap_or(Err(NotDecoded::Broken))
+}
+
+/// Encodes what is sent instead of a request; nothing where the request goes as it came.
+pub(super) async fn encoded(encoding: Encoding, request: Option<&[u8]>) -> Option<Bytes> {
+    let request = request?.to_vec();
+    if encoding == Encoding::Plain {
+        return Some(Bytes::from(request));
+    }
+    let encoded = tokio::task::spawn_blocking(move || encoding.encode(request)).await;
+    encoded.ok()?.ok().map(Bytes::from)
+}
+
+pub(super) fn full(body: Bytes) -> Outgoing {
+    Either::Left(Full::new(body))
+}
+
+pub(super) fn whole(body: Bytes) -> Answer {
+    Either::Left(Full::new(body))
+}

@@ -1,0 +1,112 @@
+//! Headers on their way through. Takes what one side sent; gives what the other side should see. Never changes the spelling
+//! or the order of what it leaves in.
+
+use hyper::{
+    HeaderMap,
+    header::{CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
+};
+
+/// What our own headers begin with.
+pub(crate) const OWN: &str = "x-trimtab";
+
+/// Headers that are between two neighbours and go no further.
+const HOP_BY_HOP: [HeaderName; 6] =
+    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
+
+/// Makes the headers of a request those that upstream should see.
+pub(crate) fn to_upstream(headers: &mut HeaderMap, host: HeaderValue) {
+    remove_hop_by_hop(headers);
+    for name in
+        [EXPECT, HeaderName::from_static("proxy-authorization"), HeaderName::from_static("proxy-connection")]
+    {
+        headers.remove(name);
+    }
+    remove_own(headers);
+    headers.insert(HOST, host);
+}
+
+/// Makes the headers of an answer those that the client should see.
+pub(crate) fn to_client(headers: &mut HeaderMap) {
+    remove_hop_by_hop(headers);
+    headers.remove("proxy-authenticate");
+}
+
+/// Tells whether the client asks to speak another protocol from here on.
+pub(crate) fn wants_upgrade(headers: &HeaderMap) -> bool {
+    headers.contains_key(UPGRADE)
+        && named_by_connection(headers).any(|name| name.eq_ignore_ascii_case("upgrade"))
+}
+
+/// Tells whether the client asks to be left alone.
+pub(crate) fn asks_off(headers: &HeaderMap) -> bool {
+    headers.get(OWN).is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"off"))
+}
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = named_by_connection(headers)
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+fn named_by_connection(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+fn remove_own(headers: &mut HeaderMap) {
+    let own: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(OWN)).cloned().collect();
+    for name in own {
+        headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    fn check(sent: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]) {
+        let mut found = headers(sent);
+        to_upstream(&mut found, HeaderValue::from_static("up"));
+        assert_eq!(found, headers(expected));
+    }
+
+    #[test]
+    fn what_is_between_neighbours_goes_no_further() {
+        check(
+            &[
+                ("host", "me"),
+                ("connection", "keep-alive, X-Once"),
+                ("x-once", "1"),
+                ("te", "trailers"),
+                ("authorization", "k"),
+            ],
+            &[("host", "up"), ("authorization", "k")],
+        );
+    }
+
+    #[test]
+    fn our_own_headers_stay_here() {
+        check(
+            &[("host", "me"), ("x-trimtab", "on"), ("x-trimtab-token", "t"), ("x-other", "1")],
+            &[("host", "up"), ("x-other", "1")],
+        );
+    }
+
+    #[test]
+    fn only_the_word_off_switches_off() {
+        assert!(asks_off(&headers(&[("x-trimtab", " OFF ")])));
+        assert!(!asks_off(&headers(&[("x-trimtab", "on")])));
+        assert!(!asks_off(&headers(&[])));
+    }
+}

@@ -1,0 +1,74 @@
+//! What the proxy says to people. Takes lines; gives them on standard error at once, or holds them back while an agent has
+//! the terminal. Never says what stands in a request, or a key.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::output;
+
+/// How many lines are held back at most.
+const HELD: usize = 50;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Level {
+    /// Only what went wrong
+    Quiet,
+    /// And a line for every request that was looked at
+    Normal,
+    /// And a line for every request that passed
+    Verbose,
+}
+
+/// Where lines go.
+pub(crate) struct Log {
+    level: Level,
+    held: Option<Mutex<VecDeque<String>>>,
+}
+
+impl Log {
+    /// A log that speaks at once.
+    pub(crate) fn speaking(level: Level) -> Log {
+        Log { level, held: None }
+    }
+
+    /// A log that waits until it is asked.
+    pub(crate) fn waiting() -> Log {
+        Log { level: Level::Quiet, held: Some(Mutex::default()) }
+    }
+
+    /// Says that something went wrong, or that people should do something.
+    pub(crate) fn warn(&self, words: impl std::fmt::Display) {
+        self.line(Level::Quiet, words);
+    }
+
+    /// Says what was done.
+    pub(crate) fn info(&self, words: impl std::fmt::Display) {
+        self.line(Level::Normal, words);
+    }
+
+    /// Says what passed by.
+    pub(crate) fn detail(&self, words: impl std::fmt::Display) {
+        self.line(Level::Verbose, words);
+    }
+
+    /// Returns the lines that were held back.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let Some(held) = &self.held else { return Vec::new() };
+        held.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    fn line(&self, level: Level, words: impl std::fmt::Display) {
+        if level > self.level {
+            return;
+        }
+        let Some(held) = &self.held else { return output::note(words) };
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() == HELD {
+            held.pop_front();
+        }
+        held.push_back(words.to_string());
+    }
+}

@@ -1,0 +1,246 @@
+//! Stands between an agent and its provider. Takes the agent's requests; gives the provider's answers, byte for byte, to
+//! requests that fit. Never changes anything but blocks of a conversation, never stores a key, never fails a turn.
+
+mod body;
+mod encoding;
+mod forward;
+mod guard;
+mod headers;
+mod held;
+mod ledger;
+pub(crate) mod log;
+pub(crate) mod metrics;
+mod money;
+mod overflow;
+mod own;
+mod planning;
+mod refusal;
+mod retry;
+mod route;
+mod say;
+mod send;
+pub(crate) mod sessions;
+mod tap;
+mod tunnel;
+mod upstream;
+mod usage;
+
+use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, mpsc, watch},
+};
+use trimtab::{Policy, Tokens};
+
+use self::{
+    log::Log,
+    metrics::Metrics,
+    planning::Planner,
+    sessions::{Keep, Sessions},
+    tap::Tap,
+    upstream::Upstreams,
+};
+
+/// The body of a request to a provider.
+pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
+
+/// The body of an answer to a client.
+pub(crate) type Answer = Either<Full<Bytes>, Tap>;
+
+/// How long connecting to a provider may take.
+const CONNECTING: Duration = Duration::from_secs(15);
+
+/// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
+const HEAD_ARRIVES: Duration = Duration::from_secs(120);
+
+/// The most that the headers of a request may have, in bytes and in number.
+const HEAD_BYTES: usize = 256 * 1024;
+const HEADERS: usize = 200;
+
+/// How long a connection to a provider is kept for the next request.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// What is asked of a proxy.
+pub(crate) struct Asked {
+    pub(crate) upstream: Vec<String>,
+    pub(crate) policy: Policy,
+    pub(crate) budget: Option<Tokens>,
+    pub(crate) observe: bool,
+    pub(crate) off: bool,
+    /// Whether answers carry headers of ours.
+    pub(crate) announce: bool,
+    pub(crate) token: Option<String>,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) plan_time: Duration,
+    pub(crate) sessions: usize,
+    pub(crate) limits: Limits,
+    pub(crate) keep: Keep,
+}
+
+/// How much and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of a request that is read as a whole, decoded.
+    pub(crate) request: usize,
+    /// Requests under way.
+    pub(crate) in_flight: usize,
+    /// Time in which a request must have arrived.
+    pub(crate) arrival: Duration,
+    /// Time in which a provider must begin to answer.
+    pub(crate) upstream: Duration,
+    /// Time that answers under way get when the proxy is asked to stop.
+    pub(crate) grace: Duration,
+}
+
+/// What every request is answered with.
+pub(crate) struct Proxy {
+    config: Config,
+    planner: Arc<Planner>,
+    client: Client<HttpsConnector<HttpConnector>, Outgoing>,
+    in_flight: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
+    pub(crate) log: Log,
+}
+
+struct Config {
+    upstreams: Upstreams,
+    off: bool,
+    announce: bool,
+    token: Option<String>,
+    allowed_hosts: Vec<String>,
+    limits: Limits,
+}
+
+impl Proxy {
+    /// Makes a proxy that listens at an address.
+    ///
+    /// # Errors
+    /// Says what cannot be used as asked.
+    pub(crate) fn new(asked: Asked, listen: SocketAddr, log: Log) -> Result<Proxy> {
+        if !listen.ip().is_loopback() && asked.token.is_none() {
+            bail!(
+                "{listen} can be reached from other machines: give --token TOKEN (or TRIMTAB_TOKEN), which /trimtab/ then demands"
+            );
+        }
+        let variable = |name: &str| std::env::var(name).ok();
+        let (upstreams, notes) = Upstreams::resolve(&asked.upstream, variable, listen)?;
+        for note in notes {
+            log.info(note);
+        }
+        let sessions = Sessions::new(asked.sessions, asked.keep);
+        let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions);
+        Ok(Proxy {
+            client: client()?,
+            planner: Arc::new(planner),
+            in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
+            metrics: Metrics::default(),
+            log,
+            config: Config {
+                upstreams,
+                off: asked.off,
+                announce: asked.announce,
+                token: asked.token,
+                allowed_hosts: asked.allowed_hosts,
+                limits: asked.limits,
+            },
+        })
+    }
+}
+
+fn client() -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>> {
+    let mut http = HttpConnector::new();
+    http.set_nodelay(true);
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECTING));
+    // The system's certificates, which may hold a company's own; ours where the system has none.
+    let https = match HttpsConnectorBuilder::new().with_native_roots() {
+        Ok(builder) => builder,
+        Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
+    };
+    let connector = https.https_or_http().enable_http1().wrap_connector(http);
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE)
+        .pool_timer(TokioTimer::new())
+        .http1_preserve_header_case(true)
+        .http1_max_headers(HEADERS)
+        .build(connector))
+}
+
+/// Serves until it is asked to stop, then lets answers under way end.
+///
+/// # Errors
+/// Says why connections can no longer be taken.
+pub(crate) async fn serve(
+    proxy: Arc<Proxy>,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    std::thread::Builder::new()
+        .name("warm-up".to_owned())
+        .spawn(planning::warm_up)
+        .context("no thread can be started")?;
+    // Connections are told to end by the one channel, and have ended when the other has no sender left.
+    let (stopping, stopped) = watch::channel(());
+    let (open, mut ended) = mpsc::channel::<Infallible>(1);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of files, most likely: those that are open must end first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (proxy, stopped, open) = (Arc::clone(&proxy), stopped.clone(), open.clone());
+        tokio::spawn(async move {
+            let _open = open;
+            converse(proxy, stream, stopped).await;
+        });
+    }
+    drop((listener, stopping, open));
+    let grace = proxy.config.limits.grace;
+    if tokio::time::timeout(grace, ended.recv()).await.is_err() {
+        proxy
+            .log
+            .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
+    }
+    Ok(())
+}
+
+/// Answers the requests of one connection, one after the other, until it ends or the proxy stops.
+async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
+    // Without this a small write may wait 40 ms for the other side.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let proxy = Arc::clone(&proxy);
+        async move { Ok::<_, Infallible>(forward::answer(proxy, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .preserve_header_case(true)
+        .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_ARRIVES)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEADERS)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    // A client that breaks off is no fault of ours.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

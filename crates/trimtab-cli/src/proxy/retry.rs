@@ -1,0 +1,123 @@
+//! A second try where the first was refused. Takes the provider's answer; gives it on, or the answer to a request that is
+//! shorter or as it came. Never tries a third time, and never hides an error that is not about us.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use hyper::{Response, StatusCode, body::Incoming, http::response};
+
+use super::{
+    Proxy, body,
+    encoding::{Decoder, Encoding},
+    forward::{encoded, full},
+    metrics::Metric,
+    overflow,
+    planning::{self, About, How, Job, Prepared},
+    route::Route,
+    say::note,
+    send::{Failed, Head},
+};
+
+/// How much of an error is read to see what it says.
+const ERROR_BYTES: usize = 256 * 1024;
+
+/// What of a request is sent again where the provider does not say by how much it was too long.
+const SHORTER: f64 = 0.75;
+
+/// What of the allowed share is used: the provider's counts and ours do not part blocks alike.
+const MARGIN: f64 = 0.95;
+
+/// One request that was prepared, with all that is needed to send it again.
+pub(super) struct Turn<'a> {
+    pub(super) proxy: &'a Arc<Proxy>,
+    pub(super) route: &'a Route,
+    pub(super) head: Head,
+    pub(super) job: Job,
+    pub(super) arrived: Bytes,
+    pub(super) encoding: Encoding,
+}
+
+/// An answer with what was read of it, what was not, what was sent for it, and whether that was the second try.
+pub(super) type Tried = (response::Parts, Bytes, Option<Incoming>, Prepared, Option<&'static str>);
+
+impl Turn<'_> {
+    /// Looks at an answer that refuses the request, and tries once more where that may help.
+    pub(super) async fn retry(&self, sent: Response<Incoming>, prepared: Prepared) -> Result<Tried, Failed> {
+        let (parts, incoming) = sent.into_parts();
+        if !overflow::may_be(parts.status) || self.job.counts_only {
+            return Ok((parts, Bytes::new(), Some(incoming), prepared, None));
+        }
+        let read = body::collect(incoming, ERROR_BYTES).await;
+        let (first, rest) = read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
+        let mut text = Vec::new();
+        Decoder::of(&parts.headers).feed(&first, |decoded| text.extend_from_slice(decoded));
+        let text = String::from_utf8_lossy(&text);
+        let again = match overflow::too_long(parts.status, &text) {
+            Some(_) if prepared.how == How::Observed => {
+                self.overflowed("observed");
+                None
+            }
+            Some(too_long) => self.shorter(&prepared, too_long.allowed).await,
+            None => self.as_it_came(&parts, &prepared).await,
+        };
+        let Some((answer, prepared, retried)) = again else {
+            return Ok((parts, first, rest, prepared, None));
+        };
+        let (parts, incoming) = answer.into_parts();
+        Ok((parts, Bytes::new(), Some(incoming), prepared, Some(retried)))
+    }
+
+    /// Fits harder after the provider said that the request is too long.
+    async fn shorter(
+        &self,
+        prepared: &Prepared,
+        allowed: Option<f64>,
+    ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+        let share = allowed.map_or(SHORTER, |share| share * MARGIN);
+        let shorter =
+            planning::prepare_shorter(&self.proxy.planner, self.job.clone(), prepared.about.as_ref(), share)
+                .await;
+        let Some(shorter) = shorter else {
+            self.overflowed("nothing to hide");
+            return None;
+        };
+        let outgoing = encoded(self.encoding, shorter.request.as_deref()).await?;
+        let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
+            self.overflowed("not sent again");
+            return None;
+        };
+        self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
+        note(self.proxy, self.route, &shorter, Instant::now());
+        Some((answer, shorter, "too-long"))
+    }
+
+    fn overflowed(&self, result: &str) {
+        self.proxy.metrics.count(Metric::Overflows, &[("result", result)]);
+        self.proxy.log.warn(format_args!(
+            "{}: the provider says that the request is too long: {result}",
+            self.route.endpoint.name()
+        ));
+    }
+
+    /// Sends a request as it came after the provider refused what we made of it.
+    async fn as_it_came(
+        &self,
+        refused: &response::Parts,
+        prepared: &Prepared,
+    ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+        let about = prepared.about.as_ref().filter(|about| about.raw_fits)?;
+        if refused.status != StatusCode::BAD_REQUEST || prepared.request.is_none() {
+            return None;
+        }
+        let answer = self.proxy.send(&self.head, full(self.arrived.clone())).await.ok()?;
+        // Where the request is refused untouched too, the fault is not ours.
+        if !answer.status().is_success() {
+            return None;
+        }
+        about.session.refused();
+        self.proxy.metrics.count(Metric::Faults, &[("kind", "refused")]);
+        self.proxy.log.warn(format_args!("session {}: the provider refused the fitted request and took it as it came; it is left alone while it fits", about.session.name));
+        let about = About { sent: about.raw, shortened: 0, dropped: 0, ..about.clone() };
+        Some((answer, Prepared { request: None, how: How::Raw, fault: None, about: Some(about) }, "refused"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Sends a request to its provider. Takes head and body; gives the provider's answer, or why there is none. Never retries:
+//! a request that was sent may have been paid for.
+
+use http_body_util::Either;
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    body::Incoming,
+    header::{CONTENT_LENGTH, HeaderValue},
+    http::{Extensions, request::Parts},
+};
+
+use super::{Outgoing, Proxy, headers, metrics::Metric, route::Route};
+
+/// The head of a request, as it is sent to the provider.
+#[derive(Clone)]
+pub(super) struct Head {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    /// How the client spelt its headers.
+    extensions: Extensions,
+}
+
+/// Why there is no answer of a provider.
+pub(super) struct Failed {
+    pub(super) status: StatusCode,
+    pub(super) reason: String,
+}
+
+/// Makes the head of the request to the provider.
+pub(super) fn head(proxy: &Proxy, route: &Route, parts: &Parts) -> Result<Head, Failed> {
+    let upstream = proxy.config.upstreams.of(route.provider);
+    let wrong =
+        |fault: anyhow::Error| Failed { status: StatusCode::BAD_REQUEST, reason: format!("{fault:#}") };
+    let mut headers = parts.headers.clone();
+    headers::to_upstream(&mut headers, upstream.host().map_err(wrong)?);
+    let uri = upstream.uri(route.provider, &parts.uri).map_err(wrong)?;
+    Ok(Head { method: parts.method.clone(), uri, headers, extensions: parts.extensions.clone() })
+}
+
+impl Proxy {
+    /// Sends a request to the provider.
+    pub(super) async fn send(&self, head: &Head, body: Outgoing) -> Result<Response<Incoming>, Failed> {
+        let mut headers = head.headers.clone();
+        if let Either::Left(_) = &body
+            && let Some(length) = hyper::body::Body::size_hint(&body).exact()
+            && (length > 0 || headers.contains_key(CONTENT_LENGTH))
+        {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let mut request = Request::new(body);
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = head.uri.clone();
+        *request.headers_mut() = headers;
+        *request.extensions_mut() = head.extensions.clone();
+        match tokio::time::timeout(self.config.limits.upstream, self.client.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
+            Err(_) => {
+                self.metrics.count(Metric::Faults, &[("kind", "upstream timeout")]);
+                let reason = format!(
+                    "{} did not answer in {} seconds",
+                    origin(&head.uri),
+                    self.config.limits.upstream.as_secs()
+                );
+                Err(Failed { status: StatusCode::GATEWAY_TIMEOUT, reason })
+            }
+        }
+    }
+
+    pub(super) fn unreachable(&self, head: &Head, fault: &dyn std::error::Error) -> Failed {
+        self.metrics.count(Metric::Faults, &[("kind", "upstream")]);
+        let mut reason = format!("{} cannot be reached: {fault}", origin(&head.uri));
+        let mut source = fault.source();
+        while let Some(cause) = source {
+            reason.push_str(": ");
+            reason.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Failed { status: StatusCode::BAD_GATEWAY, reason }
+    }
+}
+
+fn origin(uri: &Uri) -> String {
+    format!(
+        "{}://{}",
+        uri.scheme_str().unwrap_or_default(),
+        uri.authority().map_or("", hyper::http::uri::Authority::as_str)
+    )
+}

@@ -1,0 +1,365 @@
+//! The sessions that are going on. Takes requests; gives the memory of the session that each one continues, found by the
+//! longest chain of blocks that is known. Never needs an id from the client, and never keeps more than so many sessions.
+//!
+//! What must outlive the process goes through one function, [`Keep`], which is called before a request is forwarded.
+
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use anyhow::Result;
+use trimtab::{
+    Calibration, ChainHash, Fitted, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage, chain,
+};
+
+/// How long a provider keeps its cache, where nothing better is known: five minutes.
+const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
+
+/// A request that goes on in this share of a session's blocks continues the session; one that leaves it earlier is a branch.
+const CONTINUES: (usize, usize) = (4, 5);
+
+/// What is about to be sent, for whoever keeps it beyond this process.
+#[expect(dead_code, reason = "whoever keeps it reads it; without a store nobody does")]
+pub(crate) struct Commit<'a> {
+    /// The session's name.
+    pub(crate) session: &'a str,
+    /// The request as it came.
+    pub(crate) history: &'a History,
+    /// The identity of every block of it.
+    pub(crate) chain: &'a [ChainHash],
+    /// What becomes of every block; none where earlier verdicts are repeated and nothing is hidden anew.
+    pub(crate) plan: Option<&'a Plan>,
+    /// When it is sent.
+    pub(crate) now: Millis,
+}
+
+/// Keeps originals and verdicts before a request is forwarded. Where it fails, nothing new is hidden.
+pub(crate) type Keep = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+
+/// What is sent.
+pub(crate) enum Sending<'a> {
+    Planned(&'a Fitted),
+    Again(&'a Resent),
+}
+
+/// All sessions.
+pub(crate) struct Sessions {
+    registry: Mutex<Registry>,
+    most: usize,
+    keep: Keep,
+}
+
+#[derive(Default)]
+struct Registry {
+    owners: HashMap<ChainHash, u64>,
+    sessions: HashMap<u64, Arc<Session>>,
+    made: u64,
+    uses: u64,
+}
+
+/// One session.
+pub(crate) struct Session {
+    key: u64,
+    /// The name by which headers and the log speak of it.
+    pub(crate) name: String,
+    state: Mutex<State>,
+}
+
+/// What is known of a session.
+#[derive(Clone, Default)]
+pub(crate) struct State {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) calibration: Calibration,
+    /// What the provider's refusals taught: the most that may be sent, as counted here.
+    pub(crate) cap: Option<Tokens>,
+    /// Whether the provider refused a changed request and took it as it came.
+    pub(crate) refused: bool,
+    /// Whether people were told that the session no longer fits without us.
+    pub(crate) told_needed: bool,
+    last: Option<(Tokens, Millis)>,
+    chain: Vec<ChainHash>,
+    /// Everything by which the session can be found, so that it can be forgotten whole.
+    found_by: Vec<ChainHash>,
+    used: u64,
+}
+
+/// The session of a request.
+pub(crate) struct Found {
+    pub(crate) session: Arc<Session>,
+    pub(crate) chain: Vec<ChainHash>,
+    /// Whether nothing of the conversation was known.
+    pub(crate) new: bool,
+}
+
+impl Sessions {
+    /// Makes a registry of at most `most` sessions.
+    pub(crate) fn new(most: usize, keep: Keep) -> Sessions {
+        Sessions { registry: Mutex::default(), most: most.max(1), keep }
+    }
+
+    /// Returns the session that a request continues, or a new one.
+    pub(crate) fn find(&self, history: &History) -> Found {
+        let chain = chain(history);
+        let mut registry = lock(&self.registry);
+        registry.uses += 1;
+        let uses = registry.uses;
+        let said = first_said(history);
+        let known = chain.iter().enumerate().skip(said).rev().find_map(|(index, hash)| {
+            let owner = registry.owners.get(hash)?;
+            Some((index + 1, Arc::clone(registry.sessions.get(owner)?)))
+        });
+        let parent = match known {
+            None => None,
+            Some((blocks, session)) => {
+                let mut state = lock(&session.state);
+                let (some, of) = CONTINUES;
+                if blocks * of >= state.chain.len() * some {
+                    state.used = uses;
+                    drop(state);
+                    return Found { session, chain, new: false };
+                }
+                Some(state.clone())
+            }
+        };
+        let new = parent.is_none();
+        let session = registry.add(&chain, parent.unwrap_or_default(), uses);
+        registry.forget_beyond(self.most);
+        Found { session, chain, new }
+    }
+
+    /// Notes what is about to be sent: first with whoever keeps it, then in memory.
+    ///
+    /// # Errors
+    /// Says why it could not be kept; memory is then as it was.
+    pub(crate) fn commit(&self, found: &Found, sending: &Sending<'_>, now: Millis) -> Result<()> {
+        let Found { session, chain, .. } = found;
+        let (history, plan) = match sending {
+            Sending::Planned(fitted) => (&*fitted.history, Some(&fitted.plan)),
+            Sending::Again(resent) => (&resent.history, None),
+        };
+        (self.keep)(&Commit { session: &session.name, history, chain, plan, now })?;
+        {
+            let mut state = lock(&session.state);
+            let memory = Arc::make_mut(&mut state.memory);
+            match sending {
+                Sending::Planned(fitted) => memory.sent(&fitted.plan, now),
+                Sending::Again(resent) => memory.resent(resent, now),
+            }
+            state.chain.clone_from(chain);
+        }
+        let mut registry = lock(&self.registry);
+        if registry.sessions.contains_key(&session.key) {
+            let mut state = lock(&session.state);
+            for hash in chain {
+                if registry.owners.insert(*hash, session.key) != Some(session.key) {
+                    state.found_by.push(*hash);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many sessions are known.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.registry).sessions.len()
+    }
+}
+
+impl Registry {
+    fn add(&mut self, chain: &[ChainHash], parent: State, uses: u64) -> Arc<Session> {
+        self.made += 1;
+        let mut name = String::new();
+        for byte in chain.last().map(|hash| hash.0).unwrap_or_default().iter().take(4) {
+            let _ = write!(name, "{byte:02x}");
+        }
+        let state = State {
+            chain: Vec::new(),
+            found_by: Vec::new(),
+            last: None,
+            told_needed: false,
+            used: uses,
+            ..parent
+        };
+        let session = Arc::new(Session { key: self.made, name, state: Mutex::new(state) });
+        self.sessions.insert(self.made, Arc::clone(&session));
+        session
+    }
+
+    /// Forgets the sessions that were used least recently.
+    fn forget_beyond(&mut self, most: usize) {
+        while self.sessions.len() > most {
+            let oldest = self
+                .sessions
+                .values()
+                .min_by_key(|session| lock(&session.state).used)
+                .map(|session| session.key);
+            let Some(session) = oldest.and_then(|key| self.sessions.remove(&key)) else { return };
+            for hash in &lock(&session.state).found_by {
+                if self.owners.get(hash) == Some(&session.key) {
+                    self.owners.remove(hash);
+                }
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Returns what is known now.
+    pub(crate) fn state(&self) -> State {
+        lock(&self.state).clone()
+    }
+
+    /// Takes a conversation that began elsewhere as sent so far.
+    pub(crate) fn begin(&self, memory: Memory) -> Arc<Memory> {
+        let mut state = lock(&self.state);
+        if state.memory.is_empty() {
+            state.memory = Arc::new(memory);
+        }
+        Arc::clone(&state.memory)
+    }
+
+    /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
+    pub(crate) fn grown_to(&self, raw: Tokens, now: Millis) -> Tokens {
+        let last = lock(&self.state).last.replace((raw, now));
+        match last {
+            Some((before, at)) if now.0 - at.0 < CACHE_LIFETIME_MS => before.min(raw),
+            _ => Tokens::ZERO,
+        }
+    }
+
+    /// Learns from what the provider reported for a request of `sent` tokens as counted here.
+    pub(crate) fn answered(&self, sent: Tokens, usage: Usage) {
+        if sent > Tokens::ZERO && usage.total_input() > 0 {
+            lock(&self.state).calibration.observe_whole(sent, Tokens(usage.total_input()));
+        }
+    }
+
+    /// Learns that no more than so many tokens may be sent.
+    pub(crate) fn too_long(&self, cap: Tokens) {
+        let mut state = lock(&self.state);
+        state.cap = Some(state.cap.map_or(cap, |before| before.min(cap)));
+    }
+
+    /// Learns that the provider refused what was changed.
+    pub(crate) fn refused(&self) {
+        lock(&self.state).refused = true;
+    }
+
+    /// Tells, once in a session, that it is time to say that it no longer fits without us.
+    pub(crate) fn tell_needed(&self) -> bool {
+        !std::mem::replace(&mut lock(&self.state).told_needed, true)
+    }
+}
+
+/// Returns the number of the first block that somebody said. Tools and system alone do not make a conversation known.
+fn first_said(history: &History) -> usize {
+    let said = |block: &trimtab::Block| {
+        let role = history.entry_of(block).map(|entry| entry.role);
+        matches!(role, Some(Role::User | Role::Assistant | Role::Tool))
+    };
+    history.blocks().iter().position(said).unwrap_or(history.blocks().len())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimtab::{parse, resend};
+
+    /// A chat whose messages are these words, said in turns.
+    fn chat(words: &[&str]) -> Vec<u8> {
+        let roles = ["system", "user", "assistant"];
+        let role = |index: usize| if index == 0 { roles[0] } else { roles[1 + (index - 1) % 2] };
+        let messages: Vec<String> = words
+            .iter()
+            .enumerate()
+            .map(|(index, word)| format!(r#"{{"role":"{}","content":"{word}"}}"#, role(index)))
+            .collect();
+        format!(r#"{{"model":"gpt-5","messages":[{}]}}"#, messages.join(",")).into_bytes()
+    }
+
+    fn send(sessions: &Sessions, words: &[&str]) -> Found {
+        let found = sessions.find(&parse(chat(words)).unwrap());
+        let memory = found.session.state().memory;
+        let resent = resend(chat(words), &memory, None).unwrap();
+        sessions.commit(&found, &Sending::Again(&resent), Millis(0)).unwrap();
+        found
+    }
+
+    fn registry(most: usize) -> Sessions {
+        Sessions::new(most, Box::new(|_| Ok(())))
+    }
+
+    #[test]
+    fn a_longer_request_continues_its_session() {
+        let sessions = registry(8);
+        let first = send(&sessions, &["s", "one"]);
+        let second = send(&sessions, &["s", "one", "two", "three"]);
+        assert_eq!(first.session.key, second.session.key);
+        assert!(first.new && !second.new);
+    }
+
+    #[test]
+    fn the_same_system_prompt_alone_is_another_session() {
+        let sessions = registry(8);
+        let first = send(&sessions, &["s", "one"]);
+        let second = send(&sessions, &["s", "other"]);
+        assert_ne!(first.session.key, second.session.key);
+        assert!(second.new);
+    }
+
+    #[test]
+    fn a_branch_is_a_session_that_knows_what_was_sent() {
+        let sessions = registry(8);
+        let words = ["s", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        let trunk = send(&sessions, &words);
+        let branch = send(&sessions, &["s", "1", "2", "three"]);
+        assert_ne!(trunk.session.key, branch.session.key);
+        assert!(!branch.new && !branch.session.state().memory.is_empty());
+        assert_eq!(send(&sessions, &[&words[..], &["10"]].concat()).session.key, trunk.session.key);
+        assert_eq!(send(&sessions, &["s", "1", "2", "three", "four"]).session.key, branch.session.key);
+    }
+
+    #[test]
+    fn an_edited_last_message_stays_in_its_session() {
+        let sessions = registry(8);
+        let first = send(&sessions, &["s", "1", "2", "3", "4", "5", "draft"]);
+        let second = send(&sessions, &["s", "1", "2", "3", "4", "5", "final"]);
+        assert_eq!(first.session.key, second.session.key);
+    }
+
+    #[test]
+    fn the_session_used_least_recently_is_forgotten() {
+        let sessions = registry(2);
+        let first = send(&sessions, &["s", "a"]);
+        send(&sessions, &["s", "b"]);
+        send(&sessions, &["s", "a", "more"]);
+        send(&sessions, &["s", "c"]);
+        assert_eq!(sessions.len(), 2);
+        assert_eq!(send(&sessions, &["s", "a", "more", "yet"]).session.key, first.session.key);
+        assert!(send(&sessions, &["s", "b"]).new);
+    }
+
+    #[test]
+    fn a_forgotten_session_leaves_nothing_behind() {
+        let sessions = registry(1);
+        send(&sessions, &["s", "1", "2", "3", "4", "5", "draft"]);
+        send(&sessions, &["s", "1", "2", "3", "4", "5", "final"]);
+        send(&sessions, &["s", "other"]);
+        assert_eq!(lock(&sessions.registry).owners.len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_not_remembered() {
+        let sessions = Sessions::new(8, Box::new(|_| anyhow::bail!("the disk is full")));
+        let found = sessions.find(&parse(chat(&["s", "one"])).unwrap());
+        let resent = resend(chat(&["s", "one"]), &Memory::default(), None).unwrap();
+        assert!(sessions.commit(&found, &Sending::Again(&resent), Millis(0)).is_err());
+        assert!(found.session.state().memory.is_empty());
+    }
+}

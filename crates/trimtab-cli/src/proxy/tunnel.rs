@@ -1,0 +1,68 @@
+//! Connections that leave HTTP behind, as web sockets do. Takes a request to upgrade; gives the provider's answer and then
+//! carries bytes both ways. Never looks into them: conversations held this way pass as they are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::{
+    Request, Response, StatusCode,
+    body::Incoming,
+    header::{CONNECTION, HeaderValue, UPGRADE},
+};
+use hyper_util::rt::TokioIo;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{
+    Answer, Proxy,
+    forward::whole,
+    ledger::Account,
+    route::Route,
+    send::{Failed, head},
+    tap::Tap,
+};
+
+/// Asks the provider to upgrade, and connects the two sides where it does.
+pub(super) async fn tunnel(
+    proxy: &Arc<Proxy>,
+    route: &Route,
+    mut request: Request<Incoming>,
+    permit: OwnedSemaphorePermit,
+) -> Result<Response<Answer>, Failed> {
+    let client = hyper::upgrade::on(&mut request);
+    let (parts, _) = request.into_parts();
+    let mut head = head(proxy, route, &parts)?;
+    restore(&mut head.headers, &parts.headers);
+    let mut response = proxy.send(&head, Either::Left(Full::new(Bytes::new()))).await?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let (mut parts, incoming) = response.into_parts();
+        super::headers::to_client(&mut parts.headers);
+        let account = Account::unread(permit);
+        let done = Box::new(move |_, _| drop(account));
+        return Ok(Response::from_parts(
+            parts,
+            Either::Right(Tap::new(Bytes::new(), Some(incoming), None, done)),
+        ));
+    }
+    let provider = hyper::upgrade::on(&mut response);
+    tokio::spawn(async move {
+        let _permit = permit;
+        let (Ok(client), Ok(provider)) = (client.await, provider.await) else { return };
+        let (mut client, mut provider) = (TokioIo::new(client), TokioIo::new(provider));
+        // Either side may end it at any time: that is how such connections end.
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut provider).await;
+    });
+    let (mut parts, _) = response.into_parts();
+    let answered = parts.headers.clone();
+    super::headers::to_client(&mut parts.headers);
+    restore(&mut parts.headers, &answered);
+    Ok(Response::from_parts(parts, whole(Bytes::new())))
+}
+
+/// Puts back the two headers by which both sides agree to upgrade.
+fn restore(headers: &mut hyper::HeaderMap, from: &hyper::HeaderMap) {
+    if let Some(upgrade) = from.get(UPGRADE) {
+        headers.insert(UPGRADE, upgrade.clone());
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    }
+}
