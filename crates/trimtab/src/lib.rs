@@ -17,6 +17,7 @@ mod recall;
 mod recording;
 mod render;
 mod replay;
+mod summary;
 mod wire;
 
 pub use count::{
@@ -41,6 +42,12 @@ pub use policy::{Policy, PolicyError, policies};
 pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_date};
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
+pub use summary::{
+    Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, Folded, LastFold, Ledger, MayFold,
+    OpenItem, Pace, PromptFormat, Rejection, Said, Summary, Unresolved, check as check_summary, compacted, fold_range,
+    folded_text, ledger, legal_cuts, may_fold, prompt as summary_prompt, prompt_request as summary_request, query_terms,
+    ranked_lines, read_answer, split as split_range,
+};
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 
 /// Holds the README's example to the compiler.

@@ -11,6 +11,7 @@
 mod checker;
 mod conversations;
 mod fitting;
+mod folding;
 
 use std::borrow::Cow;
 

@@ -20,6 +20,7 @@ mod media;
 mod other;
 mod outline;
 mod page;
+mod relevant;
 mod repeats;
 mod repo_map;
 mod search;
@@ -33,8 +34,10 @@ mod tree;
 use std::ops::Range;
 
 pub(crate) use choose::choose;
+pub(crate) use errors::is_error_line;
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
+pub(crate) use relevant::relevant_lines;
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
 pub(crate) use totals::Totals;

@@ -18,6 +18,7 @@ mod state;
 mod tests;
 mod timeline;
 
+pub(crate) use changelog::changelog_before;
 pub use changelog::{Changes, FileChanges, changelog};
 pub use from_calls::files;
 pub use state::{Existence, FileState, KnownLine, Run};

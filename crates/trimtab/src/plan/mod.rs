@@ -11,7 +11,7 @@ mod work;
 
 use std::fmt;
 
-pub(crate) use edits::edits;
+pub(crate) use edits::{edits, removed};
 pub(crate) use pays::CachePrices;
 pub(crate) use run::{Situation, plan};
 pub(crate) use units::{Unit, UnitKind, unit_of_block, units};

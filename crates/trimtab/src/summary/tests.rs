@@ -1,0 +1,1 @@
+//! Folding, end to end.
