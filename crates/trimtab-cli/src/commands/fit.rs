@@ -9,19 +9,19 @@ use trimtab::{Exactness, Fitted, Memory, Millis, Policy, Settings, Tokens, Verdi
 
 use crate::{
     args::Fit,
-    input::{self, Conversation},
+    input,
     output::{Output, grouped, say},
 };
 
 pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let conversation = input::conversation(&asked.input)?;
-    let request = request(asked, &conversation);
+    let request = input::request(&asked.input, &conversation);
     let policy = policy(asked)?;
     let hides = policy.name != "none";
     let settings = Settings {
         policy,
         budget: asked.budget.map(Tokens),
-        model: asked.model.clone().or_else(|| recorded_model(&conversation)),
+        model: asked.model.clone().or_else(|| input::recorded_model(&conversation)),
         format: Some(conversation.history.format()),
     };
     let fitted =
@@ -57,20 +57,6 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         status(&fitted);
     }
     out.bytes(&fitted.request)
-}
-
-/// Returns the request that is meant: of a recording, the last one that was sent.
-fn request(asked: &Fit, conversation: &Conversation) -> Vec<u8> {
-    let whole = asked.input.step.is_some() || conversation.agent == "request";
-    match conversation.segment.points.last() {
-        // The last request of a recording does not hold its own answer.
-        Some(point) if !whole => conversation.segment.request(point),
-        _ => conversation.history.bytes().to_vec(),
-    }
-}
-
-fn recorded_model(conversation: &Conversation) -> Option<String> {
-    conversation.segment.points.iter().rev().find_map(|point| point.model.clone())
 }
 
 /// Returns the policy of that name, or in that file, with its settings from the environment and the command line.

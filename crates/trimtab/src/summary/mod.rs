@@ -25,7 +25,7 @@ pub use ledger::{CommandLine, FileLine, Ledger, Unresolved, ledger};
 pub use open_items::OpenItem;
 pub use pace::{LastFold, MayFold, Pace, may_fold};
 pub use prompt::{PromptFormat, prompt, prompt_request, split};
-pub use range::{FoldRange, fold_range, legal_cuts};
+pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
 pub use relevance::{query_terms, ranked_lines};
 pub use said::Said;
 

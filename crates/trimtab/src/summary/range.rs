@@ -133,6 +133,33 @@ pub fn fold_range(history: &History, facts: &Facts, counts: &Counts, tail: Token
     worth.then_some(range)
 }
 
+/// What a folded message and what follows it may count where no budget says: the figures of a session that is folded at
+/// 150,000 tokens and goes on for long enough to pay for it.
+const ROOM: Tokens = Tokens(8_000);
+const TAIL: Tokens = Tokens(20_000);
+
+/// How much a folded message may count, and what stays behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoldSizes {
+    /// What the folded message may count.
+    pub room: Tokens,
+    /// What is left as it is behind it.
+    pub tail: Tokens,
+}
+
+/// Divides a budget for a whole request between what is folded and what follows it, once what cannot be folded is paid for.
+pub fn fold_sizes(history: &History, facts: &Facts, counts: &Counts, budget: Option<Tokens>) -> FoldSizes {
+    let Some(budget) = budget else { return FoldSizes { room: ROOM, tail: TAIL } };
+    let stays = staying(history, facts);
+    let first = history.messages().first().map_or(usize::MAX, |entry| widen(entry.first_block));
+    let blocks = counts.blocks().iter().zip(&stays).enumerate();
+    let foldable: Tokens =
+        blocks.filter(|(index, (_, stays))| *index >= first && !**stays).map(|(_, (tokens, _))| *tokens).sum();
+    let free = budget - (counts.total() - foldable);
+    let room = free.scaled(0.35).min(ROOM);
+    FoldSizes { room, tail: free - room }
+}
+
 fn first_block(history: &History, message: usize) -> u32 {
     match history.messages().get(message) {
         Some(entry) => entry.first_block,

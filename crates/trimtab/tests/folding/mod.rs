@@ -2,6 +2,8 @@
 //! the user set, keeps to its budget, and is left alone when it is folded again. The protocol is judged by the checker, which
 //! knows nothing of the library.
 
+mod rows;
+
 use proptest::{
     prelude::{ProptestConfig, Strategy, prop, prop_oneof},
     test_runner::TestRunner,
