@@ -81,7 +81,8 @@ impl Endpoint {
         let sent = post.send(request);
         let mut reply = sent.with_context(|| format!("{} gave no answer", self.url))?;
         let status = reply.status().as_u16();
-        let wait = reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let wait =
+            reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
         if status == 429 || status >= 500 {
             return Ok(Reply::Later { status, wait: wait.map(Duration::from_secs) });
         }
@@ -131,7 +132,11 @@ mod tests {
     fn an_address_may_be_given_with_or_without_its_path() {
         for (given, whole, format) in [
             ("http://localhost:1/v1/", "http://localhost:1/v1/chat/completions", PromptFormat::Chat),
-            ("http://localhost:1/v1/chat/completions", "http://localhost:1/v1/chat/completions", PromptFormat::Chat),
+            (
+                "http://localhost:1/v1/chat/completions",
+                "http://localhost:1/v1/chat/completions",
+                PromptFormat::Chat,
+            ),
             ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages", PromptFormat::Anthropic),
             ("http://localhost:1/v1/messages", "http://localhost:1/v1/messages", PromptFormat::Anthropic),
         ] {

@@ -43,10 +43,11 @@ pub use prices::{Cliff, Model, Prices, UnknownModel, find_model, models, prices_
 pub use recall::{block_handle, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
 pub use summary::{
-    Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes, Folded, LastFold, Ledger, MayFold,
-    OpenItem, Pace, PromptFormat, Rejection, Said, Summary, Unresolved, check as check_summary, compacted, fold_range,
-    fold_sizes, folded_text, ledger, legal_cuts, may_fold, prompt as summary_prompt, prompt_request as summary_request, query_terms,
-    ranked_lines, read_answer, split as split_range,
+    Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes, Folded,
+    LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection, Said, Summary, Unresolved,
+    check as check_summary, compacted, fold_range, fold_sizes, folded_text, ledger, legal_cuts, may_fold,
+    prompt as summary_prompt, prompt_request as summary_request, query_terms, ranked_lines, read_answer,
+    split as split_range,
 };
 pub use wire::{Edit, Format, WireError, parse, parse_after, parse_as, request_of, write};
 

@@ -6,9 +6,9 @@ use std::{borrow::Cow, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use trimtab::{
-    Answer, Checked, Counter, Counts, Facts, FoldRange, FoldSizes, History, Ledger, Memo, Tokens, Usage, check_summary,
-    compacted, facts, files, find_model, fold_range, fold_sizes, folded_text, ledger, parse_as, read_answer,
-    split_range, summary_prompt, summary_request,
+    Answer, Checked, Counter, Counts, Facts, FoldRange, FoldSizes, History, Ledger, Memo, Tokens, Usage,
+    check_summary, compacted, facts, files, find_model, fold_range, fold_sizes, folded_text, ledger,
+    parse_as, read_answer, split_range, summary_prompt, summary_request,
 };
 
 use crate::{
@@ -46,7 +46,8 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     let facts = facts(&history);
     let counts = counter.request(&history, &mut Memo::default());
     // Where the count is an estimate, the budget is kept with room for its error.
-    let budget = asked.budget.map(|budget| Tokens(budget).scaled(1.0 / counter.tokenizer().exactness().guard()));
+    let budget =
+        asked.budget.map(|budget| Tokens(budget).scaled(1.0 / counter.tokenizer().exactness().guard()));
     let FoldSizes { room, tail } = fold_sizes(&history, &facts, &counts, budget);
     let Some(range) = fold_range(&history, &facts, &counts, tail) else {
         return unchanged(asked, &history, &counts, &name, out);
@@ -92,7 +93,13 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
 }
 
 /// Gives the request as it came, and says why.
-fn unchanged(asked: &Compact, history: &History, counts: &Counts, name: &str, out: &mut Output) -> Result<()> {
+fn unchanged(
+    asked: &Compact,
+    history: &History,
+    counts: &Counts,
+    name: &str,
+    out: &mut Output,
+) -> Result<()> {
     let total = counts.total();
     if let Some(budget) = asked.budget.filter(|budget| total.0 > *budget) {
         bail!(
@@ -101,7 +108,10 @@ fn unchanged(asked: &Compact, history: &History, counts: &Counts, name: &str, ou
             grouped(total.0)
         );
     }
-    note(format_args!("{name}: nothing to fold in {} tokens; a smaller --budget folds more", grouped(total.0)));
+    note(format_args!(
+        "{name}: nothing to fold in {} tokens; a smaller --budget folds more",
+        grouped(total.0)
+    ));
     if asked.print_prompt { Ok(()) } else { out.bytes(history.bytes()) }
 }
 
@@ -155,7 +165,8 @@ fn summary(asked: &Compact, fold: &Fold<'_>) -> Result<Option<String>> {
 fn obtained(asked: &Compact, fold: &Fold<'_>, url: &str) -> Result<Answer> {
     let model = asked.model.as_deref().context("--endpoint needs --model NAME")?;
     let key = asked.api_key_env.as_ref().map(|name| {
-        std::env::var(name).with_context(|| format!("--api-key-env {name}: the environment has no such variable"))
+        std::env::var(name)
+            .with_context(|| format!("--api-key-env {name}: the environment has no such variable"))
     });
     let endpoint = Endpoint::new(url, key.transpose()?, Duration::from_secs(asked.timeout));
     let window = window(asked, fold);
@@ -172,7 +183,9 @@ fn obtained(asked: &Compact, fold: &Fold<'_>, url: &str) -> Result<Answer> {
             used.output += usage.output;
         }
         // A part that cannot be trusted would spoil the notes on all that follow.
-        if let Checked::Rejected(reason) = check_summary(&answer, &Ledger::default(), fold.tokens, target, counter) {
+        if let Checked::Rejected(reason) =
+            check_summary(&answer, &Ledger::default(), fold.tokens, target, counter)
+        {
             note(cost(model, used));
             bail!("{reason}");
         }
@@ -185,7 +198,8 @@ fn obtained(asked: &Compact, fold: &Fold<'_>, url: &str) -> Result<Answer> {
 
 /// Says what a summary cost.
 fn cost(model: &str, used: Usage) -> String {
-    let words = format!("summary by {model}: {} tokens read, {} written", grouped(used.input), grouped(used.output));
+    let words =
+        format!("summary by {model}: {} tokens read, {} written", grouped(used.input), grouped(used.output));
     let Ok(known) = find_model(model) else { return words };
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a price for people")]
     let dollars =

@@ -11,6 +11,7 @@
 #[path = "../../tests/checker/mod.rs"]
 #[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
 mod checker;
+mod compact;
 mod estimate;
 mod exact;
 mod facts;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 7] = [
+    let tables: [Table; 8] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ("outcome", outcome::table),
         ("files", file_state::table),
         ("fit", fit::table),
+        ("compact", compact::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

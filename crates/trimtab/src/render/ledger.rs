@@ -43,7 +43,8 @@ pub(crate) fn opening(last_step: u32, messages: usize, tokens: u64) -> String {
 
 /// Reads the last step back from what `opening` wrote.
 pub(crate) fn last_step_of(line: &str) -> Option<u32> {
-    let (step, _) = line.strip_prefix("[Steps 1-")?.split_once(" of this conversation stand here in short")?;
+    let (step, _) =
+        line.strip_prefix("[Steps 1-")?.split_once(" of this conversation stand here in short")?;
     step.parse().ok()
 }
 
@@ -150,7 +151,11 @@ fn pair<T: std::str::FromStr + Copy>(words: &str) -> Option<(T, T)> {
 }
 
 fn lines_read(lines: &[(usize, usize)]) -> Option<String> {
-    let ranges: Vec<String> = lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+    let range = |(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    let ranges: Vec<String> = lines.iter().map(range).collect();
     (!ranges.is_empty()).then(|| format!("read lines {}", ranges.join(", ")))
 }
 
@@ -180,8 +185,12 @@ pub(crate) fn command_of(line: &str) -> Option<CommandLine> {
 
 /// Writes an error that nothing resolved: what failed, and its own words.
 pub(crate) fn unresolved(error: &Unresolved) -> String {
-    let head =
-        format!("- {} failed at step {}; trimtab recall {}", code(&error.what), error.step, clip(&error.handle, 40));
+    let head = format!(
+        "- {} failed at step {}; trimtab recall {}",
+        code(&error.what),
+        error.step,
+        clip(&error.handle, 40)
+    );
     let quoted = data(&error.lines.join("\n"));
     if quoted.is_empty() { head } else { format!("{head}\n{quoted}") }
 }
@@ -225,7 +234,10 @@ pub(crate) fn unsaid(steps: &[u32]) -> String {
     let rest = steps.len().saturating_sub(named.len());
     let and_more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     let name = if steps.len() == 1 { "step" } else { "steps" };
-    format!("[… what the user said at {name} {}{and_more} is left out: it sets no limits …]", named.join(", "))
+    format!(
+        "[… what the user said at {name} {}{and_more} is left out: it sets no limits …]",
+        named.join(", ")
+    )
 }
 
 /// Names what a summary should have named.

@@ -46,5 +46,9 @@ fn mark(content: &str) -> String {
 
 /// Names who speaks.
 pub(crate) fn title(speaker: &str, step: u32, about: &str) -> String {
-    if about.is_empty() { format!("{speaker}, step {step}:") } else { format!("{speaker}, step {step}, {about}:") }
+    if about.is_empty() {
+        format!("{speaker}, step {step}:")
+    } else {
+        format!("{speaker}, step {step}, {about}:")
+    }
 }

@@ -44,7 +44,9 @@ pub enum AnswerError {
     #[error("the endpoint's reply is not JSON: {0}")]
     Json(#[from] JsonError),
     /// It is JSON of another kind.
-    #[error("the endpoint's reply holds no answer: neither `content` (Anthropic) nor `choices` (OpenAI Chat)")]
+    #[error(
+        "the endpoint's reply holds no answer: neither `content` (Anthropic) nor `choices` (OpenAI Chat)"
+    )]
     NoAnswer,
 }
 
@@ -60,7 +62,11 @@ pub fn read_answer(reply: &[u8]) -> Result<Answer, AnswerError> {
 
 fn anthropic(root: Value<'_>) -> Option<Answer> {
     let content = root.get("content").filter(|content| content.is_array())?;
-    let texts: Vec<_> = content.items().filter(|block| block.has("type", "text")).filter_map(|block| block.text("text")).collect();
+    let texts: Vec<_> = content
+        .items()
+        .filter(|block| block.has("type", "text"))
+        .filter_map(|block| block.text("text"))
+        .collect();
     let ending = match root.text("stop_reason").as_deref() {
         Some("end_turn" | "stop_sequence") => Ending::Finished,
         Some("max_tokens" | "model_context_window_exceeded" | "pause_turn") => Ending::CutOff,

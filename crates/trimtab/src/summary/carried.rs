@@ -87,7 +87,9 @@ fn read_line(section: &str, line: &str, carried: &mut Carried) {
         words::READ => ledger.read.extend(words::file_of(line)),
         words::COMMANDS => ledger.commands.extend(words::command_of(line)),
         words::ERRORS => match (line.strip_prefix('|'), ledger.errors.last_mut()) {
-            (Some(quoted), Some(error)) => error.lines.push(quoted.strip_prefix(' ').unwrap_or(quoted).to_owned()),
+            (Some(quoted), Some(error)) => {
+                error.lines.push(quoted.strip_prefix(' ').unwrap_or(quoted).to_owned());
+            }
             (None, _) => ledger.errors.extend(words::unresolved_of(line)),
             (Some(_), None) => {}
         },

@@ -154,13 +154,24 @@ fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     let telling = |word: &&str| {
         word.len() > 4
             && word.chars().any(char::is_alphabetic)
-            && (word.contains(['/', '_', '.', ':', '[']) || word.chars().any(|letter| letter.is_ascii_digit()))
+            && (word.contains(['/', '_', '.', ':', '['])
+                || word.chars().any(|letter| letter.is_ascii_digit()))
     };
     words.filter(telling).map(|word| word.trim_end_matches([':', '.']))
 }
 
 /// Marks at the beginning of a line with which formats and harnesses name a speaker.
-const SPEAKERS: &[&str] = &["human:", "user:", "assistant:", "system:", "developer:", "tool:", "### system", "### user", "### instruction"];
+const SPEAKERS: &[&str] = &[
+    "human:",
+    "user:",
+    "assistant:",
+    "system:",
+    "developer:",
+    "tool:",
+    "### system",
+    "### user",
+    "### instruction",
+];
 /// Tags with which formats and harnesses name a speaker or carry instructions.
 const TAGS: &[&str] = &[
     "<|",
@@ -214,7 +225,11 @@ fn harmless_tags(line: &str) -> String {
     while let Some(rest) = lower.get(at..) {
         let Some(found) = TAGS.iter().filter_map(|tag| rest.find(tag)).min() else { break };
         harmless.push_str(line.get(at..at + found).unwrap_or_default());
-        harmless.push_str(if line.get(at + found..).is_some_and(|tag| tag.starts_with('[')) { "(" } else { "‹" });
+        harmless.push_str(if line.get(at + found..).is_some_and(|tag| tag.starts_with('[')) {
+            "("
+        } else {
+            "‹"
+        });
         at += found + 1;
     }
     harmless + line.get(at..).unwrap_or_default()

@@ -74,8 +74,12 @@ fn ids(entry: &Entry) -> impl Iterator<Item = BlockId> {
 
 /// Returns what stays of a message.
 fn message(history: &History, range: &FoldRange, entry: &Entry) -> Option<Written> {
-    let blocks: Vec<(Span, bool)> =
-        history.blocks_of(entry).iter().zip(ids(entry)).map(|(block, id)| (block.span, range.folds(id))).collect();
+    let blocks: Vec<(Span, bool)> = history
+        .blocks_of(entry)
+        .iter()
+        .zip(ids(entry))
+        .map(|(block, id)| (block.span, range.folds(id)))
+        .collect();
     // A message without content says nothing; one outside the range is none of ours.
     let inside = ids(entry).next().is_none_or(|id| id < range.end());
     if blocks.iter().all(|(_, gone)| *gone) && inside {
@@ -107,9 +111,11 @@ fn spliced(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8> {
 /// Writes the message that stands for what went.
 fn folded(format: Format, text: &str) -> Written {
     let (part, open, close): (Vec<u8>, &[u8], &[u8]) = match format {
-        Format::Anthropic => {
-            (Object::new().text("type", "text").text("text", text).end(), br#"{"role":"user","content":["#, b"]}")
-        }
+        Format::Anthropic => (
+            Object::new().text("type", "text").text("text", text).end(),
+            br#"{"role":"user","content":["#,
+            b"]}",
+        ),
         Format::Chat => (quoted(text), br#"{"role":"user","content":"#, b"}"),
         Format::Responses => (
             Object::new().text("type", "input_text").text("text", text).end(),

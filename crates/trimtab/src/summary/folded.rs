@@ -115,7 +115,7 @@ fn admitted(ledger: &Ledger, prose: Option<&str>, room: &mut Room) -> Vec<Sectio
     let errors = newest(ledger.errors.iter().map(words::unresolved), MOST_ERRORS, words::ERRORS, room);
     let open = oldest(ledger.open.iter().map(words::open_item), words::OPEN, room);
     let summary = prose.map(|prose| summary(prose, room)).unwrap_or_default();
-    let said = said(ledger, limits, room);
+    let said = said(ledger, &limits, room);
     let last_words = last_words(ledger, room);
     let commands = newest(ledger.commands.iter().map(words::command), MOST_COMMANDS, words::COMMANDS, room);
     let read = newest(ledger.read.iter().map(words::read), MOST_READ, words::READ, room);
@@ -152,7 +152,7 @@ fn limits(ledger: &Ledger, room: &mut Room) -> Vec<Option<Said>> {
 }
 
 /// Takes room for whole messages: the first, then the newest. A message without room stays by its limits.
-fn said(ledger: &Ledger, limits: Vec<Option<Said>>, room: &mut Room) -> Vec<String> {
+fn said(ledger: &Ledger, limits: &[Option<Said>], room: &mut Room) -> Vec<String> {
     let mut lines: Vec<Option<String>> = limits.iter().map(|limits| limits.as_ref().map(quoted)).collect();
     let newest = (1..ledger.said.len()).rev();
     for index in std::iter::once(0).chain(newest) {
@@ -165,8 +165,13 @@ fn said(ledger: &Ledger, limits: Vec<Option<Said>>, room: &mut Room) -> Vec<Stri
             *slot = Some(whole);
         }
     }
-    let unsaid: Vec<u32> =
-        ledger.said.iter().zip(&lines).filter(|(_, line)| line.is_none()).map(|(said, _)| said.step).collect();
+    let unsaid: Vec<u32> = ledger
+        .said
+        .iter()
+        .zip(&lines)
+        .filter(|(_, line)| line.is_none())
+        .map(|(said, _)| said.step)
+        .collect();
     let mut lines: Vec<String> = lines.into_iter().flatten().collect();
     if !unsaid.is_empty() {
         lines.push(words::unsaid(&unsaid));
@@ -238,7 +243,8 @@ fn oldest(all: impl Iterator<Item = String>, head: &str, room: &mut Room) -> Vec
 fn summary(prose: &str, room: &mut Room) -> Vec<String> {
     room.spend(words::SUMMARY);
     let all: Vec<&str> = prose.lines().collect();
-    let mut lines: Vec<String> = all.iter().take_while(|line| room.take(line)).map(|&line| line.to_owned()).collect();
+    let mut lines: Vec<String> =
+        all.iter().take_while(|line| room.take(line)).map(|&line| line.to_owned()).collect();
     let left_out = all.len() - lines.len();
     if left_out > 0 && !lines.is_empty() {
         lines.push(words::summary_cut(left_out));

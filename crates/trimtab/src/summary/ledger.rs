@@ -103,7 +103,8 @@ pub struct Ledger {
 pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange) -> Ledger {
     let before = carried(history, facts, range);
     let offset = before.last_step;
-    let range_step = range.blocks().filter_map(|id| facts.row(id)).map(|row| row.step).max().unwrap_or_default();
+    let range_step =
+        range.blocks().filter_map(|id| facts.row(id)).map(|row| row.step).max().unwrap_or_default();
     let Carried { mut said, ledger: earlier, .. } = before;
     said.extend(self::said(history, facts, range, offset));
     let words = last_words(history, facts, range);
@@ -120,7 +121,13 @@ pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange
     }
 }
 
-fn modified(history: &History, facts: &Facts, files: &Files, range: &FoldRange, offset: u32) -> Vec<FileLine> {
+fn modified(
+    history: &History,
+    facts: &Facts,
+    files: &Files,
+    range: &FoldRange,
+    offset: u32,
+) -> Vec<FileLine> {
     let changed = changelog_before(history, facts, range.end());
     let line = |file: crate::files::FileChanges| {
         let rows = &file.changes;
@@ -202,8 +209,9 @@ fn read_files(
 
 /// Returns the lines that readings showed, as few ranges; of many, the first and last line.
 fn shown<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, usize)> {
-    let mut numbers: Vec<usize> =
-        accesses.flat_map(|access| access.shown().map(|(number, _)| number).collect::<Vec<usize>>()).collect();
+    let mut numbers: Vec<usize> = accesses
+        .flat_map(|access| access.shown().map(|(number, _)| number).collect::<Vec<usize>>())
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -229,7 +237,12 @@ fn results<'a>(facts: &'a Facts, range: &FoldRange) -> impl Iterator<Item = (Blo
     rows.filter(|(_, row)| row.acts_as == BlockKind::Result)
 }
 
-fn commands(facts: &Facts, range: &FoldRange, offset: u32, mut earlier: Vec<CommandLine>) -> Vec<CommandLine> {
+fn commands(
+    facts: &Facts,
+    range: &FoldRange,
+    offset: u32,
+    mut earlier: Vec<CommandLine>,
+) -> Vec<CommandLine> {
     let mut places: HashMap<String, usize> = HashMap::new();
     for (index, run) in earlier.iter().enumerate() {
         places.insert(run.command.clone(), index);
@@ -240,7 +253,9 @@ fn commands(facts: &Facts, range: &FoldRange, offset: u32, mut earlier: Vec<Comm
         let index = *places.entry(command.clone()).or_insert(earlier.len());
         let outcome = row.outcome.name().to_owned();
         match earlier.get_mut(index) {
-            Some(known) => (known.outcome, known.step, known.runs) = (outcome, row.step + offset, known.runs + 1),
+            Some(known) => {
+                (known.outcome, known.step, known.runs) = (outcome, row.step + offset, known.runs + 1);
+            }
             None => earlier.push(CommandLine { command, outcome, step: row.step + offset, runs: 1 }),
         }
     }
@@ -266,7 +281,9 @@ fn about(facts: &Facts, row: &Fact) -> Option<(About, String)> {
             let program = command.split_whitespace().next().unwrap_or_default().to_owned();
             Some((About::Program(kind, program), short(command)))
         }
-        Subject::Command(command) if is_run(kind) => Some((About::Command(command.to_string()), short(command))),
+        Subject::Command(command) if is_run(kind) => {
+            Some((About::Command(command.to_string()), short(command)))
+        }
         Subject::File { path, .. } if kind.changes_files() => {
             let path = facts.file_key(path).into_owned();
             Some((About::File(path.clone()), short(&path)))
@@ -357,7 +374,8 @@ fn last_words(history: &History, facts: &Facts, range: &FoldRange) -> Vec<String
     };
     let all: Vec<BlockId> = range.folded().filter(speaks).collect();
     let text = all.last().and_then(|id| history.block(*id)).map(|block| history.block_text(block));
-    let lines: Vec<&str> = text.as_deref().unwrap_or_default().lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> =
+        text.as_deref().unwrap_or_default().lines().filter(|line| !line.trim().is_empty()).collect();
     let from = lines.len().saturating_sub(LAST_WORDS);
     lines.get(from..).unwrap_or_default().iter().map(|&line| line.to_owned()).collect()
 }

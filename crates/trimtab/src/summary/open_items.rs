@@ -78,7 +78,10 @@ fn checkbox(line: &str) -> Option<OpenItem> {
 }
 
 fn is_done(state: &str) -> bool {
-    matches!(state.to_lowercase().as_str(), "done" | "completed" | "complete" | "cancelled" | "canceled" | "finished")
+    matches!(
+        state.to_lowercase().as_str(),
+        "done" | "completed" | "complete" | "cancelled" | "canceled" | "finished"
+    )
 }
 
 /// Returns the question with which the model's words in a range end, where the user has not answered it in the range.
@@ -86,7 +89,9 @@ fn question(history: &History, facts: &Facts, range: &FoldRange) -> Option<OpenI
     for id in range.blocks().collect::<Vec<BlockId>>().into_iter().rev() {
         let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
         match (row.role, block.kind) {
-            (Role::User, _) if row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result => return None,
+            (Role::User, _) if row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result => {
+                return None;
+            }
             (Role::Assistant, BlockKind::Call) => return None,
             (Role::Assistant, BlockKind::Text) if row.acts_as == BlockKind::Text => {
                 let text = history.block_text(block);

@@ -57,7 +57,8 @@ pub enum MayFold {
 pub fn may_fold(pace: &Pace) -> MayFold {
     let now = pace.reported.map_or(pace.now, |reported| reported.max(pace.now));
     let over = now > pace.budget;
-    let stop = if pace.last.is_some_and(|last| last.said) { MayFold::TooSoon } else { MayFold::SayOnceAndStop };
+    let stop =
+        if pace.last.is_some_and(|last| last.said) { MayFold::TooSoon } else { MayFold::SayOnceAndStop };
     // What cannot be folded fills the window by itself: no fold will ever help.
     if pace.floor > pace.budget.scaled(MOST_LEFT) {
         return if over { stop } else { MayFold::TooSoon };
@@ -78,8 +79,14 @@ pub fn may_fold(pace: &Pace) -> MayFold {
 mod tests {
     use super::*;
 
-    const PACE: Pace =
-        Pace { budget: Tokens(100), now: Tokens(90), reported: None, floor: Tokens(30), step: 50, last: None };
+    const PACE: Pace = Pace {
+        budget: Tokens(100),
+        now: Tokens(90),
+        reported: None,
+        floor: Tokens(30),
+        step: 50,
+        last: None,
+    };
     const LAST: LastFold = LastFold { step: 20, before: Tokens(95), after: Tokens(30), said: false };
 
     fn check(pace: Pace, expected: MayFold) {

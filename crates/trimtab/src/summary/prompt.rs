@@ -121,7 +121,9 @@ fn content(history: &History, facts: &Facts, id: BlockId, terms: &[String], most
     let (speaker, about) = match (row.acts_as, row.role) {
         (BlockKind::Result, _) => ("TOOL", format!("{tool} answered, {}", row.outcome.name())),
         (BlockKind::Call, _) => ("ASSISTANT", format!("calls {tool}")),
-        (BlockKind::Text, Role::User | Role::Tool) if row.voice == Some(Voice::Person) => ("USER", String::new()),
+        (BlockKind::Text, Role::User | Role::Tool) if row.voice == Some(Voice::Person) => {
+            ("USER", String::new())
+        }
         (BlockKind::Text, Role::User | Role::Tool) => ("HARNESS", String::new()),
         (BlockKind::Text, _) => ("ASSISTANT", String::new()),
         (BlockKind::Media, _) => ("USER", "an image or document that is not shown here".to_owned()),
@@ -165,7 +167,8 @@ pub fn prompt_request(format: PromptFormat, model: &str, prompt: &str, most: Tok
             request.text("system", words::SYSTEM).raw("messages", &messages).end()
         }
         PromptFormat::Chat => {
-            let messages = Array::new().raw(&message("system", words::SYSTEM)).raw(&message("user", prompt)).end();
+            let messages =
+                Array::new().raw(&message("system", words::SYSTEM)).raw(&message("user", prompt)).end();
             let request = Object::new().text("model", model).raw(limit_key(model), most.as_bytes());
             request.raw("messages", &messages).end()
         }

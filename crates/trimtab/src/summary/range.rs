@@ -110,8 +110,9 @@ pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
         if begins && reach < first && first <= barrier && index <= latest && thinking.allows(history, index) {
             cuts.push(index);
         }
-        let partners =
-            (first..first + entry.blocks).filter_map(|block| facts.row(BlockId(block))?.partner).map(|id| id.0);
+        let partners = (first..first + entry.blocks)
+            .filter_map(|block| facts.row(BlockId(block))?.partner)
+            .map(|id| id.0);
         reach = partners.fold(reach, u32::max);
     }
     cuts
@@ -153,8 +154,10 @@ pub fn fold_sizes(history: &History, facts: &Facts, counts: &Counts, budget: Opt
     let stays = staying(history, facts);
     let first = history.messages().first().map_or(usize::MAX, |entry| widen(entry.first_block));
     let blocks = counts.blocks().iter().zip(&stays).enumerate();
-    let foldable: Tokens =
-        blocks.filter(|(index, (_, stays))| *index >= first && !**stays).map(|(_, (tokens, _))| *tokens).sum();
+    let foldable: Tokens = blocks
+        .filter(|(index, (_, stays))| *index >= first && !**stays)
+        .map(|(_, (tokens, _))| *tokens)
+        .sum();
     let free = budget - (counts.total() - foldable);
     let room = free.scaled(0.35).min(ROOM);
     FoldSizes { room, tail: free - room }
@@ -169,7 +172,8 @@ fn first_block(history: &History, message: usize) -> u32 {
 
 /// A cut stands before a step of the model, or before words that are no tool's.
 fn begins_unit(history: &History, facts: &Facts, messages: &[Entry], index: usize) -> bool {
-    let (Some(entry), Some(before)) = (messages.get(index), index.checked_sub(1).and_then(|at| messages.get(at)))
+    let (Some(entry), Some(before)) =
+        (messages.get(index), index.checked_sub(1).and_then(|at| messages.get(at)))
     else {
         return false;
     };
@@ -177,7 +181,8 @@ fn begins_unit(history: &History, facts: &Facts, messages: &[Entry], index: usiz
         Role::Assistant => entry.step > before.step,
         Role::User => {
             let ids = entry.first_block..entry.first_block + entry.blocks;
-            let answers = |id: u32| facts.row(BlockId(id)).is_some_and(|row| row.acts_as == BlockKind::Result);
+            let answers =
+                |id: u32| facts.row(BlockId(id)).is_some_and(|row| row.acts_as == BlockKind::Result);
             !history.blocks_of(entry).is_empty() && !ids.into_iter().any(answers)
         }
         Role::Tools | Role::System | Role::Tool | Role::Other => false,
@@ -209,13 +214,17 @@ fn staying(history: &History, facts: &Facts) -> Vec<bool> {
             || (unknown && matches!(entry.role, Role::Assistant | Role::Tool));
         for (id, block) in (entry.first_block..).map(BlockId).zip(history.blocks_of(entry)) {
             let Some(row) = facts.row(id) else { continue };
-            let said = entry.role == Role::User || (entry.role == Role::Tool && block.kind == BlockKind::Text);
+            let said =
+                entry.role == Role::User || (entry.role == Role::Tool && block.kind == BlockKind::Text);
             let of_task = task == Some(row.entry);
             let short = block.kind == BlockKind::Media || block.span.len() <= LONGEST_HEAD;
             let words = said
                 && row.acts_as != BlockKind::Result
                 && row.voice != Some(Voice::Summary)
-                && (of_task || row.instructions || row.voice == Some(Voice::Instructions) || (entry.step == 0 && short));
+                && (of_task
+                    || row.instructions
+                    || row.voice == Some(Voice::Instructions)
+                    || (entry.step == 0 && short));
             let stay = whole || words || block.kind == BlockKind::Unknown;
             if let Some(slot) = stays.get_mut(widen(id.0)) {
                 *slot |= stay;
@@ -230,7 +239,8 @@ fn staying(history: &History, facts: &Facts) -> Vec<bool> {
 
 /// Keeps a whole step, calls and results: nothing in it can go alone.
 fn keep_step(history: &History, step: u32, stays: &mut [bool]) {
-    let of_step = |entry: &&Entry| entry.step == step && (entry.role != Role::User || answers(history, entry));
+    let of_step =
+        |entry: &&Entry| entry.step == step && (entry.role != Role::User || answers(history, entry));
     for entry in history.messages().iter().filter(of_step) {
         for block in entry.first_block..entry.first_block + entry.blocks {
             if let Some(slot) = stays.get_mut(widen(block)) {
@@ -247,7 +257,8 @@ fn barrier(history: &History, facts: &Facts, kept: &impl Fn(BlockId) -> bool) ->
     let mut spoken = false;
     for entry in history.messages() {
         for id in (entry.first_block..entry.first_block + entry.blocks).map(BlockId) {
-            let torn = facts.row(id).and_then(|row| row.partner).is_some_and(|partner| kept(partner) != kept(id));
+            let torn =
+                facts.row(id).and_then(|row| row.partner).is_some_and(|partner| kept(partner) != kept(id));
             let alone = entry.role == Role::Assistant
                 && kept(id)
                 && strict

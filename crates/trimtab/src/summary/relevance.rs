@@ -9,14 +9,18 @@ const LENGTH: f64 = 0.75;
 
 /// Words that tell nothing about what a line is about.
 const COMMON: &[&str] = &[
-    "the", "and", "for", "that", "this", "with", "from", "are", "was", "not", "you", "your", "have", "has", "but", "can", "will",
-    "all", "use", "let", "its", "into", "then", "than", "when", "should", "would", "please", "there", "what", "which",
+    "the", "and", "for", "that", "this", "with", "from", "are", "was", "not", "you", "your", "have", "has",
+    "but", "can", "will", "all", "use", "let", "its", "into", "then", "than", "when", "should", "would",
+    "please", "there", "what", "which",
 ];
 
 /// Returns the words that name what a text is about: lower case, each once, in the order in which they come.
 pub fn query_terms(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
-    words(text).filter(|word| !COMMON.contains(&word.as_str())).filter(|word| seen.insert(word.clone())).collect()
+    words(text)
+        .filter(|word| !COMMON.contains(&word.as_str()))
+        .filter(|word| seen.insert(word.clone()))
+        .collect()
 }
 
 /// Returns the numbers of the `most` lines that say most about some words, counted from 0 and in order; lines that share no word
@@ -28,7 +32,8 @@ pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
         return Vec::new();
     }
     // The best first; of equals the earlier, so that the choice is always the same.
-    let by_score = |one: &(usize, f64), other: &(usize, f64)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+    let by_score =
+        |one: &(usize, f64), other: &(usize, f64)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
     if scored.len() > most {
         scored.select_nth_unstable_by(most - 1, by_score);
         scored.truncate(most);
@@ -39,7 +44,8 @@ pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
 }
 
 fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
-    let wanted: HashMap<&str, usize> = terms.iter().enumerate().map(|(number, term)| (term.as_str(), number)).collect();
+    let wanted: HashMap<&str, usize> =
+        terms.iter().enumerate().map(|(number, term)| (term.as_str(), number)).collect();
     let mut lengths: Vec<usize> = Vec::new();
     // Of every line, the terms in it and how often.
     let mut found: Vec<Vec<(usize, usize)>> = Vec::new();
@@ -65,8 +71,10 @@ fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
     }
     let count = float(found.len());
     let mean = (float(lengths.iter().sum()) / count.max(1.0)).max(1.0);
-    let rarity: Vec<f64> =
-        lines_with.iter().map(|with| (1.0 + (count - float(*with) + 0.5) / (float(*with) + 0.5)).ln()).collect();
+    let rarity: Vec<f64> = lines_with
+        .iter()
+        .map(|with| (1.0 + (count - float(*with) + 0.5) / (float(*with) + 0.5)).ln())
+        .collect();
     let score = |(here, length): (&Vec<(usize, usize)>, &usize)| -> f64 {
         let held = SATURATION * (1.0 - LENGTH + LENGTH * float(*length) / mean);
         let of_term = |(term, times): &(usize, usize)| {

@@ -10,8 +10,8 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab::{
-    Counter, Facts, Format, History, Memo, Tokens, compacted, constraints, facts, files, fold_range, folded_text,
-    legal_cuts,
+    Counter, Facts, Format, History, Memo, Tokens, compacted, constraints, facts, files, fold_range,
+    folded_text, legal_cuts,
 };
 
 use crate::{
@@ -25,23 +25,30 @@ const BUDGET: Tokens = Tokens(900);
 
 /// A conversation in which the user sets limits now and then.
 fn talk() -> impl Strategy<Value = Conversation> {
-    let limit = prop_oneof!["You must not touch [a-z]{3,8}\\.", "Never use [a-z]{3,8} here", "Only edit [a-z]{3,8}\\.rs\\."];
+    let limit = prop_oneof![
+        "You must not touch [a-z]{3,8}\\.",
+        "Never use [a-z]{3,8} here",
+        "Only edit [a-z]{3,8}\\.rs\\."
+    ];
     let limits = prop::collection::vec(prop::option::of(limit), 12);
-    (prop_oneof![4 => long_conversation().boxed(), 1 => conversation().boxed()], limits).prop_map(|(mut talk, limits)| {
-        let humans = talk.turns.iter_mut().filter_map(|turn| match turn {
-            Turn::Human { text, .. } => Some(text),
-            Turn::Answer { .. } | Turn::Strange(_) => None,
-        });
-        for (text, limit) in humans.zip(limits) {
-            text.extend(limit.map(|limit| format!("\n{limit}")));
-        }
-        talk
-    })
+    (prop_oneof![4 => long_conversation().boxed(), 1 => conversation().boxed()], limits).prop_map(
+        |(mut talk, limits)| {
+            let humans = talk.turns.iter_mut().filter_map(|turn| match turn {
+                Turn::Human { text, .. } => Some(text),
+                Turn::Answer { .. } | Turn::Strange(_) => None,
+            });
+            for (text, limit) in humans.zip(limits) {
+                text.extend(limit.map(|limit| format!("\n{limit}")));
+            }
+            talk
+        },
+    )
 }
 
 fn for_each_talk(law: &str, check: impl Fn(&History)) {
     let number = |name| std::env::var(name).ok()?.parse().ok();
-    let cases: u32 = number("TRIMTAB_FIT_CASES").or(number("TRIMTAB_CASES").map(|cases: u32| cases / 10)).unwrap_or(25);
+    let cases: u32 =
+        number("TRIMTAB_FIT_CASES").or(number("TRIMTAB_CASES").map(|cases: u32| cases / 10)).unwrap_or(25);
     for format in Format::ALL {
         let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
         TestRunner::new(config)
@@ -72,7 +79,8 @@ fn fold_at(history: &History, facts: &Facts, cut: usize, summary: Option<&str>) 
 }
 
 fn value(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
 
 #[test]
@@ -98,7 +106,8 @@ fn every_limit_that_the_user_set_is_still_there() {
         let said: Vec<String> = limits(history, &facts);
         for (cut, request) in folds(history) {
             let folded = read(std::str::from_utf8(&request).expect("UTF-8"), history.format());
-            let all: String = folded.blocks().iter().map(|block| folded.block_text(block).into_owned() + "\n").collect();
+            let all: String =
+                folded.blocks().iter().map(|block| folded.block_text(block).into_owned() + "\n").collect();
             for limit in &said {
                 assert!(all.contains(limit.as_str()), "cut at {cut}: {limit:?} is gone from\n{all}");
             }
@@ -107,13 +116,19 @@ fn every_limit_that_the_user_set_is_still_there() {
 }
 
 fn limits(history: &History, facts: &Facts) -> Vec<String> {
-    let persons = history.blocks().iter().zip(facts.rows()).filter(|(_, row)| row.voice == Some(trimtab::Voice::Person));
+    let persons = history
+        .blocks()
+        .iter()
+        .zip(facts.rows())
+        .filter(|(_, row)| row.voice == Some(trimtab::Voice::Person));
     persons
         .flat_map(|(block, _)| {
             let text = history.block_text(block).into_owned();
             constraints(&text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<String>>()
         })
-        .filter(|limit| limit.starts_with("You must") || limit.starts_with("Never") || limit.starts_with("Only"))
+        .filter(|limit| {
+            limit.starts_with("You must") || limit.starts_with("Never") || limit.starts_with("Only")
+        })
         .collect()
 }
 

@@ -17,7 +17,10 @@ fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
         let mut sizes = Vec::new();
         for round in 0..10 {
             if round > 0 {
-                messages.push(said(format, &format!("Good. Never rename module_{round}.\nGo on with the next one.")));
+                messages.push(said(
+                    format,
+                    &format!("Good. Never rename module_{round}.\nGo on with the next one."),
+                ));
             }
             for step in 0..8 {
                 messages.extend(exchange(format, round, step));
@@ -37,7 +40,10 @@ fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
                 assert!(all.contains(&format!("Never rename module_{earlier}.")), "{format}, {round}: {all}");
             }
             for earlier in 0..=round {
-                assert!(all.contains(&format!("src/module_{earlier}.rs")), "{format}, {round}, {earlier}: {all}");
+                assert!(
+                    all.contains(&format!("src/module_{earlier}.rs")),
+                    "{format}, {round}, {earlier}: {all}"
+                );
             }
             assert_eq!(all.matches("[Previous conversation summary]").count(), 1, "{format}, {round}: {all}");
         }
@@ -61,7 +67,9 @@ fn said(format: Format, text: &str) -> Value {
     match format {
         Format::Anthropic => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
         Format::Chat => json!({"role": "user", "content": text}),
-        Format::Responses => json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
+        Format::Responses => {
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+        }
         Format::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
     }
 }
