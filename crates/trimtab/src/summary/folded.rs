@@ -56,7 +56,8 @@ pub fn folded_text(
         let tokens = counter.text(&text);
         // Parts counted alone are nearly never fewer tokens than together; where they are, the least weighty lines go.
         if tokens <= budget || !sections.iter_mut().rev().any(Section::give_up) {
-            let has_summary = sections.iter().any(|section| section.head == words::SUMMARY);
+            let has_summary =
+                sections.iter().any(|section| section.head == words::SUMMARY && !section.lines.is_empty());
             return Folded { text, tokens, has_summary };
         }
     }
