@@ -289,7 +289,7 @@ fn a_session_that_is_too_long_for_the_summarizer_is_summarized_in_parts() {
     for message in messages.iter_mut().filter(|message| message["role"] == "tool") {
         let text = message["content"].as_str().expect("text").to_owned();
         let more: String =
-            (0..300).map(|line| format!("client retries line {line} differs {} and goes on with more words about one and the same client of ours\n", line * 7919)).collect();
+            (0..40).map(|line| format!("client retries line {line} differs {} and goes on with more words about one and the same client of ours\n", line * 7919)).collect();
         message["content"] = json!(more + &text);
     }
     let (address, asked) = serve(vec![chat(GOOD, "stop")]);

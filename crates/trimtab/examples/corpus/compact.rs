@@ -130,7 +130,9 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         .into_iter()
         .filter_map(|error| error.lines.first().cloned())
         .collect();
-    let wanted = Wanted::of(&history, &facts, errors);
+    let mut wanted = Wanted::of(&history, &facts, errors);
+    // What was modified later is in the calls that stay, in whatever spelling.
+    wanted.modified = modified(&trimtab::request_of(&history, range.messages()), format);
     let row = rows.entry("a ledger alone").or_default();
     row.invalid += usize::from(!faults.is_empty());
     row.requests += 1;
@@ -174,8 +176,7 @@ impl Wanted {
                 .filter_map(|range| text.get(range).map(str::to_owned))
                 .collect::<Vec<_>>()
         });
-        let modified = facts.modified_files().into_iter().map(str::to_owned).collect();
-        Wanted { limits: limits.collect(), modified, errors }
+        Wanted { limits: limits.collect(), modified: Vec::new(), errors }
     }
 
     fn judge(&self, told: &str, row: &mut Row) -> Vec<String> {
@@ -188,6 +189,11 @@ impl Wanted {
             .chain(unnamed.map(|path| format!("not named: {path}")))
             .collect()
     }
+}
+
+fn modified(request: &[u8], format: Format) -> Vec<String> {
+    let Ok(history) = parse_as(request.to_vec(), format) else { return Vec::new() };
+    facts(&history).modified_files().into_iter().map(str::to_owned).collect()
 }
 
 /// A file is named by its path from the session's root, or by the path with which a call spells it.
@@ -237,5 +243,7 @@ fn recorded(before: &Segment, after: &Segment, row: &mut Row) {
     let range = cuts.last().and_then(|cut| FoldRange::new(history, &facts, *cut));
     let errors = range.map(|range| ledger(history, &facts, &files, &range).errors).unwrap_or_default();
     let errors = errors.into_iter().filter_map(|error| error.lines.first().cloned()).collect();
-    let _ = Wanted::of(history, &facts, errors).judge(&texts(&begun, 0), row);
+    let mut wanted = Wanted::of(history, &facts, errors);
+    wanted.modified = modified(history.bytes(), history.format());
+    let _ = wanted.judge(&texts(&begun, 0), row);
 }

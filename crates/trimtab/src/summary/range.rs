@@ -13,8 +13,8 @@ use crate::{
     wire::Format,
 };
 
-/// The longest text before the first step that stays in place, in bytes of JSON: about 4,000 tokens. What is longer is a pasted
-/// log or file, and is quoted within the budget like everything else that was said.
+/// The longest text before the first step that stays in place besides the first words, in bytes of JSON: about 4,000 tokens. What
+/// is longer is a pasted log or file, and is quoted within the budget like everything else that was said.
 const LONGEST_HEAD: usize = 16 * 1024;
 
 /// A part of a conversation, from its first message on, that one message can take the place of.
@@ -207,6 +207,10 @@ fn answers(history: &History, entry: &Entry) -> bool {
 /// Tells for every block whether it stays where it is.
 fn staying(history: &History, facts: &Facts) -> Vec<bool> {
     let task = facts.current_task();
+    // In a run without a person everything hangs on the first words, however long they are.
+    let person =
+        |row: &&crate::facts::Fact| row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result;
+    let first = facts.rows().iter().find(person).map(|row| row.entry);
     let mut stays = vec![false; history.blocks().len()];
     for entry in history.messages() {
         let unknown = history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Unknown);
@@ -216,7 +220,7 @@ fn staying(history: &History, facts: &Facts) -> Vec<bool> {
             let Some(row) = facts.row(id) else { continue };
             let said =
                 entry.role == Role::User || (entry.role == Role::Tool && block.kind == BlockKind::Text);
-            let of_task = task == Some(row.entry);
+            let of_task = task == Some(row.entry) || first == Some(row.entry);
             let short = block.kind == BlockKind::Media || block.span.len() <= LONGEST_HEAD;
             let words = said
                 && row.acts_as != BlockKind::Result
