@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Proxy(Box<Proxy>),
     /// Run an agent behind a proxy of its own
     Wrap(Box<Wrap>),
+    /// Fold the old part of a conversation into one message
+    Compact(Compact),
     /// List the policies that ship, or print one
     Policies(Policies),
     /// Tell what policies would have cost, saved and missed in recorded sessions
@@ -202,6 +204,47 @@ pub(crate) struct Fit {
     /// Keep nothing, even where `TRIMTAB_STORE` names a store
     #[arg(long)]
     pub(crate) no_store: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Without a summary, what is folded is told by the user's words and a list of facts: files, commands, open errors and \
+    tasks. A summary that is empty, refused, cut off or too long is not used.\n\n\
+    Examples:\n  trimtab compact session.jsonl > request.json\n  \
+    trimtab compact request.json --print-prompt | llm > notes.md && trimtab compact request.json --summary notes.md\n  \
+    trimtab compact request.json --endpoint http://localhost:11434/v1 --model qwen3-coder"
+)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// The most tokens that the compacted request may count; without it, about 28,000 and what cannot be folded
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
+    pub(crate) budget: Option<u64>,
+
+    /// Print the prompt for a summary and nothing else
+    #[arg(long)]
+    pub(crate) print_prompt: bool,
+
+    /// Use the summary in this file; `-` for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["endpoint", "print_prompt"])]
+    pub(crate) summary: Option<PathBuf>,
+
+    /// Ask this endpoint for a summary: Anthropic's where the URL ends in /messages, else one that speaks OpenAI Chat
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "model", conflicts_with = "print_prompt")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The model that writes the summary
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "NAME", requires = "endpoint")]
+    pub(crate) api_key_env: Option<String>,
+
+    /// Do without the endpoint after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "120", env = "TRIMTAB_SUMMARY_TIMEOUT")]
+    pub(crate) timeout: u64,
 }
 
 #[derive(Debug, ClapArgs)]

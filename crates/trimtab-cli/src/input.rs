@@ -68,6 +68,21 @@ fn chosen(input: &Input, name: String, recording: Recording) -> Result<Conversat
     Ok(Conversation { name, agent, segment, number, segments, problems, history })
 }
 
+/// Returns the request that is meant: of a recording, the last one that was sent.
+pub(crate) fn request(input: &Input, conversation: &Conversation) -> Vec<u8> {
+    let whole = input.step.is_some() || conversation.agent == "request";
+    match conversation.segment.points.last() {
+        // The last request of a recording does not hold its own answer.
+        Some(point) if !whole => conversation.segment.request(point),
+        _ => conversation.history.bytes().to_vec(),
+    }
+}
+
+/// Returns the model that a recording names last.
+pub(crate) fn recorded_model(conversation: &Conversation) -> Option<String> {
+    conversation.segment.points.iter().rev().find_map(|point| point.model.clone())
+}
+
 /// Returns the bytes of a file, or of standard input for `-`.
 pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
     if file.as_os_str() == "-" {

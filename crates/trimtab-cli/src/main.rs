@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod endpoint;
 mod input;
 mod output;
 mod proxy;

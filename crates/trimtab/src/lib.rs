@@ -18,6 +18,7 @@ mod recording;
 mod render;
 mod replay;
 mod resend;
+mod summary;
 mod warm;
 mod wire;
 
@@ -57,6 +58,13 @@ pub use replay::{
 pub use replay::{Figure, Probe, probe};
 pub use replay::{Prediction, predicted_usage};
 pub use resend::{Resent, resend};
+pub use summary::{
+    Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes, Folded,
+    LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection, Said, Summary, Unresolved,
+    check as check_summary, compacted, fold_range, fold_sizes, folded_text, ledger, legal_cuts, may_fold,
+    prompt as summary_prompt, prompt_request as summary_request, query_terms, ranked_lines, read_answer,
+    split as split_range,
+};
 pub use warm::Warm;
 pub use wire::{Edit, Format, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 

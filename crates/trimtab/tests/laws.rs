@@ -11,6 +11,7 @@
 mod checker;
 mod conversations;
 mod fitting;
+mod folding;
 mod repairing;
 
 use std::borrow::Cow;

@@ -27,7 +27,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         budget: asked.budget,
         set: &asked.set,
         spent: asked.spent.unwrap_or_else(|| spent(&conversation.segment.points)),
-        said_model: recorded_model(&conversation).or_else(said_model),
+        said_model: input::recorded_model(&conversation).or_else(said_model),
     };
     let in_force = in_force(&asked_for, &Files::read()?)?;
     let hides = in_force.policy.name != "none";
@@ -102,27 +102,13 @@ fn recognized(store: &Sqlite, request: &[u8], conversation: &Conversation) -> Re
 
 /// Returns the request that is meant, mended where that is asked for, with what was mended.
 fn request(asked: &Fit, conversation: &Conversation) -> Result<(Vec<u8>, Vec<trimtab::Mended>)> {
-    let request = sent(asked, conversation);
+    let request = input::request(&asked.input, conversation);
     if !asked.repair {
         return Ok((request, Vec::new()));
     }
     let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
     mended.iter().for_each(|mended| output::note(format_args!("{}: {mended}", conversation.name)));
     Ok((request, mended))
-}
-
-/// Returns the request that is meant: of a recording, the last one that was sent.
-fn sent(asked: &Fit, conversation: &Conversation) -> Vec<u8> {
-    let whole = asked.input.step.is_some() || conversation.agent == "request";
-    match conversation.segment.points.last() {
-        // The last request of a recording does not hold its own answer.
-        Some(point) if !whole => conversation.segment.request(point),
-        _ => conversation.history.bytes().to_vec(),
-    }
-}
-
-fn recorded_model(conversation: &Conversation) -> Option<String> {
-    conversation.segment.points.iter().rev().find_map(|point| point.model.clone())
 }
 
 /// Says how full the window is.

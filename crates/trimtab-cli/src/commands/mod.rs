@@ -1,6 +1,7 @@
 //! One file per command. Each takes what was asked for and where the data goes; none reads arguments by itself.
 
 mod changelog;
+mod compact;
 mod doctor;
 mod file_at;
 mod fit;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Fit(asked) => fit::run(asked, out),
         Command::Proxy(asked) => proxy::run(asked),
         Command::Wrap(asked) => wrap::run(asked, out),
+        Command::Compact(asked) => compact::run(asked, out),
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
         Command::Replay(asked) => replay::run(asked, out),

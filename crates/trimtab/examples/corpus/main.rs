@@ -13,6 +13,7 @@ mod bill;
 #[path = "../../tests/checker/mod.rs"]
 #[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
 mod checker;
+mod compact;
 mod estimate;
 mod exact;
 mod facts;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 9] = [
+    let tables: [Table; 10] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ("fit", fit::table),
         ("bill", bill::table),
         ("fidelity", fidelity::table),
+        ("compact", compact::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted =

@@ -22,6 +22,7 @@ mod names;
 mod other;
 mod outline;
 mod page;
+mod relevant;
 mod repeats;
 mod repo_map;
 mod search;
@@ -38,14 +39,15 @@ pub(crate) use arguments::Inputs;
 #[expect(unused_imports, reason = "the planner calls it once it shortens calls")]
 pub(crate) use arguments::{LeafRule, shorten_arguments};
 pub(crate) use choose::choose;
+pub(crate) use errors::is_error_line;
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
 pub(crate) use names::{named, named_ends, names, names_bytes};
+pub(crate) use relevant::relevant_lines;
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
 pub(crate) use totals::Totals;
 
-pub(crate) use errors::is_error_line;
 pub(crate) use json::{Focus, focus};
 pub(crate) use text::{shown as as_terminal_shows, without_number};
 

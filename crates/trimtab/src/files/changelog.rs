@@ -67,7 +67,13 @@ impl fmt::Display for Changes {
 
 /// Tells what a conversation did to its files, in the order in which they were first changed.
 pub fn changelog(history: &History, facts: &Facts) -> Vec<FileChanges> {
-    let results = facts.rows().iter().filter(|row| row.acts_as == BlockKind::Result);
+    changelog_before(history, facts, BlockId(u32::MAX))
+}
+
+/// Tells what was done to files before a block.
+pub(crate) fn changelog_before(history: &History, facts: &Facts, end: BlockId) -> Vec<FileChanges> {
+    let rows = facts.rows().iter().take(widen(end.0));
+    let results = rows.filter(|row| row.acts_as == BlockKind::Result);
     let changes = results.filter(|row| row.outcome != Outcome::Failed).flat_map(|row| {
         let call = row.partner.and_then(|id| Some((id, history.block(id)?)));
         let step = call.and_then(|(id, _)| facts.row(id)).map_or(row.step, |call| call.step);

@@ -78,7 +78,7 @@ fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {
 }
 
 /// Takes elements out of a JSON list, each run of them with the commas that go with it.
-fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
+pub(crate) fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut at = 0;
     while let Some(first) = elements.iter().skip(at).position(|(_, gone)| *gone).map(|found| at + found) {

@@ -15,7 +15,7 @@ mod work;
 use std::{fmt, sync::Arc};
 
 pub use cost::{Broken, Cost};
-pub(crate) use edits::{edits, edits_of};
+pub(crate) use edits::{edits, edits_of, removed};
 pub(crate) use index::{Index, Shows};
 pub(crate) use pays::CachePrices;
 pub use pays::Cut;

@@ -3,7 +3,9 @@
 //! that says what it was, why it is shorter and how to get it back. Never makes anything longer, never joins lines.
 
 mod clip;
+pub(crate) mod ledger;
 mod note;
+pub(crate) mod prompt;
 mod recognize;
 
 #[cfg_attr(not(test), expect(unused_imports, reason = "the planner calls it once it shortens calls"))]

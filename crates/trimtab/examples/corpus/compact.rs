@@ -1,0 +1,249 @@
+//! What folding by the ledger alone keeps: every segment's last request cut near its middle, against keeping the system prompt and
+//! the last four messages (seed 004), and what compactions that were recorded kept of what was said before them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trimtab::{
+    BlockKind, Counter, Facts, FoldRange, Format, History, Memo, Role, Segment, Start, Tokens, Voice,
+    compacted, constraints, facts, files, folded_text, ledger, legal_cuts, parse_as,
+};
+
+use crate::{checker, files::File};
+
+/// What a folded message may count.
+const BUDGET: Tokens = Tokens(8_000);
+/// Requests below this are not worth folding.
+const LEAST: Tokens = Tokens(8_000);
+/// Faults shown in full.
+const SHOWN: usize = 20;
+
+/// How much is kept of one kind of thing.
+#[derive(Default, Clone, Copy)]
+struct Kept {
+    of: usize,
+    kept: usize,
+}
+
+impl Kept {
+    fn add(&mut self, there: impl Iterator<Item = bool>) {
+        for there in there {
+            self.of += 1;
+            self.kept += usize::from(there);
+        }
+    }
+
+    fn share(self) -> String {
+        if self.of == 0 { "-".to_owned() } else { format!("{:.3}", self.kept as f64 / self.of as f64) }
+    }
+}
+
+#[derive(Default)]
+struct Row {
+    requests: usize,
+    before: u64,
+    after: u64,
+    invalid: usize,
+    limits: Kept,
+    modified: Kept,
+    errors: Kept,
+}
+
+/// Prints the table; tells whether every folded request was valid and kept all limits and modified files.
+pub(crate) fn table(files: &[File]) -> bool {
+    let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
+    let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
+    let mut shown = 0;
+    let recordings = files.iter().filter_map(|file| Some((&file.path, file.recording.as_ref().ok()?)));
+    let recordings: Vec<_> = recordings.collect();
+    println!("\nCompact: a request folded at its middle by the ledger alone, and what others keep\n");
+    let segments =
+        recordings.iter().flat_map(|(path, recording)| recording.segments.iter().map(move |one| (path, one)));
+    for (path, segment) in segments.step_by(every) {
+        for fault in fold(segment, &mut rows) {
+            shown += 1;
+            if shown <= SHOWN {
+                println!("{}: {fault}", path.display());
+            }
+        }
+    }
+    for (_, recording) in &recordings {
+        for pair in recording.segments.windows(2) {
+            if let [before, after] = pair
+                && after.start == Start::Compaction
+            {
+                recorded(before, after, rows.entry("c recorded compactions").or_default());
+            }
+        }
+    }
+    println!(
+        "{:28} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "kept by", "requests", "k before", "k after", "invalid", "limits", "of", "modified", "errors", "of"
+    );
+    for (name, row) in &rows {
+        let count = row.requests.max(1) as f64 * 1000.0;
+        println!(
+            "{:28} {:>8} {:>9.1} {:>8.1} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            name.get(2..).unwrap_or(name),
+            row.requests,
+            row.before as f64 / count,
+            row.after as f64 / count,
+            row.invalid,
+            row.limits.share(),
+            row.limits.of,
+            row.modified.share(),
+            row.errors.share(),
+            row.errors.of
+        );
+    }
+    let ours = rows.get("a ledger alone");
+    ours.is_none_or(|row| {
+        row.invalid == 0 && row.limits.kept == row.limits.of && row.modified.kept == row.modified.of
+    })
+}
+
+/// Folds one request, and says what is wrong with it.
+fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String> {
+    let format = segment.history.format();
+    let Some(request) = segment.points.last().map(|point| segment.request(point)) else { return Vec::new() };
+    let Ok(history) = parse_as(request, format) else { return vec!["unreadable".to_owned()] };
+    let counter = Counter::for_model(&history.model().unwrap_or_default());
+    let before = counter.request(&history, &mut Memo::default()).total();
+    let facts = facts(&history);
+    let cuts = legal_cuts(&history, &facts);
+    let middle = history.messages().len() / 2;
+    let cut = cuts.iter().copied().min_by_key(|cut| cut.abs_diff(middle));
+    let Some(range) = cut.and_then(|cut| FoldRange::new(&history, &facts, cut)) else { return Vec::new() };
+    if before < LEAST {
+        return Vec::new();
+    }
+    let files = files(&history, &facts);
+    let folded = folded_text(&history, &facts, &files, &range, None, BUDGET, counter);
+    let output = compacted(&history, &range, &folded.text);
+    let Ok(after) = parse_as(output.clone(), format) else {
+        return vec!["the output is unreadable".to_owned()];
+    };
+    let mut faults = faults(format, history.bytes(), &output);
+    let told = texts(&after, 0);
+    let errors: Vec<String> = ledger(&history, &facts, &files, &range)
+        .errors
+        .into_iter()
+        .filter_map(|error| error.lines.first().cloned())
+        .collect();
+    let mut wanted = Wanted::of(&history, &facts, errors);
+    // What was modified later is in the calls that stay, in whatever spelling.
+    wanted.modified = modified(&trimtab::request_of(&history, range.messages()), format);
+    let row = rows.entry("a ledger alone").or_default();
+    row.invalid += usize::from(!faults.is_empty());
+    row.requests += 1;
+    row.before += before.0;
+    row.after += counter.request(&after, &mut Memo::default()).total().0;
+    faults.extend(wanted.judge(&told, row));
+    // Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here.
+    let row = rows.entry("b system and last 4 messages").or_default();
+    let first = history.messages().len().saturating_sub(4);
+    let kept: u64 = tail_tokens(&history, counter, first);
+    row.requests += 1;
+    row.before += before.0;
+    row.after += kept;
+    let _ = wanted.judge(&texts(&history, first), row);
+    faults
+}
+
+fn faults(format: Format, input: &[u8], output: &[u8]) -> Vec<String> {
+    match (serde_json::from_slice::<Value>(input), serde_json::from_slice::<Value>(output)) {
+        (Ok(input), Ok(output)) => checker::new_faults(format.name(), &input, &output),
+        _ => vec!["no JSON".to_owned()],
+    }
+}
+
+/// What must still be there.
+struct Wanted {
+    limits: Vec<String>,
+    modified: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl Wanted {
+    fn of(history: &History, facts: &Facts, errors: Vec<String>) -> Wanted {
+        let persons = history.blocks().iter().zip(facts.rows()).filter(|(_, row)| {
+            row.voice == Some(Voice::Person) && row.role == Role::User && row.acts_as == BlockKind::Text
+        });
+        let limits = persons.flat_map(|(block, _)| {
+            let text = history.block_text(block).into_owned();
+            constraints(&text)
+                .into_iter()
+                .filter_map(|range| text.get(range).map(str::to_owned))
+                .collect::<Vec<_>>()
+        });
+        Wanted { limits: limits.collect(), modified: Vec::new(), errors }
+    }
+
+    fn judge(&self, told: &str, row: &mut Row) -> Vec<String> {
+        row.limits.add(self.limits.iter().map(|limit| told.contains(limit.trim_end())));
+        row.modified.add(self.modified.iter().map(|path| names(told, path)));
+        row.errors.add(self.errors.iter().map(|line| told.contains(line.as_str())));
+        let lost = self.limits.iter().filter(|limit| !told.contains(limit.trim_end()));
+        let unnamed = self.modified.iter().filter(|path| !names(told, path));
+        lost.map(|limit| format!("lost: {}", limit.chars().take(80).collect::<String>()))
+            .chain(unnamed.map(|path| format!("not named: {path}")))
+            .collect()
+    }
+}
+
+fn modified(request: &[u8], format: Format) -> Vec<String> {
+    let Ok(history) = parse_as(request.to_vec(), format) else { return Vec::new() };
+    facts(&history).modified_files().into_iter().map(str::to_owned).collect()
+}
+
+/// A file is named by its path from the session's root, or by the path with which a call spells it.
+fn names(told: &str, path: &str) -> bool {
+    told.contains(path) || told.contains(&path.replace('/', "\\\\"))
+}
+
+/// Returns all that is said from a message on, with system.
+fn texts(history: &History, first: usize) -> String {
+    let head = history.entries().len() - history.messages().len();
+    let mut all = String::new();
+    for (index, entry) in history.entries().iter().enumerate() {
+        if index >= head + first || (index < head && entry.role == Role::System) {
+            history
+                .blocks_of(entry)
+                .iter()
+                .for_each(|block| all = std::mem::take(&mut all) + &history.block_text(block) + "\n");
+        }
+    }
+    all
+}
+
+fn tail_tokens(history: &History, counter: Counter, first: usize) -> u64 {
+    let counts = counter.request(history, &mut Memo::default());
+    let messages = history.messages();
+    let behind: usize = messages.iter().skip(first).map(|entry| history.blocks_of(entry).len()).sum();
+    let all = counts.blocks().len();
+    let said: usize = messages.iter().map(|entry| history.blocks_of(entry).len()).sum();
+    let head: Tokens = counts.blocks().iter().take(all - said).copied().sum();
+    let tail: Tokens = counts.blocks().iter().skip(all - behind).copied().sum();
+    (head + tail + counts.frame()).0
+}
+
+/// What an agent's own compaction kept of what was said before it.
+fn recorded(before: &Segment, after: &Segment, row: &mut Row) {
+    let (history, later) = (&before.history, &after.history);
+    let counter = Counter::for_model(&history.model().unwrap_or_default());
+    let first = after.points.first().map_or(later.messages().len(), |point| point.messages);
+    let begun = trimtab::request_of(later, first);
+    let Ok(begun) = parse_as(begun, later.format()) else { return };
+    let facts = facts(history);
+    row.requests += 1;
+    row.before += counter.request(history, &mut Memo::default()).total().0;
+    row.after += counter.request(&begun, &mut Memo::default()).total().0;
+    let files = files(history, &facts);
+    let cuts = legal_cuts(history, &facts);
+    let range = cuts.last().and_then(|cut| FoldRange::new(history, &facts, *cut));
+    let errors = range.map(|range| ledger(history, &facts, &files, &range).errors).unwrap_or_default();
+    let errors = errors.into_iter().filter_map(|error| error.lines.first().cloned()).collect();
+    let mut wanted = Wanted::of(history, &facts, errors);
+    wanted.modified = modified(history.bytes(), history.format());
+    let _ = wanted.judge(&texts(&begun, 0), row);
+}

@@ -1,0 +1,148 @@
+//! What an endpoint answered. Takes the bytes of a reply, Anthropic's or OpenAI Chat's; gives the text, how it ended and what was
+//! used. Never judges the text: that is the check's.
+
+use crate::{
+    json::{JsonError, Value, scan},
+    recording::Usage,
+};
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The model had said what it wanted to say.
+    Finished,
+    /// It was cut off at a limit.
+    CutOff,
+    /// The model or a filter refused.
+    Refused,
+    /// Nothing tells.
+    Unknown,
+}
+
+/// An answer to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What was said.
+    pub text: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// What the provider reports to have used.
+    pub usage: Option<Usage>,
+}
+
+impl Answer {
+    /// Makes an answer of a text of which nothing else is known, as a person or another program wrote it.
+    pub fn of_text(text: &str) -> Answer {
+        Answer { text: text.to_owned(), ending: Ending::Unknown, usage: None }
+    }
+}
+
+/// A reply that is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not JSON.
+    #[error("the endpoint's reply is not JSON: {0}")]
+    Json(#[from] JsonError),
+    /// It is JSON of another kind.
+    #[error(
+        "the endpoint's reply holds no answer: neither `content` (Anthropic) nor `choices` (OpenAI Chat)"
+    )]
+    NoAnswer,
+}
+
+/// Reads a reply.
+///
+/// # Errors
+/// Says what is wrong where the bytes are no reply.
+pub fn read_answer(reply: &[u8]) -> Result<Answer, AnswerError> {
+    let tape = scan(reply)?;
+    let root = tape.root(reply).ok_or(AnswerError::NoAnswer)?;
+    anthropic(root).or_else(|| chat(root)).ok_or(AnswerError::NoAnswer)
+}
+
+fn anthropic(root: Value<'_>) -> Option<Answer> {
+    let content = root.get("content").filter(|content| content.is_array())?;
+    let texts: Vec<_> = content
+        .items()
+        .filter(|block| block.has("type", "text"))
+        .filter_map(|block| block.text("text"))
+        .collect();
+    let ending = match root.text("stop_reason").as_deref() {
+        Some("end_turn" | "stop_sequence") => Ending::Finished,
+        Some("max_tokens" | "model_context_window_exceeded" | "pause_turn") => Ending::CutOff,
+        Some("refusal") => Ending::Refused,
+        _ => Ending::Unknown,
+    };
+    let usage = root.get("usage").map(|usage| {
+        let number = |key: &str| usage.get(key).and_then(Value::number).unwrap_or_default();
+        Usage {
+            input: number("input_tokens"),
+            cache_read: number("cache_read_input_tokens"),
+            cache_write: number("cache_creation_input_tokens"),
+            cache_write_1h: 0,
+            output: number("output_tokens"),
+        }
+    });
+    Some(Answer { text: texts.concat(), ending, usage })
+}
+
+fn chat(root: Value<'_>) -> Option<Answer> {
+    let choice = root.get("choices").filter(|choices| choices.is_array())?.items().next()?;
+    let message = choice.get("message")?;
+    let refusal = message.get("refusal").is_some_and(Value::is_string);
+    let ending = match choice.text("finish_reason").as_deref() {
+        _ if refusal => Ending::Refused,
+        Some("stop" | "eos") => Ending::Finished,
+        Some("length") => Ending::CutOff,
+        Some("content_filter") => Ending::Refused,
+        _ => Ending::Unknown,
+    };
+    let usage = root.get("usage").filter(|usage| usage.is_object()).map(|usage| {
+        let number = |path: &[&str]| usage.path(path).and_then(Value::number).unwrap_or_default();
+        let cached = number(&["prompt_tokens_details", "cached_tokens"]);
+        Usage {
+            input: number(&["prompt_tokens"]).saturating_sub(cached),
+            cache_read: cached,
+            cache_write: 0,
+            cache_write_1h: 0,
+            output: number(&["completion_tokens"]),
+        }
+    });
+    Some(Answer { text: message.text("content").unwrap_or_default().into_owned(), ending, usage })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(reply: &str, text: &str, ending: Ending, used: Option<(u64, u64)>) {
+        let answer = read_answer(reply.as_bytes()).expect(reply);
+        let usage = answer.usage.map(|usage| (usage.input, usage.output));
+        assert_eq!((answer.text.as_str(), answer.ending, usage), (text, ending, used), "{reply}");
+    }
+
+    #[test]
+    fn replies_of_both_formats_are_read() {
+        check(
+            r#"{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"One."}],"stop_reason":"end_turn",
+                "usage":{"input_tokens":10,"output_tokens":3}}"#,
+            "One.",
+            Ending::Finished,
+            Some((10, 3)),
+        );
+        check(
+            r#"{"choices":[{"message":{"content":"Two."},"finish_reason":"length"}],
+                "usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
+            "Two.",
+            Ending::CutOff,
+            Some((5, 2)),
+        );
+        check(r#"{"choices":[{"message":{"content":null,"refusal":"No."}}]}"#, "", Ending::Refused, None);
+    }
+
+    #[test]
+    fn anything_else_is_no_answer() {
+        assert!(matches!(read_answer(b"<html>"), Err(AnswerError::Json(_))));
+        assert_eq!(read_answer(br#"{"error":{"message":"no"}}"#), Err(AnswerError::NoAnswer));
+    }
+}

@@ -1,0 +1,263 @@
+//! The message that stands for a range. Takes history, facts and files, and a summary where there is one; gives its text within a
+//! budget: summary, the user's words, ledger, always in this order. Never leaves out a sentence in which the user sets a limit, a
+//! modified file or an open error while something less weighty has room.
+
+use super::{
+    check::neutralised,
+    ledger::{Ledger, ledger},
+    range::FoldRange,
+    said::Said,
+};
+use crate::{
+    count::{Counter, Tokens},
+    facts::Facts,
+    files::Files,
+    history::History,
+    render::ledger as words,
+};
+
+/// How many errors, commands and files read are told at most: a screen each.
+const MOST_ERRORS: usize = 8;
+const MOST_COMMANDS: usize = 30;
+const MOST_READ: usize = 60;
+
+/// The text that stands for a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folded {
+    /// The text.
+    pub text: String,
+    /// What it counts.
+    pub tokens: Tokens,
+    /// Whether a model's summary is in it.
+    pub has_summary: bool,
+}
+
+/// Writes the text that stands for a range; without a summary, the user's words and the ledger alone.
+pub fn folded_text(
+    history: &History,
+    facts: &Facts,
+    files: &Files,
+    range: &FoldRange,
+    summary: Option<&str>,
+    budget: Tokens,
+    counter: Counter,
+) -> Folded {
+    let ledger = ledger(history, facts, files, range);
+    let earlier = ledger.earlier_summary.clone();
+    let prose = summary.map(str::to_owned).or(earlier).map(|prose| neutralised(&prose));
+    let opening = words::opening(ledger.last_step, range.messages(), folded_tokens(history, range, counter));
+    let mut room = Room { left: budget, counter };
+    for line in [words::BEGIN, opening.as_str(), words::END] {
+        room.spend(line);
+    }
+    let mut sections = admitted(&ledger, prose.as_deref(), &mut room);
+    loop {
+        let text = written(&opening, &sections);
+        let tokens = counter.text(&text);
+        // Parts counted alone are nearly never fewer tokens than together; where they are, the least weighty lines go.
+        if tokens <= budget || !sections.iter_mut().rev().any(Section::give_up) {
+            let has_summary =
+                sections.iter().any(|section| section.head == words::SUMMARY && !section.lines.is_empty());
+            return Folded { text, tokens, has_summary };
+        }
+    }
+}
+
+fn folded_tokens(history: &History, range: &FoldRange, counter: Counter) -> u64 {
+    let texts = range.folded().filter_map(|id| history.block(id)).map(|block| history.block_text(block));
+    texts.map(|text| counter.text(&text)).sum::<Tokens>().0
+}
+
+/// What is left of the budget.
+struct Room {
+    left: Tokens,
+    counter: Counter,
+}
+
+impl Room {
+    /// What a line costs; the line break at its end included.
+    fn cost(&self, line: &str) -> Tokens {
+        self.counter.text(line) + Tokens(1)
+    }
+
+    fn spend(&mut self, line: &str) {
+        self.left = self.left - self.cost(line);
+    }
+
+    /// Takes what a line costs, where at least that is left of a share of the room.
+    fn take(&mut self, line: &str) -> bool {
+        let cost = self.cost(line);
+        let fits = cost <= self.left;
+        if fits {
+            self.left = self.left - cost;
+        }
+        fits
+    }
+}
+
+/// The lines below one head.
+struct Section {
+    head: &'static str,
+    lines: Vec<String>,
+    /// Whether lines may go when there is no room after all.
+    may_shrink: bool,
+}
+
+impl Section {
+    fn give_up(&mut self) -> bool {
+        self.may_shrink && self.lines.pop().is_some()
+    }
+}
+
+/// Chooses what there is room for, the weightiest first; gives the sections in their order.
+fn admitted(ledger: &Ledger, prose: Option<&str>, room: &mut Room) -> Vec<Section> {
+    let limits: Vec<Option<Said>> = limits(ledger, room);
+    let modified = modified(ledger, room);
+    let errors = newest(ledger.errors.iter().map(words::unresolved), MOST_ERRORS, words::ERRORS, room);
+    let open = oldest(ledger.open.iter().map(words::open_item), words::OPEN, room);
+    let summary = prose.map(|prose| summary(prose, room)).unwrap_or_default();
+    let said = said(ledger, &limits, room);
+    let last_words = last_words(ledger, room);
+    let commands = newest(ledger.commands.iter().map(words::command), MOST_COMMANDS, words::COMMANDS, room);
+    let read = newest(ledger.read.iter().map(words::read), MOST_READ, words::READ, room);
+    let section = |head, lines, may_shrink| Section { head, lines, may_shrink };
+    vec![
+        section(words::SUMMARY, summary, false),
+        section(words::SAID, said, false),
+        section(words::MODIFIED, modified, false),
+        section(words::ERRORS, errors, true),
+        section(words::OPEN, open, true),
+        section(words::LAST_WORDS, last_words, true),
+        section(words::COMMANDS, commands, true),
+        section(words::READ, read, true),
+    ]
+}
+
+fn written(opening: &str, sections: &[Section]) -> String {
+    let mut text = format!("{}\n{opening}\n", words::BEGIN);
+    for section in sections.iter().filter(|section| !section.lines.is_empty()) {
+        text = text + "\n" + section.head + "\n" + &section.lines.join("\n") + "\n";
+    }
+    text + "\n" + words::END
+}
+
+/// Takes room for the sentences that set limits, the newest message first.
+fn limits(ledger: &Ledger, room: &mut Room) -> Vec<Option<Said>> {
+    room.spend(words::SAID);
+    let mut limits: Vec<Option<Said>> = Vec::new();
+    for said in ledger.said.iter().rev() {
+        limits.push(said.limits().filter(|limits| room.take(&quoted(limits))));
+    }
+    limits.reverse();
+    limits
+}
+
+/// Takes room for whole messages: the first, then the newest. A message without room stays by its limits.
+fn said(ledger: &Ledger, limits: &[Option<Said>], room: &mut Room) -> Vec<String> {
+    let mut lines: Vec<Option<String>> = limits.iter().map(|limits| limits.as_ref().map(quoted)).collect();
+    let newest = (1..ledger.said.len()).rev();
+    for index in std::iter::once(0).chain(newest) {
+        let Some(whole) = ledger.said.get(index).map(quoted) else { continue };
+        let Some(slot) = lines.get_mut(index) else { continue };
+        let already = slot.as_ref().map_or(Tokens::ZERO, |line| room.cost(line));
+        let more = room.cost(&whole) - already;
+        if more <= room.left {
+            room.left = room.left - more;
+            *slot = Some(whole);
+        }
+    }
+    let unsaid: Vec<u32> = ledger
+        .said
+        .iter()
+        .zip(&lines)
+        .filter(|(_, line)| line.is_none())
+        .map(|(said, _)| said.step)
+        .collect();
+    let mut lines: Vec<String> = lines.into_iter().flatten().collect();
+    if !unsaid.is_empty() {
+        lines.push(words::unsaid(&unsaid));
+    }
+    lines
+}
+
+fn quoted(said: &Said) -> String {
+    format!("{}\n{}", words::said_head(said), words::users(&said.text))
+}
+
+/// Takes room for the files modified: with what is known about them, or else by their names.
+fn modified(ledger: &Ledger, room: &mut Room) -> Vec<String> {
+    if ledger.modified.is_empty() {
+        return Vec::new();
+    }
+    room.spend(words::MODIFIED);
+    let full: Vec<String> = ledger.modified.iter().map(words::modified).collect();
+    let cost: Tokens = full.iter().map(|line| room.cost(line)).sum();
+    if cost <= room.left.scaled(0.5) {
+        room.left = room.left - cost;
+        return full;
+    }
+    let short: Vec<String> = ledger.modified.iter().rev().map(words::modified_shortly).collect();
+    let mut lines: Vec<String> = short.into_iter().filter(|line| room.take(line)).collect();
+    lines.reverse();
+    let left_out = ledger.modified.len() - lines.len();
+    if left_out > 0 {
+        lines.push(words::more(left_out));
+    }
+    lines
+}
+
+/// Takes room for the newest lines; gives them oldest first.
+fn newest(
+    all: impl DoubleEndedIterator<Item = String> + ExactSizeIterator,
+    most: usize,
+    head: &str,
+    room: &mut Room,
+) -> Vec<String> {
+    let count = all.len();
+    if count == 0 {
+        return Vec::new();
+    }
+    room.spend(head);
+    let mut lines: Vec<String> = all.rev().take(most).take_while(|line| room.take(line)).collect();
+    let left_out = count - lines.len();
+    if left_out > 0 && !lines.is_empty() {
+        lines.push(words::more(left_out));
+    }
+    lines.reverse();
+    lines
+}
+
+fn oldest(all: impl Iterator<Item = String>, head: &str, room: &mut Room) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in all {
+        if lines.is_empty() {
+            room.spend(head);
+        }
+        if room.take(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// Takes room for the summary: whole, or as many of its first lines as there is room for.
+fn summary(prose: &str, room: &mut Room) -> Vec<String> {
+    room.spend(words::SUMMARY);
+    let all: Vec<&str> = prose.lines().collect();
+    let mut lines: Vec<String> =
+        all.iter().take_while(|line| room.take(line)).map(|&line| line.to_owned()).collect();
+    let left_out = all.len() - lines.len();
+    if left_out > 0 && !lines.is_empty() {
+        lines.push(words::summary_cut(left_out));
+    }
+    lines
+}
+
+fn last_words(ledger: &Ledger, room: &mut Room) -> Vec<String> {
+    if ledger.last_words.is_empty() {
+        return Vec::new();
+    }
+    let quoted = words::data(&ledger.last_words.join("\n"));
+    room.spend(words::LAST_WORDS);
+    if room.take(&quoted) { vec![quoted] } else { Vec::new() }
+}

@@ -1,0 +1,381 @@
+//! What happened in a range, without a model. Takes history, facts and files; gives the files read and modified, the commands with
+//! how they ended, the errors that nothing resolved, what is still open, and handles that bring originals back. An earlier folded
+//! message in the range is read back and carried on. Never judges: every line is a fact or a quotation.
+
+use std::collections::HashMap;
+
+use super::{
+    carried::{Carried, carried},
+    open_items::{OpenItem, open_items},
+    range::FoldRange,
+    relevance::{query_terms, ranked_lines},
+    said::{Said, said},
+};
+use crate::{
+    digest::is_error_line,
+    facts::{Fact, Facts, Outcome, Subject, ToolKind, text_head},
+    files::{Access, AccessKind, Files, changelog_before},
+    history::{BlockId, BlockKind, History, Role},
+    recall::block_handle,
+    render::ledger::short,
+};
+
+/// How many lines of an error are quoted.
+const ERROR_LINES: usize = 5;
+/// How many ranges of lines are named for a file.
+const RANGES: usize = 3;
+/// How many reasons for changes to a file are told, the latest.
+const REASONS: usize = 3;
+/// How many lines of the model's last words are quoted.
+const LAST_WORDS: usize = 12;
+/// How much of the task tells which error lines matter, in bytes.
+const TASK: usize = 4000;
+
+/// A file that was read or modified.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileLine {
+    /// Its path, seen from the session's root.
+    pub path: String,
+    /// How often it was changed.
+    pub changes: usize,
+    /// The steps of the first and last change; of a file that was only read, of the last reading.
+    pub first: u32,
+    /// See `first`.
+    pub last: u32,
+    /// Lines that were shown, as ranges counted from 1.
+    pub lines: Vec<(usize, usize)>,
+    /// Why it was changed, in the session's own words.
+    pub words: Vec<String>,
+    /// The name by which the last reading is brought back.
+    pub handle: Option<String>,
+}
+
+/// A command and how its last run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub outcome: String,
+    /// The step of the last run.
+    pub step: u32,
+    /// How often it was run.
+    pub runs: usize,
+}
+
+/// A failure that nothing later resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// The command, or the file that was to be changed.
+    pub what: String,
+    /// The step.
+    pub step: u32,
+    /// The name by which the whole output is brought back.
+    pub handle: String,
+    /// Lines of it.
+    pub lines: Vec<String>,
+}
+
+/// Our own list of facts about a range.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// The last step in the range, counted over earlier folds.
+    pub last_step: u32,
+    /// The user's words that go, oldest first.
+    pub said: Vec<Said>,
+    /// Files that were modified, in the order in which they were first changed.
+    pub modified: Vec<FileLine>,
+    /// Files that were only read, the latest last.
+    pub read: Vec<FileLine>,
+    /// Commands, the latest last.
+    pub commands: Vec<CommandLine>,
+    /// Failures that nothing resolved, the latest last.
+    pub errors: Vec<Unresolved>,
+    /// What is not done.
+    pub open: Vec<OpenItem>,
+    /// What the model said last.
+    pub last_words: Vec<String>,
+    /// The prose of an earlier summary in the range.
+    pub earlier_summary: Option<String>,
+}
+
+/// Tells what happened in a range.
+pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange) -> Ledger {
+    let before = carried(history, facts, range);
+    let offset = before.last_step;
+    let range_step =
+        range.blocks().filter_map(|id| facts.row(id)).map(|row| row.step).max().unwrap_or_default();
+    let Carried { mut said, ledger: earlier, .. } = before;
+    said.extend(self::said(history, facts, range, offset));
+    let words = last_words(history, facts, range);
+    Ledger {
+        last_step: offset + range_step,
+        said,
+        modified: merged_files(earlier.modified.clone(), modified(history, facts, files, range, offset)),
+        read: read_files(history, facts, files, range, offset, &earlier),
+        commands: commands(facts, range, offset, earlier.commands),
+        errors: unresolved(history, facts, range, offset, earlier.errors),
+        open: open_items(history, facts, range).unwrap_or(earlier.open),
+        last_words: if words.is_empty() { earlier.last_words } else { words },
+        earlier_summary: earlier.earlier_summary,
+    }
+}
+
+fn modified(
+    history: &History,
+    facts: &Facts,
+    files: &Files,
+    range: &FoldRange,
+    offset: u32,
+) -> Vec<FileLine> {
+    let changed = changelog_before(history, facts, range.end());
+    let line = |file: crate::files::FileChanges| {
+        let rows = &file.changes;
+        let mut words: Vec<String> = Vec::new();
+        for said in rows.iter().rev().flat_map(|row| row.words.iter().rev()) {
+            if words.len() < REASONS && !words.contains(said) {
+                words.insert(0, said.clone());
+            }
+        }
+        FileLine {
+            lines: shown(accesses(files, &file.path, range)),
+            changes: rows.iter().map(|row| row.count).sum(),
+            first: rows.iter().map(|row| row.first).min().unwrap_or_default() + offset,
+            last: rows.iter().map(|row| row.last).max().unwrap_or_default() + offset,
+            path: file.path,
+            words,
+            handle: None,
+        }
+    };
+    changed.into_iter().map(line).collect()
+}
+
+/// Adds later changes of files to earlier ones.
+fn merged_files(mut earlier: Vec<FileLine>, later: Vec<FileLine>) -> Vec<FileLine> {
+    for file in later {
+        match earlier.iter_mut().find(|known| known.path == file.path) {
+            Some(known) => {
+                known.changes += file.changes;
+                known.first = if known.first == 0 { file.first } else { known.first.min(file.first) };
+                known.last = file.last;
+                known.lines = file.lines;
+                known.words.extend(file.words);
+                let surplus = known.words.len().saturating_sub(REASONS);
+                known.words.drain(..surplus);
+            }
+            None => earlier.push(file),
+        }
+    }
+    earlier
+}
+
+fn accesses<'a>(files: &'a Files, path: &str, range: &FoldRange) -> impl Iterator<Item = &'a Access> + Clone {
+    let end = range.end();
+    files.accesses(path).iter().filter(move |access| access.block < end)
+}
+
+fn read_files(
+    history: &History,
+    facts: &Facts,
+    files: &Files,
+    range: &FoldRange,
+    offset: u32,
+    earlier: &Ledger,
+) -> Vec<FileLine> {
+    let changed: Vec<String> =
+        changelog_before(history, facts, range.end()).into_iter().map(|file| file.path).collect();
+    let modified = |path: &str| {
+        changed.iter().any(|known| known == path) || earlier.modified.iter().any(|known| known.path == path)
+    };
+    let mut read: Vec<FileLine> = earlier.read.iter().filter(|file| !modified(&file.path)).cloned().collect();
+    for path in files.paths().filter(|path| !modified(path)) {
+        let Some(last) = accesses(files, path, range).last().filter(|access| access.kind == AccessKind::Read)
+        else {
+            continue;
+        };
+        read.retain(|known| known.path != path);
+        read.push(FileLine {
+            path: path.to_owned(),
+            first: last.step + offset,
+            last: last.step + offset,
+            lines: shown(accesses(files, path, range)),
+            handle: history.block(last.block).map(|block| block_handle(history, block)),
+            ..FileLine::default()
+        });
+    }
+    read.sort_by_key(|file| file.last);
+    read
+}
+
+/// Returns the lines that readings showed, as few ranges; of many, the first and last line.
+fn shown<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, usize)> {
+    let mut numbers: Vec<usize> = accesses
+        .flat_map(|access| access.shown().map(|(number, _)| number).collect::<Vec<usize>>())
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut().filter(|(_, last)| *last + 1 == number) {
+            Some((_, last)) => *last = number,
+            None => ranges.push((number, number)),
+        }
+    }
+    match (ranges.first(), ranges.last()) {
+        (Some((first, _)), Some((_, last))) if ranges.len() > RANGES => vec![(*first, *last)],
+        _ => ranges,
+    }
+}
+
+/// Kinds of calls that are told by their command.
+fn is_run(kind: ToolKind) -> bool {
+    matches!(kind, ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Git)
+}
+
+fn results<'a>(facts: &'a Facts, range: &FoldRange) -> impl Iterator<Item = (BlockId, &'a Fact)> {
+    let rows = range.blocks().filter_map(|id| Some((id, facts.row(id)?)));
+    rows.filter(|(_, row)| row.acts_as == BlockKind::Result)
+}
+
+fn commands(
+    facts: &Facts,
+    range: &FoldRange,
+    offset: u32,
+    mut earlier: Vec<CommandLine>,
+) -> Vec<CommandLine> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (index, run) in earlier.iter().enumerate() {
+        places.insert(run.command.clone(), index);
+    }
+    for (_, row) in results(facts, range).filter(|(_, row)| row.tool().is_some_and(is_run)) {
+        let Subject::Command(command) = row.subject() else { continue };
+        let command = short(command);
+        let index = *places.entry(command.clone()).or_insert(earlier.len());
+        let outcome = row.outcome.name().to_owned();
+        match earlier.get_mut(index) {
+            Some(known) => {
+                (known.outcome, known.step, known.runs) = (outcome, row.step + offset, known.runs + 1);
+            }
+            None => earlier.push(CommandLine { command, outcome, step: row.step + offset, runs: 1 }),
+        }
+    }
+    earlier.sort_by_key(|run| run.step);
+    earlier
+}
+
+/// What a failure is about, by which a later success resolves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum About {
+    /// A run of tests or a build: any success of the same program resolves it.
+    Program(ToolKind, String),
+    /// A command: the same one resolves it.
+    Command(String),
+    /// A change of a file: any change of it resolves it.
+    File(String),
+}
+
+fn about(facts: &Facts, row: &Fact) -> Option<(About, String)> {
+    let kind = row.tool()?;
+    match row.subject() {
+        Subject::Command(command) if matches!(kind, ToolKind::Test | ToolKind::Build) => {
+            let program = command.split_whitespace().next().unwrap_or_default().to_owned();
+            Some((About::Program(kind, program), short(command)))
+        }
+        Subject::Command(command) if is_run(kind) => {
+            Some((About::Command(command.to_string()), short(command)))
+        }
+        Subject::File { path, .. } if kind.changes_files() => {
+            let path = facts.file_key(path).into_owned();
+            Some((About::File(path.clone()), short(&path)))
+        }
+        Subject::File { .. }
+        | Subject::Directory { .. }
+        | Subject::Command(_)
+        | Subject::Query { .. }
+        | Subject::Url(_)
+        | Subject::Nothing => None,
+    }
+}
+
+fn unresolved(
+    history: &History,
+    facts: &Facts,
+    range: &FoldRange,
+    offset: u32,
+    earlier: Vec<Unresolved>,
+) -> Vec<Unresolved> {
+    let mut open: Vec<(About, BlockId, String)> = Vec::new();
+    let mut resolved: Vec<String> = Vec::new();
+    for (id, row) in results(facts, range) {
+        let Some((about, what)) = about(facts, row) else { continue };
+        match row.outcome {
+            Outcome::Succeeded => {
+                resolved.push(what);
+                open.retain(|(known, _, _)| *known != about);
+            }
+            Outcome::Failed => {
+                resolved.push(what.clone());
+                open.retain(|(known, _, _)| *known != about);
+                open.push((about, id, what));
+            }
+            Outcome::Unknown => {}
+        }
+    }
+    let terms = task_terms(history, facts);
+    let new = open.into_iter().filter_map(|(_, id, what)| {
+        let (row, block) = (facts.row(id)?, history.block(id)?);
+        let lines = error_lines(&history.block_text(block), &terms);
+        Some(Unresolved { what, step: row.step + offset, handle: block_handle(history, block), lines })
+    });
+    let still = earlier.into_iter().filter(|error| !resolved.contains(&error.what));
+    still.chain(new).collect()
+}
+
+/// Returns the lines of an output that tell what went wrong: error lines, of many those that the task is about; without any, the
+/// last lines.
+pub(super) fn error_lines(text: &str, terms: &[String]) -> Vec<String> {
+    let errors: Vec<&str> = text.lines().filter(|line| is_error_line(line)).collect();
+    if errors.is_empty() {
+        let spoken: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = spoken.len().saturating_sub(2);
+        return spoken.get(last..).unwrap_or_default().iter().map(|&line| line.to_owned()).collect();
+    }
+    if errors.len() <= ERROR_LINES {
+        return errors.into_iter().map(str::to_owned).collect();
+    }
+    let mut chosen = ranked_lines(&errors.join("\n"), terms, ERROR_LINES);
+    // Where the task says nothing about them, the first ones are the cause of the rest.
+    for index in 0..errors.len() {
+        if chosen.len() < ERROR_LINES && !chosen.contains(&index) {
+            chosen.push(index);
+        }
+    }
+    chosen.sort_unstable();
+    chosen.into_iter().filter_map(|index| errors.get(index)).map(|&line| line.to_owned()).collect()
+}
+
+/// Returns the words of the current task.
+pub(super) fn task_terms(history: &History, facts: &Facts) -> Vec<String> {
+    let entry = facts.current_task().and_then(|id| history.entries().get(crate::json::widen(id.0)));
+    let blocks = entry.map(|entry| history.blocks_of(entry)).unwrap_or_default();
+    let words: Vec<String> = blocks
+        .iter()
+        .filter(|block| block.kind == BlockKind::Text)
+        .map(|block| text_head(&history.block_text(block), TASK).to_owned())
+        .collect();
+    query_terms(&words.join("\n"))
+}
+
+fn last_words(history: &History, facts: &Facts, range: &FoldRange) -> Vec<String> {
+    let speaks = |id: &BlockId| {
+        let kind = history.block(*id).map(|block| block.kind);
+        facts.row(*id).is_some_and(|row| row.role == Role::Assistant && row.acts_as == BlockKind::Text)
+            && kind == Some(BlockKind::Text)
+    };
+    let all: Vec<BlockId> = range.folded().filter(speaks).collect();
+    let text = all.last().and_then(|id| history.block(*id)).map(|block| history.block_text(block));
+    let lines: Vec<&str> =
+        text.as_deref().unwrap_or_default().lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(LAST_WORDS);
+    lines.get(from..).unwrap_or_default().iter().map(|&line| line.to_owned()).collect()
+}

@@ -1,0 +1,106 @@
+//! What was still to be done. Takes the calls of a range; gives the last state of the agent's list of tasks and the question that
+//! the model waits for an answer to. Never takes an item for open that the list calls done.
+
+use std::borrow::Cow;
+
+use super::range::FoldRange;
+use crate::{
+    facts::{Facts, Given, ToolKind, Voice, with_arguments},
+    history::{BlockId, BlockKind, History, Role},
+    json::Value,
+};
+
+/// How many items are told.
+const MOST: usize = 20;
+
+/// One thing that is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenItem {
+    /// Where it stands, in the agent's own word.
+    pub state: String,
+    /// What it is.
+    pub text: String,
+}
+
+/// Returns what a range leaves open.
+pub(super) fn open_items(history: &History, facts: &Facts, range: &FoldRange) -> Option<Vec<OpenItem>> {
+    let is_list = |id: &BlockId| {
+        let row = facts.row(*id);
+        row.is_some_and(|row| row.acts_as == BlockKind::Call && row.tool() == Some(ToolKind::Todo))
+    };
+    let calls = range.blocks().filter(is_list).collect::<Vec<BlockId>>().into_iter().rev();
+    let state = calls.into_iter().find_map(|id| {
+        let block = history.block(id)?;
+        with_arguments(history, block, |_, given| listed(given)).flatten()
+    });
+    let question = question(history, facts, range);
+    if state.is_none() && question.is_none() {
+        return None;
+    }
+    let open = state.unwrap_or_default().into_iter().filter(|item| !is_done(&item.state)).take(MOST);
+    Some(open.chain(question).collect())
+}
+
+/// Names of the argument that holds the list, of the item's words and of its state.
+const LISTS: &[&str] = &["todos", "plan", "tasks", "items", "task_list", "todo_list", "newTodos"];
+const TEXTS: &[&str] = &["content", "step", "title", "task", "description", "text", "subject", "name"];
+const STATES: &[&str] = &["status", "state"];
+
+fn listed(given: &Given<'_>) -> Option<Vec<OpenItem>> {
+    if let Given::Json(value) = given
+        && let Some(list) = LISTS.iter().find_map(|key| value.get(key)).filter(|list| list.is_array())
+    {
+        return Some(list.items().filter_map(item).collect());
+    }
+    let text = LISTS.iter().find_map(|key| given.text(key)).or_else(|| given.whole())?;
+    let boxes: Vec<OpenItem> = text.lines().filter_map(checkbox).collect();
+    (!boxes.is_empty()).then_some(boxes)
+}
+
+fn item(value: Value<'_>) -> Option<OpenItem> {
+    let first = |keys: &[&str]| keys.iter().find_map(|key| value.text(key)).map(Cow::into_owned);
+    let text = value.string().map(Cow::into_owned).or_else(|| first(TEXTS))?;
+    let done = value.flag("done") || value.flag("completed");
+    let state = first(STATES).unwrap_or_else(|| if done { "done" } else { "pending" }.to_owned());
+    Some(OpenItem { state: state.replace('_', " "), text })
+}
+
+fn checkbox(line: &str) -> Option<OpenItem> {
+    let line = line.trim_start().trim_start_matches(['-', '*', ' ']);
+    let (mark, text) = line.strip_prefix('[')?.split_once(']')?;
+    let state = match mark.trim() {
+        "" => "pending",
+        "-" | "~" | ">" => "in progress",
+        "x" | "X" => "done",
+        _ => return None,
+    };
+    Some(OpenItem { state: state.to_owned(), text: text.trim().to_owned() })
+}
+
+fn is_done(state: &str) -> bool {
+    matches!(
+        state.to_lowercase().as_str(),
+        "done" | "completed" | "complete" | "cancelled" | "canceled" | "finished"
+    )
+}
+
+/// Returns the question with which the model's words in a range end, where the user has not answered it in the range.
+fn question(history: &History, facts: &Facts, range: &FoldRange) -> Option<OpenItem> {
+    for id in range.blocks().collect::<Vec<BlockId>>().into_iter().rev() {
+        let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
+        match (row.role, block.kind) {
+            (Role::User, _) if row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result => {
+                return None;
+            }
+            (Role::Assistant, BlockKind::Call) => return None,
+            (Role::Assistant, BlockKind::Text) if row.acts_as == BlockKind::Text => {
+                let text = history.block_text(block);
+                let last = text.trim_end().rsplit('\n').next().unwrap_or_default().trim();
+                let item = OpenItem { state: format!("asked at step {}", row.step), text: last.to_owned() };
+                return last.ends_with('?').then_some(item);
+            }
+            _ => {}
+        }
+    }
+    None
+}

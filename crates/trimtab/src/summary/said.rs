@@ -1,0 +1,64 @@
+//! What the user said in a range. Takes a history and its facts; gives the person's own words, message by message, without what a
+//! harness put around them. Never shortens a sentence: a message is quoted whole, or by the sentences in which it sets limits.
+
+use super::range::FoldRange;
+use crate::{
+    facts::{Facts, Voice, constraints, sections},
+    history::{BlockKind, History, Role},
+    recall::block_handle,
+};
+
+/// One message of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The step before which it was said.
+    pub step: u32,
+    /// The words.
+    pub text: String,
+    /// How many lines of it are left out; those that are left set limits.
+    pub left_out: usize,
+    /// The name by which the whole message is brought back.
+    pub handle: Option<String>,
+}
+
+/// Returns the person's words that go with a range, oldest first; `offset` steps were folded before.
+pub(super) fn said(history: &History, facts: &Facts, range: &FoldRange, offset: u32) -> Vec<Said> {
+    let mut all: Vec<Said> = Vec::new();
+    for id in range.folded() {
+        let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
+        let speaks = matches!(row.role, Role::User | Role::Tool) && row.voice == Some(Voice::Person);
+        if !speaks || row.acts_as == BlockKind::Result {
+            continue;
+        }
+        let text = own_words(&history.block_text(block));
+        if text.is_empty() {
+            continue;
+        }
+        let step = row.step + offset;
+        all.push(Said { step, text, left_out: 0, handle: Some(block_handle(history, block)) });
+    }
+    all
+}
+
+impl Said {
+    /// Returns only the sentences that set limits; nothing where there are none.
+    pub(super) fn limits(&self) -> Option<Said> {
+        if self.left_out > 0 {
+            return Some(self.clone());
+        }
+        let sentences: Vec<&str> =
+            constraints(&self.text).into_iter().filter_map(|range| self.text.get(range)).collect();
+        if sentences.is_empty() {
+            return None;
+        }
+        let left_out = self.text.lines().count().saturating_sub(sentences.len()).max(1);
+        Some(Said { text: sentences.join("\n"), left_out, ..self.clone() })
+    }
+}
+
+/// Returns what the person wrote in a text, without tags of the harness.
+fn own_words(text: &str) -> String {
+    let own = sections(text).into_iter().filter(|section| section.voice == Voice::Person);
+    let words: Vec<&str> = own.filter_map(|section| text.get(section.range)).map(str::trim).collect();
+    words.join("\n")
+}
