@@ -220,7 +220,16 @@ impl Trimtab {
     fn start(provider: SocketAddr) -> Trimtab {
         let upstream = format!("openai=http://{provider}/v1");
         let mut child = Command::new(env!("CARGO_BIN_EXE_trimtab"))
-            .args(["proxy", "--listen", "127.0.0.1:0", "--log", "quiet", "--upstream", &upstream])
+            .args([
+                "proxy",
+                "--no-store",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "quiet",
+                "--upstream",
+                &upstream,
+            ])
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary");

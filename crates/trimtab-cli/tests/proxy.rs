@@ -186,6 +186,31 @@ fn a_long_conversation_with_gemini_is_fitted_and_repeated() {
 }
 
 #[test]
+fn a_killed_proxy_says_the_same_again_and_what_it_hid_is_recalled() {
+    let upstream = good();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let flags: Vec<&str> = STEADY.iter().copied().chain(["--store", store.to_str().unwrap()]).collect();
+    let kept = [("TRIMTAB_NO_STORE", "0")];
+    let mut first = Running::with(&upstream, &flags, &kept);
+    assert_eq!(said(&first.post("/v1/messages", &anthropic(30))), "fitted");
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    let sent = String::from_utf8(upstream.last().body).unwrap();
+    let again = Running::with(&upstream, &flags, &kept);
+    assert_eq!(said(&again.post("/v1/messages", &anthropic(31))), "fitted");
+    let later = String::from_utf8(upstream.last().body).unwrap();
+    let same = sent.bytes().zip(later.bytes()).take_while(|(one, other)| one == other).count();
+    assert!(same + BEHIND > sent.len(), "only {same} of {} bytes are sent again", sent.len());
+    let (_, rest) = sent.split_once("trimtab recall ").expect("a note");
+    let handle = rest.get(..12).unwrap();
+    let recalled = common::trimtab(&["recall", handle, "--store", store.to_str().unwrap()]);
+    let original = recalled.text();
+    let first_line = original.lines().next().unwrap();
+    assert!(String::from_utf8(anthropic(30)).unwrap().contains(first_line), "{first_line}");
+}
+
+#[test]
 fn compressed_requests_are_fitted_and_compressed_again() {
     let upstream = good();
     let proxy = Running::before(&upstream, &TIGHT);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
+use super::StorePlace;
 use crate::proxy::log::Level;
 
 #[derive(Debug, ClapArgs)]
@@ -104,6 +105,13 @@ pub(crate) struct Fitting {
     /// The most tokens that a request may count; without it, what the model's window leaves
     #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
     pub(crate) budget: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// Keep no conversations: what is hidden cannot be recalled, and a restart forgets what was sent
+    #[arg(long, env = "TRIMTAB_NO_STORE", value_parser = FalseyValueParser::new())]
+    pub(crate) no_store: bool,
 
     /// Change nothing, and record what would have been done
     #[arg(long, env = "TRIMTAB_OBSERVE", value_parser = FalseyValueParser::new())]

@@ -3,15 +3,17 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, runtime::Runtime};
 use trimtab::Tokens;
+use trimtab_store::{Append, Appended, Store, name_from_request};
 
 use crate::{
     args::{Fitting, Proxy as Args},
     output::{self, grouped},
-    proxy::{self, Asked, Limits, Proxy, log::Log, metrics::Sums},
+    proxy::{self, Asked, Keeping, Limits, Proxy, log::Log, metrics::Sums},
     settings::{self, Files, in_force},
+    store,
 };
 
 /// Threads that forward. Planning has its own; forwarding is waiting, mostly.
@@ -69,7 +71,32 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
         plan_time: Duration::from_millis(fitting.plan_time),
         sessions: usize::try_from(fitting.sessions)?,
         limits,
-        keep: Box::new(|_| Ok(())),
+        keeping: keeping(fitting)?,
+    })
+}
+
+/// Opens the store, unless nothing is to be kept: where nothing is changed, nothing is hidden either.
+fn keeping(fitting: &Fitting) -> Result<Keeping> {
+    if fitting.no_store || fitting.observe || fitting.off {
+        return Ok(Keeping::nothing());
+    }
+    let store = Arc::new(store::open(&fitting.store)?);
+    let reading = Arc::clone(&store);
+    Ok(Keeping {
+        keep: Box::new(move |commit| {
+            let Some(plan) = commit.plan else { return Ok(()) };
+            let known =
+                store.recognize(commit.history, name_from_request(commit.history.bytes()).as_deref())?;
+            match store.append(&Append::new(commit.history, plan, &known, commit.now))? {
+                Appended::Stored { .. } => Ok(()),
+                Appended::SaidBefore { .. } => {
+                    bail!("another process just hid other parts of this conversation")
+                }
+            }
+        }),
+        known: Box::new(move |history| {
+            Ok(reading.recognize(history, name_from_request(history.bytes()).as_deref())?.memory)
+        }),
     })
 }
 

@@ -43,13 +43,10 @@ use tokio::{
 use trimtab::{Policy, Tokens};
 
 use self::{
-    log::Log,
-    metrics::Metrics,
-    planning::Planner,
-    sessions::{Keep, Sessions},
-    tap::Tap,
-    upstream::Upstreams,
+    log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
 };
+
+pub(crate) use self::sessions::Keeping;
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
@@ -84,7 +81,7 @@ pub(crate) struct Asked {
     pub(crate) plan_time: Duration,
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
-    pub(crate) keep: Keep,
+    pub(crate) keeping: Keeping,
 }
 
 /// How much and how long.
@@ -137,7 +134,7 @@ impl Proxy {
         for note in notes {
             log.info(note);
         }
-        let sessions = Sessions::new(asked.sessions, asked.keep);
+        let sessions = Sessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions);
         Ok(Proxy {
             client: client()?,

@@ -293,7 +293,14 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
         ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
     };
     let memory = if found.new && state.memory.is_empty() {
-        found.session.begin(already_sent(&history, &settings, now).map_err(|fault| not_fitted(&fault))?)
+        // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
+        let kept = planner.sessions.known_before(&history).unwrap_or_default();
+        let memory = if kept.is_empty() {
+            already_sent(&history, &settings, now).map_err(|fault| not_fitted(&fault))?
+        } else {
+            kept
+        };
+        found.session.begin(memory)
     } else {
         state.memory
     };

@@ -1,7 +1,7 @@
 //! The sessions that are going on. Takes requests; gives the memory of the session that each one continues, found by the
 //! longest chain of blocks that is known. Never needs an id from the client, and never keeps more than so many sessions.
 //!
-//! What must outlive the process goes through one function, [`Keep`], which is called before a request is forwarded.
+//! What must outlive the process goes through [`Keeping`], which is asked before a request is forwarded.
 
 use std::{
     collections::HashMap,
@@ -21,22 +21,32 @@ const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
 const CONTINUES: (usize, usize) = (4, 5);
 
 /// What is about to be sent, for whoever keeps it beyond this process.
-#[expect(dead_code, reason = "whoever keeps it reads it; without a store nobody does")]
 pub(crate) struct Commit<'a> {
-    /// The session's name.
-    pub(crate) session: &'a str,
     /// The request as it came.
     pub(crate) history: &'a History,
-    /// The identity of every block of it.
-    pub(crate) chain: &'a [ChainHash],
     /// What becomes of every block; none where earlier verdicts are repeated and nothing is hidden anew.
     pub(crate) plan: Option<&'a Plan>,
     /// When it is sent.
     pub(crate) now: Millis,
 }
 
-/// Keeps originals and verdicts before a request is forwarded. Where it fails, nothing new is hidden.
+/// Keeps what is about to be sent.
 pub(crate) type Keep = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+
+/// What outlives the process.
+pub(crate) struct Keeping {
+    /// Keeps originals and verdicts before a request is forwarded. Where it fails, nothing new is hidden.
+    pub(crate) keep: Keep,
+    /// Returns what was sent of a conversation before this process began; empty where nothing is known.
+    pub(crate) known: Box<dyn Fn(&History) -> Result<Memory> + Send + Sync>,
+}
+
+impl Keeping {
+    /// Keeps nothing.
+    pub(crate) fn nothing() -> Keeping {
+        Keeping { keep: Box::new(|_| Ok(())), known: Box::new(|_| Ok(Memory::default())) }
+    }
+}
 
 /// What is sent.
 pub(crate) enum Sending<'a> {
@@ -48,7 +58,7 @@ pub(crate) enum Sending<'a> {
 pub(crate) struct Sessions {
     registry: Mutex<Registry>,
     most: usize,
-    keep: Keep,
+    keeping: Keeping,
 }
 
 #[derive(Default)]
@@ -95,8 +105,8 @@ pub(crate) struct Found {
 
 impl Sessions {
     /// Makes a registry of at most `most` sessions.
-    pub(crate) fn new(most: usize, keep: Keep) -> Sessions {
-        Sessions { registry: Mutex::default(), most: most.max(1), keep }
+    pub(crate) fn new(most: usize, keeping: Keeping) -> Sessions {
+        Sessions { registry: Mutex::default(), most: most.max(1), keeping }
     }
 
     /// Returns the session that a request continues, or a new one.
@@ -129,6 +139,14 @@ impl Sessions {
         Found { session, chain, new }
     }
 
+    /// Returns what was sent of a conversation before this process began.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    pub(crate) fn known_before(&self, history: &History) -> Result<Memory> {
+        (self.keeping.known)(history)
+    }
+
     /// Notes what is about to be sent: first with whoever keeps it, then in memory.
     ///
     /// # Errors
@@ -139,7 +157,7 @@ impl Sessions {
             Sending::Planned(fitted) => (&*fitted.history, Some(&fitted.plan)),
             Sending::Again(resent) => (&resent.history, None),
         };
-        (self.keep)(&Commit { session: &session.name, history, chain, plan, now })?;
+        (self.keeping.keep)(&Commit { history, plan, now })?;
         {
             let mut state = lock(&session.state);
             let memory = Arc::make_mut(&mut state.memory);
@@ -292,7 +310,7 @@ mod tests {
     }
 
     fn registry(most: usize) -> Sessions {
-        Sessions::new(most, Box::new(|_| Ok(())))
+        Sessions::new(most, Keeping::nothing())
     }
 
     #[test]
@@ -356,7 +374,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_is_not_remembered() {
-        let sessions = Sessions::new(8, Box::new(|_| anyhow::bail!("the disk is full")));
+        let sessions = Sessions::new(
+            8,
+            Keeping { keep: Box::new(|_| anyhow::bail!("the disk is full")), ..Keeping::nothing() },
+        );
         let found = sessions.find(&parse(chat(&["s", "one"])).unwrap());
         let resent = resend(chat(&["s", "one"]), &Memory::default(), None).unwrap();
         assert!(sessions.commit(&found, &Sending::Again(&resent), Millis(0)).is_err());

@@ -53,6 +53,8 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     command.env("XDG_CONFIG_HOME", root().join("target/no-config"));
+    // Nothing is kept but where a test says so: not in the home of whoever runs it.
+    command.env("TRIMTAB_NO_STORE", "1");
     command.env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");
     command
 }

@@ -23,7 +23,16 @@ fn job(runs: usize) -> Job {
 
 fn planner(keep: super::super::sessions::Keep) -> Arc<Planner> {
     let policy = Policy::shipped("steady").unwrap();
-    Arc::new(Planner::new(policy, None, false, Duration::from_secs(60), Sessions::new(8, keep)))
+    Arc::new(Planner::new(
+        policy,
+        None,
+        false,
+        Duration::from_secs(60),
+        Sessions::new(
+            8,
+            super::super::sessions::Keeping { keep, ..super::super::sessions::Keeping::nothing() },
+        ),
+    ))
 }
 
 fn prepared(planner: &Arc<Planner>, runs: usize) -> Prepared {
