@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use trimtab::{Budget, Contender, Format, Model, Tokens, find_model};
+use trimtab::{Budget, Contender, Format, Model, Tokens};
 
 pub(crate) use self::serving::{Fitting, Proxy, Wrap};
 
@@ -481,7 +481,7 @@ fn contender(words: &str) -> Result<AskedPolicy, String> {
 }
 
 fn model(name: &str) -> Result<Model, String> {
-    find_model(name).map_err(|error| error.to_string())
+    crate::prices::find_model(name).map_err(|error| format!("{error:#}"))
 }
 
 fn budget(words: &str) -> Result<Budget, String> {

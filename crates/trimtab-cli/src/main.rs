@@ -6,6 +6,7 @@ mod commands;
 mod endpoint;
 mod input;
 mod output;
+mod prices;
 mod proxy;
 mod settings;
 mod store;

@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use trimtab::{
-    Circumstances, Config, Knob, Model, Point, Policy, PolicyError, Tokens, find_knob, find_model, knobs,
-    nearest_knob, policies,
+    Circumstances, Config, Knob, Model, Point, Policy, PolicyError, Tokens, find_knob, knobs, nearest_knob,
+    policies,
 };
 
 /// The policy where none is named.
@@ -75,7 +75,7 @@ pub(crate) struct Files {
 impl Files {
     /// Reads the files that are there.
     pub(crate) fn read() -> Result<Files> {
-        let user_file = user_file();
+        let user_file = user_file("config.toml");
         let user = user_file.as_deref().map(config).transpose()?.flatten();
         Ok(Files { user_file, user, local: config(Path::new(LOCAL_FILE))? })
     }
@@ -86,10 +86,11 @@ impl Files {
     }
 }
 
-fn user_file() -> Option<PathBuf> {
+/// Returns where a file of the user's settings stands.
+pub(crate) fn user_file(name: &str) -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let configs = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(configs.join("trimtab").join("config.toml"))
+    Some(configs.join("trimtab").join(name))
 }
 
 fn config(file: &Path) -> Result<Option<Config>> {
@@ -106,7 +107,7 @@ fn config(file: &Path) -> Result<Option<Config>> {
 /// Resolves what is in force.
 pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     let (model, model_row) = model(asked, files);
-    let known = model.as_deref().and_then(|model| find_model(model).ok());
+    let known = model.as_deref().and_then(|model| crate::prices::find_model(model).ok());
     let (name, policy_from) = policy_name(asked, files);
     let toml = policy_text(&name)?;
     let circumstances =
@@ -267,7 +268,7 @@ pub(crate) fn spent(points: &[Point]) -> f64 {
 
 fn cost(point: &Point) -> Option<f64> {
     let usage = point.usage?;
-    let prices = find_model(point.model.as_deref()?).ok()?.prices;
+    let prices = crate::prices::find_model(point.model.as_deref()?).ok()?.prices;
     let write_1h = prices.cache_write_1h.unwrap_or(prices.cache_write);
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no bill comes near 2^52 tokens")]
     let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1e6;

@@ -7,8 +7,8 @@ use std::{borrow::Cow, time::Duration};
 use anyhow::{Context, Result, bail};
 use trimtab::{
     Answer, Checked, Counter, Counts, Facts, FoldRange, FoldSizes, History, Ledger, Memo, Tokens, Usage,
-    check_summary, compacted, facts, files, find_model, fold_range, fold_sizes, folded_text, ledger,
-    parse_as, read_answer, split_range, summary_prompt, summary_request,
+    check_summary, compacted, facts, files, fold_range, fold_sizes, folded_text, ledger, parse_as,
+    read_answer, split_range, summary_prompt, summary_request,
 };
 
 use crate::{
@@ -117,7 +117,7 @@ fn unchanged(
 
 /// Returns what the model that writes the summary can read.
 fn window(asked: &Compact, fold: &Fold<'_>) -> Tokens {
-    let known = asked.model.as_deref().and_then(|model| find_model(model).ok());
+    let known = asked.model.as_deref().and_then(|model| crate::prices::find_model(model).ok());
     known.map_or(UNKNOWN_WINDOW, |model| model.budget(fold.target.scaled(2.0)))
 }
 
@@ -200,7 +200,7 @@ fn obtained(asked: &Compact, fold: &Fold<'_>, url: &str) -> Result<Answer> {
 fn cost(model: &str, used: Usage) -> String {
     let words =
         format!("summary by {model}: {} tokens read, {} written", grouped(used.input), grouped(used.output));
-    let Ok(known) = find_model(model) else { return words };
+    let Ok(known) = crate::prices::find_model(model) else { return words };
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a price for people")]
     let dollars =
         (used.input as f64 * known.prices.input + used.output as f64 * known.prices.output) / 1_000_000.0;

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, models, parse, prices_date, write};
+use trimtab::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, parse, prices_date, write};
 
 use crate::{
     args::Doctor,
     output::Output,
+    prices,
     settings::{Asked, Files, foreign_variables, in_force, unknown_variables, variables},
 };
 
@@ -32,8 +33,14 @@ pub(crate) fn run(asked: &Doctor, out: &mut Output) -> Result<()> {
         vocabulary("cl100k", Vocabulary::Cl100k),
         Check {
             name: "models",
-            good: !models().is_empty(),
-            found: format!("{}, prices of {}", models().len(), prices_date()),
+            good: prices::models().is_ok(),
+            found: match (prices::models(), prices::path()) {
+                (Ok(models), None) => format!("{}, prices of {}", models.len(), prices_date()),
+                (Ok(models), Some(own)) => {
+                    format!("{}, prices of {}, and {}", models.len(), prices_date(), own.display())
+                }
+                (Err(fault), _) => format!("{fault:#}"),
+            },
         },
         environment(),
         names_of_others(),

@@ -13,6 +13,7 @@ use crate::{
     args::Fit,
     input::{self, Conversation},
     output::{self, Output, grouped, say},
+    prices,
     settings::{Asked, Files, in_force, spent},
     store,
 };
@@ -32,6 +33,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let in_force = in_force(&asked_for, &Files::read()?)?;
     let hides = in_force.policy.name != "none";
     let settings = Settings {
+        prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
         budget: in_force.budget,
         model: in_force.model,
         ..Settings::new(in_force.policy).with_format(conversation.history.format())

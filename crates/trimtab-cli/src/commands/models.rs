@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab::{Exactness, Model, Tokenizer, models, prices_date};
+use trimtab::{Exactness, Model, Tokenizer, prices_date};
 
 use crate::{
     args::Models,
@@ -20,7 +20,8 @@ struct Row {
 pub(crate) fn run(asked: &Models, out: &mut Output) -> Result<()> {
     let wanted = asked.filter.as_deref().unwrap_or_default().to_lowercase();
     let fits = |model: &Model| model.name.contains(&wanted) || model.provider.contains(&wanted);
-    let rows: Vec<Row> = models().into_iter().filter(fits).map(row).collect();
+    let rows: Vec<Row> =
+        crate::prices::models()?.iter().filter(|model| fits(model)).cloned().map(row).collect();
     if asked.json {
         return out.json(&rows);
     }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 use trimtab::{
     FitError, Fitted, Format, History, Markers, Memory, Millis, Model, Policy, Resent, Role, Settings,
-    Tokens, Verdict, find_model, fit, parse_as, request_of, resend,
+    Tokens, Verdict, fit, parse_as, request_of, resend,
 };
 
 use super::sessions::{Found, Sending, Session, Sessions};
@@ -187,7 +187,7 @@ impl Planner {
         if models.len() > NAMES {
             models.clear();
         }
-        models.entry(name.to_owned()).or_insert_with(|| find_model(name).ok()).clone()
+        models.entry(name.to_owned()).or_insert_with(|| crate::prices::find_model(name).ok()).clone()
     }
 }
 
@@ -288,6 +288,7 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
     let allowed = planner.budget.or(window).map(|budget| budget.scaled(1.0 / factor));
     let budget = [allowed, state.cap].into_iter().flatten().min();
     let settings = Settings {
+        prices: model.clone(),
         budget,
         markers: Markers::OneMore,
         ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)

@@ -12,7 +12,6 @@ use serde::Serialize;
 use trimtab::{
     AccessKind, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, Files, History, LineNow, Lines,
     Memo, Model, Prices, Recording, Role, Segment, Subject, Tokens, ToolKind, Usage, facts, files,
-    find_model,
 };
 
 /// How many of the latest steps count as recent in the priority classes.
@@ -140,8 +139,8 @@ pub(super) fn measure(
     let named = || history.model().map(Cow::into_owned);
     let model = asked.map(str::to_owned).or_else(named).or_else(recorded);
     let known = match (asked, &model) {
-        (Some(asked), _) => Some(find_model(asked)?),
-        (None, Some(model)) => find_model(model).ok(),
+        (Some(asked), _) => Some(crate::prices::find_model(asked)?),
+        (None, Some(model)) => crate::prices::find_model(model).ok(),
         (None, None) => None,
     };
     let counter = Counter::for_model(model.as_deref().unwrap_or_default());

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab::{Contender, Kept, Knobs, Model, Row, Session, Terms, contenders, find_model, pool};
+use trimtab::{Contender, Kept, Knobs, Model, Row, Session, Terms, contenders, pool};
 
 use crate::{
     args::{AskedPolicy, Replay},
@@ -136,7 +136,7 @@ fn asked_models(asked: &Replay) -> Result<Vec<Model>> {
     let mut models = asked.models.clone();
     if models.is_empty() {
         for name in MODELS {
-            models.push(find_model(name)?);
+            models.push(crate::prices::find_model(name)?);
         }
     }
     let mut names = Vec::new();
