@@ -49,7 +49,7 @@ fn what_fit_hides_is_recalled_from_the_store() {
 fn the_second_fit_says_nothing_about_the_place_and_repeats_the_first() {
     let (_folder, store, first) = kept();
     let again = trimtab(&["fit", RECORDING, "--policy", "recent", "--budget", "6000", "--store", &store]);
-    assert_eq!(again.words, "");
+    assert!(!again.words.contains("conversations are kept"), "{}", again.words);
     assert_eq!(again.out, first.out);
     let sessions = json(&trimtab(&["sessions", "--store", &store, "--json"]));
     assert_eq!(sessions.as_array().map(Vec::len), Some(1));

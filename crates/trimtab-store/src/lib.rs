@@ -12,7 +12,7 @@
 //! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
 //! let history = parse(request.clone())?;
 //! let known = store.recognize(&history, None)?;
-//! let settings = Settings { policy: Policy::shipped("steady")?, budget: None, model: None, format: None };
+//! let settings = Settings::new(Policy::shipped("steady")?);
 //! let fitted = fit(request.clone(), &known.memory, &settings, Millis(0))?;
 //! let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0)))?;
 //! let Appended::Stored { request: id, .. } = done else { panic!("nobody else writes") };

@@ -99,16 +99,19 @@ fn known() -> i64 {
 
 /// Returns the schema's version: 0 for an empty file.
 fn version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
-    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-    let (application, version) =
-        match pragma("application_id").and_then(|id| Ok((id, pragma("user_version")?))) {
-            Ok(both) => both,
+    // One moment for all that is read: another process may be making the store.
+    let moment = connection.unchecked_transaction()?;
+    let pragma = |name: &str| moment.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    // The first look at a table fixes the moment.
+    let tables = moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    let (tables, application, version) =
+        match tables.and_then(|tables| Ok((tables, pragma("application_id")?, pragma("user_version")?))) {
+            Ok(all) => all,
             Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
                 return Err(StoreError::NotAStore { path: path.to_owned() });
             }
             Err(fault) => return Err(fault.into()),
         };
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && tables > 0 {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
