@@ -33,12 +33,15 @@ pub(crate) struct Commit<'a> {
 /// Keeps what is about to be sent.
 pub(crate) type Keep = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
 
+/// Looks up what was sent of a conversation.
+pub(crate) type Known = Box<dyn Fn(&History) -> Result<Memory> + Send + Sync>;
+
 /// What outlives the process.
 pub(crate) struct Keeping {
     /// Keeps originals and verdicts before a request is forwarded. Where it fails, nothing new is hidden.
     pub(crate) keep: Keep,
     /// Returns what was sent of a conversation before this process began; empty where nothing is known.
-    pub(crate) known: Box<dyn Fn(&History) -> Result<Memory> + Send + Sync>,
+    pub(crate) known: Known,
 }
 
 impl Keeping {

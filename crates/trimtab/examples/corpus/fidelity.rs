@@ -73,7 +73,7 @@ pub(crate) fn table(files: &[File]) -> bool {
         let used = row.used.0.iter().map(|(name, shown, of)| format!("{name} {shown} of {of}"));
         println!("  used, and shown before: {}", used.collect::<Vec<_>>().join(", "));
         for (title, sums) in [("untrimmed", &row.raw), ("masked", &row.masked)] {
-            let shown = sums.0.iter().map(|figure| share(figure));
+            let shown = sums.0.iter().map(share);
             println!("  {title}: {}", shown.collect::<Vec<_>>().join(", "));
         }
         let lost = row.raw.0.iter().any(|(name, held, of)| held != of || (*name == "refetches" && *held > 0));

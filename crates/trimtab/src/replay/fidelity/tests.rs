@@ -19,6 +19,7 @@ fn person(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tests write the value where they call")]
 fn call(id: &str, name: &str, input: Value) -> Value {
     json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]})
 }

@@ -1,5 +1,7 @@
 //! The oracles, with needs made by hand.
 
+#![expect(clippy::single_range_in_vec_init, reason = "a need names ranges of lines, often only one")]
+
 use std::ops::Range;
 
 use super::Need;

@@ -1,5 +1,7 @@
 //! What holds for every rival.
 
+#![expect(clippy::single_range_in_vec_init, reason = "a need names ranges of lines, often only one")]
+
 use super::{joined, reads, segment, track, views};
 use crate::{
     history::BlockId,
