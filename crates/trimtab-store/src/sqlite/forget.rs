@@ -12,7 +12,7 @@ pub(super) struct Chosen {
     pub(super) bytes: u64,
 }
 
-/// Bytes that a row of the tables takes beside its contents, about: measured over recorded sessions.
+/// Bytes that a row of the tables takes beside its contents, about; assumed.
 const BYTES_PER_ROW: u64 = 60;
 
 pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Result<Chosen, StoreError> {

@@ -292,10 +292,10 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
 
 /// Estimates what hiding a block saves, without making the shorter text.
 fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
-    /// What a digest leaves, on average over recorded sessions.
+    /// What a digest leaves; assumed, from a study of recorded sessions.
     const DIGEST_LEAVES: f64 = 0.15;
     const NOTE_TOKENS: Tokens = Tokens(60);
-    /// Bytes per token of names, and the share of names that stand nowhere else (measured on recorded sessions).
+    /// Bytes per token of names, and the share of names that stand nowhere else; assumed.
     const NAME_BYTES: f64 = 3.5;
     const NAMES_ALONE: f64 = 0.5;
     let tokens = work.tokens(id);
