@@ -21,6 +21,7 @@ const CACHE_LIFETIME: i64 = 5 * 60 * 1000;
 /// After how many lifetimes a cache is taken to be gone. Agents send requests on the side, for titles and the like, that keep
 /// it alive: of recorded pauses between one and two lifetimes a sixth found it alive, of longer ones none.
 const SURELY_GONE: i64 = 2;
+const STILL_ALIVE: f64 = 1.0 / 6.0;
 
 /// What a fit is made with.
 #[derive(Debug, Clone)]
@@ -39,6 +40,9 @@ pub struct Settings {
     pub markers: Markers,
     /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
     pub keeping: Option<Keeping>,
+    /// Tokens that are paid with every request and do not stand in it: what a recording leaves out of its head. They count
+    /// in the sums by which edits must pay, not in the budget.
+    pub unseen: Tokens,
 }
 
 /// Whether a request may carry a cache marker that it did not come with.
@@ -72,6 +76,7 @@ impl Settings {
             prices: None,
             markers: Markers::AsTheyCame,
             keeping: None,
+            unseen: Tokens::ZERO,
         }
     }
 
@@ -181,14 +186,19 @@ pub fn fit_warm(
             Keeping::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
         } / model.prices.input,
     });
-    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= SURELY_GONE * lifetime);
+    let alive = match memory.idle(now).filter(|_| !memory.is_empty()) {
+        Some(idle) if idle < lifetime => 1.0,
+        Some(idle) if idle < SURELY_GONE * lifetime => STILL_ALIVE,
+        Some(_) | None => 0.0,
+    };
     let situation = Situation {
         policy: &settings.policy,
         budget,
         memory,
         chain: &warm.chain,
         sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
-        cold,
+        alive,
+        unseen: settings.unseen,
         prices,
         bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,

@@ -33,9 +33,11 @@ pub struct Broken {
 pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
     let prices = situation.prices;
     let charge = |total: Tokens, cached: Tokens| {
-        let cached = if situation.cold { Tokens::ZERO } else { cached };
-        prices.read * cached.float() + prices.write * (total - cached).float()
+        situation.known_price() * cached.float() + prices.write * (total - cached).float()
     };
+    // What does not stand in the request comes before all that does.
+    let unseen = if situation.memory.is_empty() { prices.write } else { situation.known_price() }
+        * situation.unseen.float();
     let known =
         (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
     let mut raw = Tokens::ZERO;
@@ -48,7 +50,7 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
             ours += work.tokens_now(id);
         }
     }
-    Cost { ours: charge(work.total, ours), raw: charge(work.counts.total(), raw) }
+    Cost { ours: unseen + charge(work.total, ours), raw: unseen + charge(work.counts.total(), raw) }
 }
 
 /// Finds the first block that is sent otherwise than before, and what that costs.
@@ -56,8 +58,7 @@ pub(super) fn broken(work: &Work<'_>, situation: &Situation<'_>) -> Option<Broke
     let block = first_break(work, situation)?;
     let blocks = block.0..narrow(work.decisions.len());
     let rewritten: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
-    let prices = situation.prices;
-    let cost = if situation.cold { 0.0 } else { (prices.write - prices.read) * rewritten.float() };
+    let cost = (situation.prices.write - situation.known_price()) * rewritten.float();
     Some(Broken { block, rewritten, cost })
 }
 

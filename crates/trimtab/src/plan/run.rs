@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use super::{
-    Plan, PlanError, Reason, Verdict,
+    Plan, PlanError, Reason, Shows, Verdict,
     candidates::candidates,
     closing::close,
     cost::{Cost, broken, cost},
-    pays::{CachePrices, Cut, best_cut},
+    pays::{CachePrices, Cut, Rates, best_cut},
     units::running_loop,
     work::{Made, Sight, Work, whole},
 };
@@ -29,13 +29,27 @@ pub(crate) struct Situation<'a> {
     pub(crate) chain: &'a [ChainHash],
     /// What each block was sent as before, by its number.
     pub(crate) sent: Vec<Option<&'a Sent>>,
-    /// Whether the provider's cache is gone.
-    pub(crate) cold: bool,
+    /// How likely it is that the provider's cache is alive.
+    pub(crate) alive: f64,
+    /// What is paid with every request and does not stand in it.
+    pub(crate) unseen: Tokens,
     pub(crate) prices: CachePrices,
     /// Whether the model binds its reasoning to everything before it, so that an edit makes all later reasoning invalid.
     pub(crate) bound: bool,
     /// Whether a cache marker may be added where it saves a rewriting.
     pub(crate) markers: Markers,
+}
+
+impl Situation<'_> {
+    /// Tells whether the provider's cache is surely gone.
+    pub(super) fn cold(&self) -> bool {
+        self.alive <= 0.0
+    }
+
+    /// Returns what a token costs that the cache knows, if it is alive.
+    pub(super) fn known_price(&self) -> f64 {
+        self.alive * self.prices.read + (1.0 - self.alive) * self.prices.write
+    }
 }
 
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
@@ -48,7 +62,7 @@ pub(crate) fn plan(
     made: &mut Made,
     situation: &Situation<'_>,
 ) -> Result<Plan, PlanError> {
-    let ages = if situation.cold { situation.policy.cold_ages } else { 1.0 };
+    let ages = if situation.alive < 1.0 { situation.policy.cold_ages } else { 1.0 };
     let mut work = Work::new(sight, memo, made, situation.policy, ages);
     let bound = situation.bound && has_reasoning(&work);
     let steps = &situation.policy.steps;
@@ -106,7 +120,7 @@ pub(crate) fn plan(
 /// request before the first block that differs. Without it a provider that looks only a few blocks back finds nothing.
 fn marker(plan: &Plan, situation: &Situation<'_>) -> Option<BlockId> {
     let first = widen(plan.broken?.block.0);
-    if situation.cold || situation.markers == Markers::AsTheyCame {
+    if situation.cold() || situation.markers == Markers::AsTheyCame {
         return None;
     }
     let ends = |hash: &ChainHash| situation.memory.is_end(*hash);
@@ -173,7 +187,7 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>) -> bool {
             }
             until.map(|until| budget.scaled(until))
         }
-        (When::Cold, _) if !situation.cold => return false,
+        (When::Cold, _) if !situation.cold() => return false,
         (When::Birth | When::Cold | When::Pays | When::Always, _) => None,
     };
     if step.act == Act::Fold {
@@ -206,12 +220,26 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
     pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO);
-    let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
+    let sum = if situation.cold() { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     for (id, reason, act) in pending.into_iter().skip(from) {
-        work.apply(id, act, &reason);
+        if !contradicts_older(work, id) {
+            work.apply(id, act, &reason);
+        }
     }
     sum
+}
+
+/// Tells whether a view of a file stands behind an older one that is still shown: hidden, it would leave what may no longer
+/// be true as the last word.
+fn contradicts_older(work: &Work<'_>, id: BlockId) -> bool {
+    let is_view = |id: BlockId| {
+        let shows = work.index.row(id).and_then(|row| row.shows);
+        matches!(shows, Some(Shows::File | Shows::ShellFile))
+    };
+    let Some(file) = work.index.file(id).filter(|_| is_view(id)) else { return false };
+    let shown = |older: &BlockId| *work.verdict(*older) == Verdict::Keep && is_view(*older);
+    (0..id.0).map(BlockId).filter(shown).any(|older| work.index.file(older) == Some(file))
 }
 
 /// Finds the best cut that the guard allows.
@@ -232,13 +260,15 @@ fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Si
         later += *saves;
     }
     survivors.reverse();
-    let sum = best_cut(&survivors, situation.memory.requests(), situation.prices)?;
     let Cost { ours, raw } = situation.memory.spent();
     let now = cost(work, situation);
-    // Rewriting what survives, and not paying any more for what goes.
-    let dearer = (situation.prices.write - situation.prices.read) * sum.rewritten.float()
-        - situation.prices.read * sum.saved.float();
-    (ours + now.ours + dearer <= GUARD * (raw + now.raw)).then_some(sum)
+    let rates = Rates {
+        known: situation.known_price(),
+        later: situation.prices.read,
+        rewrite: situation.prices.write - situation.known_price(),
+        may_cost: GUARD * (raw + now.raw) - ours - now.ours,
+    };
+    best_cut(&survivors, situation.memory.requests(), rates)
 }
 
 /// Returns the blocks that notes point at: those made now, and those that the request came with.
