@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Plan, PlanError, Reason, Shows, Verdict,
+    Plan, PlanError, Reason, Verdict,
     candidates::candidates,
     closing::close,
     cost::{Cost, broken, cost},
@@ -223,23 +223,9 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     let sum = if situation.cold() { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     for (id, reason, act) in pending.into_iter().skip(from) {
-        if !contradicts_older(work, id) {
-            work.apply(id, act, &reason);
-        }
+        work.apply(id, act, &reason);
     }
     sum
-}
-
-/// Tells whether a view of a file stands behind an older one that is still shown: hidden, it would leave what may no longer
-/// be true as the last word.
-fn contradicts_older(work: &Work<'_>, id: BlockId) -> bool {
-    let is_view = |id: BlockId| {
-        let shows = work.index.row(id).and_then(|row| row.shows);
-        matches!(shows, Some(Shows::File | Shows::ShellFile))
-    };
-    let Some(file) = work.index.file(id).filter(|_| is_view(id)) else { return false };
-    let shown = |older: &BlockId| *work.verdict(*older) == Verdict::Keep && is_view(*older);
-    (0..id.0).map(BlockId).filter(shown).any(|older| work.index.file(older) == Some(file))
 }
 
 /// Finds the best cut that the guard allows.
