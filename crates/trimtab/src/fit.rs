@@ -18,9 +18,9 @@ use crate::{
 /// How long a provider keeps its cache after a request began, where nothing better is known: five minutes.
 const CACHE_LIFETIME: i64 = 5 * 60 * 1000;
 
-/// After how many lifetimes a cache is taken to be gone. Agents send requests on the side, for titles and the like, that keep
-/// it alive: of recorded pauses between one and two lifetimes a sixth found it alive, of longer ones none.
-const SURELY_GONE: i64 = 2;
+/// What part of a lifetime a cache may live beyond it. Clocks differ, and agents send requests on the side that keep it alive:
+/// of recorded pauses of up to 1.13 lifetimes a third found it alive, of 50 longer ones none.
+const SLACK: i64 = 5;
 
 /// What a fit is made with.
 #[derive(Debug, Clone)]
@@ -39,6 +39,9 @@ pub struct Settings {
     pub markers: Markers,
     /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
     pub keeping: Option<Keeping>,
+    /// Tokens that are paid with every request and do not stand in it: what a recording leaves out of its head. They count
+    /// in the sums by which edits must pay, not in the budget.
+    pub unseen: Tokens,
 }
 
 /// Whether a request may carry a cache marker that it did not come with.
@@ -72,6 +75,7 @@ impl Settings {
             prices: None,
             markers: Markers::AsTheyCame,
             keeping: None,
+            unseen: Tokens::ZERO,
         }
     }
 
@@ -181,7 +185,8 @@ pub fn fit_warm(
             Keeping::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
         } / model.prices.input,
     });
-    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= SURELY_GONE * lifetime);
+    let surely_gone = lifetime + lifetime / SLACK;
+    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
     let situation = Situation {
         policy: &settings.policy,
         budget,
@@ -189,6 +194,7 @@ pub fn fit_warm(
         chain: &warm.chain,
         sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
         cold,
+        unseen: settings.unseen,
         prices,
         bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,

@@ -3,12 +3,14 @@
 
 use std::collections::HashSet;
 
-use super::{Note, Piece, Text, kept::Kept};
+use super::{Ended, Note, Piece, Text, kept::Kept};
 
 /// The shortest name, in bytes: shorter ones are guessed or seen everywhere.
 const SHORTEST: usize = 6;
 /// The longest name: beyond it stand encoded data and search debris.
 const LONGEST: usize = 90;
+/// How far from an error its place stands.
+const PLACE_LINES: usize = 4;
 
 /// Returns the names of a text in order, repetitions included.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
@@ -26,7 +28,13 @@ pub(crate) fn names_bytes(text: &str) -> usize {
 /// Gives the pieces of a text of which only names are kept: its first, last and error lines, and the names given.
 pub(crate) fn named_ends(text: &Text<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
     let mut kept = Kept::none(text);
-    kept.ends(1, 1);
+    if text.about().ended == Ended::Failed {
+        // A harness's line with the exit code comes first; what failed, and where, stands near the error.
+        kept.ends(3, 1);
+        kept.context(PLACE_LINES);
+    } else {
+        kept.ends(1, 1);
+    }
     if !names.is_empty() {
         kept.fact(Note::Names(names));
     }

@@ -32,23 +32,24 @@ pub struct Broken {
 /// Charges a request: what a live cache knows is read, the rest is written.
 pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
     let prices = situation.prices;
-    let charge = |total: Tokens, cached: Tokens| {
-        let cached = if situation.cold { Tokens::ZERO } else { cached };
-        prices.read * cached.float() + prices.write * (total - cached).float()
-    };
-    let known =
+    let known = if situation.cold { prices.write } else { prices.read };
+    let charge =
+        |total: Tokens, cached: Tokens| known * cached.float() + prices.write * (total - cached).float();
+    // What does not stand in the request comes before all that does.
+    let unseen = known * situation.unseen.float();
+    let sent_before =
         (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
     let mut raw = Tokens::ZERO;
     let mut ours = Tokens::ZERO;
     let mut same = true;
-    for id in known {
+    for id in sent_before {
         raw += work.tokens(id);
         same &= is_same(work, situation, id);
         if same {
             ours += work.tokens_now(id);
         }
     }
-    Cost { ours: charge(work.total, ours), raw: charge(work.counts.total(), raw) }
+    Cost { ours: unseen + charge(work.total, ours), raw: unseen + charge(work.counts.total(), raw) }
 }
 
 /// Finds the first block that is sent otherwise than before, and what that costs.

@@ -10,8 +10,19 @@ pub(crate) struct CachePrices {
     pub(crate) write: f64,
 }
 
+/// What a cut costs and saves, per token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    /// What a token costs that was sent before.
+    pub(super) read: f64,
+    /// What it costs beyond that when it must be written anew.
+    pub(super) rewrite: f64,
+    /// How much dearer a cut may make this request.
+    pub(super) may_cost: f64,
+}
+
 /// Requests still expected per request made, and the least assumed: sessions that lasted last on (a fit over recorded ones).
-const EXPECTED_SHARE: f64 = 0.15;
+const EXPECTED_SHARE: f64 = 0.1;
 const LEAST_REQUESTS: f64 = 5.0;
 
 /// A cut that pays, and the sum behind it.
@@ -30,17 +41,17 @@ pub struct Cut {
 }
 
 /// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
-/// oldest first; `requests` is the number of requests made so far.
-pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, prices: CachePrices) -> Option<Cut> {
+/// oldest first; `requests` is the number of requests made so far. A cut that would cost more now than it may is none.
+pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates) -> Option<Cut> {
     let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
     let mut best: Option<(Cut, f64)> = None;
     let mut saved = Tokens::ZERO;
     for (from, (saves, rewritten)) in pending.iter().enumerate().rev() {
         saved += *saves;
-        let penalty = (prices.write - prices.read) * rewritten.float();
-        let gain = (expected + 1.0) * prices.read * saved.float() - penalty;
-        if gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
-            let break_even = penalty / (prices.read * saved.float()) - 1.0;
+        let dearer = rates.rewrite * rewritten.float() - rates.read * saved.float();
+        let gain = expected * rates.read * saved.float() - dearer;
+        if dearer <= rates.may_cost && gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
+            let break_even = (dearer / (rates.read * saved.float())).max(0.0);
             best = Some((Cut { from, saved, rewritten: *rewritten, break_even, expected }, gain));
         }
     }
@@ -51,7 +62,7 @@ pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, prices: Cach
 mod tests {
     use super::*;
 
-    const CLAUDE: CachePrices = CachePrices { read: 0.1, write: 1.25 };
+    const CLAUDE: Rates = Rates { read: 0.1, rewrite: 1.15, may_cost: f64::INFINITY };
 
     fn check(pending: &[(u64, u64)], requests: u32, cut: Option<usize>) {
         let pending: Vec<(Tokens, Tokens)> = pending.iter().map(|(s, t)| (Tokens(*s), Tokens(*t))).collect();
@@ -74,5 +85,13 @@ mod tests {
     #[test]
     fn older_edits_ride_along_when_they_pay_together() {
         check(&[(30_000, 3_000), (40_000, 2_000)], 5, Some(0));
+    }
+
+    #[test]
+    fn where_the_best_cut_would_cost_too_much_now_a_smaller_one_is_made() {
+        // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 dearer now, from the second on 1,700 cheaper.
+        let pending = [(Tokens(150_000), Tokens(20_000)), (Tokens(40_000), Tokens(2_000))];
+        let from = |may_cost| best_cut(&pending, 5, Rates { may_cost, ..CLAUDE }).map(|cut| cut.from);
+        assert_eq!([from(5_000.0), from(1_000.0), from(-5_000.0)], [Some(0), Some(1), None]);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     candidates::candidates,
     closing::close,
     cost::{Cost, broken, cost},
-    pays::{CachePrices, Cut, best_cut},
+    pays::{CachePrices, Cut, Rates, best_cut},
     units::running_loop,
     work::{Made, Sight, Work, whole},
 };
@@ -31,6 +31,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) sent: Vec<Option<&'a Sent>>,
     /// Whether the provider's cache is gone.
     pub(crate) cold: bool,
+    /// What is paid with every request and does not stand in it.
+    pub(crate) unseen: Tokens,
     pub(crate) prices: CachePrices,
     /// Whether the model binds its reasoning to everything before it, so that an edit makes all later reasoning invalid.
     pub(crate) bound: bool,
@@ -232,13 +234,14 @@ fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Si
         later += *saves;
     }
     survivors.reverse();
-    let sum = best_cut(&survivors, situation.memory.requests(), situation.prices)?;
     let Cost { ours, raw } = situation.memory.spent();
     let now = cost(work, situation);
-    // Rewriting what survives, and not paying any more for what goes.
-    let dearer = (situation.prices.write - situation.prices.read) * sum.rewritten.float()
-        - situation.prices.read * sum.saved.float();
-    (ours + now.ours + dearer <= GUARD * (raw + now.raw)).then_some(sum)
+    let rates = Rates {
+        read: situation.prices.read,
+        rewrite: situation.prices.write - situation.prices.read,
+        may_cost: GUARD * (raw + now.raw) - ours - now.ours,
+    };
+    best_cut(&survivors, situation.memory.requests(), rates)
 }
 
 /// Returns the blocks that notes point at: those made now, and those that the request came with.

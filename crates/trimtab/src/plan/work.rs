@@ -415,8 +415,13 @@ fn pieces(
     }
     match act {
         Act::Clear => (digest::find_digest("clear")?.shorten)(text),
-        // Of a file the ends say nothing, and what looks like an error is source.
-        Act::Names if matches!(shows, Some(Shows::File | Shows::ShellFile)) => digest::named(text, names),
+        // Of a file the ends say nothing, and what looks like an error is source; not so where reading it failed.
+        Act::Names
+            if matches!(shows, Some(Shows::File | Shows::ShellFile))
+                && text.about().ended != Ended::Failed =>
+        {
+            digest::named(text, names)
+        }
         Act::Names => digest::named_ends(text, names),
         Act::Digest(None) => (digest::choose(text).shorten)(text),
         Act::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),

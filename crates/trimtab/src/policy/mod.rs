@@ -217,6 +217,8 @@ const SHIPPED: &[(&str, &str)] = &[
     ("priority", include_str!("shipped/priority.toml")),
     ("ladder", include_str!("shipped/ladder.toml")),
     ("steady", include_str!("shipped/steady.toml")),
+    ("steady.safe", include_str!("shipped/steady.safe.toml")),
+    ("steady.bold", include_str!("shipped/steady.bold.toml")),
 ];
 
 /// Lists of steps that several policies share.

@@ -15,7 +15,7 @@ use crate::{
 const KEPT_SHARE: f64 = 0.9;
 
 /// The shortest lifetime that a provider promises: within it, nothing may be lost.
-const SHORT_MS: i64 = 300_000;
+pub(super) const SHORT_MS: i64 = 300_000;
 
 /// What the log tells.
 pub(super) struct Log {

@@ -42,6 +42,7 @@ pub(crate) fn played(
         prices: Some(model.clone()),
         markers: Markers::OneMore,
         keeping: Some(keeping(track, model)),
+        unseen: track.unseen_head.scaled(1.0 / track.scale),
         ..Settings::new(policy.clone()).with_format(track.history.format())
     };
     let mut warm = Warm::default();

@@ -148,7 +148,9 @@ pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], ter
     }
     let recorded = segment.points.iter().find_map(|point| point.model.as_deref());
     let mut track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
-    track.hour &= terms.kept == Kept::AsRecorded;
+    if terms.kept == Kept::Usually {
+        track.keep_as_usual();
+    }
     let untouched = Views::of(vec![Vec::new(); track.requests.len()]);
     let raws: Vec<Raw> = models.iter().map(|model| Raw::of(&track, &untouched, model, terms)).collect();
     let uses = Uses::of(&track);

@@ -4,7 +4,7 @@
 //! Facts and files are those of the end: who plays a policy that cannot know the future looks only at blocks that were
 //! there, and asks nothing that a later block can have changed (`superseded_by`).
 
-use super::log::Log;
+use super::log::{Log, SHORT_MS};
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
     facts::{Facts, facts},
@@ -113,6 +113,23 @@ impl<'a> Track<'a> {
     pub(crate) fn uncalibrate(&mut self) {
         self.unseen_head = Log::unseen_head(self.history, &self.counts, &self.requests, 1.0);
         self.scale = 1.0;
+    }
+
+    /// Takes prefixes to be kept as long as providers do by themselves. What was found because it was kept for an hour says
+    /// nothing about that.
+    pub(crate) fn keep_as_usual(&mut self) {
+        if !std::mem::take(&mut self.hour) {
+            return;
+        }
+        let mut last = None;
+        for request in &mut self.requests {
+            let paused =
+                request.at.zip(last).is_some_and(|(at, last): (Millis, Millis)| at.0 - last.0 >= SHORT_MS);
+            if paused && request.found == Found::Alive {
+                request.found = Found::AsRuled;
+            }
+            last = request.at.or(last);
+        }
     }
 
     /// Returns what a block counts when it is shown whole.
