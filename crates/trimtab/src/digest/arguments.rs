@@ -78,8 +78,26 @@ const CONTENTS: &[&str] = &[
 
 /// Arguments that say what a call is about or for: without them nobody knows what was done.
 const NAMING: &[&str] = &[
-    "path", "file_path", "filePath", "filename", "file", "url", "uri", "pattern", "query", "regex", "glob", "name", "id",
-    "cwd", "workdir", "title", "intent", "instruction", "explanation", "description",
+    "path",
+    "file_path",
+    "filePath",
+    "filename",
+    "file",
+    "url",
+    "uri",
+    "pattern",
+    "query",
+    "regex",
+    "glob",
+    "name",
+    "id",
+    "cwd",
+    "workdir",
+    "title",
+    "intent",
+    "instruction",
+    "explanation",
+    "description",
 ];
 
 /// What a leaf is, by the key that holds it.
@@ -195,8 +213,7 @@ mod tests {
     use crate::{plan::Reason, render};
 
     fn shortened(json: &str, leaves: Leaves, longest: usize) -> Option<String> {
-        let note =
-            |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
+        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
         let rule = LeafRule { leaves, longest, note: &note };
         shorten_arguments(json.as_bytes(), &rule).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
     }
@@ -248,7 +265,8 @@ mod tests {
 
     #[test]
     fn what_an_edit_replaced_goes_before_what_it_wrote() {
-        let edit = json!({"old_string": "o".repeat(900), "new_string": "n".repeat(900), "path": "p".repeat(900)});
+        let edit =
+            json!({"old_string": "o".repeat(900), "new_string": "n".repeat(900), "path": "p".repeat(900)});
         let short = |leaves| -> Vec<bool> {
             let short = shortened(&edit.to_string(), leaves, LONGEST).unwrap_or_else(|| edit.to_string());
             let value: Json = serde_json::from_str(&short).expect("JSON");
@@ -263,7 +281,10 @@ mod tests {
     fn what_is_measured_is_what_may_go() {
         let json = write_call();
         let found = long_leaves(json.as_bytes());
-        assert_eq!([Leaves::Replaced, Leaves::Contents, Leaves::All].map(|leaves| found.of(leaves)), [0, 1602, 2504]);
+        assert_eq!(
+            [Leaves::Replaced, Leaves::Contents, Leaves::All].map(|leaves| found.of(leaves)),
+            [0, 1602, 2504]
+        );
         assert_eq!(long_plain(&"*** Begin Patch\n".repeat(30)).of(Leaves::Contents), 480);
         assert_eq!(long_plain("*** Begin Patch\n").of(Leaves::All), 0);
     }
@@ -271,7 +292,8 @@ mod tests {
     #[test]
     fn a_command_keeps_its_first_line_and_a_patch_nothing() {
         let script = format!("python - <<EOF\n{}EOF", "print('x')\n".repeat(60));
-        let short = shortened(&json!({"command": script}).to_string(), Leaves::All, LONGEST).expect("shorter");
+        let short =
+            shortened(&json!({"command": script}).to_string(), Leaves::All, LONGEST).expect("shorter");
         let value: Json = serde_json::from_str(&short).expect("JSON");
         assert_eq!(
             value["command"],
@@ -280,7 +302,10 @@ mod tests {
         let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
         let rule = |leaves| LeafRule { leaves, longest: LONGEST, note: &note };
         let patch = "*** Begin Patch\n".repeat(30);
-        assert!(shorten_plain(&patch, &rule(Leaves::Contents)).is_some_and(|note| note.starts_with("[480 characters")));
+        assert!(
+            shorten_plain(&patch, &rule(Leaves::Contents))
+                .is_some_and(|note| note.starts_with("[480 characters"))
+        );
         assert_eq!(shorten_plain(&patch, &rule(Leaves::Replaced)), None);
     }
 

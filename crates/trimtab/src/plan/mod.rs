@@ -295,7 +295,10 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
         BlockKind::Media => role == Role::User,
         // A call that waits for its answer stays as it is; so does one whose arguments nobody understands.
         BlockKind::Call => {
-            !block.by_server && !block.sealed && block.partner.is_some() && arguments(history, block).is_some()
+            !block.by_server
+                && !block.sealed
+                && block.partner.is_some()
+                && arguments(history, block).is_some()
         }
         BlockKind::Definition | BlockKind::Reasoning | BlockKind::Unknown => false,
     }

@@ -239,9 +239,8 @@ impl<'a> Work<'a> {
     pub(super) fn drop_unit(&mut self, id: BlockId, reason: &Reason) -> bool {
         let Some(unit) = self.unit(id).filter(|unit| unit.may_go) else { return false };
         let blocks = unit.blocks.clone();
-        let pinned = |id: &BlockId| {
-            self.is_pinned(*id) || self.is_held(*id) || *self.verdict(*id) == Verdict::Drop
-        };
+        let pinned =
+            |id: &BlockId| self.is_pinned(*id) || self.is_held(*id) || *self.verdict(*id) == Verdict::Drop;
         if blocks.iter().any(pinned) {
             return false;
         }

@@ -12,8 +12,8 @@ use crate::{
     facts::{Facts, Voice},
     history::{Block, BlockId, BlockKind, History, Role},
     json::{Array, Object},
-    recall::block_handle,
     plan::Reason,
+    recall::block_handle,
     render::{self, NoteContext, prompt as words},
 };
 

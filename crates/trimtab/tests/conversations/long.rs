@@ -91,7 +91,8 @@ fn known_call() -> impl Strategy<Value = Call> {
         ..call("Write", "file_path", file, result)
     });
     let patch = (file(), long_text()).prop_map(move |(file, text)| {
-        let patch = format!("*** Begin Patch\n*** Add File: {file}\n+{}*** End Patch", text.replace('\n', "\n+"));
+        let patch =
+            format!("*** Begin Patch\n*** Add File: {file}\n+{}*** End Patch", text.replace('\n', "\n+"));
         call("apply_patch", "input", patch, CallResult::Text("Success.".to_owned()))
     });
     let command = prop_oneof![Just("cargo test"), Just("ls -la"), Just("git diff"), Just("rg -n main")];

@@ -45,9 +45,7 @@ pub(super) fn same_shape(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && one
-                    .iter()
-                    .all(|(key, value)| other.get(key).is_some_and(|other| same_shape(value, other)))
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| same_shape(value, other)))
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_shape(one, other))

@@ -2,6 +2,7 @@
 //! and sameness. The protocol is judged by the checker, which knows nothing of the library.
 
 mod honest;
+mod inputs;
 
 use std::cell::Cell;
 
@@ -48,9 +49,9 @@ fn case(long: bool) -> impl Strategy<Value = Case> {
     let share = prop_oneof![Just(0.75), Just(0.5), Just(0.25), Just(0.1), Just(0.001), 0.0..1.2];
     let talk = if long { long_conversation().boxed() } else { conversation().boxed() };
     let inputs = prop_oneof![Just(0.0), Just(1.0), Just(2.0)];
-    (talk, style(), select(names), share, inputs).prop_map(
-        |(conversation, style, policy, share, inputs)| Case { conversation, style, policy, share, inputs },
-    )
+    (talk, style(), select(names), share, inputs).prop_map(|(conversation, style, policy, share, inputs)| {
+        Case { conversation, style, policy, share, inputs }
+    })
 }
 
 /// Runs a law over made-up conversations in every format and prints how many it held for. One case in five is a
