@@ -2,6 +2,7 @@
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
 use std::{
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -43,6 +44,8 @@ pub(crate) struct Made {
     blocks: Vec<Vec<(u64, Shorter)>>,
     /// What texts counted that were sent again.
     repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
+    /// The handles of blocks that are not text alone: those are hashed as a whole.
+    handles: HashMap<BlockId, String>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
@@ -53,6 +56,7 @@ impl Made {
     pub(crate) fn truncate(&mut self, known: usize) {
         self.blocks.truncate(known);
         self.repeated.truncate(known);
+        self.handles.retain(|id, _| widen(id.0) < known);
     }
 
     fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
@@ -292,7 +296,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn handle(&self, id: BlockId) -> String {
+    fn handle(&mut self, id: BlockId) -> String {
         let (Some(block), Some(fact)) = (self.history.block(id), self.facts.row(id)) else {
             return String::new();
         };
@@ -302,7 +306,8 @@ impl<'a> Work<'a> {
         if is_text {
             return handle_of_hash(&fact.digest);
         }
-        block_handle(self.history, block)
+        let known = self.made.handles.entry(id);
+        known.or_insert_with(|| block_handle(self.history, block)).clone()
     }
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
