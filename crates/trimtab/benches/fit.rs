@@ -1,7 +1,7 @@
 //! Fitting the next request of a conversation that is still warm: parse, count, facts, plan and render of one new turn of
 //! 4 KB behind histories of growing length, against one copy of the request's bytes. Best of many tries, in turns.
 //!
-//! `cargo bench -p trimtab --bench fit`; with `-- file PATH` the longest request is written there, and policy, tokens,
+//! `cargo bench -p trimtab --bench fit`; with `-- only NAME` one policy, on the longest history, for a profiler; with `-- file PATH` the longest request is written there, and policy, tokens,
 //! budget and milliseconds are printed for `scripts/bench-langchain`.
 
 #![expect(
@@ -37,14 +37,17 @@ fn main() {
     if let Some(path) = arguments.iter().skip_while(|argument| *argument != "file").nth(1) {
         return for_others(path);
     }
+    if let Some(name) = arguments.iter().skip_while(|argument| *argument != "only").nth(1) {
+        return contest(4_000_000, |policy| policy == name, 300);
+    }
     for bytes in [40_000, 400_000, 4_000_000] {
-        contest(bytes);
+        contest(bytes, |_| true, TRIES);
     }
 }
 
 /// Times a few policies on a conversation that other programs can read.
 fn for_others(path: &str) {
-    let (request, contests, _) = race(4_000_000);
+    let (request, contests, _) = race(4_000_000, |_| true, TRIES);
     std::fs::write(path, &request).expect("the file can be written");
     let history = parse_as(request, Format::Chat).expect("a request");
     let tokens = Counter::for_model("gpt-5").request(&history, &mut Memo::default()).total();
@@ -55,8 +58,8 @@ fn for_others(path: &str) {
     }
 }
 
-fn contest(bytes: usize) {
-    let (next, contests, copy) = race(bytes);
+fn contest(bytes: usize, takes_part: impl Fn(&str) -> bool, tries: usize) {
+    let (next, contests, copy) = race(bytes, takes_part, tries);
     let blocks = parse_as(next.clone(), Format::Chat).expect("a request").blocks().len();
     println!("{} KB, {blocks} blocks; one copy {:.3} ms", next.len() / 1000, copy.as_secs_f64() * 1e3);
     for contest in &contests {
@@ -70,12 +73,13 @@ fn contest(bytes: usize) {
     }
 }
 
-/// Fits the last request of a conversation with every policy, in turns.
-fn race(bytes: usize) -> (Vec<u8>, Vec<Contest>, Duration) {
+/// Fits the last request of a conversation with every policy that takes part, in turns.
+fn race(bytes: usize, takes_part: impl Fn(&str) -> bool, tries: usize) -> (Vec<u8>, Vec<Contest>, Duration) {
     let next = measure::request_with_last_turn(Format::Chat, bytes, 4096);
     let whole = parse_as(next.clone(), Format::Chat).expect("a request");
     let before = request_of(&whole, whole.messages().len() - 2);
     let mut contests: Vec<Contest> = policies()
+        .filter(|(name, _)| takes_part(name))
         .map(|(name, _)| {
             let policy = Policy::shipped(name).expect("a shipped policy");
             // Half of what it counts, so that every policy has much to hide.
@@ -90,7 +94,7 @@ fn race(bytes: usize) -> (Vec<u8>, Vec<Contest>, Duration) {
         })
         .collect();
     let mut copy = Duration::MAX;
-    for _ in 0..TRIES {
+    for _ in 0..tries {
         let start = Instant::now();
         std::hint::black_box(next.clone());
         copy = copy.min(start.elapsed());

@@ -9,7 +9,7 @@ use crate::{
     memory::Memory,
     plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},
     policy::Policy,
-    prices::{CacheRules, Model, find_model},
+    prices::{CacheRules, Model},
     recording::Millis,
     warm::Warm,
     wire::{Format, WireError, write},
@@ -167,7 +167,7 @@ pub fn fit_warm(
     let counter = Counter::for_model(&model);
     let exactness = counter.tokenizer().exactness();
     warm.follow(&history, counter);
-    let known = settings.prices.clone().or_else(|| find_model(&model).ok());
+    let known = settings.prices.clone().or_else(|| warm.model(&model));
     let asked =
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
     // Where the count is an estimate, the budget is kept with room for its error.

@@ -10,6 +10,7 @@ use crate::{
     history::History,
     memory::{ChainHash, chain_after},
     plan::{Index, Made},
+    prices::{Model, find_model},
     wire::{Format, WireError, parse, parse_after, parse_as},
 };
 
@@ -24,6 +25,8 @@ pub struct Warm {
     pub(crate) index: Index,
     pub(crate) memo: Memo,
     pub(crate) made: Made,
+    /// What the table of models says about the latest one asked for.
+    model: Option<(String, Option<Model>)>,
 }
 
 impl Warm {
@@ -40,6 +43,14 @@ impl Warm {
             (None, None) => parse(request)?,
         };
         Ok(Arc::new(history))
+    }
+
+    /// Looks a model up; the same one is looked up once.
+    pub(crate) fn model(&mut self, name: &str) -> Option<Model> {
+        if self.model.as_ref().is_none_or(|(known, _)| known != name) {
+            self.model = Some((name.to_owned(), find_model(name).ok()));
+        }
+        self.model.as_ref().and_then(|(_, model)| model.clone())
     }
 
     /// Goes on with a request just read.

@@ -85,7 +85,17 @@ impl Counter {
         memo: &mut Memo,
     ) -> Tokens {
         let framing = Framing::of(history.format(), self.tokenizer);
-        let around = if block.kind == BlockKind::Result { framing.tool_block } else { Tokens::ZERO };
+        let around = match block.kind {
+            BlockKind::Result => framing.tool_block,
+            BlockKind::Call => {
+                memo.text(self, &history.tool_name(block).unwrap_or_default()) + framing.tool_block
+            }
+            BlockKind::Definition
+            | BlockKind::Text
+            | BlockKind::Reasoning
+            | BlockKind::Media
+            | BlockKind::Unknown => Tokens::ZERO,
+        };
         memo.text(self, text) + around
     }
 

@@ -1,34 +1,58 @@
 //! Shortens a call's arguments. Takes a JSON text and which of its leaves may go; gives JSON of the same shape in which long
-//! strings are notes. Never touches a key, a number or a short string, never cuts JSON in the middle, never grows.
-
-#![cfg_attr(not(test), expect(dead_code, reason = "the planner calls it once it shortens calls"))]
+//! strings are notes. Never touches a key, a number, a short string or a name, never cuts JSON in the middle, never grows.
 
 use crate::json::{Value, encode, scan};
 
 /// Which arguments of calls may be shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Inputs {
     /// None.
     #[default]
     Off,
-    /// Contents that were written to a file, which a read of the file shows again.
+    /// What an edit replaced, and what was written to a file that a later step shows.
     Safe,
     /// Every long string.
     All,
 }
 
-impl Inputs {
-    /// Tells whether the leaf under a key may go.
-    fn allows(self, key: &str) -> bool {
-        match self {
-            Inputs::Off => false,
-            Inputs::Safe => CONTENTS.contains(&key),
-            Inputs::All => true,
+/// Which leaves of one call may go; each holds those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Leaves {
+    /// What an edit replaced: it stands in the file no more.
+    Replaced,
+    /// And what was written.
+    Contents,
+    /// And everything else that is long, but for what names the call's subject or its purpose.
+    All,
+}
+
+/// How many bytes the long leaves of a call have, by what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LongLeaves {
+    replaced: u32,
+    contents: u32,
+    others: u32,
+}
+
+impl LongLeaves {
+    /// Returns how many bytes may go.
+    pub(crate) fn of(self, leaves: Leaves) -> u32 {
+        match leaves {
+            Leaves::Replaced => self.replaced,
+            Leaves::Contents => self.replaced.saturating_add(self.contents),
+            Leaves::All => self.replaced.saturating_add(self.contents).saturating_add(self.others),
         }
     }
 }
 
-/// Arguments that hold what was written to a file, or what stood there before.
+/// Strings of at most this many characters stay: a note has a hundred, and a third of a screen is worth reading.
+pub(crate) const LONGEST: usize = 300;
+
+/// Arguments that hold what stood in a file before.
+const REPLACED: &[&str] =
+    &["old_string", "old_str", "oldString", "oldText", "old_text", "old_content", "search", "target_content"];
+
+/// Arguments that hold what was written to a file.
 const CONTENTS: &[&str] = &[
     "content",
     "contents",
@@ -37,46 +61,80 @@ const CONTENTS: &[&str] = &[
     "new_content",
     "CodeContent",
     "code",
-    "old_string",
-    "old_str",
-    "oldString",
-    "oldText",
-    "old_text",
     "new_string",
     "new_str",
     "newString",
     "newText",
     "new_text",
     "replacement_text",
+    "ReplacementContent",
+    "replace",
     "code_edit",
     "patch",
     "patchText",
     "diff",
+    "insert_text",
 ];
+
+/// Arguments that say what a call is about or for: without them nobody knows what was done.
+const NAMING: &[&str] = &[
+    "path",
+    "file_path",
+    "filePath",
+    "filename",
+    "file",
+    "url",
+    "uri",
+    "pattern",
+    "query",
+    "regex",
+    "glob",
+    "name",
+    "id",
+    "cwd",
+    "workdir",
+    "title",
+    "intent",
+    "instruction",
+    "explanation",
+    "description",
+];
+
+/// What a leaf is, by the key that holds it.
+fn class(key: &str) -> Option<Leaves> {
+    match key {
+        key if REPLACED.contains(&key) => Some(Leaves::Replaced),
+        key if CONTENTS.contains(&key) => Some(Leaves::Contents),
+        key if NAMING.contains(&key) => None,
+        // A tool without names for its arguments takes one text, as patches are given.
+        "" => Some(Leaves::Contents),
+        _ => Some(Leaves::All),
+    }
+}
 
 /// Which leaves go, and what stands in their place.
 pub(crate) struct LeafRule<'a> {
-    /// Which arguments may go at all.
-    pub(crate) inputs: Inputs,
+    /// Which leaves may go at all.
+    pub(crate) leaves: Leaves,
     /// Strings of at most this many characters stay.
     pub(crate) longest: usize,
-    /// Writes the note for a leaf.
-    pub(crate) note: &'a dyn Fn(&str) -> String,
+    /// Writes what stands in the place of a leaf.
+    pub(crate) note: &'a dyn Fn(&str, Leaves) -> String,
 }
 
 /// Shortens the arguments of a call; nothing where the text is not JSON or no leaf gets shorter.
 pub(crate) fn shorten_arguments(json: &[u8], rule: &LeafRule<'_>) -> Option<Vec<u8>> {
-    let tape = scan(json).ok()?;
     let mut notes: Vec<(std::ops::Range<usize>, Vec<u8>)> = Vec::new();
-    // Depth costs memory, not stack: arguments come from a model.
-    let mut open: Vec<(Value<'_>, String)> = vec![(tape.root(json)?, String::new())];
-    while let Some((value, key)) = open.pop() {
-        for (name, member) in value.members() {
-            open.push((member, name.string().unwrap_or_default().into_owned()));
+    for_each_long(json, rule.longest, |leaf, text, class| {
+        if class > rule.leaves {
+            return;
         }
-        open.extend(value.items().map(|item| (item, key.clone())));
-        notes.extend(note_for(value, &key, rule).map(|note| (value.span().range(), note)));
-    }
+        let mut note = Vec::new();
+        encode(&(rule.note)(text, class), &mut note);
+        if note.len() < leaf.span().len() {
+            notes.push((leaf.span().range(), note));
+        }
+    })?;
     if notes.is_empty() {
         return None;
     }
@@ -92,16 +150,58 @@ pub(crate) fn shorten_arguments(json: &[u8], rule: &LeafRule<'_>) -> Option<Vec<
     Some(shorter)
 }
 
-/// Returns the JSON of the note that replaces a leaf; nothing where the leaf stays.
-fn note_for(leaf: Value<'_>, key: &str, rule: &LeafRule<'_>) -> Option<Vec<u8>> {
-    // A string has at least as many bytes as characters: most leaves need no decoding.
-    if !leaf.is_string() || leaf.span().len() <= rule.longest || !rule.inputs.allows(key) {
+/// Shortens the one text that a call carries where it carries no JSON; nothing where that stays.
+pub(crate) fn shorten_plain(text: &str, rule: &LeafRule<'_>) -> Option<String> {
+    if Leaves::Contents > rule.leaves || text.chars().count() <= rule.longest {
         return None;
     }
-    let text = leaf.string().filter(|text| text.chars().count() > rule.longest)?;
-    let mut note = Vec::new();
-    encode(&(rule.note)(&text), &mut note);
-    (note.len() < leaf.span().len()).then_some(note)
+    let note = (rule.note)(text, Leaves::Contents);
+    (note.len() < text.len()).then_some(note)
+}
+
+/// Measures the long leaves of a call's arguments.
+pub(crate) fn long_leaves(json: &[u8]) -> LongLeaves {
+    let mut found = LongLeaves::default();
+    for_each_long(json, LONGEST, |leaf, _, class| {
+        let bytes = crate::json::narrow(leaf.span().len());
+        let sum = match class {
+            Leaves::Replaced => &mut found.replaced,
+            Leaves::Contents => &mut found.contents,
+            Leaves::All => &mut found.others,
+        };
+        *sum = sum.saturating_add(bytes);
+    });
+    found
+}
+
+/// Measures the one text that a call carries where it carries no JSON.
+pub(crate) fn long_plain(text: &str) -> LongLeaves {
+    let long = text.chars().count() > LONGEST;
+    let contents = if long { crate::json::narrow(text.len()) } else { 0 };
+    LongLeaves { contents, ..LongLeaves::default() }
+}
+
+/// Calls `each` with every long string that may go; nothing where the text is no JSON.
+fn for_each_long(json: &[u8], longest: usize, mut each: impl FnMut(Value<'_>, &str, Leaves)) -> Option<()> {
+    let tape = scan(json).ok()?;
+    // Depth costs memory, not stack: arguments come from a model.
+    let mut open: Vec<(Value<'_>, String)> = vec![(tape.root(json)?, String::new())];
+    while let Some((value, key)) = open.pop() {
+        // What is short holds nothing long. A string has at least as many bytes as characters: most need no decoding.
+        if value.span().len() <= longest {
+            continue;
+        }
+        for (name, member) in value.members() {
+            open.push((member, name.string().unwrap_or_default().into_owned()));
+        }
+        open.extend(value.items().map(|item| (item, key.clone())));
+        if let (true, Some(class)) = (value.is_string(), class(&key))
+            && let Some(text) = value.string().filter(|text| text.chars().count() > longest)
+        {
+            each(value, &text, class);
+        }
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -110,11 +210,11 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::render;
+    use crate::{plan::Reason, render};
 
-    fn shortened(json: &str, inputs: Inputs, longest: usize) -> Option<String> {
-        let note = |leaf: &str| render::argument(leaf, "0123456789ab");
-        let rule = LeafRule { inputs, longest, note: &note };
+    fn shortened(json: &str, leaves: Leaves, longest: usize) -> Option<String> {
+        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
+        let rule = LeafRule { leaves, longest, note: &note };
         shorten_arguments(json.as_bytes(), &rule).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
     }
 
@@ -125,11 +225,11 @@ mod tests {
 
     #[test]
     fn contents_become_a_note_and_names_stay() {
-        let short = shortened(&write_call(), Inputs::Safe, 200).expect("shorter");
+        let short = shortened(&write_call(), Leaves::Contents, 200).expect("shorter");
         let value: Json = serde_json::from_str(&short).expect("JSON");
         assert_eq!(
             value["content"],
-            "[1,500 characters, 100 lines of this argument are hidden; trimtab recall 0123456789ab]"
+            "[1,500 characters, 100 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
         );
         assert_eq!(value["file_path"], "src/a.rs");
         assert_eq!(value["command"].as_str().map(str::len), Some(900), "no content of a file");
@@ -139,28 +239,74 @@ mod tests {
     fn all_means_every_long_string_wherever_it_stands() {
         let json =
             json!({"edits": [{"old": "o".repeat(500), "line": 3}], "why": "w".repeat(500)}).to_string();
-        assert_eq!(shortened(&json, Inputs::Safe, 200), None);
+        assert_eq!(shortened(&json, Leaves::Contents, 200), None);
         let value: Json =
-            serde_json::from_str(&shortened(&json, Inputs::All, 200).expect("shorter")).expect("JSON");
+            serde_json::from_str(&shortened(&json, Leaves::All, 200).expect("shorter")).expect("JSON");
         assert_eq!(value["edits"][0]["line"], 3);
         assert!(value["edits"][0]["old"].as_str().is_some_and(|note| note.starts_with("[500 characters")));
         assert!(value["why"].as_str().is_some_and(|note| note.ends_with("trimtab recall 0123456789ab]")));
     }
 
     #[test]
-    fn what_is_off_short_or_no_json_stays() {
-        assert_eq!(shortened(&write_call(), Inputs::Off, 200), None);
-        assert_eq!(shortened(&write_call(), Inputs::All, 2000), None);
-        assert_eq!(shortened("{\"content\": \"aaaa", Inputs::All, 1), None);
-        assert_eq!(shortened("{\"content\": \"aaaa\"}", Inputs::All, 1), None, "the note would be longer");
+    fn what_is_not_meant_short_or_no_json_stays() {
+        assert_eq!(shortened(&write_call(), Leaves::Replaced, 200), None);
+        assert_eq!(shortened(&write_call(), Leaves::All, 2000), None);
+        assert_eq!(shortened("{\"content\": \"aaaa", Leaves::All, 1), None);
+        assert_eq!(shortened("{\"content\": \"aaaa\"}", Leaves::All, 1), None, "the note would be longer");
         let bare = format!("\"{}\"", "a".repeat(300));
-        assert!(shortened(&bare, Inputs::All, 200).is_some_and(|json| json.starts_with("\"[300 characters")));
+        assert!(shortened(&bare, Leaves::All, 200).is_some_and(|json| json.starts_with("\"[300 characters")));
     }
 
     #[test]
     fn what_is_shortened_is_left_alone_afterwards() {
-        let once = shortened(&write_call(), Inputs::All, 200).expect("shorter");
-        assert_eq!(shortened(&once, Inputs::All, 200), None);
+        let once = shortened(&write_call(), Leaves::All, 200).expect("shorter");
+        assert_eq!(shortened(&once, Leaves::All, 200), None);
+    }
+
+    #[test]
+    fn what_an_edit_replaced_goes_before_what_it_wrote() {
+        let edit =
+            json!({"old_string": "o".repeat(900), "new_string": "n".repeat(900), "path": "p".repeat(900)});
+        let short = |leaves| -> Vec<bool> {
+            let short = shortened(&edit.to_string(), leaves, LONGEST).unwrap_or_else(|| edit.to_string());
+            let value: Json = serde_json::from_str(&short).expect("JSON");
+            ["old_string", "new_string", "path"].map(|key| value[key] != edit[key]).to_vec()
+        };
+        assert_eq!(short(Leaves::Replaced), [true, false, false]);
+        assert_eq!(short(Leaves::Contents), [true, true, false]);
+        assert_eq!(short(Leaves::All), [true, true, false], "names stay however long they are");
+    }
+
+    #[test]
+    fn what_is_measured_is_what_may_go() {
+        let json = write_call();
+        let found = long_leaves(json.as_bytes());
+        assert_eq!(
+            [Leaves::Replaced, Leaves::Contents, Leaves::All].map(|leaves| found.of(leaves)),
+            [0, 1602, 2504]
+        );
+        assert_eq!(long_plain(&"*** Begin Patch\n".repeat(30)).of(Leaves::Contents), 480);
+        assert_eq!(long_plain("*** Begin Patch\n").of(Leaves::All), 0);
+    }
+
+    #[test]
+    fn a_command_keeps_its_first_line_and_a_patch_nothing() {
+        let script = format!("python - <<EOF\n{}EOF", "print('x')\n".repeat(60));
+        let short =
+            shortened(&json!({"command": script}).to_string(), Leaves::All, LONGEST).expect("shorter");
+        let value: Json = serde_json::from_str(&short).expect("JSON");
+        assert_eq!(
+            value["command"],
+            "python - <<EOF\n[678 characters, 62 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
+        );
+        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
+        let rule = |leaves| LeafRule { leaves, longest: LONGEST, note: &note };
+        let patch = "*** Begin Patch\n".repeat(30);
+        assert!(
+            shorten_plain(&patch, &rule(Leaves::Contents))
+                .is_some_and(|note| note.starts_with("[480 characters"))
+        );
+        assert_eq!(shorten_plain(&patch, &rule(Leaves::Replaced)), None);
     }
 
     fn any_json() -> impl Strategy<Value = Json> {
@@ -203,8 +349,8 @@ mod tests {
         #[test]
         fn the_shape_stays_and_nothing_grows(value in any_json(), longest in 0usize..300, all in any::<bool>()) {
             let json = value.to_string();
-            let inputs = if all { Inputs::All } else { Inputs::Safe };
-            if let Some(short) = shortened(&json, inputs, longest) {
+            let leaves = if all { Leaves::All } else { Leaves::Contents };
+            if let Some(short) = shortened(&json, leaves, longest) {
                 assert!(short.len() < json.len(), "{json} -> {short}");
                 let after: Json = serde_json::from_str(&short).expect(&short);
                 assert!(same_shape(&value, &after, longest), "{json} -> {short}");

@@ -35,9 +35,9 @@ mod tree;
 
 use std::ops::Range;
 
-pub(crate) use arguments::Inputs;
-#[expect(unused_imports, reason = "the planner calls it once it shortens calls")]
-pub(crate) use arguments::{LeafRule, shorten_arguments};
+pub(crate) use arguments::{
+    Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
+};
 pub(crate) use choose::choose;
 pub(crate) use errors::is_error_line;
 pub(crate) use matching::lines_matching;
@@ -193,6 +193,8 @@ pub(crate) enum Note {
     },
     /// Names that stand nowhere else in the conversation.
     Names(Vec<String>),
+    /// What a change was for, in the words of its call.
+    Intent(String),
     /// What an image or document is.
     Media {
         /// Its type, such as `image/png`.

@@ -167,6 +167,17 @@ impl Facts {
         self.known.is_changed(&self.places.key(path))
     }
 
+    /// Returns the latest block after a call that shows or writes all of every file that the call changed.
+    pub(crate) fn shown_since(&self, call: BlockId) -> Option<BlockId> {
+        let changes = self.row(call)?.actions.iter().filter(|action| action.kind.changes_files());
+        let mut latest = None;
+        for action in changes {
+            let Subject::File { path, .. } = &action.subject else { return None };
+            latest = latest.max(Some(self.known.whole_after(&self.places.key(path), call)?));
+        }
+        latest
+    }
+
     /// Returns the name under which all spellings of a path are one: seen from the session's root.
     pub fn file_key<'a>(&self, path: &'a str) -> Cow<'a, str> {
         self.places.key(path)

@@ -81,6 +81,13 @@ impl Known {
         note(&mut self.runs, key, shown, |_, _| true)
     }
 
+    /// Returns the latest block after another one that shows or writes all of a file.
+    pub(crate) fn whole_after(&self, key: &str, block: BlockId) -> Option<BlockId> {
+        let later = self.files.get(key)?.iter().rev().take_while(|shown| shown.known_at > block);
+        let mut whole = later.filter(|shown| shown.lines == Lines::All && shown.block > block);
+        whole.next().map(|shown| shown.block)
+    }
+
     /// Notes that a file was changed.
     pub(crate) fn change(&mut self, key: &str, known_at: BlockId) {
         if !self.changed.contains_key(key) {

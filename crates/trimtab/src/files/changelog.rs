@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt};
 
 use crate::{
     facts::{Facts, Given, Outcome, Subject, with_arguments},
-    history::{BlockId, BlockKind, History, Role},
+    history::{Block, BlockId, BlockKind, History, Role},
     json::widen,
 };
 
@@ -77,8 +77,7 @@ pub(crate) fn changelog_before(history: &History, facts: &Facts, end: BlockId) -
     let changes = results.filter(|row| row.outcome != Outcome::Failed).flat_map(|row| {
         let call = row.partner.and_then(|id| Some((id, history.block(id)?)));
         let step = call.and_then(|(id, _)| facts.row(id)).map_or(row.step, |call| call.step);
-        let intent =
-            call.and_then(|(_, call)| with_arguments(history, call, |_, given| intent(given)).flatten());
+        let intent = call.and_then(|(_, call)| intent_of(history, call));
         let said = call.and_then(|(id, _)| words_before(history, id));
         let mut paths: Vec<Cow<'_, str>> = Vec::new();
         for action in row.actions.iter().filter(|action| action.kind.changes_files()) {
@@ -105,11 +104,16 @@ fn intent(given: &Given<'_>) -> Option<String> {
     INTENTS.iter().find_map(|key| given.text(key)).map(Cow::into_owned).filter(|text| !text.trim().is_empty())
 }
 
+/// Returns what a call says that it is for.
+pub(crate) fn intent_of(history: &History, call: &Block) -> Option<String> {
+    with_arguments(history, call, |_, given| intent(given)).flatten()
+}
+
 /// Returns what the assistant said last before a call of the same message; of an action written in text, the text.
 fn words_before(history: &History, call: BlockId) -> Option<Cow<'_, str>> {
     let own = history.block(call)?;
     let before = history.blocks().get(..=widen(call.0))?.iter().rev();
-    let same = |block: &&crate::history::Block| {
+    let same = |block: &&Block| {
         history.entry_of(block).is_some_and(|entry| entry.role == Role::Assistant)
             && history.entry_of(block).map(|entry| entry.step)
                 == history.entry_of(own).map(|entry| entry.step)

@@ -18,8 +18,8 @@ mod state;
 mod tests;
 mod timeline;
 
-pub(crate) use changelog::changelog_before;
 pub use changelog::{Changes, FileChanges, changelog};
+pub(crate) use changelog::{changelog_before, intent_of};
 pub(crate) use from_calls::asked;
 pub use from_calls::files;
 pub(crate) use operation::FileAction;

@@ -67,12 +67,16 @@ fn code_unit(escape: &[u8]) -> Option<u16> {
     })
 }
 
+/// How many bytes are looked at together for one that needs an escape: as many as a register of the machine holds.
+const TOGETHER: usize = 16;
+
 /// Appends `text` as a JSON string with its quotes.
 pub(crate) fn encode(text: &str, json: &mut Vec<u8>) {
+    json.reserve(text.len() + text.len() / 16 + 2);
     json.push(b'"');
     let mut rest = text.as_bytes();
     // Runs without an escape are copied at once.
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')) {
+    while let Some(at) = first_escaped(rest) {
         let (plain, escaped) = rest.split_at(at);
         json.extend_from_slice(plain);
         let Some((byte, after)) = escaped.split_first() else { break };
@@ -87,6 +91,18 @@ pub(crate) fn encode(text: &str, json: &mut Vec<u8>) {
     }
     json.extend_from_slice(rest);
     json.push(b'"');
+}
+
+/// Finds the first byte that cannot stand in a JSON string as it is.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    let needs = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+    let (chunks, rest) = bytes.as_chunks::<TOGETHER>();
+    // Without a way out in the middle the compiler looks at a whole chunk at once.
+    let found = |chunk: &[u8; TOGETHER]| chunk.iter().fold(false, |found, byte| found | needs(byte));
+    match chunks.iter().position(found) {
+        Some(at) => chunks.get(at)?.iter().position(needs).map(|within| at * TOGETHER + within),
+        None => rest.iter().position(needs).map(|within| chunks.len() * TOGETHER + within),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::{
     work::{Work, whole},
 };
 use crate::{
+    digest::{Inputs, Leaves},
     facts::{Fact, Lines, Outcome, Subject, ToolKind},
     history::{BlockId, BlockKind},
     json::narrow,
@@ -19,13 +20,15 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     let select = &step.select;
     let mut meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
     let often = rereads(work, select, &meant);
+    let series = select.edits_beyond.map(whole);
     meant.truncate(unspared(work, select, &meant));
     let fits = |id: &BlockId| {
         // What is shortened already can still go; everything else is decided once.
         let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
         let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
-        open && often && has(work, select, *id) && !kept()
+        let between = series.is_none_or(|most| edited_often(work, *id, most).is_some());
+        open && often && between && has(work, select, *id) && !kept()
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -57,6 +60,7 @@ fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
             work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
                 && fact.acts_as == BlockKind::Text
         }
+        What::Calls => work.history.block(id).is_some_and(|block| block.kind == BlockKind::Call),
     };
     let shown = select.shows.is_empty() || row.shows.is_some_and(|shows| select.shows.contains(&shows));
     right && shown && is_tool(work, select, fact, id) && is_path(select, fact)
@@ -167,6 +171,31 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
     }
 }
 
+/// Says of which series of changes a result or call is neither the first nor the last, where there are more than `most`.
+fn edited_often(work: &Work<'_>, id: BlockId, most: usize) -> Option<Reason> {
+    let fact = work.facts.row(id)?;
+    let result = if fact.acts_as == BlockKind::Call { fact.partner? } else { id };
+    let (changes, first, last) = work.index.series(result)?;
+    let between = changes > most && first.block != result && last.block != result;
+    between.then(|| Reason::EditedOften { changes: narrow(changes), first: first.step, last: last.step })
+}
+
+/// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
+pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Leaves, Option<Reason>)> {
+    let fact = work.facts.row(id)?;
+    let changes = fact.actions.iter().any(|action| action.kind.changes_files());
+    // What failed was not written: nothing shows it again.
+    let written = changes && fact.outcome != Outcome::Failed;
+    let since = work.facts.shown_since(id).filter(|_| written).and_then(|since| work.facts.row(since));
+    let shown = since.map(|since| Reason::Superseded { by: since.step });
+    match inputs {
+        Inputs::Off => None,
+        Inputs::All => Some((Leaves::All, shown)),
+        Inputs::Safe if shown.is_some() => Some((Leaves::Contents, shown)),
+        Inputs::Safe => (written && fact.tool() == Some(ToolKind::Edit)).then_some((Leaves::Replaced, None)),
+    }
+}
+
 /// Tells whether a block has what the step asks for beside its kind.
 fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
     let Some(fact) = work.facts.row(id) else { return false };
@@ -218,6 +247,17 @@ fn reason(
     let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
     if let Some(rule) = &step.rule {
         return Some(Reason::Rule(rule.clone()));
+    }
+    if let Act::Inputs(inputs) = &step.act {
+        let (leaves, shown) = leaves(work, id, *inputs)?;
+        // Only what has something long to hide is worth a word.
+        work.index.row(id).filter(|row| row.leaves.of(leaves) > 0)?;
+        if shown.is_some() {
+            return shown;
+        }
+    }
+    if let Some(most) = step.select.edits_beyond {
+        return edited_often(work, id, whole(most));
     }
     if let Some((first, last)) = often.and_then(|often| often.get(&id)) {
         return Some(Reason::ReadOften { first: *first, last: *last });

@@ -34,7 +34,8 @@ pub(super) fn close(work: &mut Work<'_>, closing: Closing, budget: Tokens) -> Op
     (work.total > budget).then(|| floor(work))
 }
 
-/// The order: old results shorter, old exchanges gone, answers shorter, then what is left of the latest exchange.
+/// The order: old results shorter, old exchanges gone, answers shorter, then results of exchanges that are held, and what is
+/// left of the latest exchange.
 fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
     let class = |unit: &Unit| {
         let classes = unit.blocks.iter().filter_map(|id| work.facts.priority(*id, work.recent));
@@ -50,7 +51,12 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
         unit.blocks.iter().copied().filter(is_result).collect()
     };
     let mut order = Vec::new();
-    let old = || exchanges.iter().filter(|(index, _)| Some(*index) != latest);
+    let is_held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id));
+    let (held, free): (Vec<_>, Vec<_>) = exchanges
+        .into_iter()
+        .filter(|(index, _)| Some(*index) != latest)
+        .partition(|(_, unit)| is_held(unit));
+    let old = || free.iter();
     for (_, unit) in old() {
         order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
     }
@@ -64,6 +70,11 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
         order.extend(unit.blocks.first().map(|id| (*id, Act::Drop)));
         order.extend(unit.blocks.iter().map(|id| (*id, Act::Clear)));
     }
+    for act in [Act::Digest(None), Act::Clear] {
+        for (_, unit) in &held {
+            order.extend(results(unit).into_iter().map(|id| (id, act.clone())));
+        }
+    }
     if let Some(unit) = latest.and_then(|index| work.units.get(index)) {
         order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
         order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
@@ -74,7 +85,8 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
 /// The blocks of the turns that may go with the person's words in them, the oldest first.
 fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
     let turns = work.units.chunk_by(|one, other| one.turn == other.turn);
-    let going = turns.filter(|turn| turn.iter().all(|unit| unit.turn_may_go));
+    let held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id));
+    let going = turns.filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
     going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }
 

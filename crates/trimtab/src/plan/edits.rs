@@ -3,7 +3,7 @@
 
 use super::{Decision, Plan, Verdict};
 use crate::{
-    history::{Block, BlockId, BlockKind, Entry, History, PartKind},
+    history::{Block, BlockId, BlockKind, Entry, History, Part, PartKind},
     json::{Object, Span, encode, narrow, widen},
     wire::{Edit, Format},
 };
@@ -105,8 +105,30 @@ pub(crate) fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
     edits
 }
 
+/// Returns the part that holds a call's arguments, where it holds nothing else: a text, JSON, or JSON in a text.
+pub(crate) fn arguments<'a>(history: &'a History, block: &Block) -> Option<&'a Part> {
+    let mut parts = history.parts_of(block).iter().filter(|part| part.kind != PartKind::Sealed);
+    let part = parts.next().filter(|part| part.span == block.body)?;
+    let known = match part.kind {
+        PartKind::Text | PartKind::JsonText => true,
+        // What OpenAI defines of its own tools it may check.
+        PartKind::Json => history.format() != Format::Responses,
+        PartKind::Image | PartKind::Document | PartKind::Audio | PartKind::Sealed => false,
+    };
+    (known && parts.next().is_none()).then_some(part)
+}
+
 /// Puts a text in the place of a block's content, in the shape that the format gives it.
 pub(super) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
+    if block.kind == BlockKind::Call {
+        let part = arguments(history, block)?;
+        let mut json = Vec::new();
+        match part.kind {
+            PartKind::Json => json.extend_from_slice(text.as_bytes()),
+            _ => encode(text, &mut json),
+        }
+        return Some(Edit { span: part.span, with: json });
+    }
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
     let parts = history.parts_of(block);

@@ -4,11 +4,12 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use super::arguments;
 use crate::{
     count::Counts,
-    digest::names_bytes,
+    digest::{LONGEST, LongLeaves, long_leaves, long_plain, names_bytes},
     facts::{Fact, Facts, Outcome, Subject, ToolKind, is_shell},
-    history::{BlockId, BlockKind, History, PartKind},
+    history::{Block, BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
     render::points_at,
 };
@@ -64,6 +65,8 @@ pub(crate) struct Row {
     pub(crate) chars: u32,
     /// How many bytes its distinct names have.
     pub(crate) names: u32,
+    /// What is long in its arguments, where it is a call.
+    pub(crate) leaves: LongLeaves,
 }
 
 /// A change of a file, as its result tells.
@@ -123,6 +126,7 @@ impl Index {
             points_at: points_at(&text),
             chars: narrow(text.chars().count()),
             names: narrow(names_bytes(&text)),
+            leaves: leaves(history, block),
         });
     }
 
@@ -181,9 +185,28 @@ impl Index {
         self.row(id).is_some_and(|row| row.files.iter().any(before))
     }
 
+    /// Returns how many changes were made of the file that a block changes, with the first and the last.
+    pub(crate) fn series(&self, id: BlockId) -> Option<(usize, Changed, Changed)> {
+        let changes = self.changes.get(widen(self.file(id)?))?;
+        changes.binary_search_by_key(&id, |change| change.block).ok()?;
+        Some((changes.len(), *changes.first()?, *changes.last()?))
+    }
+
     /// Returns the file that a result is about, by a number that stands for all its spellings.
     pub(crate) fn file(&self, id: BlockId) -> Option<u32> {
         self.row(id)?.files.first().copied()
+    }
+}
+
+/// Measures what is long in a call's arguments.
+fn leaves(history: &History, block: &Block) -> LongLeaves {
+    if block.kind != BlockKind::Call || block.body.len() <= LONGEST {
+        return LongLeaves::default();
+    }
+    match arguments(history, block) {
+        Some(part) if part.kind == PartKind::Text => long_plain(&history.part_text(part)),
+        Some(part) => long_leaves(history.part_text(part).as_bytes()),
+        None => LongLeaves::default(),
     }
 }
 

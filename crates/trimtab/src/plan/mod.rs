@@ -15,7 +15,7 @@ mod work;
 use std::{fmt, sync::Arc};
 
 pub use cost::{Broken, Cost};
-pub(crate) use edits::{edits, edits_of, removed};
+pub(crate) use edits::{arguments, edits, edits_of, removed};
 pub(crate) use index::{Index, Shows};
 pub(crate) use pays::CachePrices;
 pub use pays::Cut;
@@ -26,9 +26,8 @@ pub(crate) use work::{Made, Sight};
 use crate::{
     count::{Counts, Tokens},
     history::{BlockId, BlockKind, History, PartKind, Role},
-    json::widen,
+    json::{scan, widen},
     memory::ChainHash,
-    render,
 };
 
 /// Why a block is hidden.
@@ -63,6 +62,15 @@ pub enum Reason {
         /// The step of the last read.
         last: u32,
     },
+    /// The file was changed many times, and the first and the last change are shown.
+    EditedOften {
+        /// How many changes.
+        changes: u32,
+        /// The step of the first.
+        first: u32,
+        /// The step of the last.
+        last: u32,
+    },
     /// It is reasoning that the model bound to what was edited before it.
     Unbound {
         /// The step of what was edited.
@@ -70,23 +78,6 @@ pub enum Reason {
     },
     /// A rule of the user says so.
     Rule(String),
-}
-
-impl Reason {
-    /// Returns the reason in the words that notes are made of.
-    pub(crate) fn words(&self) -> render::Reason<'_> {
-        match self {
-            Reason::TooOld => render::Reason::TooOld,
-            Reason::Superseded { by } => render::Reason::Superseded { by: *by },
-            Reason::Identical { to } => render::Reason::Identical { to: *to },
-            Reason::OverBudget => render::Reason::OverBudget,
-            Reason::TooLong => render::Reason::TooLong,
-            Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
-            // Unbound reasoning goes without a word: no note stands in its place.
-            Reason::Stale { edit } | Reason::Unbound { edit } => render::Reason::Stale { edit: *edit },
-            Reason::Rule(name) => render::Reason::Rule(name),
-        }
-    }
 }
 
 impl fmt::Display for Reason {
@@ -99,6 +90,9 @@ impl fmt::Display for Reason {
             Reason::TooLong => f.write_str("too long"),
             Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
+            Reason::EditedOften { changes, first, last } => {
+                write!(f, "one of {changes} changes between steps {first} and {last}")
+            }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::Rule(name) => write!(f, "rule {name}"),
         }
@@ -175,6 +169,9 @@ pub enum PlanError {
     /// A shortened block would be larger than before.
     #[error("block {0}: {1} tokens instead of {2} is no shortening")]
     Larger(u32, Tokens, Tokens),
+    /// The arguments of a call would be no JSON of the same kind.
+    #[error("block {0}: its shortened arguments are not what they were: JSON of the same kind")]
+    Shape(u32),
 }
 
 impl Plan {
@@ -296,22 +293,41 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
         BlockKind::Result => !block.by_server && !block.body.is_empty() && !block.sealed,
         BlockKind::Text => matches!(role, Role::User | Role::Assistant) && text && !block.sealed,
         BlockKind::Media => role == Role::User,
-        BlockKind::Definition | BlockKind::Reasoning | BlockKind::Call | BlockKind::Unknown => false,
+        // A call that waits for its answer stays as it is; so does one whose arguments nobody understands.
+        BlockKind::Call => {
+            !block.by_server
+                && !block.sealed
+                && block.partner.is_some()
+                && arguments(history, block).is_some()
+        }
+        BlockKind::Definition | BlockKind::Reasoning | BlockKind::Unknown => false,
     }
 }
 
 fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Result<(), PlanError> {
-    let Verdict::Shorten { tokens, .. } = &decision.verdict else { return Ok(()) };
+    let Verdict::Shorten { text, tokens } = &decision.verdict else { return Ok(()) };
     let number = decision.block.0;
     let kind = history.block(decision.block).map_or(BlockKind::Unknown, |block| block.kind);
     if !may_shorten(history, decision.block) {
         return Err(PlanError::Untouchable(number, kind.name()));
+    }
+    if let Some(part) = history.block(decision.block).and_then(|block| arguments(history, block))
+        && kind == BlockKind::Call
+        && !is_same_kind(&history.part_text(part), text, part.kind)
+    {
+        return Err(PlanError::Shape(number));
     }
     let before = counts.blocks().get(widen(number)).copied().unwrap_or_default();
     if *tokens > before {
         return Err(PlanError::Larger(number, *tokens, before));
     }
     Ok(())
+}
+
+/// Tells whether shortened arguments are JSON of the kind they were before; a plain text is always one.
+fn is_same_kind(before: &str, after: &str, kind: PartKind) -> bool {
+    let first = |text: &str| text.trim_start().bytes().next();
+    kind == PartKind::Text || (first(before) == first(after) && scan(after.as_bytes()).is_ok())
 }
 
 /// Tells whether a turn that may go as a whole did.

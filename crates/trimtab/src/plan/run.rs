@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{
     Plan, PlanError, Reason, Verdict,
-    candidates::candidates,
+    candidates::{candidates, leaves},
     closing::close,
     cost::{Cost, broken, cost},
     pays::{CachePrices, Cut, Rates, best_cut},
@@ -54,9 +54,10 @@ pub(crate) fn plan(
     let mut work = Work::new(sight, memo, made, situation.policy, ages);
     let bound = situation.bound && has_reasoning(&work);
     let steps = &situation.policy.steps;
-    for step in steps.iter().filter(|step| step.act == Act::Pin) {
+    let keeps = |step: &&Step| matches!(step.act, Act::Pin | Act::Hold);
+    for step in steps.iter().filter(keeps) {
         for (id, reason) in candidates(&work, step) {
-            work.apply(id, &Act::Pin, &reason);
+            work.apply(id, &step.act, &reason);
         }
     }
     repeat(&mut work, situation);
@@ -66,7 +67,7 @@ pub(crate) fn plan(
     let mut fold_wanted = false;
     let mut cut = None;
     let mut paid = false;
-    for step in steps.iter().filter(|step| step.act != Act::Pin) {
+    for step in steps.iter().filter(|step| !keeps(step)) {
         match step.when {
             When::Cold | When::Pays if bound => {}
             // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
@@ -309,7 +310,15 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
             tokens - NOTE_TOKENS - Tokens(u64::try_from(whole(left)).unwrap_or(u64::MAX))
         }
         Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
+        Act::Inputs(inputs) => {
+            let long = leaves(work, id, *inputs)
+                .and_then(|(leaves, _)| Some(work.index.row(id)?.leaves.of(leaves)))
+                .unwrap_or_default();
+            let all = work.history.block(id).map_or(1, |block| narrow(block.body.len().max(1)));
+            tokens.scaled((f64::from(long) / f64::from(all)).min(1.0)) - NOTE_TOKENS
+        }
         Act::Pin
+        | Act::Hold
         | Act::Digest(_)
         | Act::HeadTail { .. }
         | Act::MiddleOut { .. }

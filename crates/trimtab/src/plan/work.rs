@@ -2,18 +2,20 @@
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
 use std::{
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
 use super::{
-    Decision, Index, Reason, Unit, UnitKind, Verdict, edits::shortened, index::Shows, may_shorten,
-    unit_of_block, visible::Visible,
+    Decision, Index, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
+    index::Shows, may_shorten, unit_of_block, visible::Visible,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
-    digest::{self, About, Content, Ended, Piece, Text},
+    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text},
     facts::{ContentKind, Fact, Facts, Lines, Outcome, Subject, ToolKind, Voice},
+    files::intent_of,
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
     policy::{Act, Policy, Style},
@@ -42,6 +44,8 @@ pub(crate) struct Made {
     blocks: Vec<Vec<(u64, Shorter)>>,
     /// What texts counted that were sent again.
     repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
+    /// The handles of blocks that are not text alone: those are hashed as a whole.
+    handles: HashMap<BlockId, String>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
@@ -52,6 +56,7 @@ impl Made {
     pub(crate) fn truncate(&mut self, known: usize) {
         self.blocks.truncate(known);
         self.repeated.truncate(known);
+        self.handles.retain(|id, _| widen(id.0) < known);
     }
 
     fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
@@ -95,6 +100,8 @@ pub(super) struct Work<'a> {
     unit_of: Vec<u32>,
     pub(super) decisions: Vec<Decision>,
     pinned: Vec<bool>,
+    /// Blocks whose exchange never goes.
+    held: Vec<bool>,
     pub(super) total: Tokens,
     /// How many blocks of each entry are still sent.
     left: Vec<u32>,
@@ -136,6 +143,7 @@ impl<'a> Work<'a> {
             unit_of,
             decisions,
             pinned,
+            held: vec![false; blocks],
             total,
             left,
             style: policy.style,
@@ -169,6 +177,11 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Tells whether the exchange of a block never goes.
+    pub(super) fn is_held(&self, id: BlockId) -> bool {
+        self.held.get(widen(id.0)).copied().unwrap_or_default()
+    }
+
     pub(super) fn tokens(&self, id: BlockId) -> Tokens {
         self.counts.blocks().get(widen(id.0)).copied().unwrap_or_default()
     }
@@ -182,6 +195,10 @@ impl<'a> Work<'a> {
         match act {
             Act::Pin => {
                 self.pin(id);
+                self.apply(id, &Act::Hold, reason)
+            }
+            Act::Hold => {
+                self.held.get_mut(widen(id.0)).into_iter().for_each(|held| *held = true);
                 true
             }
             Act::Drop => self.drop_unit(id, reason),
@@ -192,6 +209,7 @@ impl<'a> Work<'a> {
             | Act::HeadTailLines { .. }
             | Act::Matching(_)
             | Act::Names
+            | Act::Inputs(_)
             | Act::Clear => match self.shortened(id, act, reason) {
                 Some((text, tokens)) => {
                     self.hide(id, Verdict::Shorten { text, tokens }, reason);
@@ -225,7 +243,8 @@ impl<'a> Work<'a> {
     pub(super) fn drop_unit(&mut self, id: BlockId, reason: &Reason) -> bool {
         let Some(unit) = self.unit(id).filter(|unit| unit.may_go) else { return false };
         let blocks = unit.blocks.clone();
-        let pinned = |id: &BlockId| self.is_pinned(*id) || *self.verdict(*id) == Verdict::Drop;
+        let pinned =
+            |id: &BlockId| self.is_pinned(*id) || self.is_held(*id) || *self.verdict(*id) == Verdict::Drop;
         if blocks.iter().any(pinned) {
             return false;
         }
@@ -277,7 +296,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn handle(&self, id: BlockId) -> String {
+    fn handle(&mut self, id: BlockId) -> String {
         let (Some(block), Some(fact)) = (self.history.block(id), self.facts.row(id)) else {
             return String::new();
         };
@@ -287,7 +306,8 @@ impl<'a> Work<'a> {
         if is_text {
             return handle_of_hash(&fact.digest);
         }
-        block_handle(self.history, block)
+        let known = self.made.handles.entry(id);
+        known.or_insert_with(|| block_handle(self.history, block)).clone()
     }
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
@@ -299,8 +319,9 @@ impl<'a> Work<'a> {
     }
 
     fn text_for(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        // Which names stand nowhere else depends on what else is hidden: that is made anew.
-        if *act == Act::Names {
+        // Which names stand nowhere else depends on what else is hidden, and which arguments may go on what came since:
+        // that is made anew.
+        if matches!(act, Act::Names | Act::Inputs(_)) {
             return self.make(id, act, reason, self.style);
         }
         let key = self.key(id, act, reason);
@@ -331,19 +352,29 @@ impl<'a> Work<'a> {
         let history = self.history;
         let block = history.block(id)?;
         let fact = self.facts.row(id)?;
+        match (block.kind, act) {
+            (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
+            // The arguments of a call are no text to be cut, and no other text has arguments.
+            (BlockKind::Call, _) | (_, Act::Inputs(_)) => return None,
+            _ => {}
+        }
         let text = history.block_text(block);
         let tool = history.tool_name(block);
         let about = about(fact, tool.as_deref());
         let names = if *act == Act::Names { self.names_only_in(&text) } else { Vec::new() };
         let shows = self.index.row(id).and_then(|row| row.shows);
-        let pieces = pieces(history, id, &Text::new(&text, about), (act, names, shows))?;
+        let mut pieces = pieces(history, id, &Text::new(&text, about), (act, names, shows))?;
+        if matches!(reason, Reason::EditedOften { .. }) {
+            let intent = fact.partner.and_then(|call| intent_of(history, history.block(call)?));
+            pieces.extend(intent.map(|intent| Piece::Note(digest::Note::Intent(intent))));
+        }
         let handle = self.handle(id);
         let context = NoteContext {
             tool: tool.as_deref(),
             subject: subject(fact, self.index.is_changed(id)),
             step: fact.step,
             tokens: Some(self.tokens(id).0),
-            reason: reason.words(),
+            reason,
             handle: &handle,
             style: match style {
                 Style::Normal => render::Style::Normal,
@@ -364,6 +395,28 @@ impl<'a> Work<'a> {
             self.tokens(id) - Tokens(1)
         };
         (edit.with.len() < edit.span.len() && tokens <= most).then(|| (shorter.into(), tokens))
+    }
+
+    /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
+    fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
+        let part = arguments(history, block)?;
+        let text = history.part_text(part);
+        let (leaves, _) = leaves(self, id, inputs)?;
+        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || render::holds_note(&text) {
+            return None;
+        }
+        let handle = self.handle(id);
+        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, reason, &handle);
+        let rule = LeafRule { leaves, longest: digest::LONGEST, note: &note };
+        let shorter = match part.kind {
+            PartKind::Text => digest::shorten_plain(&text, &rule)?,
+            _ => String::from_utf8(digest::shorten_arguments(text.as_bytes(), &rule)?).ok()?,
+        };
+        let tokens = self.count_as(id, &shorter);
+        let edit = shortened(history, block, &shorter)?;
+        (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
     }
 
     /// Returns the names of a text that stand in nothing else that is sent, in order, each once.
@@ -433,7 +486,7 @@ fn pieces(
                 patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
             digest::lines_matching(text, &patterns)
         }
-        Act::Pin | Act::Drop | Act::Fold => None,
+        Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
     }
 }
 

@@ -84,7 +84,12 @@ pub(super) const KNOBS: &[Knob] = &[
         Unit::Count,
         "How many of six or more reads of one file stay: the first, the last, samples.",
     ),
-    knob("keep_all_edits", Unit::Switch, "Nothing hides the results of edits."),
+    knob("keep_all_edits", Unit::Switch, "No edit goes; what its tool said is the last to be shortened."),
+    knob(
+        "max_edits",
+        Unit::Count,
+        "Of more edits of one file, what the tool said of those between the first and the last is hidden.",
+    ),
     knob(
         "bash_whole",
         Unit::Characters,

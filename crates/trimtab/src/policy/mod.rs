@@ -35,8 +35,6 @@ pub struct Policy {
     pub(crate) cold_ages: f64,
     /// How many of the latest steps count as recent in the classes of content.
     pub(crate) recent_steps: u32,
-    /// Which arguments of calls may be shortened.
-    pub(crate) inputs: Inputs,
 }
 
 /// One step.
@@ -92,6 +90,8 @@ pub(crate) struct Select {
     pub(crate) redundant: Vec<Redundancy>,
     /// Of reads of one file only those between the first, the last and evenly sampled ones, so many in all.
     pub(crate) rereads_beyond: Option<f64>,
+    /// Of more changes of one file than this, only those between the first and the last.
+    pub(crate) edits_beyond: Option<f64>,
     /// Results that show one of these.
     pub(crate) shows: Vec<Shows>,
     /// Blocks after which at least so many results came; after the last change of what they show, where that is asked for.
@@ -117,6 +117,8 @@ pub(crate) enum What {
     Media,
     /// The model's own answers that call nothing.
     Answers,
+    /// Calls that were answered.
+    Calls,
 }
 
 /// When a file that a block shows was changed.
@@ -151,6 +153,8 @@ pub(crate) enum Order {
 pub(crate) enum Act {
     /// Nothing hides it any more.
     Pin,
+    /// Its exchange never goes; its result may still be shortened, after all others.
+    Hold,
     /// The digest of its kind of content, or the one named.
     Digest(Option<String>),
     /// Its first and last characters.
@@ -167,6 +171,8 @@ pub(crate) enum Act {
     Clear,
     /// The exchange goes.
     Drop,
+    /// The long arguments of a call become notes.
+    Inputs(Inputs),
     /// A summary is asked for.
     Fold,
 }
@@ -181,7 +187,8 @@ impl Hash for Act {
             }
             Act::MiddleOut { bytes } => bytes.to_bits().hash(state),
             Act::Matching(patterns) => patterns.hash(state),
-            Act::Pin | Act::Names | Act::Clear | Act::Drop | Act::Fold => {}
+            Act::Inputs(inputs) => inputs.hash(state),
+            Act::Pin | Act::Hold | Act::Names | Act::Clear | Act::Drop | Act::Fold => {}
         }
     }
 }
@@ -227,6 +234,8 @@ const SHARED: &[(&str, &str)] = &[
     ("max-bytes", include_str!("shared/max-bytes.toml")),
     ("deduplication", include_str!("shared/deduplication.toml")),
     ("media", include_str!("shared/media.toml")),
+    ("inputs", include_str!("shared/inputs.toml")),
+    ("inputs-under-pressure", include_str!("shared/inputs-under-pressure.toml")),
 ];
 
 /// Returns the names and TOML texts of the lists of steps that a policy may include.
@@ -312,7 +321,7 @@ impl Policy {
 
 fn without(mut step: Step, kept: &[Select]) -> Step {
     // Nothing hides what is pinned: a rule that keeps takes nothing away from that.
-    if step.act != Act::Pin {
+    if !matches!(step.act, Act::Pin | Act::Hold) {
         step.select.but_not.extend_from_slice(kept);
     }
     step

@@ -72,6 +72,9 @@ struct File {
     /// Lists of steps that several policies share; they come before the file's own.
     #[serde(default)]
     include: Vec<String>,
+    /// The same, behind the file's own.
+    #[serde(default)]
+    include_last: Vec<String>,
     #[serde(default)]
     settings: BTreeMap<String, f64>,
     closing: Option<ClosingWord>,
@@ -139,6 +142,7 @@ struct SelectRow {
     #[serde(default)]
     redundant: Vec<RedundancyWord>,
     rereads_beyond: Option<Number>,
+    edits_beyond: Option<Number>,
     class_at_most: Option<Number>,
     #[serde(default)]
     shows: Vec<String>,
@@ -164,6 +168,7 @@ enum WhatWord {
     Results,
     Media,
     Answers,
+    Calls,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -244,11 +249,6 @@ pub(super) fn parse(
         style: if plain { Style::Plain } else { Style::Normal },
         cold_ages: cold_ages.unwrap_or(1.0),
         recent_steps: general("preserve_recent").map_or(5, whole_number),
-        inputs: match general("inputs") {
-            Some(value) if value >= 2.0 => Inputs::All,
-            Some(value) if value >= 1.0 => Inputs::Safe,
-            Some(_) | None => Inputs::Off,
-        },
         settings: settings.into_iter().collect(),
     };
     Ok(policy.with_rules(&whole.rules))
@@ -299,19 +299,27 @@ fn gather(source: Source<'_>) -> Result<Whole, PolicyError> {
     };
     let mut settings = BTreeMap::new();
     let mut steps = Vec::new();
-    for name in &file.include {
+    let shared_steps = |key: &str, name: &String| {
         let shared = SHARED.iter().find(|(shared, _)| shared == name).ok_or_else(|| {
             let known: Vec<&str> = SHARED.iter().map(|(shared, _)| *shared).collect();
             source.fault(
-                &place("include"),
+                &place(key),
                 format!("there is nothing called {name:?} to include; there are: {}", known.join(", ")),
             )
         })?;
-        let included = gather(Source { file: shared.0, text: shared.1 })?;
+        gather(Source { file: shared.0, text: shared.1 })
+    };
+    for name in &file.include {
+        let included = shared_steps("include", name)?;
         settings.extend(included.settings);
         steps.extend(included.steps);
     }
     steps.extend(file.steps);
+    for name in &file.include_last {
+        let included = shared_steps("include_last", name)?;
+        settings.extend(included.settings);
+        steps.extend(included.steps);
+    }
     let mut whole = Whole {
         about: file.about,
         settings,
@@ -379,12 +387,22 @@ impl Resolve<'_> {
 }
 
 fn step(row: &StepRow, resolve: &Resolve<'_>) -> Result<Step, String> {
-    Ok(Step {
+    let step = Step {
         when: when_words(&row.when, &|name| resolve.settings.get(name).copied())?,
         select: select(&row.select, resolve)?,
         act: act(row, resolve)?,
         rule: row.rule.clone(),
-    })
+    };
+    let of_calls = step.select.what == What::Calls;
+    match step.act {
+        Act::Inputs(_) if !of_calls => Err("do = \"inputs\" needs select = { what = \"calls\" }".to_owned()),
+        Act::Inputs(_) | Act::Pin | Act::Hold | Act::Drop => Ok(step),
+        _ if of_calls => Err(format!(
+            "do = {:?}: the arguments of calls stay JSON; write do = \"inputs\" to shorten them",
+            row.act
+        )),
+        _ => Ok(step),
+    }
 }
 
 /// Reads the words that say when a step is taken; `setting` gives the value of a setting by its name.
@@ -419,6 +437,7 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
             WhatWord::Results => What::Results,
             WhatWord::Media => What::Media,
             WhatWord::Answers => What::Answers,
+            WhatWord::Calls => What::Calls,
         },
         tools: row.tools.clone(),
         path: row.path.clone(),
@@ -432,6 +451,7 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
         spare_errors: row.spare_errors,
         redundant: redundant.collect(),
         rereads_beyond: resolve.number(row.rereads_beyond.as_ref())?,
+        edits_beyond: resolve.number(row.edits_beyond.as_ref())?,
         class_at_most: resolve.number(row.class_at_most.as_ref())?,
         shows: row.shows.iter().map(|name| shows(name)).collect::<Result<_, _>>()?,
         results_after: resolve.number(row.results_after.as_ref())?,
@@ -462,6 +482,12 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
     };
     match row.act.split_whitespace().collect::<Vec<_>>().as_slice() {
         ["pin"] => Ok(Act::Pin),
+        ["hold"] => Ok(Act::Hold),
+        ["inputs"] => Ok(Act::Inputs(match resolve.settings.get("inputs") {
+            Some(value) if *value >= 2.0 => Inputs::All,
+            Some(value) if *value >= 1.0 => Inputs::Safe,
+            Some(_) | None => Inputs::Off,
+        })),
         ["digest"] => Ok(Act::Digest(None)),
         ["digest", name] if digest::find_digest(name).is_some() => Ok(Act::Digest(Some((*name).to_owned()))),
         ["digest", name] => Err(format!("there is no digest {name:?}; `trimtab policies` lists them")),
@@ -481,7 +507,7 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
         ["drop"] => Ok(Act::Drop),
         ["fold"] => Ok(Act::Fold),
         _ => Err(format!(
-            "do = {:?}: expected pin, digest [NAME], head-tail, head-tail-lines, middle-out, matching, names, clear, drop or fold",
+            "do = {:?}: expected pin, hold, digest [NAME], head-tail, head-tail-lines, middle-out, matching, names, inputs, clear, drop or fold",
             row.act
         )),
     }

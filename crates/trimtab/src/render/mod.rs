@@ -8,9 +8,7 @@ mod note;
 pub(crate) mod prompt;
 mod recognize;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "the planner calls it once it shortens calls"))]
-pub(crate) use note::argument;
-pub(crate) use note::{BEGINNING, NO_RESULT, NoteContext, Reason, Style, Topic};
+pub(crate) use note::{BEGINNING, NO_RESULT, NoteContext, Style, Topic, argument};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
 pub(crate) use recognize::{holds_note, is_foreign_placeholder, points_at};

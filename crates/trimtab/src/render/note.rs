@@ -1,7 +1,10 @@
 //! The sentences. Takes values; gives one bracketed line each, with a limit for every field. Names absolute steps, never ages.
 
 use super::clip::{beginning, clip, counted, number};
-use crate::digest::{Container, Ended, Note, without_number};
+use crate::{
+    digest::{Container, Ended, Leaves, Note, without_number},
+    plan::Reason,
+};
 
 /// The longest path, command or address in a note, in characters.
 const SUBJECT: usize = 120;
@@ -44,41 +47,6 @@ pub(crate) enum Topic<'a> {
     Named(&'a str),
 }
 
-/// Why a block is shorter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason<'a> {
-    /// It is older than the policy shows.
-    TooOld,
-    /// A later step shows the newer content.
-    Superseded {
-        /// That step.
-        by: u32,
-    },
-    /// Another step shows the same content, and is shown.
-    Identical {
-        /// That step.
-        to: u32,
-    },
-    /// The request would not fit.
-    OverBudget,
-    /// It was too long from the beginning.
-    TooLong,
-    /// What it shows was edited since.
-    Stale {
-        /// The step of the edit.
-        edit: u32,
-    },
-    /// The file was read several times, and other reads are shown.
-    ReadOften {
-        /// The step of the first read shown.
-        first: u32,
-        /// The step of the last read.
-        last: u32,
-    },
-    /// A rule of the user says so.
-    Rule(&'a str),
-}
-
 /// How notes are worded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
@@ -101,7 +69,7 @@ pub(crate) struct NoteContext<'a> {
     /// How many tokens the original has, where that is known, as the counter given to `shorten` counts.
     pub(crate) tokens: Option<u64>,
     /// Why it is shorter.
-    pub(crate) reason: Reason<'a>,
+    pub(crate) reason: &'a Reason,
     /// The name by which it comes back.
     pub(crate) handle: &'a str,
     /// How the note is worded.
@@ -131,6 +99,7 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
         | Note::Frames { .. }
         | Note::Definitions { .. }
         | Note::Names(_)
+        | Note::Intent(_)
         | Note::Media { .. } => return None,
     })
 }
@@ -140,14 +109,22 @@ pub(super) fn cut(characters: usize) -> String {
     format!("[… {} cut …]", counted(characters, "character", "characters"))
 }
 
-/// Writes the note that stands in the place of a long argument of a call.
-#[cfg_attr(not(test), expect(dead_code, reason = "the planner calls it once it shortens calls"))]
-pub(crate) fn argument(text: &str, handle: &str) -> String {
+/// The longest first line that stays of a long argument, in characters.
+const FIRST_LINE: usize = 120;
+
+/// Writes what stands in the place of a long argument of a call: a note, behind the first line of what is no content of a
+/// file, since a command or a task is known by how it begins.
+pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str) -> String {
     let lines = text.lines().count().max(1);
+    let first = match (class, text.split_once('\n')) {
+        (Leaves::All, Some((first, _))) if first.chars().count() <= FIRST_LINE => format!("{first}\n"),
+        (Leaves::All | Leaves::Replaced | Leaves::Contents, _) => String::new(),
+    };
     format!(
-        "[{}, {} of this argument are hidden; trimtab recall {}]",
+        "{first}[{}, {} of this argument are hidden: {}; trimtab recall {}]",
         counted(text.chars().count(), "character", "characters"),
         counted(lines, "line", "lines"),
+        reason(why),
         clip(handle, NAME)
     )
 }
@@ -197,6 +174,8 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::TooLong
         | Reason::Stale { .. }
         | Reason::ReadOften { .. }
+        | Reason::EditedOften { .. }
+        | Reason::Unbound { .. }
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             format!(
@@ -234,15 +213,19 @@ fn size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
     sizes.join(", ")
 }
 
-fn reason(reason: Reason<'_>) -> String {
+fn reason(reason: &Reason) -> String {
     match reason {
         Reason::TooOld => "too old".to_owned(),
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::OverBudget => "to fit the context window".to_owned(),
         Reason::TooLong => "too long".to_owned(),
-        Reason::Stale { edit } => format!("stale since the edit at step {edit}"),
+        // Unbound reasoning goes without a word: no note stands in its place.
+        Reason::Stale { edit } | Reason::Unbound { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
+        Reason::EditedOften { changes, first, last } => {
+            format!("one of {changes} changes between steps {first} and {last}")
+        }
         Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
     }
 }
@@ -324,6 +307,7 @@ fn fact(note: &Note) -> Option<String> {
             format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
         }
         Note::Names(names) => format!("names in it: {}", names.join(" ")),
+        Note::Intent(intent) => format!("intent: \"{}\"", clip(intent, SUBJECT)),
         Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
     })
 }

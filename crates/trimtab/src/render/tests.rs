@@ -3,12 +3,15 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::digest::{Ended, Totals};
+use crate::{
+    digest::{Ended, Leaves, Totals},
+    plan::Reason,
+};
 
 const FILE: Topic<'static> =
     Topic::File { path: "src/agent.py", lines: None, last_access: 14, modified: false };
 
-fn context<'a>(subject: Topic<'a>, reason: Reason<'static>) -> NoteContext<'a> {
+fn context<'a>(subject: Topic<'a>, reason: &'a Reason) -> NoteContext<'a> {
     NoteContext {
         tool: Some("run_shell"),
         subject,
@@ -37,22 +40,22 @@ fn every_sentence_reads_well() {
         "Every sentence a model may see, written by a test; TRIMTAB_BLESS=1 renews it.\n\n# Reasons\n"
             .to_owned();
     let command = Topic::Command("pytest tests/");
-    for reason in REASONS {
+    for reason in &reasons() {
         let _ = writeln!(page, "{}", closing(&[], &context(command, reason)));
     }
     page += "\n# A file, hidden\n";
-    for reason in REASONS {
+    for reason in &reasons() {
         let _ = writeln!(page, "{}", closing(&[], &context(FILE, reason)));
     }
     page += "\n# A file, shortened\n";
     let modified =
         Topic::File { path: "src/agent.py", lines: Some((100, 499)), last_access: 15, modified: true };
-    for reason in [Reason::TooOld, Reason::Stale { edit: 15 }] {
+    for reason in &[Reason::TooOld, Reason::Stale { edit: 15 }] {
         let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &context(modified, reason)));
     }
     page += "\n# What was counted\n";
     for note in facts() {
-        let _ = writeln!(page, "{}", closing(&[Piece::Note(note)], &context(command, Reason::TooOld)));
+        let _ = writeln!(page, "{}", closing(&[Piece::Note(note)], &context(command, &Reason::TooOld)));
     }
     page += "\n# Subjects\n";
     let long = "very/".repeat(80) + "long.py";
@@ -64,16 +67,21 @@ fn every_sentence_reads_well() {
         Topic::Named("https://example.org/a"),
         Topic::Command(&long),
     ] {
-        let _ = writeln!(page, "{}", closing(&[], &context(subject, Reason::TooOld)));
+        let _ = writeln!(page, "{}", closing(&[], &context(subject, &Reason::TooOld)));
     }
-    let nothing = NoteContext { tool: None, tokens: None, ..context(Topic::Nothing, Reason::TooLong) };
+    let nothing = NoteContext { tool: None, tokens: None, ..context(Topic::Nothing, &Reason::TooLong) };
     let _ = writeln!(page, "{}", closing(&[], &nothing));
     page += "\n# Plain\n";
     let _ = writeln!(
         page,
         "{}",
-        closing(&[], &NoteContext { style: Style::Plain, ..context(command, Reason::TooOld) })
+        closing(&[], &NoteContext { style: Style::Plain, ..context(command, &Reason::TooOld) })
     );
+    page += "\n# Arguments of calls\n";
+    for class in [Leaves::Contents, Leaves::All] {
+        let text = "cargo test --workspace\n".repeat(40);
+        let _ = writeln!(page, "{}", argument(&text, class, &Reason::Superseded { by: 14 }, "0123456789ab"));
+    }
     page += "\n# Where something is missing\n";
     for (note, gaps) in gaps() {
         let _ = writeln!(page, "{}", note::inline(&note, gaps).expect("an inline note"));
@@ -86,16 +94,19 @@ fn every_sentence_reads_well() {
     crate::digest::check_file("crates/trimtab/src/render/sentences.txt", &page);
 }
 
-const REASONS: [Reason<'static>; 8] = [
-    Reason::TooOld,
-    Reason::Superseded { by: 14 },
-    Reason::Identical { to: 5 },
-    Reason::OverBudget,
-    Reason::TooLong,
-    Reason::Stale { edit: 15 },
-    Reason::ReadOften { first: 3, last: 20 },
-    Reason::Rule("no-logs"),
-];
+fn reasons() -> [Reason; 9] {
+    [
+        Reason::TooOld,
+        Reason::Superseded { by: 14 },
+        Reason::Identical { to: 5 },
+        Reason::OverBudget,
+        Reason::TooLong,
+        Reason::Stale { edit: 15 },
+        Reason::ReadOften { first: 3, last: 20 },
+        Reason::EditedOften { changes: 12, first: 10, last: 50 },
+        Reason::Rule("no-logs".to_owned()),
+    ]
+}
 
 fn facts() -> Vec<Note> {
     let changes = |staged, modified, untracked, conflicted| Note::Changes {
@@ -106,6 +117,7 @@ fn facts() -> Vec<Note> {
         conflicted,
     };
     vec![
+        Note::Intent("Increase tool retention".to_owned()),
         Note::Listing { files: 127, directories: 14, samples: names(&["a.py", "b.py", "c.py"]) },
         Note::Listing { files: 1, directories: 0, samples: names(&["a.py"]) },
         Note::RepoMap { files: 36, samples: names(&["a.py", "b.py", "c.py"]) },
@@ -154,7 +166,7 @@ fn endless_fields_make_no_endless_note() {
         let note = render(
             &endless,
             std::slice::from_ref(&piece),
-            &NoteContext { tool: Some(&endless), ..context(subject, Reason::TooOld) },
+            &NoteContext { tool: Some(&endless), ..context(subject, &Reason::TooOld) },
         );
         assert!(is_note(&note) && note.chars().count() < 900, "{note}");
     }
@@ -162,7 +174,7 @@ fn endless_fields_make_no_endless_note() {
 
 #[test]
 fn a_file_note_says_first_what_to_do() {
-    let note = closing(&[], &context(FILE, Reason::TooOld));
+    let note = closing(&[], &context(FILE, &Reason::TooOld));
     assert!(note.starts_with("[Read src/agent.py again"), "{note}");
     for fact in [
         "400 lines",
@@ -187,7 +199,7 @@ fn lines_are_never_joined() {
     let text = "first\nsecond\nthird";
     let pieces =
         [Piece::Lines(0..1), Piece::Note(Note::Omitted { first: 2, last: 2, of: 3 }), Piece::Lines(2..3)];
-    let rendered = render(text, &pieces, &context(Topic::Nothing, Reason::TooOld));
+    let rendered = render(text, &pieces, &context(Topic::Nothing, &Reason::TooOld));
     assert_eq!(rendered.lines().take(3).collect::<Vec<_>>(), ["first", "[… line 2 of 3 omitted …]", "third"]);
     assert_eq!(rendered.lines().count(), 4);
 }
@@ -215,7 +227,7 @@ fn placeholders_of_other_tools_are_known() {
     ] {
         assert!(is_foreign_placeholder(text), "{text}");
         let count = |text: &str| u64::try_from(text.len()).expect("a length");
-        assert_eq!(shorten(text, &[], &context(Topic::Nothing, Reason::TooOld), &count), None);
+        assert_eq!(shorten(text, &[], &context(Topic::Nothing, &Reason::TooOld), &count), None);
     }
 }
 

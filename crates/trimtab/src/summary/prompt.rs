@@ -12,6 +12,7 @@ use crate::{
     facts::{Facts, Voice},
     history::{Block, BlockId, BlockKind, History, Role},
     json::{Array, Object},
+    plan::Reason,
     recall::block_handle,
     render::{self, NoteContext, prompt as words},
 };
@@ -147,7 +148,7 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
         subject: render::Topic::Nothing,
         step,
         tokens: None,
-        reason: render::Reason::TooLong,
+        reason: &Reason::TooLong,
         handle: &handle,
         style: render::Style::Normal,
     };

@@ -23,7 +23,8 @@ pub fn write(history: &History, edits: &[Edit]) -> Vec<u8> {
     let mut order: Vec<&Edit> = edits.iter().collect();
     order.sort_by_key(|edit| edit.span);
     let grown: usize = edits.iter().map(|edit| edit.with.len()).sum();
-    let mut request = Vec::with_capacity(bytes.len() + grown);
+    let gone: usize = edits.iter().map(|edit| edit.span.len()).sum();
+    let mut request = Vec::with_capacity((bytes.len() + grown).saturating_sub(gone));
     let mut at = 0;
     for edit in order {
         let Some(kept) = bytes.get(at..edit.span.start()) else { continue };

@@ -27,6 +27,8 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
                 faults.extend(unanswered.map(|call| format!("call {} has no result behind it", id(call))));
                 let twice = of(blocks, "tool_use").filter(|call| answers(next, call).count() > 1);
                 faults.extend(twice.map(|call| format!("call {} has several results", id(call))));
+                let other = of(blocks, "tool_use").filter(|call| !call["input"].is_object());
+                faults.extend(other.map(|call| format!("the input of call {} is no object", id(call))));
                 faults.extend(server_faults(blocks));
             }
             _ => {

@@ -55,6 +55,10 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
             if response.is_object() && !response["response"].is_object() {
                 faults.push("a response that is no object".to_owned());
             }
+            let args = &part["functionCall"]["args"];
+            if !args.is_null() && !args.is_object() {
+                faults.push("the arguments of a call are no object".to_owned());
+            }
             if part.as_object().is_some_and(serde_json::Map::is_empty) {
                 faults.push("an empty part".to_owned());
             }

@@ -146,6 +146,6 @@ fn doubled(what: &str, names: &[&str]) -> Vec<String> {
 /// Arguments are a JSON object in a string; some servers refuse anything else.
 fn argument_fault(arguments: &Value, id: &str) -> Option<String> {
     let text = arguments.as_str()?;
-    let good = serde_json::from_str::<Value>(text).is_ok();
-    (!good).then(|| format!("the arguments of call {id} are no JSON"))
+    let good = serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+    (!good).then(|| format!("the arguments of call {id} are no JSON object"))
 }

@@ -74,22 +74,33 @@ fn known_call() -> impl Strategy<Value = Call> {
         name: name.to_owned(),
         key: key.to_owned(),
         argument,
+        more: Vec::new(),
         result,
     };
     let file =
         || prop_oneof![Just("src/main.rs"), Just("src/lib.rs"), Just("README.md")].prop_map(str::to_owned);
     let read = (file(), long_text())
         .prop_map(move |(file, text)| call("Read", "file_path", file, CallResult::Text(text)));
-    let edit = file().prop_map(move |file| {
+    let edit = (file(), long_text(), long_text()).prop_map(move |(file, old, new)| {
         let text = format!("The file {file} has been updated.");
-        call("Edit", "file_path", file, CallResult::Text(text))
+        let more = vec![("old_string", old), ("new_string", new), ("intent", "Make it better.".to_owned())];
+        Call { more, ..call("Edit", "file_path", file, CallResult::Text(text)) }
+    });
+    let write = (file(), long_text(), result()).prop_map(move |(file, text, result)| Call {
+        more: vec![("content", text)],
+        ..call("Write", "file_path", file, result)
+    });
+    let patch = (file(), long_text()).prop_map(move |(file, text)| {
+        let patch =
+            format!("*** Begin Patch\n*** Add File: {file}\n+{}*** End Patch", text.replace('\n', "\n+"));
+        call("apply_patch", "input", patch, CallResult::Text("Success.".to_owned()))
     });
     let command = prop_oneof![Just("cargo test"), Just("ls -la"), Just("git diff"), Just("rg -n main")];
     let run = (command, result())
         .prop_map(move |(command, result)| call("Bash", "command", command.to_owned(), result));
     let other = ("[a-z_]{1,12}", text(), result())
         .prop_map(move |(name, argument, result)| call(&name, "value", argument, result));
-    prop_oneof![3 => read, 1 => edit, 3 => run, 1 => other]
+    prop_oneof![6 => read, 2 => edit, 1 => write, 1 => patch, 6 => run, 2 => other]
 }
 
 fn result() -> impl Strategy<Value = CallResult> {

@@ -31,10 +31,27 @@ pub(crate) enum Turn {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// The name of its one argument.
+    /// The name of its first argument.
     pub(crate) key: String,
     pub(crate) argument: String,
+    /// More arguments, as calls that write and edit have them.
+    pub(crate) more: Vec<(&'static str, String)>,
     pub(crate) result: CallResult,
+}
+
+impl Call {
+    fn arguments(&self) -> Value {
+        let mut arguments = json!({(self.key.clone()): self.argument});
+        for (key, value) in &self.more {
+            arguments[*key] = json!(value);
+        }
+        arguments
+    }
+
+    /// Tells whether its tool takes a text and no JSON, where the format has such tools.
+    fn is_plain(&self) -> bool {
+        self.name == "apply_patch"
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -102,6 +119,7 @@ fn call() -> impl Strategy<Value = Call> {
         name,
         key: "value".to_owned(),
         argument,
+        more: Vec::new(),
         result,
     })
 }
@@ -175,7 +193,7 @@ impl Conversation {
                         found.push(expect(BlockKind::Call, Some(&call.name), None));
                         let id = format!("toolu_{number}_{index}");
                         content.push(json!({"type": "tool_use", "id": id, "name": call.name,
-                            "input": {(call.key.clone()): call.argument}}));
+                            "input": call.arguments()}));
                     }
                     messages.push(json!({"role": "assistant", "content": content}));
                     let results: Vec<Value> = answered(calls)
@@ -252,10 +270,16 @@ impl Conversation {
                         .iter()
                         .enumerate()
                         .map(|(index, call)| {
-                            let arguments = json!({(call.key.clone()): call.argument}).to_string();
+                            let arguments = call.arguments().to_string();
+                            let id = format!("call_{number}_{index}");
+                            if call.is_plain() {
+                                found.push(expect(BlockKind::Call, Some(&call.name), Some(&call.argument)));
+                                return json!({"id": id, "type": "custom",
+                                    "custom": {"name": call.name, "input": call.argument}});
+                            }
                             found.push(expect(BlockKind::Call, Some(&call.name), Some(&arguments)));
-                            json!({"id": format!("call_{number}_{index}"), "type": "function",
-                            "function": {"name": call.name, "arguments": arguments}})
+                            json!({"id": id, "type": "function",
+                                "function": {"name": call.name, "arguments": arguments}})
                         })
                         .collect();
                     if !asked.is_empty() {
@@ -323,7 +347,15 @@ impl Conversation {
                             "content": [{"type": "output_text", "text": text}]}));
                     }
                     for (index, call) in calls.iter().enumerate() {
-                        let arguments = json!({(call.key.clone()): call.argument}).to_string();
+                        let arguments = call.arguments().to_string();
+                        if call.is_plain() {
+                            found.push(expect(BlockKind::Call, Some(&call.name), Some(&call.argument)));
+                            input.push(
+                                json!({"type": "custom_tool_call", "call_id": format!("call_{number}_{index}"),
+                                "name": call.name, "input": call.argument}),
+                            );
+                            continue;
+                        }
                         found.push(expect(BlockKind::Call, Some(&call.name), Some(&arguments)));
                         input.push(
                             json!({"type": "function_call", "call_id": format!("call_{number}_{index}"),
@@ -339,7 +371,9 @@ impl Conversation {
                             CallResult::Structured(text) => json!([{"type": "input_text", "text": text}]),
                         };
                         found.push(expect(BlockKind::Result, Some(&call.name), call.result.text()));
-                        input.push(json!({"type": "function_call_output", "call_id": format!("call_{number}_{index}"),
+                        let kind =
+                            if call.is_plain() { "custom_tool_call_output" } else { "function_call_output" };
+                        input.push(json!({"type": kind, "call_id": format!("call_{number}_{index}"),
                             "output": output}));
                     }
                 }
@@ -391,12 +425,14 @@ impl Conversation {
                         found.push(expect(BlockKind::Text, None, Some(text)));
                         parts.push(json!({"text": text}));
                     }
-                    for call in calls {
+                    for (index, call) in calls.iter().enumerate() {
                         found.push(expect(BlockKind::Call, Some(&call.name), None));
-                        parts.push(
-                            json!({"functionCall": {"name": call.name, "args": {(call.key.clone()): call.argument}},
-                            "thoughtSignature": "c2ln"}),
-                        );
+                        let mut part = json!({"functionCall": {"name": call.name, "args": call.arguments()}});
+                        // Of calls made together only the first is signed.
+                        if index == 0 {
+                            part["thoughtSignature"] = json!("c2ln");
+                        }
+                        parts.push(part);
                     }
                     contents.push(json!({"role": "model", "parts": parts}));
                     let answers: Vec<Value> = answered(calls)

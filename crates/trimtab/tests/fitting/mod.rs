@@ -2,6 +2,9 @@
 //! and sameness. The protocol is judged by the checker, which knows nothing of the library.
 
 mod honest;
+mod inputs;
+
+use std::cell::Cell;
 
 use proptest::{
     prelude::{Just, ProptestConfig, Strategy, prop_oneof},
@@ -28,6 +31,8 @@ struct Case {
     policy: &'static str,
     /// The share of its own tokens that it is fitted into.
     share: f64,
+    /// Which arguments of calls may be shortened: none, safe ones, all.
+    inputs: f64,
 }
 
 /// A request and the means to fit it.
@@ -43,11 +48,9 @@ fn case(long: bool) -> impl Strategy<Value = Case> {
     let names: Vec<&'static str> = policies().map(|(name, _)| name).collect();
     let share = prop_oneof![Just(0.75), Just(0.5), Just(0.25), Just(0.1), Just(0.001), 0.0..1.2];
     let talk = if long { long_conversation().boxed() } else { conversation().boxed() };
-    (talk, style(), select(names), share).prop_map(|(conversation, style, policy, share)| Case {
-        conversation,
-        style,
-        policy,
-        share,
+    let inputs = prop_oneof![Just(0.0), Just(1.0), Just(2.0)];
+    (talk, style(), select(names), share, inputs).prop_map(|(conversation, style, policy, share, inputs)| {
+        Case { conversation, style, policy, share, inputs }
     })
 }
 
@@ -87,14 +90,18 @@ fn request(conversation: &Conversation, format: Format, style: Style) -> Request
 
 impl Request {
     /// Returns settings whose budget is a share of the request, with the room that an estimate asks for.
-    fn settings(&self, policy: &str, share: f64) -> Settings {
+    fn settings(&self, case: &Case, share: f64) -> Settings {
         let budget = self.total.scaled(share * self.counter.tokenizer().exactness().guard());
-        let policy = Policy::shipped(policy).expect("a shipped policy");
+        let mut changed = vec![("inputs".to_owned(), case.inputs)];
+        // These conversations are short: where arguments may go, most are to be old enough.
+        changed.extend((case.inputs > 0.0).then(|| ("preserve_recent".to_owned(), 1.0)));
+        changed.retain(|_| case.policy != "none");
+        let policy = Policy::shipped_with(case.policy, &changed).expect("a shipped policy");
         Settings::new(policy).with_budget(budget).with_format(self.format)
     }
 
-    fn fit(&self, policy: &str, share: f64) -> Fitted {
-        fitted(&self.bytes, &Memory::default(), &self.settings(policy, share), 0)
+    fn fit(&self, case: &Case, share: f64) -> Fitted {
+        fitted(&self.bytes, &Memory::default(), &self.settings(case, share), 0)
     }
 
     fn count(&self, bytes: &[u8]) -> Tokens {
@@ -134,7 +141,7 @@ fn shown(fitted: &Fitted) -> String {
 #[test]
 fn silence_where_nothing_is_to_gain_the_request_passes_byte_for_byte() {
     for_each_case("silence", |case, request| {
-        let fitted = request.fit(case.policy, 100.0);
+        let fitted = request.fit(case, 100.0);
         let pressed = |decision: &Decision| decision.reason == Some(Reason::OverBudget);
         assert!(!fitted.plan.decisions().iter().any(pressed), "{}", shown(&fitted));
         // These hide under pressure only.
@@ -148,7 +155,7 @@ fn silence_where_nothing_is_to_gain_the_request_passes_byte_for_byte() {
 #[test]
 fn valid_a_fitted_request_breaks_no_rule_that_its_input_kept() {
     for_each_case("valid", |case, request| {
-        let fitted = request.fit(case.policy, case.share);
+        let fitted = request.fit(case, case.share);
         let faults =
             checker::new_faults(request.format.name(), &value(&request.bytes), &value(&fitted.request));
         assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
@@ -156,9 +163,35 @@ fn valid_a_fitted_request_breaks_no_rule_that_its_input_kept() {
 }
 
 #[test]
+fn valid_shortened_arguments_keep_their_shape_and_recall_gives_the_call_back() {
+    let shortened = Cell::new(0);
+    for_each_case("arguments", |case, request| {
+        let fitted = request.fit(case, case.share);
+        for decision in fitted.plan.decisions() {
+            let block = fitted.history.block(decision.block).expect("a block");
+            let (Verdict::Shorten { text, .. }, trimtab::BlockKind::Call) = (&decision.verdict, block.kind)
+            else {
+                continue;
+            };
+            shortened.set(shortened.get() + 1);
+            assert!(case.inputs > 0.0 && block.partner.is_some(), "{}", shown(&fitted));
+            let original = fitted.history.block_text(block);
+            if let Ok(before) = serde_json::from_str::<Value>(&original) {
+                assert!(honest::same_shape(&before, &value(text.as_bytes())), "{original} -> {text}");
+            }
+            let handle = decision.handle.as_deref().expect("a handle");
+            assert!(text.contains(&format!("trimtab recall {handle}")), "{text}");
+            let back = trimtab::recall(&fitted.history, handle).expect("the call comes back");
+            assert_eq!(*back, *trimtab::block_original(&fitted.history, block));
+        }
+    });
+    assert!(shortened.get() > 0, "no call was shortened: the law says nothing");
+}
+
+#[test]
 fn budget_the_output_counts_at_most_the_budget_or_the_floor_is_named() {
     for_each_case("budget", |case, request| {
-        let fitted = request.fit(case.policy, case.share);
+        let fitted = request.fit(case, case.share);
         let count = request.count(&fitted.request);
         assert_eq!(count, fitted.plan.after(), "the plan counts as the counter does\n{}", shown(&fitted));
         let budget = request.total.scaled(case.share);
@@ -172,14 +205,14 @@ fn budget_the_output_counts_at_most_the_budget_or_the_floor_is_named() {
 #[test]
 fn smaller_nothing_grows_and_fitting_twice_changes_nothing() {
     for_each_case("smaller", |case, request| {
-        let fitted_once = request.fit(case.policy, case.share);
+        let fitted_once = request.fit(case, case.share);
         assert!(fitted_once.request.len() <= request.bytes.len(), "{}", shown(&fitted_once));
         let counts = request.counter.request(&request.history, &mut Memo::default());
         for (decision, before) in fitted_once.plan.decisions().iter().zip(counts.blocks()) {
             let Verdict::Shorten { tokens, .. } = &decision.verdict else { continue };
             assert!(tokens <= before, "{}", shown(&fitted_once));
         }
-        let settings = request.settings(case.policy, case.share);
+        let settings = request.settings(case, case.share);
         let again = fitted(&fitted_once.request, &Memory::default(), &settings, 0);
         assert_eq!(
             String::from_utf8_lossy(&again.request),
@@ -195,9 +228,9 @@ fn smaller_nothing_grows_and_fitting_twice_changes_nothing() {
 #[test]
 fn monotone_a_smaller_budget_never_shows_more() {
     for_each_case("monotone", |case, request| {
-        let more = request.fit(case.policy, case.share);
+        let more = request.fit(case, case.share);
         for part in [0.8, 0.4] {
-            let less = request.fit(case.policy, case.share * part);
+            let less = request.fit(case, case.share * part);
             assert!(
                 less.plan.after() <= more.plan.after(),
                 "{}\n{}\nless\n{}",
@@ -231,7 +264,7 @@ fn sticky_what_was_sent_before_is_sent_again() {
         let mut memory = Memory::default();
         let mut warm = Warm::default();
         let mut earlier: Option<Fitted> = None;
-        let settings = request.settings(case.policy, case.share);
+        let settings = request.settings(case, case.share);
         let messages = request.history.messages();
         // A request is made whenever the model is to speak.
         let starts = (1..=messages.len())
@@ -296,7 +329,7 @@ fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
 #[test]
 fn honest_a_shortened_text_is_whole_lines_of_the_original_and_notes() {
     for_each_case("honest", |case, request| {
-        let fitted = request.fit(case.policy, case.share);
+        let fitted = request.fit(case, case.share);
         for decision in fitted.plan.decisions() {
             let Verdict::Shorten { text, .. } = &decision.verdict else { continue };
             let block = fitted.history.block(decision.block).expect("a block");
@@ -311,7 +344,7 @@ fn honest_a_shortened_text_is_whole_lines_of_the_original_and_notes() {
 #[test]
 fn deterministic_twice_the_same() {
     for_each_case("deterministic", |case, request| {
-        let (one, other) = (request.fit(case.policy, case.share), request.fit(case.policy, case.share));
+        let (one, other) = (request.fit(case, case.share), request.fit(case, case.share));
         assert_eq!(one.request, other.request);
         assert_eq!(one.plan, other.plan);
     });

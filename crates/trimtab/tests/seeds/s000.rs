@@ -78,14 +78,70 @@ fn edits_stay_whole_with_their_intent_while_others_go() {
     assert!(sent.fitted.plan.after().0 <= budget);
 }
 
+/// "Always keep" is followed to the end: no edit ever goes, however tight the budget. What was changed and why stands in the
+/// call, which stays as it is; what the tool said of it is shortened last of all, and then the floor is named. (The document
+/// also says that in very long sessions "even diffs could be compressed": of that the long series below is what is done.)
+#[test]
+fn no_edit_goes_however_tight_the_budget_and_the_floor_says_so() {
+    let talk = (0..6).fold(edits(3), |talk, number| talk.runs(&format!("make {number}"), &output(100)));
+    let sent = talk.fit("retention", &[], 100);
+    let floor = sent.fitted.plan.floor().expect("a floor");
+    assert_eq!(floor.tokens, sent.fitted.plan.after());
+    for number in 0..3 {
+        assert!(sent.says(&format!("Increase tool retention number {number}")));
+        assert!(
+            sent.says(&json!(source(number, 20)).to_string().replace("\\n", "\\\\n").replace('"', "")),
+            "the diff itself"
+        );
+        assert!(sent.shown(number + 1).contains("trimtab recall "), "what the tool said of it went last");
+    }
+    assert_eq!(
+        (4..9).filter_map(|number| sent.result(number)).count(),
+        0,
+        "everything else but the latest went"
+    );
+}
+
 /// The flag that the document's program never reads.
 #[test]
 fn without_keep_all_edits_edits_are_results_like_others() {
     let talk = edits(8);
-    let budget = talk.tokens() * 2 / 3;
+    let budget = talk.tokens() / 3;
     assert!(talk.fit("retention", &[], budget).fitted.plan.floor().is_some(), "nothing else can go");
     let sent = talk.fit("retention", &[("keep_all_edits", 0.0)], budget);
     assert!(sent.fitted.plan.floor().is_none() && sent.fitted.plan.after().0 <= budget);
+}
+
+/// "[Edits to config.py: 12 changes between turns 10-50]": once the window fills, what the tool said of the changes between
+/// the first and the last of a long series becomes a note with the number, the steps and the intent.
+#[test]
+fn a_long_series_of_edits_is_told_as_changes_between_two_steps_with_intents() {
+    let talk = edits(12);
+    assert_eq!(talk.whole("retention", &[], ROOM).len(), 12, "while there is room, all are whole");
+    let sent = talk.fit("retention", &[], talk.tokens());
+    let note = sent.shown(2);
+    assert!(note.contains("one of 12 changes between steps 1 and 12"), "{note}");
+    assert!(note.contains("intent: \"Increase tool retention number 1\"; "), "{note}");
+    let whole = talk.whole("retention", &[], talk.tokens());
+    assert!(whole.contains(&1) && whole.contains(&12) && !whole.contains(&2), "{whole:?}");
+    let few = edits(5);
+    assert_eq!(few.whole("retention", &[], few.tokens()), [1, 2, 3, 4, 5], "a short series is none");
+    assert!(!few.whole("retention", &[("max_edits", 3.0)], few.tokens()).contains(&2));
+}
+
+/// With arguments allowed to go, the diffs between them go too; the intents stay.
+#[test]
+fn with_inputs_on_the_diffs_of_a_long_series_go_and_the_intents_stay() {
+    let talk = edits(12);
+    let sent = talk.fit("retention", &[("inputs", 2.0)], talk.tokens());
+    let arguments = |number: usize| {
+        let call = &sent.request["messages"][number * 2]["tool_calls"][0]["function"]["arguments"];
+        serde_json::from_str::<serde_json::Value>(call.as_str().expect("a text")).expect("JSON")
+    };
+    let old = arguments(2)["old_str"].as_str().expect("a text").to_owned();
+    assert!(old.contains("hidden: one of 12 changes between steps 1 and 12; trimtab recall "), "{old}");
+    assert_eq!(arguments(2)["intent"], "Increase tool retention number 1");
+    assert_eq!(arguments(12)["old_str"], source(11, 20), "the last is whole");
 }
 
 /// Outputs of commands: under 1k whole; up to 10k whole until the budget is exceeded, and then the first to be shortened.

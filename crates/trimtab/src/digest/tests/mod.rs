@@ -14,7 +14,8 @@ use super::errors::is_error_line;
 use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
-    render::{NoteContext, Reason, Style, Topic, handle, holds_note, is_note, render, shorten},
+    plan::Reason,
+    render::{NoteContext, Style, Topic, handle, holds_note, is_note, render, shorten},
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.
@@ -41,7 +42,7 @@ fn context<'a>(about: About<'a>, handle: &'a str) -> NoteContext<'a> {
         subject,
         step: 7,
         tokens: None,
-        reason: Reason::TooOld,
+        reason: &Reason::TooOld,
         handle,
         style: Style::Normal,
     }
