@@ -11,6 +11,7 @@ use crate::{
     policy::Policy,
     prices::{CacheRules, Model, find_model},
     recording::Millis,
+    summary::Asking,
     warm::Warm,
     wire::{Format, WireError, write},
 };
@@ -39,6 +40,20 @@ pub struct Settings {
     pub markers: Markers,
     /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
     pub keeping: Option<Keeping>,
+    /// What becomes of a policy's steps that fold.
+    pub folding: Folding,
+}
+
+/// What becomes of a policy's steps that fold. What was folded before stays folded in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Folding {
+    /// They are passed over, and no summary is asked for.
+    Off,
+    /// They use the summary that memory holds; until there is one, the plan asks for it.
+    #[default]
+    WhenGiven,
+    /// They use the summary that memory holds, and fold by the ledger alone where it holds none.
+    Ledger,
 }
 
 /// Whether a request may carry a cache marker that it did not come with.
@@ -72,6 +87,7 @@ impl Settings {
             prices: None,
             markers: Markers::AsTheyCame,
             keeping: None,
+            folding: Folding::WhenGiven,
         }
     }
 
@@ -110,6 +126,15 @@ pub struct Fitted {
     pub budget: Option<Tokens>,
     /// Whether counts are exact.
     pub exactness: Exactness,
+    counter: Counter,
+}
+
+impl Fitted {
+    /// Makes ready to ask for the summary that the plan wants.
+    pub fn asking(&self) -> Option<Asking> {
+        let wanted = self.plan.wanted()?.clone();
+        Some(Asking::new(Arc::clone(&self.history), wanted, self.counter))
+    }
 }
 
 /// A request that could not be fitted.
@@ -192,13 +217,14 @@ pub fn fit_warm(
         prices,
         bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,
+        folding: settings.folding,
     };
     let sight =
         Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
     let plan = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
     let request =
         if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
-    Ok(Fitted { request, history, plan, budget: asked, exactness })
+    Ok(Fitted { request, history, plan, budget: asked, exactness, counter })
 }
 
 /// Tells how long a request asks the provider to keep its cache.

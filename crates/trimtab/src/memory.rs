@@ -1,6 +1,7 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
+mod held;
 mod stored;
 
 use std::{
@@ -9,14 +10,17 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use held::Held;
 pub use stored::StoredVerdict;
 
 use crate::{
+    count::Tokens,
     history::{Block, BlockKind, History, PartKind},
     json::scan,
     plan::{Cost, Decision, Plan, Reason, Verdict},
     recording::Millis,
     resend::Resent,
+    summary::LastFold,
 };
 
 /// The identity of a block: the hash of the block before it and of its own content.
@@ -60,12 +64,18 @@ pub struct Memory {
     ends: HashSet<ChainHash, BuildHasherDefault<ByItself>>,
     requests: u32,
     spent: Cost,
+    /// What was handed back for ranges that are to be folded, by their last block.
+    held: HashMap<ChainHash, Held, BuildHasherDefault<ByItself>>,
+    last_fold: Option<LastFold>,
+    /// What the provider reported for the last request.
+    reported: Option<Tokens>,
 }
 
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
         self.record(&plan.chain, plan.decisions(), now);
+        self.fold_sent(plan);
         self.spent.ours += plan.cost.ours;
         self.spent.raw += plan.cost.raw;
     }
