@@ -11,7 +11,7 @@ pub(crate) mod keeper;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
-mod money;
+pub(crate) mod money;
 mod overflow;
 mod own;
 mod planning;
