@@ -35,7 +35,9 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{FitError, Fitted, Folding, Keeping, Markers, Settings, fit, fit_warm};
+pub use fit::{
+    FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory, StoredVerdict, chain};
@@ -56,7 +58,7 @@ pub use replay::{
 };
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
-pub use replay::{Prediction, predicted_usage};
+pub use replay::{CacheSimulation, Prediction, predicted_usage};
 pub use resend::{Resent, resend};
 pub use summary::{
     Answer, AnswerError, Asking, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes,

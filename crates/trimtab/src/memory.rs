@@ -121,6 +121,28 @@ impl Memory {
         self.last_request = Some(now);
     }
 
+    /// Takes blocks of which nothing is known as sent whole: who sees the model's answer to them knows that they were sent.
+    /// Where nothing at all is known, they were sent at `now`.
+    pub fn taken_as_sent(&mut self, chain: &[ChainHash], now: Millis) {
+        for hash in chain {
+            self.verdicts.entry(*hash).or_insert(Sent::Whole);
+        }
+        if self.last_request.is_none() && !chain.is_empty() {
+            self.ends.extend(chain.last());
+            self.last_request = Some(now);
+            self.requests += 1;
+        }
+    }
+
+    /// Tells whether a plan hides something that was not hidden in the same way before.
+    pub fn hides_anew(&self, plan: &Plan) -> bool {
+        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| match (&decision.verdict, self.verdicts.get(hash)) {
+            (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+            (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
+            (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+        })
+    }
+
     /// Tells whether a request ended with this block.
     pub(crate) fn is_end(&self, hash: ChainHash) -> bool {
         self.ends.contains(&hash)

@@ -1,6 +1,8 @@
 //! Sends again what was sent before, and everything new as it came. Takes a request and the memory; gives the bytes at
 //! once: nothing is counted, nothing is decided. Never hides a block for the first time.
 
+use std::sync::Arc;
+
 use crate::{
     count::Tokens,
     history::{BlockId, History},
@@ -32,7 +34,11 @@ impl Resent {
 ///
 /// # Errors
 /// Says what is wrong where the bytes are not a request.
-pub fn resend(request: Vec<u8>, memory: &Memory, format: Option<Format>) -> Result<Resent, WireError> {
+pub fn resend(
+    request: impl Into<Arc<Vec<u8>>>,
+    memory: &Memory,
+    format: Option<Format>,
+) -> Result<Resent, WireError> {
     let history = match format {
         Some(format) => parse_as(request, format)?,
         None => parse(request)?,
