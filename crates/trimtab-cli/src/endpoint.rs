@@ -92,7 +92,9 @@ impl Endpoint {
             post = match self.format {
                 PromptFormat::Anthropic => post.header("x-api-key", key),
                 PromptFormat::Gemini => post.header("x-goog-api-key", key),
-                PromptFormat::Chat | PromptFormat::Responses => post.header("authorization", format!("Bearer {key}")),
+                PromptFormat::Chat | PromptFormat::Responses => {
+                    post.header("authorization", format!("Bearer {key}"))
+                }
             };
         }
         let sent = post.send(request);

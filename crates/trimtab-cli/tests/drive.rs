@@ -69,7 +69,10 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     assert_eq!(driven.faults, Vec::<String>::new());
     assert_eq!(killed.faults, Vec::<String>::new());
     assert!((tokens - predicted_tokens).abs() < NEAR, "{tokens} of the tokens instead of {predicted_tokens}");
-    assert!((dollars - predicted_dollars).abs() < NEAR, "{dollars} of the cost instead of {predicted_dollars}");
+    assert!(
+        (dollars - predicted_dollars).abs() < NEAR,
+        "{dollars} of the cost instead of {predicted_dollars}"
+    );
     for (number, (one, other)) in driven.sent.iter().zip(&killed.sent).enumerate() {
         assert!(one == other, "request {number} of {} is another one after a kill", driven.sent.len());
     }

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    count::{Exactness, Tokens},
+    count::{Counter, Exactness, Tokens},
     history::{Block, History},
     memory::Memory,
     plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},

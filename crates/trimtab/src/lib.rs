@@ -35,9 +35,7 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{
-    FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest,
-};
+pub use fit::{FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory, StoredVerdict, chain};
@@ -56,9 +54,9 @@ pub use replay::{
     Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,
     contenders, pool, replay,
 };
+pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
-pub use replay::{CacheSimulation, Prediction, predicted_usage};
 pub use resend::{Resent, resend};
 pub use summary::{
     Answer, AnswerError, Asking, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes,

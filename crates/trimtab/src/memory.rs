@@ -136,10 +136,12 @@ impl Memory {
 
     /// Tells whether a plan hides something that was not hidden in the same way before.
     pub fn hides_anew(&self, plan: &Plan) -> bool {
-        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| match (&decision.verdict, self.verdicts.get(hash)) {
-            (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
-            (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
-            (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
+            match (&decision.verdict, self.verdicts.get(hash)) {
+                (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+                (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
+                (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+            }
         })
     }
 

@@ -35,8 +35,7 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
         return unchanged(asked, &history, &counts, &name, out);
     };
     let tokens = range.tokens(&counts);
-    let asking =
-        Asking::new(Arc::clone(&history), FoldRequest::new(range.clone(), tokens, room), counter);
+    let asking = Asking::new(Arc::clone(&history), FoldRequest::new(range.clone(), tokens, room), counter);
     if asked.print_prompt {
         return print_prompt(asked, &asking, out);
     }

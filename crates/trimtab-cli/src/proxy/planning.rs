@@ -15,8 +15,8 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
-    ChainHash, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role, Settings,
-    Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
+    ChainHash, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role,
+    Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
 };
 
 use super::{
@@ -251,7 +251,8 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
     } else {
         memory
     };
-    let planned = plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
+    let planned =
+        plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
     let known = found.session.grown_to(planned.plan.before(), now);
     let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
@@ -315,7 +316,8 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     }
     let chain = chain(&history);
     let found = planner.sessions.find(&history, &chain);
-    let window = planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
+    let window =
+        planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
     let memory = found.session.known().memory;
     let resent =
         resend(Arc::clone(&job.body), &memory, Some(job.format)).map_err(|fault| unread(job, &fault))?;

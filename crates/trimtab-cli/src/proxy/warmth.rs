@@ -106,7 +106,8 @@ impl Warmth {
 impl Shelf {
     fn forget(&mut self, most: usize) {
         while self.slots.len() > CONVERSATIONS || self.bytes > most {
-            let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index);
+            let oldest =
+                self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index);
             let Some(index) = oldest else { return };
             self.bytes -= self.slots.swap_remove(index).bytes;
         }
@@ -128,7 +129,11 @@ impl Slot {
 fn marks(latest: &History) -> [(usize, [u8; TAIL]); LOOKED_AT.len()] {
     let messages = latest.messages();
     LOOKED_AT.map(|back| {
-        let end = messages.len().checked_sub(back).and_then(|index| messages.get(index)).map(|last| last.span.end());
+        let end = messages
+            .len()
+            .checked_sub(back)
+            .and_then(|index| messages.get(index))
+            .map(|last| last.span.end());
         let tail = end.and_then(|end| latest.bytes().get(end.checked_sub(TAIL)?..end)?.try_into().ok());
         end.zip(tail).unwrap_or((0, [0; TAIL]))
     })
@@ -139,7 +144,8 @@ mod tests {
     use super::*;
 
     fn chat(words: &[&str]) -> Vec<u8> {
-        let message = |word: &&str| format!(r#"{{"role":"user","content":"{word} and what else belongs to it"}}"#);
+        let message =
+            |word: &&str| format!(r#"{{"role":"user","content":"{word} and what else belongs to it"}}"#);
         let messages: Vec<String> = words.iter().map(message).collect();
         format!(r#"{{"model":"gpt-5","messages":[{}]}}"#, messages.join(",")).into_bytes()
     }

@@ -169,7 +169,8 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
             return;
         }
     }
-    if given.is_some() && !now {
+    // A summary that has no room is not worth asking for.
+    if (given.is_some() && !now) || asked.room < LEAST {
         return;
     }
     let Some(range) = chosen(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
