@@ -3,6 +3,7 @@
 
 mod body;
 mod encoding;
+pub(crate) mod fold;
 mod forward;
 mod guard;
 mod headers;
@@ -46,7 +47,7 @@ use tokio::{
 use trimtab::{Policy, Tokens};
 
 use self::{
-    log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
+    fold::Summaries, log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
 };
 
 pub(crate) use self::sessions::Keeping;
@@ -85,6 +86,7 @@ pub(crate) struct Asked {
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
     pub(crate) keeping: Keeping,
+    pub(crate) summaries: Summaries,
 }
 
 /// How much and how long.
@@ -119,6 +121,7 @@ struct Config {
     token: Option<String>,
     allowed_hosts: Vec<String>,
     limits: Limits,
+    summaries: Summaries,
 }
 
 impl Proxy {
@@ -138,7 +141,8 @@ impl Proxy {
             log.info(note);
         }
         let sessions = Sessions::new(asked.sessions, asked.keeping);
-        let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions);
+        let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
+            .with_folding(asked.summaries.folding);
         Ok(Proxy {
             client: client()?,
             planner: Arc::new(planner),
@@ -152,6 +156,7 @@ impl Proxy {
                 token: asked.token,
                 allowed_hosts: asked.allowed_hosts,
                 limits: asked.limits,
+                summaries: asked.summaries,
             },
         })
     }

@@ -15,11 +15,12 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
-    ChainHash, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role,
+    ChainHash, Folding, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role,
     Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
 };
 
 use super::{
+    fold::Wanted,
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
     sessions::{Found, Known, Sending, Sessions},
@@ -53,6 +54,7 @@ pub(crate) struct Planner {
     pub(crate) time_limit: Duration,
     pub(crate) sessions: Sessions,
     pub(crate) at_once: Arc<Semaphore>,
+    folding: Folding,
     warmth: Warmth,
     models: Mutex<HashMap<String, Option<Model>>>,
 }
@@ -93,7 +95,13 @@ impl Planner {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         let at_once = Arc::new(Semaphore::new(cores));
         let warmth = Warmth::new(WARM_BYTES);
-        Planner { policy, budget, observe, time_limit, sessions, at_once, warmth, models: Mutex::default() }
+        let (folding, models) = (Folding::Off, Mutex::default());
+        Planner { policy, budget, observe, time_limit, sessions, at_once, folding, warmth, models }
+    }
+
+    /// Lets steps fold, unless nothing is to be changed.
+    pub(crate) fn with_folding(self, folding: Folding) -> Planner {
+        Planner { folding: if self.observe { Folding::Off } else { folding }, ..self }
     }
 
     /// Finds a model once for every name.
@@ -244,6 +252,7 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
         prices: model.clone(),
         budget: [allowed, cap].into_iter().flatten().min(),
         markers: Markers::OneMore,
+        folding: planner.folding,
         ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
     };
     let memory = if found.new && memory.is_empty() {
@@ -286,6 +295,11 @@ fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: Str
         raw_fits: false,
         beyond: plan.floor().is_some(),
         kept_as: None,
+        wanted: plan.wanted().cloned().map(|request| Wanted {
+            history: Arc::clone(&planned.history),
+            request,
+            counter: planned.counter(),
+        }),
     }
 }
 
