@@ -24,6 +24,8 @@ pub(crate) struct Endpoint {
     url: String,
     pub(crate) format: PromptFormat,
     key: Option<String>,
+    /// Headers of another request to the same place that say who asks.
+    headers: Vec<(String, String)>,
     deadline: Instant,
     limit: Duration,
 }
@@ -32,7 +34,17 @@ impl Endpoint {
     /// Makes an endpoint of a URL as people give it: with or without the path of its format.
     pub(crate) fn new(url: &str, key: Option<String>, limit: Duration) -> Endpoint {
         let (url, format) = address(url);
-        Endpoint { url, format, key, deadline: Instant::now() + limit, limit }
+        Endpoint { url, format, key, headers: Vec::new(), deadline: Instant::now() + limit, limit }
+    }
+
+    /// Makes an endpoint of a whole address, what is spoken there, and the headers that say who asks.
+    pub(crate) fn at(
+        url: String,
+        format: PromptFormat,
+        headers: Vec<(String, String)>,
+        limit: Duration,
+    ) -> Endpoint {
+        Endpoint { url, format, key: None, headers, deadline: Instant::now() + limit, limit }
     }
 
     /// Sends a request and returns the reply.
@@ -42,11 +54,11 @@ impl Endpoint {
             let said = match self.send(request)? {
                 Reply::Good(body) => return Ok(body),
                 Reply::Bad { status, body } => {
-                    bail!("{} answered {status}: {}", self.url, beginning(&body));
+                    bail!("{} answered {status}: {}", self.place(), beginning(&body));
                 }
                 Reply::Later { status, wait } => {
                     pause = wait.unwrap_or(pause);
-                    format!("{} answered {status}", self.url)
+                    format!("{} answered {status}", self.place())
                 }
             };
             if attempt >= ATTEMPTS {
@@ -58,7 +70,12 @@ impl Endpoint {
             sleep(pause);
             pause *= 2;
         }
-        bail!("{} gave no answer", self.url)
+        bail!("{} gave no answer", self.place())
+    }
+
+    /// Returns the address without what stands behind it: that may be a key.
+    fn place(&self) -> &str {
+        self.url.split('?').next().unwrap_or(&self.url)
     }
 
     fn left(&self) -> Duration {
@@ -69,17 +86,24 @@ impl Endpoint {
         let config = Agent::config_builder().timeout_global(Some(self.left())).http_status_as_error(false);
         let agent: Agent = config.build().into();
         let mut post = agent.post(&self.url).header("content-type", "application/json");
-        if self.format == PromptFormat::Anthropic {
+        for (name, value) in &self.headers {
+            post = post.header(name, value);
+        }
+        let versioned = self.headers.iter().any(|(name, _)| name == "anthropic-version");
+        if self.format == PromptFormat::Anthropic && !versioned {
             post = post.header("anthropic-version", "2023-06-01");
         }
         if let Some(key) = &self.key {
             post = match self.format {
                 PromptFormat::Anthropic => post.header("x-api-key", key),
-                PromptFormat::Chat => post.header("authorization", format!("Bearer {key}")),
+                PromptFormat::Gemini => post.header("x-goog-api-key", key),
+                PromptFormat::Chat | PromptFormat::Responses => {
+                    post.header("authorization", format!("Bearer {key}"))
+                }
             };
         }
         let sent = post.send(request);
-        let mut reply = sent.with_context(|| format!("{} gave no answer", self.url))?;
+        let mut reply = sent.with_context(|| format!("{} gave no answer", self.place()))?;
         let status = reply.status().as_u16();
         let wait =
             reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
@@ -87,7 +111,7 @@ impl Endpoint {
             return Ok(Reply::Later { status, wait: wait.map(Duration::from_secs) });
         }
         let body = reply.body_mut().with_config().limit(LONGEST_REPLY).read_to_vec();
-        let body = body.with_context(|| format!("{} broke off its answer", self.url))?;
+        let body = body.with_context(|| format!("{} broke off its answer", self.place()))?;
         Ok(if status == 200 { Reply::Good(body) } else { Reply::Bad { status, body } })
     }
 }

@@ -14,6 +14,8 @@ mod checker;
 mod common;
 #[path = "proxy/conversations.rs"]
 mod conversations;
+#[path = "proxy/folds.rs"]
+mod folds;
 #[path = "proxy/running.rs"]
 mod running;
 #[path = "proxy/upstream.rs"]
@@ -32,7 +34,7 @@ use upstream::{Came, Script, Upstream, read_chunk, read_head, read_message};
 const STREAM: &str = "Content-Type: text/event-stream; charset=utf-8";
 const GEMINI: &str = "/v1beta/models/gemini-2.5-pro:generateContent?key=k";
 /// A budget that a conversation of thirty results does not fit into.
-const TIGHT: [&str; 4] = ["--policy", "ladder", "--budget", "30000"];
+const TIGHT: [&str; 6] = ["--policy", "ladder", "--budget", "30000", "--fold", "off"];
 /// Hides as far as its low-water mark, so that the next request finds room.
 const STEADY: [&str; 4] = ["--policy", "steady", "--budget", "40000"];
 /// Bytes that may stand behind the list of messages.

@@ -3,17 +3,20 @@
 
 mod body;
 mod encoding;
+pub(crate) mod fold;
 mod forward;
 mod guard;
 mod headers;
 mod held;
+pub(crate) mod keeper;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
-mod money;
+pub(crate) mod money;
 mod overflow;
 mod own;
 mod planning;
+mod prepared;
 mod refusal;
 mod retry;
 mod route;
@@ -24,6 +27,7 @@ mod tap;
 mod tunnel;
 mod upstream;
 mod usage;
+mod warmth;
 
 use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -43,7 +47,7 @@ use tokio::{
 use trimtab::{Policy, Tokens};
 
 use self::{
-    log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
+    fold::Summaries, log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
 };
 
 pub(crate) use self::sessions::Keeping;
@@ -82,6 +86,7 @@ pub(crate) struct Asked {
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
     pub(crate) keeping: Keeping,
+    pub(crate) summaries: Summaries,
 }
 
 /// How much and how long.
@@ -116,6 +121,7 @@ struct Config {
     token: Option<String>,
     allowed_hosts: Vec<String>,
     limits: Limits,
+    summaries: Summaries,
 }
 
 impl Proxy {
@@ -135,7 +141,8 @@ impl Proxy {
             log.info(note);
         }
         let sessions = Sessions::new(asked.sessions, asked.keeping);
-        let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions);
+        let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
+            .with_folding(asked.summaries.folding);
         Ok(Proxy {
             client: client()?,
             planner: Arc::new(planner),
@@ -149,6 +156,7 @@ impl Proxy {
                 token: asked.token,
                 allowed_hosts: asked.allowed_hosts,
                 limits: asked.limits,
+                summaries: asked.summaries,
             },
         })
     }

@@ -176,6 +176,7 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::ReadOften { .. }
         | Reason::EditedOften { .. }
         | Reason::Unbound { .. }
+        | Reason::Folded { .. }
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             format!(
@@ -226,6 +227,7 @@ fn reason(reason: &Reason) -> String {
         Reason::EditedOften { changes, first, last } => {
             format!("one of {changes} changes between steps {first} and {last}")
         }
+        Reason::Folded { through, .. } => format!("in the summary of steps 1-{through}"),
         Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
     }
 }

@@ -2,7 +2,7 @@
 //! Never leaves the originals out of reach: everything hidden has its handle here.
 
 use serde::Serialize;
-use trimtab::{BlockId, Exactness, Fitted, History, Mended, Policy, Tokens, Verdict, facts};
+use trimtab::{BlockId, Exactness, Fitted, History, Mended, Plan, Policy, Tokens, Verdict, facts};
 
 use crate::settings::Row as Setting;
 
@@ -15,6 +15,8 @@ pub(super) struct Report<'a> {
     tokens_before: Tokens,
     tokens_after: Tokens,
     fold_wanted: bool,
+    /// What stands for the messages that are folded.
+    folded: Option<Folded>,
     /// What cannot be hidden, where that is more than the budget.
     floor: Option<Floor>,
     verdicts: Vec<Row>,
@@ -33,6 +35,16 @@ struct InForce<'a> {
 struct Floor {
     tokens: Tokens,
     made_of: Vec<(&'static str, Tokens)>,
+}
+
+#[derive(Serialize)]
+struct Folded {
+    /// The last block that is folded.
+    block: u32,
+    tokens: Tokens,
+    /// How many tokens it stands for.
+    instead_of: Tokens,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -75,7 +87,7 @@ pub(super) fn report<'a>(
         block: decision.block.0,
         step: step_of(&fitted.history, decision.block),
         call: call_of(&fitted.history, decision.block),
-        verdict: decision.verdict.to_string(),
+        verdict: decision.word().to_owned(),
         reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
         saved: plan.saved(decision.block),
@@ -89,11 +101,21 @@ pub(super) fn report<'a>(
         tokens_before: plan.before(),
         tokens_after: plan.after(),
         fold_wanted: plan.fold_wanted(),
+        folded: plan.folded().map(|(block, text)| Folded {
+            block: block.0,
+            tokens: plan.tokens_of(block).1,
+            instead_of: folded_blocks(plan).map(|block| plan.tokens_of(block).0).sum(),
+            text: text.to_owned(),
+        }),
         floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
         supersedes: supersedes(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }
+}
+
+fn folded_blocks(plan: &Plan) -> impl Iterator<Item = BlockId> {
+    plan.decisions().iter().filter(|decision| decision.is_folded()).map(|decision| decision.block)
 }
 
 fn supersedes(history: &History) -> Vec<Superseding> {
