@@ -90,6 +90,15 @@ pub(crate) enum Note {
         /// How many.
         lines: usize,
     },
+    /// Lines left out here that another result shows, counted from 1.
+    Shown {
+        /// The first one.
+        first: usize,
+        /// The last one.
+        last: usize,
+        /// The line of the other result that is the first one.
+        from: usize,
+    },
     /// The lines before this stood there several times in a row.
     Repeated {
         /// How often.

@@ -224,6 +224,9 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
 
 /// Tells whether enough results came since, counted from what the step counts from.
 fn is_due(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
+    // What was read again and only points here was read here again.
+    let id = work.latest_view(id);
+    let fact = work.facts.row(id).unwrap_or(fact);
     if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
         return false;
     }

@@ -192,6 +192,18 @@ impl Index {
         Some((changes.len(), *changes.first()?, *changes.last()?))
     }
 
+    /// Returns the files that a block shows or changes.
+    pub(crate) fn files(&self, id: BlockId) -> &[u32] {
+        self.row(id).map_or(&[], |row| &row.files)
+    }
+
+    /// Tells whether a file was changed between two blocks.
+    pub(crate) fn changed_between(&self, file: u32, first: BlockId, second: BlockId) -> bool {
+        let changes = self.changes.get(widen(file)).map_or(&[][..], Vec::as_slice);
+        let next = changes.get(changes.partition_point(|change| change.block <= first));
+        next.is_some_and(|change| change.block < second)
+    }
+
     /// Returns the file that a result is about, by a number that stands for all its spellings.
     pub(crate) fn file(&self, id: BlockId) -> Option<u32> {
         self.row(id)?.files.first().copied()

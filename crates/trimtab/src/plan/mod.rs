@@ -9,6 +9,7 @@ mod fold;
 mod index;
 mod pays;
 mod run;
+mod seen;
 mod units;
 mod visible;
 mod work;
@@ -48,6 +49,13 @@ pub enum Reason {
     Identical {
         /// That step.
         to: u32,
+    },
+    /// Lines of it are shown by another step.
+    Shown {
+        /// That step.
+        at: u32,
+        /// The name of the block that shows them.
+        handle: String,
     },
     /// The request would not fit.
     OverBudget,
@@ -98,6 +106,7 @@ impl fmt::Display for Reason {
             Reason::TooOld => f.write_str("too old"),
             Reason::Superseded { by } => write!(f, "superseded by step {by}"),
             Reason::Identical { to } => write!(f, "identical to step {to}"),
+            Reason::Shown { at, .. } => write!(f, "shown at step {at}"),
             Reason::OverBudget => f.write_str("over budget"),
             Reason::TooLong => f.write_str("too long"),
             Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),

@@ -1,10 +1,10 @@
 //! Runs a policy. Takes a request with what is known about it, the memory of what was sent, and the situation; gives a plan.
 //! Never looks at the clock: what time it is comes with the situation.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
-    Plan, PlanError, Reason, Verdict,
+    Plan, PlanError, Reason, Shows, Verdict,
     candidates::{candidates, leaves},
     closing::close,
     cost::{Cost, broken, cost},
@@ -223,10 +223,41 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO);
     let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
-    for (id, reason, act) in pending.into_iter().skip(from) {
+    pending.drain(..from);
+    let needed = newest_of_stale(work, &pending);
+    for (id, reason, act) in pending.into_iter().filter(|(id, ..)| !needed.contains(id)) {
         work.apply(id, act, &reason);
     }
     sum
+}
+
+/// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest.
+fn newest_of_stale(work: &Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
+    let mut oldest: HashMap<u32, BlockId> = HashMap::new();
+    let mut needed = HashSet::new();
+    let mut going = going.iter().map(|(id, ..)| *id).peekable();
+    for id in (0..narrow(work.decisions.len())).map(BlockId) {
+        let goes = going.next_if_eq(&id).is_some();
+        let shows = work.index.row(id).and_then(|row| row.shows);
+        let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile));
+        if !is_view || *work.verdict(id) != Verdict::Keep {
+            continue;
+        }
+        let files = work.index.files(id);
+        let is_stale = |file: &u32| {
+            oldest.get(file).is_some_and(|older| work.index.changed_between(*file, *older, id))
+        };
+        if goes && !files.iter().any(is_stale) {
+            continue;
+        }
+        if goes {
+            needed.insert(id);
+        }
+        for file in files {
+            oldest.entry(*file).or_insert(id);
+        }
+    }
+    needed
 }
 
 /// Finds the best cut that the guard allows.
@@ -257,26 +288,25 @@ fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Si
     best_cut(&survivors, situation.memory.requests(), rates)
 }
 
-/// Returns the blocks that notes point at: those made now, and those that the request came with.
+/// Returns the blocks that notes point at which the request came with: those notes say what they say.
 fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
     let blocks = || (0..narrow(work.decisions.len())).map(BlockId);
-    let mut sources: HashSet<BlockId> = blocks().filter_map(|id| pointer(work, id)).collect();
     let handles: HashSet<[u8; 6]> = blocks().filter_map(|id| work.index.row(id)?.points_at).collect();
-    if !handles.is_empty() {
-        let is_source = |id: &BlockId| {
-            let digest = work.facts.row(*id).and_then(|fact| fact.digest.first_chunk::<6>());
-            digest.is_some_and(|beginning| handles.contains(beginning))
-        };
-        sources.extend(blocks().filter(is_source));
+    if handles.is_empty() {
+        return HashSet::new();
     }
-    sources
+    let is_source = |id: &BlockId| {
+        let digest = work.facts.row(*id).and_then(|fact| fact.digest.first_chunk::<6>());
+        digest.is_some_and(|beginning| handles.contains(beginning))
+    };
+    blocks().filter(is_source).collect()
 }
 
 /// Returns what a block points at, where a note stands in its place that says so.
 fn pointer(work: &Work<'_>, id: BlockId) -> Option<BlockId> {
     let decision = work.decisions.get(widen(id.0))?;
     match (&decision.verdict, &decision.reason) {
-        (Verdict::Shorten { .. }, Some(Reason::Identical { .. })) => work.facts.row(id)?.identical_to,
+        (Verdict::Shorten { .. }, Some(reason)) => work.source(id, reason),
         _ => None,
     }
 }
@@ -338,6 +368,7 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
         | Act::MiddleOut { .. }
         | Act::HeadTailLines { .. }
         | Act::Matching(_)
+        | Act::Seen
         | Act::Fold => tokens - tokens.scaled(DIGEST_LEAVES),
     }
 }

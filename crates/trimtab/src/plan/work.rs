@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Decision, Index, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
-    index::Shows, may_shorten, unit_of_block, visible::Visible,
+    index::Shows, may_shorten, seen::SeenLines, unit_of_block, visible::Visible,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
@@ -45,6 +45,7 @@ pub(crate) struct Made {
     blocks: Vec<Vec<(u64, Shorter)>>,
     /// What texts counted that were sent again.
     repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
+    lines: SeenLines,
     /// The handles of blocks that are not text alone: those are hashed as a whole.
     handles: HashMap<BlockId, String>,
 }
@@ -57,6 +58,7 @@ impl Made {
     pub(crate) fn truncate(&mut self, known: usize) {
         self.blocks.truncate(known);
         self.repeated.truncate(known);
+        self.lines.truncate(known);
         self.handles.retain(|id, _| widen(id.0) < known);
     }
 
@@ -112,6 +114,8 @@ pub(super) struct Work<'a> {
     /// What ages are multiplied by.
     pub(super) ages: f64,
     pub(super) visible: Option<Visible>,
+    /// The latest note that points at a block, by that block.
+    pointed_at: HashMap<BlockId, BlockId>,
     /// How many of the latest steps count as recent in the classes.
     pub(super) recent: u32,
 }
@@ -155,6 +159,7 @@ impl<'a> Work<'a> {
             recent: policy.recent_steps,
             ages,
             visible: None,
+            pointed_at: HashMap::new(),
         }
     }
 
@@ -216,6 +221,7 @@ impl<'a> Work<'a> {
             }
             Act::Drop => self.drop_unit(id, reason),
             Act::Fold => false,
+            Act::Seen => self.hide_seen(id),
             Act::Digest(_)
             | Act::HeadTail { .. }
             | Act::MiddleOut { .. }
@@ -231,6 +237,73 @@ impl<'a> Work<'a> {
                 None => false,
             },
         }
+    }
+
+    /// Puts notes in the place of lines that an earlier result in sight shows.
+    fn hide_seen(&mut self, id: BlockId) -> bool {
+        if !self.is_open(id) || !may_shorten(self.history, id) {
+            return false;
+        }
+        let Some(shows) = self.index.row(id).and_then(|row| row.shows) else { return false };
+        self.made.lines.extend(self.history, self.facts);
+        let is_view = matches!(shows, Shows::File | Shows::ShellFile);
+        let in_sight = |source: BlockId| {
+            *self.verdict(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
+        };
+        let Some((source, pieces)) = self.made.lines.pieces(id, shows, in_sight) else { return false };
+        let at = self.facts.row(source).map_or(0, |fact| fact.step);
+        let reason = Reason::Shown { at, handle: self.handle(source) };
+        match self.written(id, &pieces, &reason, self.style) {
+            Some((text, tokens)) if tokens < self.tokens(id) => {
+                self.hide(id, Verdict::Shorten { text, tokens }, &reason);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Tells whether a view of a file may point at an older one of it: without it no other one in sight passes for the newest.
+    fn is_newest_but(&self, source: BlockId, id: BlockId) -> bool {
+        let Some(file) = self.index.file(id) else { return false };
+        let is_of_file = |other: BlockId| {
+            let shows = self.index.row(other).and_then(|row| row.shows);
+            matches!(shows, Some(Shows::File | Shows::ShellFile)) && self.index.files(other).contains(&file)
+        };
+        let mut others = (0..id.0).map(BlockId).filter(|other| *other != source && is_of_file(*other));
+        is_of_file(source)
+            && !others.any(|other| {
+                *self.verdict(other) == Verdict::Keep && self.index.changed_between(file, other, id)
+            })
+    }
+
+    /// Returns the block that a note made for this reason points at, one in sight where there are several.
+    pub(super) fn source(&self, id: BlockId, reason: &Reason) -> Option<BlockId> {
+        match reason {
+            Reason::Identical { .. } => self.facts.row(id)?.identical_to,
+            Reason::Shown { handle, .. } => {
+                let hash = render::hash_of(handle)?;
+                let named = |other: &BlockId| {
+                    self.facts.row(*other).is_some_and(|fact| fact.digest.starts_with(&hash))
+                };
+                let blocks = || (0..id.0).map(BlockId).filter(named);
+                blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
+            }
+            Reason::TooOld
+            | Reason::Superseded { .. }
+            | Reason::OverBudget
+            | Reason::TooLong
+            | Reason::Stale { .. }
+            | Reason::ReadOften { .. }
+            | Reason::EditedOften { .. }
+            | Reason::Unbound { .. }
+            | Reason::Folded { .. }
+            | Reason::Rule(_) => None,
+        }
+    }
+
+    /// Returns the latest block that showed what a block shows: itself, or a later one that points at it.
+    pub(super) fn latest_view(&self, id: BlockId) -> BlockId {
+        self.pointed_at.get(&id).copied().unwrap_or(id)
     }
 
     /// Repeats a text that a block was sent as before.
@@ -281,6 +354,10 @@ impl<'a> Work<'a> {
     pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, reason: &Reason) {
         let handle = self.handle(id);
         let before = self.tokens_now(id);
+        if let Some(source) = self.source(id, reason).filter(|_| verdict != Verdict::Drop) {
+            let latest = self.pointed_at.entry(source).or_insert(id);
+            *latest = id.max(*latest);
+        }
         let gone = verdict == Verdict::Drop;
         if let Some(visible) = &mut self.visible {
             let block = self.history.block(id);
@@ -389,6 +466,28 @@ impl<'a> Work<'a> {
             let intent = fact.partner.and_then(|call| intent_of(history, history.block(call)?));
             pieces.extend(intent.map(|intent| Piece::Note(digest::Note::Intent(intent))));
         }
+        let (shorter, tokens) = self.written(id, &pieces, reason, style)?;
+        let most = if *act == Act::Names {
+            self.tokens(id).scaled(NAMES_LEAVE_AT_MOST).min(self.tokens(id) - NAMES_SAVE_AT_LEAST)
+        } else {
+            self.tokens(id) - Tokens(1)
+        };
+        (tokens <= most).then_some((shorter, tokens))
+    }
+
+    /// Writes a block as its pieces and counts it; nothing where its bytes do not shrink.
+    fn written(
+        &mut self,
+        id: BlockId,
+        pieces: &[Piece],
+        reason: &Reason,
+        style: Style,
+    ) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
+        let fact = self.facts.row(id)?;
+        let text = history.block_text(block);
+        let tool = history.tool_name(block);
         let handle = self.handle(id);
         let context = NoteContext {
             tool: tool.as_deref(),
@@ -403,19 +502,14 @@ impl<'a> Work<'a> {
             },
         };
         let shorter = if text.is_empty() {
-            render::render(&text, &pieces, &context)
+            render::render(&text, pieces, &context)
         } else {
-            render::shorten(&text, &pieces, &context, &|text| self.counter.text(text).0)?
+            render::shorten(&text, pieces, &context, &|text| self.counter.text(text).0)?
         };
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
         let edit = shortened(history, block, &shorter)?;
-        let most = if *act == Act::Names {
-            self.tokens(id).scaled(NAMES_LEAVE_AT_MOST).min(self.tokens(id) - NAMES_SAVE_AT_LEAST)
-        } else {
-            self.tokens(id) - Tokens(1)
-        };
-        (edit.with.len() < edit.span.len() && tokens <= most).then(|| (shorter.into(), tokens))
+        (edit.with.len() < edit.span.len()).then(|| (shorter.into(), tokens))
     }
 
     /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
@@ -507,7 +601,7 @@ fn pieces(
                 patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
             digest::lines_matching(text, &patterns)
         }
-        Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
+        Act::Seen | Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
     }
 }
 

@@ -167,6 +167,8 @@ pub(crate) enum Act {
     Matching(Vec<String>),
     /// A note with the names in it that stand nowhere else, and its first, last and error lines.
     Names,
+    /// Notes in the place of lines that an earlier result in sight shows.
+    Seen,
     /// A note instead of it.
     Clear,
     /// The exchange goes.
@@ -188,7 +190,7 @@ impl Hash for Act {
             Act::MiddleOut { bytes } => bytes.to_bits().hash(state),
             Act::Matching(patterns) => patterns.hash(state),
             Act::Inputs(inputs) => inputs.hash(state),
-            Act::Pin | Act::Hold | Act::Names | Act::Clear | Act::Drop | Act::Fold => {}
+            Act::Pin | Act::Hold | Act::Names | Act::Seen | Act::Clear | Act::Drop | Act::Fold => {}
         }
     }
 }

@@ -499,6 +499,7 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
         }
         ["middle-out"] => Ok(Act::MiddleOut { bytes: needed(&row.bytes, "bytes")? }),
         ["names"] => Ok(Act::Names),
+        ["seen"] => Ok(Act::Seen),
         ["matching"] => match row.matching.iter().find(|pattern| regex::Regex::new(pattern).is_err()) {
             Some(wrong) => Err(format!("matching: {wrong:?} is no regular expression")),
             None => Ok(Act::Matching(row.matching.clone())),
@@ -507,7 +508,7 @@ fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
         ["drop"] => Ok(Act::Drop),
         ["fold"] => Ok(Act::Fold),
         _ => Err(format!(
-            "do = {:?}: expected pin, hold, digest [NAME], head-tail, head-tail-lines, middle-out, matching, names, inputs, clear, drop or fold",
+            "do = {:?}: expected pin, hold, digest [NAME], head-tail, head-tail-lines, middle-out, matching, names, seen, inputs, clear, drop or fold",
             row.act
         )),
     }

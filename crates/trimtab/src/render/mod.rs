@@ -11,7 +11,7 @@ mod recognize;
 pub(crate) use note::{BEGINNING, NO_RESULT, NoteContext, Style, Topic, argument};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
-pub(crate) use recognize::{holds_note, is_foreign_placeholder, points_at};
+pub(crate) use recognize::{hash_of, holds_note, is_foreign_placeholder, points_at};
 
 use crate::{
     digest::{About, Container, Focus, Note, Piece, Text, focus},

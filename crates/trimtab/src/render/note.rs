@@ -82,6 +82,9 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
         Note::Omitted { first, last, .. } if gaps > FEW_GAPS => format!("[… {} …]", lines(*first, *last)),
         Note::Omitted { first, last, of } => format!("[… {} of {of} omitted …]", lines(*first, *last)),
         Note::Passing { lines } => format!("[… {} …]", counted(*lines, "passing line", "passing lines")),
+        Note::Shown { first, last, from } => {
+            format!("[… {} are lines {from}-{} there …]", lines(*first, *last), from + last - first)
+        }
         Note::Repeated { times, lines: 1 } => format!("[… the line above {times} times …]"),
         Note::Repeated { times, lines } => format!("[… the {lines} lines above {times} times …]"),
         Note::ElementsOmitted { first, last, of } => {
@@ -143,7 +146,7 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     let mut clauses = vec![opening(text, notes, shown, context)];
     clauses.extend(facts);
     let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
-    let is_elsewhere = matches!(context.reason, Reason::Identical { .. });
+    let is_elsewhere = matches!(context.reason, Reason::Identical { .. } | Reason::Shown { .. });
     let has_names = notes.iter().any(|note| matches!(note, Note::Names(_)));
     if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
         clauses.extend(preview(text));
@@ -167,6 +170,9 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
     match context.reason {
         Reason::Identical { to } => {
             format!("Same as at step {to}, shown there: {file} at step {step}, {size}")
+        }
+        Reason::Shown { at, handle } => {
+            format!("Shown at step {at} ({}): {file} at step {step}, {size}", clip(handle, NAME))
         }
         Reason::TooOld
         | Reason::Superseded { .. }
@@ -219,6 +225,7 @@ fn reason(reason: &Reason) -> String {
         Reason::TooOld => "too old".to_owned(),
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
+        Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip(handle, NAME)),
         Reason::OverBudget => "to fit the context window".to_owned(),
         Reason::TooLong => "too long".to_owned(),
         // Unbound reasoning goes without a word: no note stands in its place.
@@ -242,6 +249,7 @@ fn fact(note: &Note) -> Option<String> {
     Some(match note {
         Note::Omitted { .. }
         | Note::Passing { .. }
+        | Note::Shown { .. }
         | Note::Repeated { .. }
         | Note::ElementsOmitted { .. }
         | Note::Status(Ended::Unknown) => return None,

@@ -36,12 +36,25 @@ fn ends_string(rest: &str) -> bool {
 pub(crate) fn points_at(text: &str) -> Option<[u8; 6]> {
     let last = text.trim_end().rsplit('\n').next().filter(|last| is_closing(last))?;
     let (sentence, end) = last.rsplit_once(RECALL)?;
-    let points = sentence.starts_with("[Same as at step ") || sentence.contains(", shown there");
+    let same = sentence.starts_with("[Same as at step ") || sentence.contains(", shown there");
+    hash_of(if same { end } else { shown_at(sentence)? })
+}
+
+/// Returns the handle of what a note says its lines are shown by.
+fn shown_at(sentence: &str) -> Option<&str> {
+    let starts = sentence.strip_prefix("[Shown at step ");
+    let rest = starts.or_else(|| sentence.rsplit_once(": shown at step ").map(|(_, rest)| rest))?;
+    let (_, handle) = rest.split_once(" (")?;
+    handle.get(..12).filter(|word| is_handle(word))
+}
+
+/// Returns the beginning of the hash that a handle is made of.
+pub(crate) fn hash_of(handle: &str) -> Option<[u8; 6]> {
     let mut hash = [0; 6];
-    for (index, byte) in hash.iter_mut().enumerate().filter(|_| points) {
-        *byte = u8::from_str_radix(end.get(2 * index..2 * index + 2)?, 16).ok()?;
+    for (index, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(handle.get(2 * index..2 * index + 2)?, 16).ok()?;
     }
-    points.then_some(hash)
+    Some(hash)
 }
 
 fn is_handle(word: &str) -> bool {

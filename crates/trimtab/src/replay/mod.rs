@@ -10,6 +10,8 @@ mod cache;
 mod cache_tests;
 mod contender;
 mod fidelity;
+#[cfg(test)]
+mod guard_tests;
 mod ledger;
 mod log;
 mod oracle;

@@ -1,0 +1,307 @@
+//! Which lines of a result stand in an earlier one. Takes results as they come; gives, for one of them, the runs of its
+//! lines that one earlier result in sight shows too. Never keeps a text: a line is known by its hash, without its number.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
+};
+
+use super::Shows;
+use crate::{
+    digest::{About, Note, Piece, Text, without_number},
+    facts::Facts,
+    history::{BlockId, BlockKind, History},
+    json::{narrow, widen},
+};
+
+/// The shortest run that is worth a note (a study of recorded sessions).
+const RUN_LINES: usize = 6;
+const RUN_BYTES: usize = 150;
+/// Lines that stay beside what an edit changed: they are what a next edit anchors on.
+const SEAM: usize = 3;
+/// Shorter lines stand everywhere: they go on a run and never begin one.
+const SEED_BYTES: usize = 8;
+/// How many of the places of a line are looked at, and how many results as sources: the latest.
+const PLACES: usize = 16;
+const SOURCES: usize = 4;
+/// Lines of a harness that may stand around a file which is printed without numbers.
+const AROUND: usize = 5;
+
+/// The lines of all results so far.
+#[derive(Debug, Default)]
+pub(super) struct SeenLines {
+    blocks: Vec<Box<[Line]>>,
+    places: HashMap<u64, Vec<(u32, u32)>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line {
+    hash: u64,
+    bytes: u32,
+    numbered: bool,
+}
+
+/// Lines that stand in the source too, from there on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Run {
+    lines: Range<usize>,
+    from: usize,
+}
+
+impl SeenLines {
+    /// Goes on with a history that begins as the one before.
+    pub(super) fn extend(&mut self, history: &History, facts: &Facts) {
+        for index in self.blocks.len()..history.blocks().len() {
+            let id = BlockId(narrow(index));
+            let is_result = facts.row(id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+            let block = history.block(id).filter(|_| is_result);
+            let text = block.map(|block| history.block_text(block)).unwrap_or_default();
+            let lines: Box<[Line]> = Text::new(&text, About::default()).lines().map(line).collect();
+            for (number, line) in lines.iter().enumerate().filter(|(_, line)| is_seed(**line)) {
+                self.places.entry(line.hash).or_default().push((id.0, narrow(number)));
+            }
+            self.blocks.push(lines);
+        }
+    }
+
+    /// Forgets all but the first blocks; what is left of the places is made anew.
+    pub(super) fn truncate(&mut self, known: usize) {
+        if known < self.blocks.len() {
+            *self = SeenLines::default();
+        }
+    }
+
+    /// Returns the result in sight that shows most of a block's lines, and the pieces of the block without them; nothing where
+    /// they are too few, or where a file is not there as a whole.
+    pub(super) fn pieces(
+        &self,
+        id: BlockId,
+        shows: Shows,
+        in_sight: impl Fn(BlockId) -> bool,
+    ) -> Option<(BlockId, Vec<Piece>)> {
+        let lines = self.blocks.get(widen(id.0))?;
+        let mut best: Option<(BlockId, Vec<Run>, usize)> = None;
+        for source in self.sources(id, lines, in_sight) {
+            let runs = self.runs(lines, source, shows);
+            let covered: usize = runs.iter().map(|run| bytes(lines, run.lines.clone())).sum();
+            if covered > best.as_ref().map_or(0, |(.., most)| *most) {
+                best = Some((source, runs, covered));
+            }
+        }
+        let (source, runs, _) = best?;
+        Some((source, pieces(lines.len(), &runs)))
+    }
+
+    /// Returns the earlier results that hold most of the lines, the latest first among equals.
+    fn sources(&self, id: BlockId, lines: &[Line], in_sight: impl Fn(BlockId) -> bool) -> Vec<BlockId> {
+        let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
+        for line in lines.iter().filter(|line| is_seed(**line)) {
+            let mut voted = None;
+            for (block, _) in self.earlier(line.hash, id).rev().take(PLACES) {
+                if voted != Some(*block) {
+                    *votes.entry(*block).or_default() += 1;
+                    voted = Some(*block);
+                }
+            }
+        }
+        let mut ranked: Vec<(usize, BlockId)> = votes
+            .into_iter()
+            .map(|(block, votes)| (votes, BlockId(block)))
+            .filter(|(votes, source)| *votes >= RUN_LINES / 2 && in_sight(*source))
+            .collect();
+        ranked.sort_unstable_by(|one, other| other.cmp(one));
+        ranked.into_iter().take(SOURCES).map(|(_, source)| source).collect()
+    }
+
+    fn earlier(&self, hash: u64, id: BlockId) -> std::slice::Iter<'_, (u32, u32)> {
+        let places = self.places.get(&hash).map_or(&[][..], Vec::as_slice);
+        places.get(..places.partition_point(|(block, _)| *block < id.0)).unwrap_or_default().iter()
+    }
+
+    /// Returns the runs of lines that a source shows, as far as what a block shows may be left out.
+    fn runs(&self, lines: &[Line], source: BlockId, shows: Shows) -> Vec<Run> {
+        let Some(there) = self.blocks.get(widen(source.0)) else { return Vec::new() };
+        let mut runs = Vec::new();
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            let places = self.places.get(&line.hash).map_or(&[][..], Vec::as_slice);
+            let first = places.partition_point(|(block, _)| *block < source.0);
+            let in_source = places.get(first..).unwrap_or_default();
+            let starts = in_source.iter().take_while(|(block, _)| *block == source.0).take(PLACES);
+            let longest = starts
+                .map(|(_, start)| (same_lines(lines, at, there, widen(*start)), widen(*start)))
+                .max_by_key(|(length, _)| *length);
+            match longest {
+                Some((length, from)) if length >= RUN_LINES => {
+                    // Short lines before the first seed belong to the run as well.
+                    let back = (1..=at.min(from))
+                        .take_while(|back| {
+                            let free = runs.last().is_none_or(|run: &Run| run.lines.end <= at - back);
+                            free && hash_at(lines, at - back) == hash_at(there, from - back)
+                        })
+                        .count();
+                    runs.push(Run { lines: at - back..at + length, from: from - back });
+                    at += length;
+                }
+                Some(_) | None => at += 1,
+            }
+        }
+        match shows {
+            Shows::File | Shows::ShellFile => runs.retain(|run| is_whole(lines, &run.lines)),
+            Shows::Edit | Shows::Write => runs.iter_mut().for_each(|run| leave_seams(run, lines.len())),
+            Shows::Search | Shows::Report | Shows::Other => {}
+        }
+        runs.retain(|run| run.lines.len() >= RUN_LINES && bytes(lines, run.lines.clone()) >= RUN_BYTES);
+        runs
+    }
+}
+
+fn line(text: &str) -> Line {
+    let content = without_number(text);
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    Line { hash: hasher.finish(), bytes: narrow(content.len()), numbered: content.len() < text.len() }
+}
+
+fn is_seed(line: Line) -> bool {
+    widen(line.bytes) >= SEED_BYTES
+}
+
+fn hash_at(lines: &[Line], index: usize) -> Option<u64> {
+    lines.get(index).map(|line| line.hash)
+}
+
+fn same_lines(lines: &[Line], at: usize, there: &[Line], from: usize) -> usize {
+    let here = lines.get(at..).unwrap_or_default().iter();
+    here.zip(there.get(from..).unwrap_or_default()).take_while(|(one, other)| one.hash == other.hash).count()
+}
+
+fn bytes(lines: &[Line], range: Range<usize>) -> usize {
+    lines.get(range).unwrap_or_default().iter().map(|line| widen(line.bytes) + 1).sum()
+}
+
+/// Tells whether a run is all of a file that a result shows: what is around it are words of the harness.
+fn is_whole(lines: &[Line], run: &Range<usize>) -> bool {
+    let (before, after) = (lines.get(..run.start).unwrap_or_default(), lines.get(run.end..).unwrap_or_default());
+    if lines.get(run.start).is_some_and(|line| line.numbered) {
+        return before.iter().chain(after).all(|line| !line.numbered);
+    }
+    before.len() <= AROUND && after.iter().all(|line| line.bytes == 0)
+}
+
+/// Leaves the lines of a run that stand beside others.
+fn leave_seams(run: &mut Run, lines: usize) {
+    let head = if run.lines.start > 0 { SEAM } else { 0 };
+    let tail = if run.lines.end < lines { SEAM } else { 0 };
+    let end = run.lines.end.saturating_sub(tail);
+    let start = (run.lines.start + head).min(end);
+    run.from += start - run.lines.start;
+    run.lines = start..end;
+}
+
+fn pieces(lines: usize, runs: &[Run]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for run in runs {
+        if at < run.lines.start {
+            pieces.push(Piece::Lines(at..run.lines.start));
+        }
+        let (first, from) = (run.lines.start + 1, run.from + 1);
+        pieces.push(Piece::Note(Note::Shown { first, last: run.lines.end, from }));
+        at = run.lines.end;
+    }
+    if at < lines {
+        pieces.push(Piece::Lines(at..lines));
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{facts::facts, wire::parse};
+
+    fn numbered(lines: Range<usize>) -> String {
+        lines.map(|number| format!("{number:>6}\u{2192}let value_{number} = compute({number});\n")).collect()
+    }
+
+    fn plain(lines: Range<usize>) -> String {
+        lines.map(|number| format!("let value_{number} = compute({number});\n")).collect()
+    }
+
+    /// Gives the pieces of the second result, with the first in sight, as words.
+    #[track_caller]
+    fn check(results: [&str; 2], shows: Shows, expected: &[&str]) {
+        let message = |role: &str, content: Value| json!({"role": role, "content": [content]});
+        let mut messages = vec![json!({"role": "user", "content": "go"})];
+        for (number, text) in results.iter().enumerate() {
+            let id = format!("t{number}");
+            messages.push(message(
+                "assistant",
+                json!({"type": "tool_use", "id": id, "name": "Tool", "input": {}}),
+            ));
+            messages
+                .push(message("user", json!({"type": "tool_result", "tool_use_id": id, "content": text})));
+        }
+        let request = json!({"model": "m", "max_tokens": 1, "messages": messages});
+        let history = parse(request.to_string().into_bytes()).unwrap();
+        let mut seen = SeenLines::default();
+        seen.extend(&history, &facts(&history));
+        let result = |id: &BlockId| history.block(*id).unwrap().kind == BlockKind::Result;
+        let ids: Vec<BlockId> = (0..narrow(history.blocks().len())).map(BlockId).filter(result).collect();
+        let found = seen.pieces(ids[1], shows, |_| true);
+        let said: Vec<String> = found
+            .into_iter()
+            .flat_map(|(source, pieces)| {
+                assert_eq!(source, ids[0]);
+                pieces
+            })
+            .map(|piece| match piece {
+                Piece::Lines(lines) => format!("lines {lines:?}"),
+                Piece::Note(Note::Shown { first, last, from }) => format!("{first}-{last} from {from}"),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(said, expected);
+        assert_eq!(seen.pieces(ids[1], shows, |_| false), None, "nothing is in sight");
+    }
+
+    #[test]
+    fn a_part_of_a_file_that_was_read_whole_is_a_pointer_whatever_its_numbers() {
+        check([&numbered(1..80), &numbered(20..40)], Shows::File, &["1-20 from 20"]);
+        check([&plain(1..80), &numbered(20..40)], Shows::File, &["1-20 from 20"]);
+    }
+
+    #[test]
+    fn a_file_of_which_a_line_is_new_stays_whole() {
+        let changed = numbered(1..40).replace("compute(20)", "compute(21)");
+        check([&numbered(1..80), &changed], Shows::File, &[]);
+        check([&numbered(1..40), &numbered(1..41)], Shows::File, &[]);
+    }
+
+    #[test]
+    fn words_of_the_harness_around_a_file_stay() {
+        let reminder = numbered(20..40) + "\n<system-reminder>\nBe careful.\n</system-reminder>\n";
+        check([&numbered(1..80), &reminder], Shows::File, &["1-20 from 20", "lines 20..24"]);
+        let header = format!("Exit code: 0\nOutput:\n{}", plain(20..40));
+        check([&plain(1..80), &header], Shows::ShellFile, &["lines 0..2", "3-22 from 20"]);
+    }
+
+    #[test]
+    fn of_other_results_only_long_runs_go() {
+        let some = format!("first\n{}middle\n{}last\n", plain(3..8), plain(30..50));
+        let expected = ["lines 0..7", "8-27 from 30", "lines 27..28"];
+        check([&plain(1..80), &some], Shows::Other, &expected);
+        check([&plain(1..80), &plain(3..8)], Shows::Other, &[]);
+    }
+
+    #[test]
+    fn beside_what_an_edit_changed_three_lines_stay() {
+        let echo = format!("{}let new = 1;\n{}", plain(10..30), plain(30..50));
+        let expected = ["1-17 from 10", "lines 17..24", "25-41 from 33"];
+        check([&plain(1..80), &echo], Shows::Edit, &expected);
+    }
+}

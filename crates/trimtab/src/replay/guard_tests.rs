@@ -1,0 +1,74 @@
+//! Whether `steady` can make a session dearer. Made-up sessions of every pace and size are replayed under its presets with each
+//! provider's cache: none may cost more than a hundredth above what it cost untouched.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Contender, Terms, replay};
+use crate::{
+    prices::{Model, find_model},
+    recording::{Millis, Point, Segment, Start},
+    wire::parse,
+};
+
+/// One step: what is called, how many lines come back, and how long the next request waits, in seconds.
+#[derive(Debug, Clone)]
+struct Call {
+    tool: &'static str,
+    file: usize,
+    lines: usize,
+    pause: i64,
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let tool = prop::sample::select(vec!["Read", "Read", "Bash", "Grep", "Edit", "Task"]);
+    let lines = prop_oneof![4 => 1..40_usize, 3 => 40..300_usize, 1 => 300..1500_usize];
+    let pause = prop_oneof![12 => 2..60_i64, 2 => 60..330_i64, 2 => 330..900_i64, 1 => 900..20_000_i64];
+    (tool, 0..6_usize, lines, pause).prop_map(|(tool, file, lines, pause)| Call { tool, file, lines, pause })
+}
+
+fn segment(calls: &[Call]) -> Segment {
+    let mut messages = vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];
+    let mut points = vec![Point { messages: 1, at: Some(Millis(0)), model: None, usage: None }];
+    let mut now = 0;
+    for (step, call) in calls.iter().enumerate() {
+        let path = format!("/work/src/module_{}.py", call.file);
+        let input = match call.tool {
+            "Read" => json!({"file_path": path}),
+            "Edit" => json!({"file_path": path, "old_string": format!("value_{step}"), "new_string": "value"}),
+            "Bash" => json!({"command": format!("python -m tool_{} --step {step}", call.file)}),
+            _ => json!({"pattern": format!("total_{}", call.file), "prompt": "look"}),
+        };
+        let text: String =
+            (0..call.lines).map(|line| format!("{} row_{line} of {path} at {step}\n", call.tool)).collect();
+        let id = format!("toolu_{step}");
+        let spoken = |role: &str, content: Value| json!({"role": role, "content": [content]});
+        messages.push(spoken("assistant", json!({"type": "tool_use", "id": id, "name": call.tool, "input": input})));
+        messages.push(spoken("user", json!({"type": "tool_result", "tool_use_id": id, "content": text})));
+        now += call.pause * 1000;
+        points.push(Point { messages: messages.len(), at: Some(Millis(now)), model: None, usage: None });
+    }
+    let request = json!({"model": "claude-opus-5", "max_tokens": 1000, "messages": messages});
+    let history = parse(request.to_string().into_bytes()).unwrap();
+    Segment { name: None, start: Start::Session, history, points }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_session_is_dearer_than_untouched(calls in prop::collection::vec(call(), 5..60)) {
+        let segment = segment(&calls);
+        let contenders: Vec<_> =
+            ["steady", "steady.safe", "steady.bold"].iter().map(|name| Contender::parse(name).unwrap()).collect();
+        let models: Vec<Model> = ["claude-opus-5", "gpt-6.1-sol", "deepseek-v4-flash", "gemini-3.1-pro-preview"]
+            .iter()
+            .map(|name| find_model(name).unwrap())
+            .collect();
+        for score in replay(&segment, &contenders, &models, Terms::default()) {
+            let ratio = score.dollars / score.raw_dollars;
+            prop_assert!(ratio <= 1.01, "{} with {}: {ratio}", score.policy, score.model);
+            prop_assert_eq!(score.invalid_requests, 0);
+        }
+    }
+}
