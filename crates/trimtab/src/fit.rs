@@ -196,8 +196,11 @@ pub fn fit_warm(
     let sight =
         Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
     let plan = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
-    let request =
-        if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
+    let request = if plan.keeps_all() {
+        history.bytes().to_vec()
+    } else {
+        write(&history, &edits(&history, &plan, &mut warm.made))
+    };
     Ok(Fitted { request, history, plan, budget: asked, exactness })
 }
 

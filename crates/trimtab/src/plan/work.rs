@@ -8,8 +8,12 @@ use std::{
 };
 
 use super::{
-    Decision, Index, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
-    index::Shows, may_shorten, unit_of_block, visible::Visible,
+    Decision, Index, Reason, Unit, UnitKind, Verdict, arguments,
+    candidates::leaves,
+    edits::{encoded, shortened},
+    index::Shows,
+    may_shorten, unit_of_block,
+    visible::Visible,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
@@ -46,6 +50,8 @@ pub(crate) struct Made {
     repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
     /// The handles of blocks that are not text alone: those are hashed as a whole.
     handles: HashMap<BlockId, String>,
+    /// Texts that were sent, as JSON.
+    sent: Vec<Option<(Arc<str>, Box<[u8]>)>>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
@@ -57,6 +63,20 @@ impl Made {
         self.blocks.truncate(known);
         self.repeated.truncate(known);
         self.handles.retain(|id, _| widen(id.0) < known);
+        self.sent.truncate(known);
+    }
+
+    /// Returns a text that a block is sent as, as JSON; the same text is written once.
+    pub(super) fn json(&mut self, id: BlockId, text: &Arc<str>) -> &[u8] {
+        let index = widen(id.0);
+        if self.sent.len() <= index {
+            self.sent.resize(index + 1, None);
+        }
+        let Some(slot) = self.sent.get_mut(index) else { return &[] };
+        if slot.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, text)) {
+            *slot = Some((Arc::clone(text), encoded(text).into()));
+        }
+        slot.as_ref().map_or(&[], |(_, json)| json)
     }
 
     fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {

@@ -3,6 +3,7 @@
 
 mod honest;
 mod inputs;
+mod low_water;
 
 use std::cell::Cell;
 
