@@ -6,6 +6,7 @@ mod closing;
 mod cost;
 mod edits;
 mod index;
+mod made;
 mod pays;
 mod run;
 mod units;
@@ -17,11 +18,12 @@ use std::{fmt, sync::Arc};
 pub use cost::{Broken, Cost};
 pub(crate) use edits::{arguments, edits, edits_of, removed};
 pub(crate) use index::{Index, Shows};
+pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
 pub use pays::Cut;
 pub(crate) use run::{Situation, plan};
 pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
-pub(crate) use work::{Made, Sight};
+pub(crate) use work::Sight;
 
 use crate::{
     count::{Counts, Tokens},

@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 
 use super::{
-    Plan, PlanError, Reason, Verdict,
+    Made, Plan, PlanError, Reason, Verdict,
     candidates::{candidates, leaves},
     closing::close,
     cost::{Cost, broken, cost},
     pays::{CachePrices, Cut, best_cut},
     units::running_loop,
-    work::{Made, Sight, Work, whole},
+    work::{Sight, Work, whole},
 };
 use crate::{
     count::{Memo, Tokens},
