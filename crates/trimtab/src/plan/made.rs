@@ -19,11 +19,14 @@ pub(crate) struct Made {
     /// The handles of blocks that are not text alone: those are hashed as a whole.
     handles: HashMap<BlockId, String>,
     /// Texts that were sent, as JSON.
-    sent: Vec<Option<(Arc<str>, Box<[u8]>)>>,
+    sent: Vec<Option<Json>>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
 pub(super) type Shorter = Option<(Arc<str>, Tokens)>;
+
+/// A text and its JSON.
+type Json = (Arc<str>, Box<[u8]>);
 
 impl Made {
     /// Forgets the texts of all but the first blocks.
