@@ -7,7 +7,7 @@ use crate::{
     count::{Counter, Exactness, Tokens},
     history::{Block, History},
     memory::Memory,
-    plan::{CachePrices, Plan, PlanError, Sight, Situation, edits, plan},
+    plan::{CachePrices, Made, Plan, PlanError, Sight, Situation, edits, plan},
     policy::Policy,
     prices::{CacheRules, Model},
     recording::Millis,
@@ -169,7 +169,7 @@ impl Planned {
 
     /// Writes the bytes to send; nothing where the request goes as it came.
     pub fn write(&self) -> Option<Vec<u8>> {
-        written(&self.history, &self.plan)
+        written(&self.history, &self.plan, &mut Made::default())
     }
 }
 
@@ -219,7 +219,7 @@ pub fn fit_warm(
     let model = settings.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default();
     warm.follow(&history, &model);
     let Planned { history, plan, budget, exactness, counter } = plan_latest(warm, memory, settings, now)?;
-    let request = written(&history, &plan).unwrap_or_else(|| history.bytes().to_vec());
+    let request = written(&history, &plan, &mut warm.made).unwrap_or_else(|| history.bytes().to_vec());
     Ok(Fitted { request, history, plan, budget, exactness, counter })
 }
 
@@ -279,8 +279,8 @@ pub fn plan_latest(
 }
 
 /// Writes what a plan sends; nothing where the request goes as it came.
-pub(crate) fn written(history: &History, plan: &Plan) -> Option<Vec<u8>> {
-    if plan.keeps_all() { None } else { Some(write(history, &edits(history, plan))) }
+fn written(history: &History, plan: &Plan, made: &mut Made) -> Option<Vec<u8>> {
+    if plan.keeps_all() { None } else { Some(write(history, &edits(history, plan, made))) }
 }
 
 /// Tells how long a request asks the provider to keep its cache.

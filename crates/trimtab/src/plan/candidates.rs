@@ -113,7 +113,12 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
         }
         pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
     }
-    from(pattern.as_bytes(), name.as_bytes()) || from(format!("*/{pattern}").as_bytes(), name.as_bytes())
+    if !pattern.contains('*') {
+        let before = name.strip_suffix(pattern);
+        return before.is_some_and(|before| before.is_empty() || before.ends_with('/'));
+    }
+    let ends = || name.match_indices('/').filter_map(|(at, _)| name.get(at + 1..));
+    from(pattern.as_bytes(), name.as_bytes()) || ends().any(|end| from(pattern.as_bytes(), end.as_bytes()))
 }
 
 /// Returns how many of the blocks meant are not among the latest, which a step leaves alone.
@@ -322,6 +327,8 @@ mod tests {
             ("*", "", true),
             ("a*b*c", "axxbyyc", true),
             ("a*b*c", "axxbyy", false),
+            ("lib.rs", "src/lib.rs", true),
+            ("lib.rs", "src/mylib.rs", false),
         ] {
             assert_eq!(matches_pattern(pattern, name), fits, "{pattern} {name}");
         }

@@ -1,32 +1,39 @@
 //! A plan as edits of the request. Takes a history and its plan; gives the spans to replace. Never touches a byte
 //! outside the blocks that the plan names.
 
-use super::{Decision, Plan, Verdict, fold};
+use std::sync::Arc;
+
+use super::{Decision, Made, Plan, Verdict, fold};
 use crate::{
     history::{Block, BlockId, BlockKind, Entry, History, Part, PartKind},
     json::{Object, Span, encode, narrow, widen},
     wire::{Edit, Format},
 };
 
-/// Returns the edits that turn the request into what the plan says.
-pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
+/// Returns the edits that turn the request into what the plan says. Texts that were sent before are in `made` as JSON.
+pub(crate) fn edits(history: &History, plan: &Plan, made: &mut Made) -> Vec<Edit> {
     let shown = |id: &BlockId| !is_dropped(id.0, plan.decisions());
     let marker = plan.marker.filter(shown).and_then(|id| marked(history, id));
-    edits_with(history, plan.decisions(), marker)
+    edits_with(history, plan.decisions(), marker, |id, text| made.json(id, text).to_vec())
 }
 
 /// Returns the edits that turn the request into what decisions say, one per block.
 pub(crate) fn edits_of(history: &History, decisions: &[Decision]) -> Vec<Edit> {
-    edits_with(history, decisions, None)
+    edits_with(history, decisions, None, |_, text| encoded(text))
 }
 
-fn edits_with(history: &History, decisions: &[Decision], marker: Option<Edit>) -> Vec<Edit> {
+fn edits_with(
+    history: &History,
+    decisions: &[Decision],
+    marker: Option<Edit>,
+    mut json: impl FnMut(BlockId, &Arc<str>) -> Vec<u8>,
+) -> Vec<Edit> {
     let mut edits: Vec<Edit> = marker.into_iter().collect();
     for decision in decisions.iter().filter(|decision| !decision.is_folded()) {
         if let (Verdict::Shorten { text, .. }, Some(block)) =
             (&decision.verdict, history.block(decision.block))
         {
-            edits.extend(shortened(history, block, text));
+            edits.extend(placed(history, block, text, || json(decision.block, text)));
         }
     }
     match fold::found(decisions) {
@@ -42,7 +49,11 @@ fn edits_with(history: &History, decisions: &[Decision], marker: Option<Edit>) -
 /// Takes out the blocks that go of messages that stay.
 pub(super) fn removed_blocks(history: &History, messages: &[Entry], decisions: &[Decision]) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for entry in messages.iter().filter(|entry| !is_gone(entry, decisions)) {
+    let some_go = |entry: &&Entry| {
+        let mut blocks = entry.first_block..entry.first_block + entry.blocks;
+        blocks.any(|block| is_dropped(block, decisions)) && !is_gone(entry, decisions)
+    };
+    for entry in messages.iter().filter(some_go) {
         let elements: Vec<(Span, bool)> = blocks_of(history, entry)
             .map(|(number, block)| (block.span, is_dropped(number, decisions)))
             .collect();
@@ -144,19 +155,26 @@ pub(crate) fn arguments<'a>(history: &'a History, block: &Block) -> Option<&'a P
     (known && parts.next().is_none()).then_some(part)
 }
 
+/// Returns a text as JSON.
+pub(super) fn encoded(text: &str) -> Vec<u8> {
+    let mut json = Vec::new();
+    encode(text, &mut json);
+    json
+}
+
 /// Puts a text in the place of a block's content, in the shape that the format gives it.
 pub(super) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
+    placed(history, block, text, || encoded(text))
+}
+
+/// Puts a text, or its JSON, in the place of a block's content.
+fn placed(history: &History, block: &Block, text: &str, json: impl FnOnce() -> Vec<u8>) -> Option<Edit> {
     if block.kind == BlockKind::Call {
         let part = arguments(history, block)?;
-        let mut json = Vec::new();
-        match part.kind {
-            PartKind::Json => json.extend_from_slice(text.as_bytes()),
-            _ => encode(text, &mut json),
-        }
-        return Some(Edit { span: part.span, with: json });
+        let with = if part.kind == PartKind::Json { text.as_bytes().to_vec() } else { json() };
+        return Some(Edit { span: part.span, with });
     }
-    let mut json = Vec::with_capacity(text.len() + 2);
-    encode(text, &mut json);
+    let json = json();
     let parts = history.parts_of(block);
     // A content that is one text stays where it is: only the text is another one.
     if let [part] = parts

@@ -7,6 +7,7 @@ mod cost;
 mod edits;
 mod fold;
 mod index;
+mod made;
 mod pays;
 mod run;
 mod seen;
@@ -20,11 +21,12 @@ pub use cost::{Broken, Cost};
 pub(crate) use edits::{arguments, edits, edits_of, is_out, removed};
 pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::{Index, Shows};
+pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
 pub use pays::Cut;
 pub(crate) use run::{Situation, plan};
 pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
-pub(crate) use work::{Made, Sight};
+pub(crate) use work::Sight;
 
 use crate::{
     count::{Counts, Tokens},

@@ -4,14 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Plan, PlanError, Reason, Shows, Verdict,
+    Made, Plan, PlanError, Reason, Shows, Verdict,
     candidates::{candidates, leaves},
     closing::close,
     cost::{Cost, broken, cost},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     units::running_loop,
-    work::{Made, Sight, Work, whole},
+    work::{Sight, Work, whole},
 };
 use crate::{
     count::{Memo, Tokens},

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Decision, Index, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
-    index::Shows, may_shorten, seen::SeenLines, unit_of_block, visible::Visible,
+    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
+    index::Shows, may_shorten, unit_of_block, visible::Visible,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
@@ -37,57 +37,6 @@ pub(crate) struct Sight<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) counter: Counter,
     pub(crate) index: &'a Index,
-}
-
-/// Texts made for blocks before, by what they were made with: making them again would give the same.
-#[derive(Debug, Default)]
-pub(crate) struct Made {
-    blocks: Vec<Vec<(u64, Shorter)>>,
-    /// What texts counted that were sent again.
-    repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
-    lines: SeenLines,
-    /// The handles of blocks that are not text alone: those are hashed as a whole.
-    handles: HashMap<BlockId, String>,
-}
-
-/// A shorter text and what it counts; nothing where there is none.
-type Shorter = Option<(Arc<str>, Tokens)>;
-
-impl Made {
-    /// Forgets the texts of all but the first blocks.
-    pub(crate) fn truncate(&mut self, known: usize) {
-        self.blocks.truncate(known);
-        self.repeated.truncate(known);
-        self.lines.truncate(known);
-        self.handles.retain(|id, _| widen(id.0) < known);
-    }
-
-    fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
-        let (known, by, tokens) = self.repeated.get(widen(id.0))?.as_ref()?;
-        (Arc::ptr_eq(known, text) && *by == counter).then_some(*tokens)
-    }
-
-    fn repeat(&mut self, id: BlockId, text: &Arc<str>, counter: Counter, tokens: Tokens) {
-        let index = widen(id.0);
-        if self.repeated.len() <= index {
-            self.repeated.resize(index + 1, None);
-        }
-        let slot = self.repeated.get_mut(index);
-        slot.into_iter().for_each(|slot| *slot = Some((Arc::clone(text), counter, tokens)));
-    }
-
-    fn get(&self, id: BlockId, key: u64) -> Option<&Shorter> {
-        let made = self.blocks.get(widen(id.0))?;
-        made.iter().find(|(known, _)| *known == key).map(|(_, made)| made)
-    }
-
-    fn put(&mut self, id: BlockId, key: u64, made: &Shorter) {
-        let index = widen(id.0);
-        if self.blocks.len() <= index {
-            self.blocks.resize_with(index + 1, Vec::new);
-        }
-        self.blocks.get_mut(index).into_iter().for_each(|of_block| of_block.push((key, made.clone())));
-    }
 }
 
 /// Everything a policy decides with, and what it has decided.
@@ -404,8 +353,7 @@ impl<'a> Work<'a> {
         if is_text {
             return handle_of_hash(&fact.digest);
         }
-        let known = self.made.handles.entry(id);
-        known.or_insert_with(|| block_handle(self.history, block)).clone()
+        self.made.handle(id, || block_handle(self.history, block))
     }
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.

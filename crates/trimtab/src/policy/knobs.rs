@@ -149,7 +149,8 @@ pub(super) const KNOBS: &[Knob] = &[
     knob(
         "inputs",
         Unit::Inputs,
-        "Which long arguments of old calls may be shortened: off, safe (contents of files) or all.",
+        "Which long arguments of calls that are not recent become notes: off, safe (what an edit replaced; what was written to a \
+         file that a later step shows) or all.",
     ),
 ];
 

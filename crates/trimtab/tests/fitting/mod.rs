@@ -4,6 +4,7 @@
 mod folds;
 mod honest;
 mod inputs;
+mod low_water;
 
 use std::cell::Cell;
 
