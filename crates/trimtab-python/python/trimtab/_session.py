@@ -1,0 +1,145 @@
+"""Fitting: once, or from turn to turn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, Union
+
+from trimtab import _engine
+from trimtab._engine import Fitted
+from trimtab._usage import read_usage
+
+Settings = Mapping[str, Union[int, float, bool, str]]
+
+_SESSIONS: weakref.WeakSet[Session]
+
+
+def fit(
+    messages: Iterable[Any],
+    *,
+    budget: int | None = None,
+    model: str | None = None,
+    policy: str | None = None,
+    tools: Any = None,
+    system: Any = None,
+    format: str | None = None,
+    settings: Settings | None = None,
+    max_output: int | None = None,
+    spent: float = 0.0,
+) -> Fitted:
+    """Fit messages into a budget. Nothing is remembered: the same messages give the same result.
+
+    `messages` are those of Anthropic, OpenAI Chat, OpenAI Responses (input items) or Gemini (contents), as dicts or as the
+    SDKs' own objects. The format is told by the messages; `format` ("anthropic", "chat", "responses",
+    "gemini") overrides. Without a budget the model's window is the limit, less `max_output`.
+
+    Raises `BudgetError` where the messages cannot be made to fit.
+    """
+    return _engine.fit(
+        _listed(messages),
+        model=model,
+        policy=policy,
+        budget=budget,
+        format=format,
+        settings=None if settings is None else dict(settings),
+        spent=spent,
+        system=system,
+        tools=tools,
+        max_output=max_output,
+    )
+
+
+class Session:
+    """A conversation that goes on: what was hidden stays hidden in the same words, so that provider caches hold.
+
+    Every message is read once; after that it is only looked at for changes. What `fit` gives back is taken as sent.
+    A session may be used from several threads, one call after the other; a forked process may go on with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        policy: str | None = None,
+        budget: int | None = None,
+        store: str | os.PathLike[str] | bool | None = None,
+        name: str | None = None,
+        format: str | None = None,
+        settings: Settings | None = None,
+        spent: float = 0.0,
+    ) -> None:
+        """Begin a session.
+
+        `store` names a file in which originals and verdicts are kept, so that a conversation goes on in another process and
+        `trimtab recall` finds what was hidden; True is the file that the command line uses.
+        """
+        if store is True:
+            store = _engine.default_store()
+        self._engine = _engine.Session(
+            model=model,
+            policy=policy,
+            budget=budget,
+            format=format,
+            settings=None if settings is None else dict(settings),
+            spent=spent,
+            store=None if store is None or store is False else os.fspath(store),
+            name=name,
+        )
+        self._lock = threading.RLock()
+        _SESSIONS.add(self)
+
+    def fit(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Any = None,
+        system: Any = None,
+        max_output: int | None = None,
+        now: float | None = None,
+    ) -> Fitted:
+        """Fit the messages of the next request; `now` is the time in seconds since 1970, where it is not the clock's."""
+        listed = _listed(messages)
+        at = int((time.time() if now is None else now) * 1000)
+        with self._lock:
+            return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=max_output)
+
+    async def afit(self, messages: Iterable[Any], **arguments: Any) -> Fitted:
+        """Fit in a thread, so that other tasks go on meanwhile."""
+        listed = _listed(messages)
+        return await asyncio.to_thread(self.fit, listed, **arguments)
+
+    def answered(self, usage: Any) -> None:
+        """Learn what the provider reported for the last request: an SDK's usage object, or a mapping like it."""
+        reported = read_usage(usage)
+        with self._lock:
+            self._engine.answered(**reported)
+
+    def recall(self, handle: str) -> str:
+        """Return the original that a note names; raises `NotFoundError` where nothing has the handle."""
+        with self._lock:
+            return self._engine.recall(handle)
+
+
+def _listed(messages: Iterable[Any]) -> list[Any]:
+    if isinstance(messages, (str, bytes, Mapping)):
+        kind = type(messages).__name__
+        raise TypeError(f"messages should be a list of messages, and are of type {kind}")
+    return list(messages)
+
+
+_SESSIONS = weakref.WeakSet()
+
+
+def _new_locks() -> None:
+    """In a forked process: threads that held a lock are not here to release it."""
+    for session in list(_SESSIONS):
+        session._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_locks)
