@@ -14,6 +14,16 @@ pub(crate) enum Sent {
     Changed { number: Option<usize>, bytes: Range<usize> },
 }
 
+impl Sent {
+    /// Returns the number of the message that this is, or was.
+    pub(crate) fn number(&self) -> Option<usize> {
+        match self {
+            Sent::Same(number) => Some(*number),
+            Sent::Changed { number, .. } => *number,
+        }
+    }
+}
+
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {

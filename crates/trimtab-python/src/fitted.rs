@@ -22,6 +22,7 @@ const CLASSES_NAMED: usize = 4;
 #[pyclass(frozen, module = "trimtab._engine", name = "Fitted")]
 pub(crate) struct PyFitted {
     messages: Py<PyList>,
+    sources: Vec<Option<usize>>,
     fitted: Fitted,
     in_force: InForce,
 }
@@ -45,14 +46,14 @@ struct Row {
 
 /// Makes what Python sees of a turn; raises where it does not fit or there is nothing to fit into.
 pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
-    let Done { messages, fitted } = done;
+    let Done { messages, sources, fitted } = done;
     if fitted.budget.is_none() && in_force.settings.policy.name != "none" {
         let words = "no budget: the model is not known; give budget=TOKENS or model=NAME";
         return Err(raise(py, Kind::Settings, words));
     }
     let sentence = sentence(&fitted);
     let floor = fitted.plan.floor().map(|floor| floor.tokens.0);
-    let fitted = Py::new(py, PyFitted { messages, fitted, in_force: in_force.clone() })?;
+    let fitted = Py::new(py, PyFitted { messages, sources, fitted, in_force: in_force.clone() })?;
     match (sentence, floor) {
         (Some(sentence), Some(floor)) => Err(over_budget(py, sentence, floor, fitted.into_any())),
         (Some(_) | None, _) => Ok(fitted),
@@ -88,6 +89,12 @@ impl PyFitted {
     #[getter]
     fn messages(&self, py: Python<'_>) -> Py<PyList> {
         self.messages.clone_ref(py)
+    }
+
+    /// Which of the messages that came each message to send was, counted from 0; none for one that stands for others.
+    #[getter]
+    fn sources(&self) -> Vec<Option<usize>> {
+        self.sources.clone()
     }
 
     /// What the request counts as it is sent.

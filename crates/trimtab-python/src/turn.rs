@@ -69,6 +69,8 @@ pub(crate) struct Turn<'a, 'py> {
 /// What came of a turn.
 pub(crate) struct Done {
     pub(crate) messages: Py<PyList>,
+    /// Which message each of them was; none for one that stands for others.
+    pub(crate) sources: Vec<Option<usize>>,
     pub(crate) fitted: Fitted,
 }
 
@@ -134,7 +136,8 @@ pub(crate) fn take(
         Fault::NotUnderstood => raise(py, Kind::Request, "the fitted request could not be taken apart"),
     })?;
     let messages = give_back(turn.messages, &fitted, &sent, &mut state.known)?;
-    Ok(Done { messages, fitted })
+    let sources = sent.iter().map(Sent::number).collect();
+    Ok(Done { messages, sources, fitted })
 }
 
 /// Returns the JSON of a value beside the messages; one that was read before is not read again.

@@ -12,6 +12,10 @@ class Fitted:
         """The messages to send."""
 
     @property
+    def sources(self) -> list[int | None]:
+        """Which of the messages that came each message to send was, counted from 0; None for one that stands for others."""
+
+    @property
     def tokens(self) -> int:
         """What the request counts as it is sent."""
 
