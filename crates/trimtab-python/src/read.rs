@@ -21,6 +21,7 @@ use crate::{
     fitted::to_python,
     request::{Beside, json_of, look},
     settings::format_named,
+    turn::told_format,
 };
 
 /// Models whose prices are paid where none is named, as the command line does.
@@ -182,7 +183,7 @@ fn history(
     let format = match format {
         Some(name) => format_named(py, name)?,
         None => {
-            let format = looked.format(&beside).map_err(wrong)?;
+            let format = told_format(py, &looked, &beside)?;
             looked.check_format(py, format)?;
             format
         }

@@ -65,6 +65,8 @@ pub(crate) struct Looked {
     written: Vec<u8>,
     /// The format that a message shows by itself, with its number.
     signs: Vec<(usize, Format)>,
+    /// The first message with a field that one of the formats does not have.
+    with_content: Option<usize>,
 }
 
 /// A request, and where its messages are.
@@ -89,7 +91,7 @@ pub(crate) fn json_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>>
 pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyResult<Looked> {
     let py = messages.py();
     let mut looked =
-        Looked { sources: Vec::with_capacity(messages.len()), written: Vec::new(), signs: Vec::new() };
+        Looked { sources: Vec::with_capacity(messages.len()), written: Vec::new(), signs: Vec::new(), with_content: None };
     for (number, message) in messages.iter().enumerate() {
         let same = known
             .get(number)
@@ -111,6 +113,9 @@ pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyRe
                 "message {number} should be a dict, and is of type {kind}"
             )));
         };
+        if looked.with_content.is_none() && dict.contains("content")? {
+            looked.with_content = Some(number);
+        }
         looked.signs.extend(sign(dict)?.map(|format| (number, format)));
         looked.sources.push(Source::New(from..looked.written.len()));
         let read = Known { leaves: Leaves::of(&message), place: 0..0, foreign, given: None };
@@ -131,6 +136,10 @@ impl Looked {
 
     /// Refuses a message that shows another format.
     pub(crate) fn check_format(&self, py: Python<'_>, format: Format) -> PyResult<()> {
+        if let (Format::Gemini, Some(number)) = (format, self.with_content) {
+            let words = format!("message {number} has `content`, where those of Gemini have `parts`: a conversation has one format");
+            return Err(raise(py, Kind::Request, words));
+        }
         let Some((number, other)) = self.signs.iter().find(|(_, sign)| *sign != format) else {
             return Ok(());
         };
@@ -140,6 +149,11 @@ impl Looked {
              format= where this is meant"
         );
         Err(raise(py, Kind::Request, words))
+    }
+
+    /// Tells whether there are no messages.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
     }
 
     /// Tells the format of messages of which none was read before.

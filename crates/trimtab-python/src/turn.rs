@@ -118,7 +118,7 @@ pub(crate) fn take(
         tools: read(&mut state.tools, turn.tools, "tools")?,
         max_output: turn.max_output,
     };
-    let told = || looked.format(&beside).map_err(|fault| raise(py, Kind::Request, fault));
+    let told = || told_format(py, &looked, &beside);
     let format = match (in_force.settings.format, state.format) {
         (Some(format), _) => format,
         (None, Some(format)) => format,
@@ -138,6 +138,15 @@ pub(crate) fn take(
     let messages = give_back(turn.messages, &fitted, &sent, &mut state.known)?;
     let sources = sent.iter().map(Sent::number).collect();
     Ok(Done { messages, sources, fitted })
+}
+
+/// Tells the format of messages that were not read before.
+pub(crate) fn told_format(py: Python<'_>, looked: &Looked, beside: &Beside) -> PyResult<Format> {
+    if looked.is_empty() {
+        let words = "there are no messages: name their format with format= where that is meant";
+        return Err(raise(py, Kind::Request, words));
+    }
+    looked.format(beside).map_err(|fault| raise(py, Kind::Request, fault))
 }
 
 /// Returns the JSON of a value beside the messages; one that was read before is not read again.

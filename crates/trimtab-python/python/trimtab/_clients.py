@@ -29,6 +29,9 @@ _INTERFACES = {
     "/v1/messages": _Interface("messages", "system", ("max_tokens",), "anthropic"),
 }
 
+#: Classes of what a caller of an SDK did not say.
+_NOT_GIVEN = ("NotGiven", "Omit")
+
 
 def wrapped(client: Client, settings: dict[str, Any]) -> Client:
     """Return a copy of a client that fits every request."""
@@ -41,15 +44,16 @@ def wrapped(client: Client, settings: dict[str, Any]) -> Client:
         interface = _INTERFACES.get(path.split("?")[0])
         if interface is None or not isinstance(body, dict):
             return body, None
-        messages = body.get(interface.messages)
+        given = {name: value for name, value in body.items() if type(value).__name__ not in _NOT_GIVEN}
+        messages = given.get(interface.messages)
         # A bare text is one message; what the server holds of a conversation is not here to be fitted.
-        if not isinstance(messages, list) or body.get("previous_response_id") or body.get("conversation"):
+        if not isinstance(messages, list) or given.get("previous_response_id") or given.get("conversation"):
             return body, None
-        system = body.get(interface.system) if interface.system else None
-        session = sessions[interface.format].of(messages, system, body.get("model"))
-        most = next((body[key] for key in interface.max_output if isinstance(body.get(key), int)), None)
+        system = given.get(interface.system) if interface.system else None
+        session = sessions[interface.format].of(messages, system, given.get("model"))
+        most = next((given[key] for key in interface.max_output if isinstance(given.get(key), int)), None)
         fitted = fitted_anyway(
-            lambda: session.fit(messages, system=system, tools=body.get("tools") or None, max_output=most)
+            lambda: session.fit(messages, system=system, tools=given.get("tools") or None, max_output=most)
         )
         return {**body, interface.messages: fitted.messages}, session
 

@@ -12,6 +12,7 @@ from typing import Any, Union
 
 from trimtab import _engine
 from trimtab._engine import Fitted
+from trimtab._errors import SettingsError
 from trimtab._usage import read_usage
 
 Settings = Mapping[str, Union[int, float, bool, str]]
@@ -44,13 +45,13 @@ def fit(
         _listed(messages),
         model=model,
         policy=policy,
-        budget=budget,
+        budget=_tokens("budget", budget),
         format=format,
         settings=None if settings is None else dict(settings),
         spent=spent,
         system=system,
         tools=tools,
-        max_output=max_output,
+        max_output=_tokens("max_output", max_output),
     )
 
 
@@ -83,7 +84,7 @@ class Session:
         self._engine = _engine.Session(
             model=model,
             policy=policy,
-            budget=budget,
+            budget=_tokens("budget", budget),
             format=format,
             settings=None if settings is None else dict(settings),
             spent=spent,
@@ -105,8 +106,9 @@ class Session:
         """Fit the messages of the next request; `now` is the time in seconds since 1970, where it is not the clock's."""
         listed = _listed(messages)
         at = int((time.time() if now is None else now) * 1000)
+        most = _tokens("max_output", max_output)
         with self._lock:
-            return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=max_output)
+            return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most)
 
     async def afit(self, messages: Iterable[Any], **arguments: Any) -> Fitted:
         """Fit in a thread, so that other tasks go on meanwhile."""
@@ -123,6 +125,17 @@ class Session:
         """Return the original that a note names; raises `NotFoundError` where nothing has the handle."""
         with self._lock:
             return self._engine.recall(handle)
+
+
+def _tokens(what: str, value: Any) -> int | None:
+    """Check a number of tokens."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} should be a number of tokens, and is of type {type(value).__name__}")
+    if value < 0:
+        raise SettingsError(f"{what} should be a number of tokens, and is {value}")
+    return value
 
 
 def _listed(messages: Iterable[Any]) -> list[Any]:
