@@ -1,65 +1,99 @@
-"""A provider on loopback that speaks three interfaces from a script.
+"""A provider on loopback that speaks four interfaces from a script.
 
-Takes requests of Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, streamed or not; asks for
-a tool until it has seen enough results, then says so. Refuses with 400 what a real provider would: calls
-without results, results without calls. Keeps the size of every request that came.
+Takes requests of Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini, streamed or not;
+asks for a tool until it has seen enough results, then says so. Every request is judged by a checker that
+knows the providers' rules and nothing of trimtab; what it finds is refused with 400. Keeps path, size and
+faults of every request that came.
+
+What the model calls is found in the request's own tools: `read_file` where the client has it, else the
+client's shell. A request without tools is one on the side (a title, a summary) and gets words.
 """
 
 import json
+import re
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # After this many calls the scripted model is satisfied.
 CALLS = 12
 DONE = "The values add up."
+# How agents call the tool that runs commands, with the arguments that it needs.
+SHELLS = {
+    "bash": lambda command: {"command": command, "description": "Add up"},
+    "shell": lambda command: {"command": ["bash", "-lc", command]},
+    "exec_command": lambda command: {"cmd": command},
+    "shell_command": lambda command: {"command": command},
+    "run_shell_command": lambda command: {"command": command, "description": "Add up"},
+}
 
 
-def messages_pairs(request):
-    """Gives the ids of calls and results in an Anthropic request, in order."""
+class Judge:
+    """The checker, as a process that reads a request per line and answers with a list of faults."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lock = threading.Lock()
+
+    def faults(self, interface, request):
+        with self.lock:
+            self.process.stdin.write(json.dumps({"format": interface, "request": request}) + "\n")
+            self.process.stdin.flush()
+            return json.loads(self.process.stdout.readline())
+
+
+def call_for(number, request, end=None):
+    """Gives name and arguments of the next call; nothing where the client has no tool that is known.
+
+    An agent without an answer of its own ends by a command: `end`.
+    """
+    names = set(tool_names(request))
+    if "read_file" in names and not names & set(SHELLS):
+        return "read_file", {"path": f"src/{number}.txt"}
+    shell = next((name for name in SHELLS if name in names), None)
+    if shell is None:
+        return None
+    lines = f"seq {number * 1000} {number * 1000 + 400} | sed 's/^/value of file {number}: /'"
+    return shell, SHELLS[shell](end if end else lines)
+
+
+def tool_names(request):
+    for tool in request.get("tools") or []:
+        for declared in tool.get("functionDeclarations") or [tool.get("function") or tool]:
+            if declared.get("name"):
+                yield declared["name"]
+
+
+def messages_ids(request):
+    """Gives the ids of calls in an Anthropic request."""
     for message in request["messages"]:
         content = message["content"] if isinstance(message["content"], list) else []
-        for block in content:
-            if block["type"] == "tool_use":
-                yield "call", block["id"]
-            elif block["type"] == "tool_result":
-                yield "result", block["tool_use_id"]
+        yield from (block["id"] for block in content if block["type"] == "tool_use")
 
 
-def chat_pairs(request):
+def chat_ids(request):
     for message in request["messages"]:
-        for call in message.get("tool_calls") or []:
-            yield "call", call["id"]
-        if message["role"] == "tool":
-            yield "result", message["tool_call_id"]
+        yield from (call["id"] for call in message.get("tool_calls") or [])
 
 
-def responses_pairs(request):
+def responses_ids(request):
     items = request["input"] if isinstance(request["input"], list) else []
-    for item in items:
-        if item.get("type") == "function_call":
-            yield "call", item["call_id"]
-        elif item.get("type") == "function_call_output":
-            yield "result", item["call_id"]
+    yield from (item["call_id"] for item in items if item.get("type") == "function_call")
 
 
-def fault(pairs):
-    """Says what a provider would refuse."""
-    open_calls, seen = set(), set()
-    for kind, name in pairs:
-        if kind == "call":
-            if name in seen:
-                return f"call {name} comes twice"
-            open_calls.add(name)
-            seen.add(name)
-        elif name not in open_calls:
-            return f"result {name} has no call before it"
-        else:
-            open_calls.remove(name)
-    return f"calls without results: {sorted(open_calls)}" if open_calls else None
+def gemini_ids(request):
+    """Calls of Gemini have no ids of their own: their command or file says which they are."""
+    for content in request["contents"]:
+        for part in content.get("parts") or []:
+            said = re.search(r"seq (\d+)000 |src/(\d+)\.txt", json.dumps(part.get("functionCall") or {}))
+            if said:
+                yield f"call_{said[1] or said[2]}"
 
 
-def anthropic_answer(number, done, usage):
-    block = {"type": "text", "text": DONE} if done else call_block(number)
+def anthropic_answer(number, call, usage):
+    done = call is None
+    block = {"type": "text", "text": DONE} if done else {
+        "type": "tool_use", "id": f"toolu_{number}", "name": call[0], "input": call[1]}
     reason = "end_turn" if done else "tool_use"
     report = {"input_tokens": usage, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 9}
     whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "scripted", "content": [block],
@@ -80,13 +114,11 @@ def anthropic_answer(number, done, usage):
     return whole, [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
-def call_block(number):
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": "read_file", "input": {"path": f"src/{number}.txt"}}
-
-
-def chat_answer(number, done, usage):
-    call = {"id": f"call_{number}", "type": "function",
-            "function": {"name": "read_file", "arguments": json.dumps({"path": f"src/{number}.txt"})}}
+def chat_answer(number, call, usage):
+    done = call is None
+    if not done:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        call = {"id": f"call_{number}", "type": "function", "function": function}
     message = {"role": "assistant", "content": DONE} if done else {"role": "assistant", "content": None, "tool_calls": [call]}
     reason = "stop" if done else "tool_calls"
     report = {"prompt_tokens": usage, "completion_tokens": 9, "total_tokens": usage + 9}
@@ -103,13 +135,13 @@ def chat_answer(number, done, usage):
     return whole, [f"data: {json.dumps(event)}\n\n" for event in events] + ["data: [DONE]\n\n"]
 
 
-def responses_answer(number, done, usage):
-    if done:
+def responses_answer(number, call, usage):
+    if call is None:
         item = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": DONE, "annotations": []}]}
     else:
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "read_file",
-                "arguments": json.dumps({"path": f"src/{number}.txt"}), "status": "completed"}
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": call[0],
+                "arguments": json.dumps(call[1]), "status": "completed"}
     report = {"input_tokens": usage, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
               "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": usage + 9}
     whole = {"id": f"resp_{number}", "object": "response", "created_at": 1, "status": "completed", "model": "scripted",
@@ -126,11 +158,22 @@ def responses_answer(number, done, usage):
     return whole, [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in numbered]
 
 
-INTERFACES = {
-    "/v1/messages": (messages_pairs, anthropic_answer),
-    "/v1/chat/completions": (chat_pairs, chat_answer),
-    "/v1/responses": (responses_pairs, responses_answer),
-}
+def gemini_answer(number, call, usage):
+    part = {"text": DONE} if call is None else {"functionCall": {"name": call[0], "args": call[1]}}
+    whole = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+             "usageMetadata": {"promptTokenCount": usage, "candidatesTokenCount": 9, "totalTokenCount": usage + 9},
+             "modelVersion": "scripted", "responseId": f"r{number}"}
+    return whole, [f"data: {json.dumps(whole)}\r\n\r\n"]
+
+
+# Path, the checker's name for the format, how calls are found, how answers are spelt.
+INTERFACES = [
+    ("/v1/messages", "anthropic", messages_ids, anthropic_answer),
+    ("/v1/chat/completions", "chat", chat_ids, chat_answer),
+    ("/v1/responses", "responses", responses_ids, responses_answer),
+    (":generateContent", "gemini", gemini_ids, gemini_answer),
+    (":streamGenerateContent", "gemini", gemini_ids, gemini_answer),
+]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -145,16 +188,24 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(body)
         if path == "/v1/messages/count_tokens":
             return self.answer(200, "application/json", json.dumps({"input_tokens": len(body) // 4}))
-        pairs, answer = INTERFACES[path]
-        wrong = fault(pairs(request))
+        if path.endswith(":countTokens"):
+            return self.answer(200, "application/json", json.dumps({"totalTokens": len(body) // 4}))
+        known = [row for row in INTERFACES if path.endswith(row[0])]
+        if not known:
+            self.server.came.append((path, len(body), ["no such interface"]))
+            return self.answer(404, "application/json", "{}")
+        _, interface, ids, answer = known[0]
+        wrong = self.server.judge.faults(interface, request)
         self.server.came.append((path, len(body), wrong))
         if wrong:
-            error = {"type": "error", "error": {"type": "invalid_request_error", "message": wrong}}
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": "; ".join(wrong), "code": 400}}
             return self.answer(400, "application/json", json.dumps(error))
         # What was hidden does not count here: the script asks for the next file until the last.
-        number = 1 + max((int(name.rsplit("_", 1)[1]) for _, name in pairs(request)), default=0)
-        whole, events = answer(number, number > CALLS, len(body) // 4)
-        if request.get("stream"):
+        number = 1 + max((int(name.rsplit("_", 1)[1]) for name in ids(request)), default=0)
+        last = number > CALLS
+        call = call_for(number, request, self.server.end if last else None) if not last or self.server.end else None
+        whole, events = answer(number, call, len(body) // 4)
+        if request.get("stream") or "streamGenerateContent" in path:
             return self.answer(200, "text/event-stream", "".join(events))
         self.answer(200, "application/json", json.dumps(whole))
 
@@ -167,9 +218,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def serve():
-    """Starts the provider on a free loopback port and returns it."""
+def serve(judge, end=None):
+    """Starts the provider on a free loopback port and returns it. `judge` names the checker's program."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.came = []
+    server.came, server.judge, server.end = [], Judge(judge), end
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -1,5 +1,8 @@
 //! What the proxy adds to a request: asked directly, through a minimal pass-through on the same stack, and through trimtab,
-//! side by side in one run. `cargo bench -p trimtab-cli --bench proxy [-- SECONDS]`.
+//! side by side in one run; then its memory over many sessions, and how long it takes to start.
+//! `cargo bench -p trimtab-cli --bench proxy [-- SECONDS]`.
+//!
+//! Timed is the next request of a conversation: the one before it, sent untimed, is a turn of 4 KB shorter.
 
 #![allow(
     clippy::expect_used,
@@ -46,65 +49,136 @@ fn main() {
     let seconds: f64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(3.0);
     let provider = serve(provide);
     let minimal = serve(move |request| pass(provider, request));
-    let trimtab = Trimtab::start(provider);
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store.db");
+    let plain = Trimtab::start(provider, &["--no-store"]);
+    let keeping = Trimtab::start(provider, &["--store", store.to_str().expect("a path")]);
     let targets = [
-        ("direct", provider, ""),
-        ("minimal", minimal, ""),
-        ("trimtab off", trimtab.address, "off"),
-        ("trimtab", trimtab.address, "on"),
+        Target { name: "direct", address: provider, switch: "" },
+        Target { name: "minimal", address: minimal, switch: "" },
+        Target { name: "trimtab off", address: plain.address, switch: "off" },
+        Target { name: "trimtab", address: plain.address, switch: "on" },
+        Target { name: "with store", address: keeping.address, switch: "on" },
     ];
     println!(
-        "{:10} {:12} {:>9} {:>9} {:>9} {:>8}",
-        "request", "through", "p50 us", "p99 us", "added us", "req/s"
+        "{:10} {:12} {:>9} {:>9} {:>12} {:>8} {:>8}",
+        "request", "through", "p50 us", "p99 us", "over minimal", "req/s", "share"
     );
     for kilobytes in [40, 400, 4000] {
-        let request = conversation(kilobytes * 1000);
         let runtime = runtime();
-        let timed = runtime.block_on(alone(&targets, &request, seconds));
-        let direct = percentile(&timed[0], 0.5);
-        for (index, (name, address, switch)) in targets.into_iter().enumerate() {
-            let rate = runtime.block_on(together(address, switch, &request, seconds / 2.0));
-            let (half, most) = (percentile(&timed[index], 0.5), percentile(&timed[index], 0.99));
+        let timed = runtime.block_on(alone(&targets, kilobytes * 1000, seconds));
+        let least = percentile(&timed[1], 0.5);
+        let mut passed = 0.0;
+        for (target, timed) in targets.iter().zip(&timed) {
+            let rate = runtime.block_on(together(*target, kilobytes * 1000, seconds / 2.0));
+            if target.name == "minimal" {
+                passed = rate;
+            }
+            let (half, most) = (percentile(timed, 0.5), percentile(timed, 0.99));
+            let share = if passed > 0.0 { format!("{:.0} %", rate / passed * 100.0) } else { String::new() };
             println!(
-                "{:10} {name:12} {half:>9.0} {most:>9.0} {:>9.0} {rate:>8.0}",
+                "{:10} {:12} {half:>9.0} {most:>9.0} {:>12.0} {rate:>8.0} {share:>8}",
                 format!("{kilobytes} KB"),
-                half - direct
+                target.name,
+                half - least
             );
         }
     }
+    drop((plain, keeping));
+    sessions(provider);
+    starts(provider);
+}
+
+/// Memory of a proxy that meets one new session after the other.
+fn sessions(provider: SocketAddr) {
+    let trimtab = Trimtab::start(provider, &["--no-store"]);
+    let runtime = runtime();
+    print!("memory, sessions of 20 KB and two requests:");
+    runtime.block_on(async {
+        let mut client = connect(trimtab.address).await;
+        for number in 1..=10_000 {
+            let (before, next) = conversation(20_000, number);
+            ask(&mut client, "on", &before).await;
+            ask(&mut client, "on", &next).await;
+            if matches!(number, 1_000 | 5_000 | 10_000) {
+                print!(" {} MB after {number};", trimtab.resident_kilobytes() / 1024);
+            }
+        }
+    });
+    println!();
+}
+
+/// Time from the start of the process to its first answer.
+fn starts(provider: SocketAddr) {
+    let mut timed: Vec<f64> = (0..10)
+        .map(|_| {
+            let started = Instant::now();
+            let trimtab = Trimtab::spawn(provider, &["--no-store"]);
+            runtime().block_on(async {
+                let mut client = connect(trimtab.address).await;
+                ask(&mut client, "on", &conversation(4_000, 1).0).await;
+            });
+            started.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    timed.sort_by(f64::total_cmp);
+    println!("start to first answer: {:.0} ms at the median, {:.0} ms at most", timed[5], timed[9]);
+}
+
+/// Somebody to ask.
+#[derive(Clone, Copy)]
+struct Target {
+    name: &'static str,
+    address: SocketAddr,
+    switch: &'static str,
 }
 
 /// One client, every target in turn.
-async fn alone(targets: &[(&str, SocketAddr, &str)], request: &Bytes, seconds: f64) -> Vec<Vec<f64>> {
+async fn alone(targets: &[Target], bytes: usize, seconds: f64) -> Vec<Vec<f64>> {
+    let (before, next) = conversation(bytes, 0);
     let mut clients = Vec::new();
-    for (_, address, switch) in targets {
-        let mut client = connect(*address).await;
-        ask(&mut client, switch, request).await;
-        clients.push((client, *switch));
+    for target in targets {
+        let mut client = connect(target.address).await;
+        ask(&mut client, target.switch, &next).await;
+        clients.push((client, target.switch));
     }
     let mut timed = vec![Vec::new(); targets.len()];
     let started = Instant::now();
     while started.elapsed().as_secs_f64() < seconds * targets.len() as f64 {
         for ((client, switch), timed) in clients.iter_mut().zip(&mut timed) {
+            ask(client, switch, &before).await;
             let sent = Instant::now();
-            ask(client, switch, request).await;
+            ask(client, switch, &next).await;
             timed.push(sent.elapsed().as_secs_f64() * 1e6);
         }
     }
     timed
 }
 
-/// Several clients, one target: requests per second.
-async fn together(address: SocketAddr, switch: &'static str, request: &Bytes, seconds: f64) -> f64 {
-    let started = Instant::now();
-    let tasks: Vec<_> = (0..CLIENTS)
-        .map(|_| {
-            let request = request.clone();
+/// Several clients with a conversation each, one target: requests per second.
+async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
+    let clients: Vec<_> = (1..=CLIENTS)
+        .map(|number| {
             tokio::spawn(async move {
-                let mut client = connect(address).await;
+                let (before, next) = conversation(bytes, number);
+                let mut client = connect(target.address).await;
+                ask(&mut client, target.switch, &before).await;
+                (client, before, next)
+            })
+        })
+        .collect();
+    let mut ready = Vec::new();
+    for client in clients {
+        ready.push(client.await.expect("a client"));
+    }
+    let started = Instant::now();
+    let tasks: Vec<_> = ready
+        .into_iter()
+        .map(|(mut client, before, next)| {
+            tokio::spawn(async move {
                 let mut count = 0;
                 while started.elapsed().as_secs_f64() < seconds {
-                    ask(&mut client, switch, &request).await;
+                    ask(&mut client, target.switch, if count % 2 == 0 { &next } else { &before }).await;
                     count += 1;
                 }
                 count
@@ -217,19 +291,18 @@ struct Trimtab {
 }
 
 impl Trimtab {
-    fn start(provider: SocketAddr) -> Trimtab {
+    fn start(provider: SocketAddr, flags: &[&str]) -> Trimtab {
+        let trimtab = Trimtab::spawn(provider, flags);
+        // The vocabulary is loaded beside the first requests.
+        thread::sleep(Duration::from_secs(1));
+        trimtab
+    }
+
+    fn spawn(provider: SocketAddr, flags: &[&str]) -> Trimtab {
         let upstream = format!("openai=http://{provider}/v1");
         let mut child = Command::new(env!("CARGO_BIN_EXE_trimtab"))
-            .args([
-                "proxy",
-                "--no-store",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "quiet",
-                "--upstream",
-                &upstream,
-            ])
+            .args(["proxy", "--listen", "127.0.0.1:0", "--log", "quiet", "--upstream", &upstream])
+            .args(flags)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary");
@@ -237,9 +310,14 @@ impl Trimtab {
         let address =
             words.by_ref().map_while(Result::ok).find_map(|line| line.split("http://").nth(1)?.parse().ok());
         thread::spawn(move || words.for_each(drop));
-        // The vocabulary is loaded beside the first requests.
-        thread::sleep(Duration::from_secs(1));
         Trimtab { address: address.expect("an address"), child }
+    }
+
+    /// Memory that the process has, as the system counts it.
+    fn resident_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
     }
 }
 
@@ -250,24 +328,26 @@ impl Drop for Trimtab {
     }
 }
 
-/// A chat with tool results, of about so many bytes.
-fn conversation(bytes: usize) -> Bytes {
+/// A chat with tool results, of about so many bytes: without its last turn, and with it.
+fn conversation(bytes: usize, number: usize) -> (Bytes, Bytes) {
     let mut request =
-        String::from(r#"{"model":"gpt-5","messages":[{"role":"user","content":"Find the value."}"#);
-    let mut number = 0;
+        format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"Find the value of {number}."}}"#);
+    let mut turn = 0;
+    let mut before = 0;
     while request.len() < bytes {
-        number += 1;
+        before = request.len();
+        turn += 1;
+        let value = number * 1_000_003 + turn * 7919;
         let lines: String = (0..60)
-            .map(|line| {
-                format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, number * 7919 + line)
-            })
+            .map(|line| format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, value + line))
             .collect();
         request += &format!(
-            r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{number}","type":"function","function":{{"name":"grep","arguments":"{{\"pattern\":\"value_{number}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c{number}","content":"{lines}"}}"#
+            r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{turn}","type":"function","function":{{"name":"grep","arguments":"{{\"pattern\":\"value_{turn}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c{turn}","content":"{lines}"}}"#
         );
     }
+    let shorter = format!("{}]}}", &request[..before]);
     request += "]}";
-    Bytes::from(request)
+    (Bytes::from(shorter), Bytes::from(request))
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use trimtab::{Budget, Contender, Format, Model, Tokens};
+use trimtab::{Budget, Contender, Folding, Format, Model, Tokens};
 
 pub(crate) use self::serving::{Fitting, Proxy, Wrap};
 
@@ -189,6 +189,10 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "DOLLARS", env = "TRIMTAB_SPENT")]
     pub(crate) spent: Option<f64>,
 
+    /// What a policy's steps that fold do where no summary is known: nothing, or fold by the ledger alone
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Given, env = "TRIMTAB_FOLD")]
+    pub(crate) fold: Fold,
+
     /// Mend what the protocol forbids before fitting, and say what was mended
     #[arg(long)]
     pub(crate) repair: bool,
@@ -204,6 +208,27 @@ pub(crate) struct Fit {
     /// Keep nothing, even where `TRIMTAB_STORE` names a store
     #[arg(long)]
     pub(crate) no_store: bool,
+}
+
+/// What becomes of a policy's steps that fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fold {
+    /// Never fold
+    Off,
+    /// Fold where a summary is known
+    Given,
+    /// Fold without a summary too: the user's words and a list of facts stand for what is old
+    Ledger,
+}
+
+impl Fold {
+    pub(crate) fn folding(self) -> Folding {
+        match self {
+            Fold::Off => Folding::Off,
+            Fold::Given => Folding::WhenGiven,
+            Fold::Ledger => Folding::Ledger,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -237,6 +262,10 @@ pub(crate) struct Compact {
     /// The model that writes the summary
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]
     pub(crate) model: Option<String>,
+
+    /// How many tokens that model reads; without it, what the table of models says, or 32,000
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW")]
+    pub(crate) window: Option<u64>,
 
     /// The environment variable that holds the endpoint's key
     #[arg(long, value_name = "NAME", requires = "endpoint")]

@@ -24,6 +24,8 @@ pub(crate) struct Endpoint {
     url: String,
     pub(crate) format: PromptFormat,
     key: Option<String>,
+    /// Headers of another request to the same place that say who asks.
+    headers: Vec<(String, String)>,
     deadline: Instant,
     limit: Duration,
 }
@@ -32,7 +34,17 @@ impl Endpoint {
     /// Makes an endpoint of a URL as people give it: with or without the path of its format.
     pub(crate) fn new(url: &str, key: Option<String>, limit: Duration) -> Endpoint {
         let (url, format) = address(url);
-        Endpoint { url, format, key, deadline: Instant::now() + limit, limit }
+        Endpoint { url, format, key, headers: Vec::new(), deadline: Instant::now() + limit, limit }
+    }
+
+    /// Makes an endpoint of a whole address, what is spoken there, and the headers that say who asks.
+    pub(crate) fn at(
+        url: String,
+        format: PromptFormat,
+        headers: Vec<(String, String)>,
+        limit: Duration,
+    ) -> Endpoint {
+        Endpoint { url, format, key: None, headers, deadline: Instant::now() + limit, limit }
     }
 
     /// Sends a request and returns the reply.
@@ -69,13 +81,20 @@ impl Endpoint {
         let config = Agent::config_builder().timeout_global(Some(self.left())).http_status_as_error(false);
         let agent: Agent = config.build().into();
         let mut post = agent.post(&self.url).header("content-type", "application/json");
-        if self.format == PromptFormat::Anthropic {
+        for (name, value) in &self.headers {
+            post = post.header(name, value);
+        }
+        let versioned = self.headers.iter().any(|(name, _)| name == "anthropic-version");
+        if self.format == PromptFormat::Anthropic && !versioned {
             post = post.header("anthropic-version", "2023-06-01");
         }
         if let Some(key) = &self.key {
             post = match self.format {
                 PromptFormat::Anthropic => post.header("x-api-key", key),
-                PromptFormat::Chat => post.header("authorization", format!("Bearer {key}")),
+                PromptFormat::Gemini => post.header("x-goog-api-key", key),
+                PromptFormat::Chat | PromptFormat::Responses => {
+                    post.header("authorization", format!("Bearer {key}"))
+                }
             };
         }
         let sent = post.send(request);

@@ -10,6 +10,7 @@ mod prices;
 mod proxy;
 mod settings;
 mod store;
+mod summarize;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use trimtab::{Fitted, Verdict};
+use trimtab::{Fitted, Reason, Verdict};
 
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,35 +47,50 @@ pub(crate) fn messages(
     if came.get(..head)? != sends.get(..head)? {
         return None;
     }
-    let mut sent = Vec::with_capacity(places.len());
     let fates = fates(fitted, lead, places.len());
+    let numbers: Vec<usize> =
+        (0..).zip(&fates).filter(|(_, fate)| **fate != Fate::Gone).map(|(number, _)| number).collect();
+    // A summary stands before the first message behind those that it stands for.
+    let mut summary = summary_before(fitted, lead);
+    let is_folded = summary.is_some();
+    let mut sent = Vec::with_capacity(places.len());
+    let mut next = 0;
     let mut at = skip_comma(sends, head);
-    let mut numbers =
-        places.iter().zip(&fates).enumerate().filter(|(_, (_, fate))| **fate != Fate::Gone).peekable();
     while sends.get(at).is_some_and(|byte| *byte != b']') {
-        let expected = numbers.peek().map(|(number, (place, fate))| (*number, (*place).clone(), **fate));
-        if let Some((number, place, _)) = &expected
-            && let Some(end) = repeated(came.get(place.clone())?, sends, at)
-        {
-            numbers.next();
-            sent.push(Sent::Same(*number));
+        let as_it_came = |number: &usize| repeated(came.get(places.get(*number)?.clone())?, sends, at);
+        let expected = numbers.get(next).copied();
+        // Where a summary is joined to what stands beside it, messages before and behind it are not there by themselves.
+        let ahead =
+            numbers.get(next..).unwrap_or_default().iter().take(if is_folded { numbers.len() } else { 1 });
+        let found =
+            (0..).zip(ahead).find_map(|(skipped, number)| Some((skipped, *number, as_it_came(number)?)));
+        if let Some((skipped, number, end)) = found {
+            next += skipped + 1;
+            sent.push(Sent::Same(number));
             at = skip_comma(sends, end);
             continue;
         }
         let end = element(sends, at)?;
-        let number = match expected {
-            Some((number, _, Fate::Touched)) => {
-                numbers.next();
-                Some(number)
-            }
-            // A message that nobody sent: it stands for others.
-            Some((_, _, Fate::Whole | Fate::Gone)) | None => None,
-        };
-        sent.push(Sent::Changed { number, bytes: at..end });
+        let is_summary = summary.is_some_and(|before| expected.is_none_or(|number| number >= before));
+        let touched = expected.filter(|number| fates.get(*number) == Some(&Fate::Touched) && !is_summary);
+        if is_summary {
+            summary = None;
+        }
+        next += usize::from(touched.is_some());
+        sent.push(Sent::Changed { number: touched, bytes: at..end });
         at = skip_comma(sends, end);
     }
     // Every message that was to be sent was found, or the bytes are not understood.
-    numbers.next().is_none().then_some(sent)
+    (is_folded || next == numbers.len()).then_some(sent)
+}
+
+/// Returns the number of the first message behind a summary.
+fn summary_before(fitted: &Fitted, lead: usize) -> Option<usize> {
+    let messages = fitted.plan.decisions().iter().find_map(|decision| match decision.reason {
+        Some(Reason::Folded { messages, .. }) => usize::try_from(messages).ok(),
+        _ => None,
+    });
+    messages.map(|messages| messages.saturating_sub(lead))
 }
 
 /// Returns what the plan says of each message of the caller.
@@ -87,7 +102,8 @@ fn fates(fitted: &Fitted, lead: usize, count: usize) -> Vec<Fate> {
         let Some(block) = history.block(decision.block) else { continue };
         let number = usize::try_from(block.entry.0).ok().and_then(|entry| entry.checked_sub(first));
         let Some(fate) = number.and_then(|number| fates.get_mut(number)) else { continue };
-        *fate = Some(match (*fate, &decision.verdict) {
+        let verdict = if decision.is_folded() { &Verdict::Drop } else { &decision.verdict };
+        *fate = Some(match (*fate, verdict) {
             (None | Some(Fate::Whole), Verdict::Keep) => Fate::Whole,
             (None | Some(Fate::Gone), Verdict::Drop) => Fate::Gone,
             (_, Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop) => Fate::Touched,

@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Settings,
     /// The store cannot do what is asked of it.
     Store,
+    /// A summary is not to be used.
+    Summary,
     /// Nothing has the handle, path or step that was asked for.
     NotFound,
 }
@@ -24,6 +26,7 @@ impl Kind {
             Kind::Request => "RequestError",
             Kind::Settings => "SettingsError",
             Kind::Store => "StoreError",
+            Kind::Summary => "SummaryError",
             Kind::NotFound => "NotFoundError",
         }
     }

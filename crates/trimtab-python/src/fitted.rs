@@ -10,6 +10,7 @@ use serde::Serialize;
 use trimtab::{Exactness, Fitted, Role, Tokens, Verdict};
 
 use crate::{
+    asking::PyAsking,
     errors::{Kind, over_budget, raise},
     settings::InForce,
     turn::Done,
@@ -37,7 +38,7 @@ struct Row {
     role: &'static str,
     kind: &'static str,
     call: Option<String>,
-    verdict: String,
+    verdict: &'static str,
     reason: Option<String>,
     tokens: Tokens,
     sent: Tokens,
@@ -53,11 +54,17 @@ pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult
     }
     let sentence = sentence(&fitted);
     let floor = fitted.plan.floor().map(|floor| floor.tokens.0);
-    let fitted = Py::new(py, PyFitted { messages, sources, fitted, in_force: in_force.clone() })?;
+    let fitted = unchecked(py, Done { messages, sources, fitted }, in_force)?;
     match (sentence, floor) {
         (Some(sentence), Some(floor)) => Err(over_budget(py, sentence, floor, fitted.into_any())),
         (Some(_) | None, _) => Ok(fitted),
     }
+}
+
+/// Makes what Python sees of a turn, whether it fits or not.
+pub(crate) fn unchecked(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
+    let Done { messages, sources, fitted } = done;
+    Py::new(py, PyFitted { messages, sources, fitted, in_force: in_force.clone() })
 }
 
 /// Says why a request does not fit.
@@ -133,6 +140,12 @@ impl PyFitted {
         self.fitted.plan.fold_wanted()
     }
 
+    /// The summary that the policy asks for, to be had from a model of this name.
+    #[pyo3(signature = (model=None))]
+    fn asking(&self, py: Python<'_>, model: Option<&str>) -> Option<PyAsking> {
+        py.detach(|| Some(PyAsking::new(self.fitted.asking()?, model)))
+    }
+
     /// The request as it was fitted.
     #[getter]
     fn request<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -179,7 +192,7 @@ impl PyFitted {
                 role: entry.map_or(Role::Other, |entry| entry.role).name(),
                 kind: block.kind.name(),
                 call: history.call_id(block).map(std::borrow::Cow::into_owned),
-                verdict: decision.verdict.to_string(),
+                verdict: decision.word(),
                 reason: decision
                     .reason
                     .as_ref()

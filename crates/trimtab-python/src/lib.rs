@@ -2,6 +2,7 @@
 //! values. Never decides anything: what is sent instead of what is the library's to say.
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
+mod asking;
 mod back;
 mod errors;
 mod fitted;
@@ -31,7 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Fits messages that stand for themselves: nothing is remembered.
 #[pyfunction]
-#[pyo3(signature = (messages, *, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, system=None, tools=None, max_output=None, now=0))]
+#[pyo3(signature = (messages, *, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, system=None, tools=None, max_output=None, fold=None, now=0))]
 #[expect(clippy::too_many_arguments, reason = "they are named where it is called")]
 fn fit(
     messages: &Bound<'_, PyList>,
@@ -44,11 +45,12 @@ fn fit(
     system: Option<&Bound<'_, PyAny>>,
     tools: Option<&Bound<'_, PyAny>>,
     max_output: Option<u64>,
+    fold: Option<&str>,
     now: i64,
 ) -> PyResult<Py<PyFitted>> {
     let py = messages.py();
     let set = changes(settings)?;
-    let in_force = settings::in_force(py, Asked { policy, model, budget, format, set, spent })?;
+    let in_force = settings::in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
     let turn = Turn { messages, system, tools, max_output, now: Millis(now), going: Going::Once };
     let done = take(&turn, &mut State::default(), &in_force, None)?;
     fitted::fitted(py, done, &in_force)
@@ -59,6 +61,7 @@ fn fit(
 mod _engine {
     #[pymodule_export]
     use crate::{
+        asking::PyAsking,
         fit,
         fitted::PyFitted,
         read::{PyConversation, changes_files, count_text, policies, replay},

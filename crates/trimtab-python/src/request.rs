@@ -90,8 +90,12 @@ pub(crate) fn json_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>>
 /// Looks at messages: brings `known` in step with them, and writes what is new.
 pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyResult<Looked> {
     let py = messages.py();
-    let mut looked =
-        Looked { sources: Vec::with_capacity(messages.len()), written: Vec::new(), signs: Vec::new(), with_content: None };
+    let mut looked = Looked {
+        sources: Vec::with_capacity(messages.len()),
+        written: Vec::new(),
+        signs: Vec::new(),
+        with_content: None,
+    };
     for (number, message) in messages.iter().enumerate() {
         let same = known
             .get(number)
@@ -137,7 +141,9 @@ impl Looked {
     /// Refuses a message that shows another format.
     pub(crate) fn check_format(&self, py: Python<'_>, format: Format) -> PyResult<()> {
         if let (Format::Gemini, Some(number)) = (format, self.with_content) {
-            let words = format!("message {number} has `content`, where those of Gemini have `parts`: a conversation has one format");
+            let words = format!(
+                "message {number} has `content`, where those of Gemini have `parts`: a conversation has one format"
+            );
             return Err(raise(py, Kind::Request, words));
         }
         let Some((number, other)) = self.signs.iter().find(|(_, sign)| *sign != format) else {

@@ -18,10 +18,11 @@ use trimtab::{Millis, Usage, recall};
 use trimtab_store::{Sqlite, Store, StoreError, default_path};
 
 use crate::{
+    asking::{PyAsking, read},
     errors::{Kind, raise},
-    fitted::{PyFitted, fitted},
+    fitted::{PyFitted, fitted, unchecked},
     settings::{Asked, InForce, changes, in_force},
-    turn::{Going, Place, State, Turn, take},
+    turn::{Going, Place, State, Turn, take, wants_summary},
 };
 
 /// A conversation that goes on from turn to turn.
@@ -67,7 +68,7 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 #[pymethods]
 impl PySession {
     #[new]
-    #[pyo3(signature = (*, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, store=None, name=None))]
+    #[pyo3(signature = (*, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, store=None, name=None, fold=None))]
     #[expect(clippy::too_many_arguments, reason = "they are named where it is called")]
     fn new(
         py: Python<'_>,
@@ -79,9 +80,10 @@ impl PySession {
         spent: f64,
         store: Option<PathBuf>,
         name: Option<String>,
+        fold: Option<&str>,
     ) -> PyResult<PySession> {
         let set = changes(settings)?;
-        let in_force = in_force(py, Asked { policy, model, budget, format, set, spent })?;
+        let in_force = in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
         let place = store.map(|path| Place { path, name });
         let session = PySession { in_force, place, slot: Mutex::default() };
         let mut held = Box::<Held>::default();
@@ -91,7 +93,7 @@ impl PySession {
     }
 
     /// Fits the messages of the next request.
-    #[pyo3(signature = (messages, *, now, system=None, tools=None, max_output=None))]
+    #[pyo3(signature = (messages, *, now, system=None, tools=None, max_output=None, may_wait=false))]
     fn fit(
         &self,
         messages: &Bound<'_, PyList>,
@@ -99,6 +101,7 @@ impl PySession {
         system: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
         max_output: Option<u64>,
+        may_wait: bool,
     ) -> PyResult<Py<PyFitted>> {
         let py = messages.py();
         let mut taken = self.take(py)?;
@@ -107,8 +110,12 @@ impl PySession {
         let Held { state, store } = held;
         let name = self.place.as_ref().and_then(|place| place.name.as_deref());
         let store = store.as_ref().map(|(_, store)| (store, name));
-        let turn = Turn { messages, system, tools, max_output, now: Millis(now), going: Going::On };
+        let going = if may_wait { Going::OnUnlessFolding } else { Going::On };
+        let turn = Turn { messages, system, tools, max_output, now: Millis(now), going };
         let done = take(&turn, state, &self.in_force, store)?;
+        if may_wait && wants_summary(&done.fitted) {
+            return unchecked(py, done, &self.in_force);
+        }
         fitted(py, done, &self.in_force)
     }
 
@@ -131,6 +138,31 @@ impl PySession {
         let store = store.as_ref().map(|(_, store)| store);
         let done = py.detach(|| state.answered(usage, store));
         done.map_err(|fault| raise(py, Kind::Store, fault))
+    }
+
+    /// Takes an answer to the last prompt of what was asked for, a text or a provider's reply; raises where it is not to be used.
+    #[pyo3(signature = (asking, answer, *, now, is_reply=false))]
+    fn folded(
+        &self,
+        py: Python<'_>,
+        asking: &PyAsking,
+        answer: &str,
+        now: i64,
+        is_reply: bool,
+    ) -> PyResult<()> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        let answer = read(py, answer, is_reply)?;
+        let done = held.state.folded(&asking.asking, &answer, Millis(now));
+        done.map_err(|fault| raise(py, Kind::Summary, fault))
+    }
+
+    /// Learns that no summary could be had for what was asked for: it is folded by the ledger alone.
+    fn no_summary(&self, py: Python<'_>, asking: &PyAsking) -> PyResult<()> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        held.state.no_summary(&asking.asking);
+        Ok(())
     }
 
     /// Returns the original that a handle names: of the latest request, else of the store.

@@ -8,7 +8,9 @@ use pyo3::{
     prelude::*,
     types::{PyBool, PyDict, PyFloat, PyInt, PyString},
 };
-use trimtab::{Circumstances, Format, Model, Policy, Settings, Tokens, find_knob, find_model, policies};
+use trimtab::{
+    Circumstances, Folding, Format, Model, Policy, Settings, Tokens, find_knob, find_model, policies,
+};
 
 use crate::errors::{Kind, raise};
 
@@ -17,7 +19,7 @@ const DEFAULT_POLICY: &str = "steady";
 
 /// What was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Asked<'a> {
     pub(crate) policy: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) budget: Option<u64>,
@@ -26,6 +28,8 @@ pub(crate) struct Asked {
     pub(crate) set: Vec<(String, f64)>,
     /// What the session has cost so far, in dollars.
     pub(crate) spent: f64,
+    /// What becomes of steps that fold: given, ledger or never.
+    pub(crate) fold: Option<&'a str>,
 }
 
 /// What is in force.
@@ -38,7 +42,7 @@ pub(crate) struct InForce {
 }
 
 /// Resolves what is in force.
-pub(crate) fn in_force(py: Python<'_>, asked: Asked) -> PyResult<InForce> {
+pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
     let known = asked.model.as_deref().and_then(|model| find_model(model).ok());
     let wrong = |fault: String| raise(py, Kind::Settings, fault);
     let name = asked.policy.as_deref().unwrap_or(DEFAULT_POLICY);
@@ -47,6 +51,14 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked) -> PyResult<InForce> {
         Circumstances { window: known.as_ref().map(|model| model.window), spent: asked.spent };
     let policy =
         Policy::adapted(name, &toml, &asked.set, &circumstances).map_err(|fault| wrong(fault.to_string()))?;
+    let folding = match asked.fold {
+        None | Some("given") => Folding::WhenGiven,
+        Some("ledger") => Folding::Ledger,
+        Some("never") => Folding::Off,
+        Some(other) => {
+            return Err(wrong(format!("fold should be \"given\", \"ledger\" or \"never\", and is {other:?}")));
+        }
+    };
     let format = asked.format.as_deref().map(|name| format_named(py, name)).transpose()?;
     // Where the model's window leaves less than the policy allows, the library takes that.
     let most = policy
@@ -55,6 +67,7 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked) -> PyResult<InForce> {
     let budget = asked.budget.map(Tokens).or(most);
     let settings =
         Settings { budget, model: asked.model, format, prices: known.clone(), ..Settings::new(policy) };
+    let settings = Settings { folding, ..settings };
     let set = asked.set.into_iter().map(|(name, _)| name).collect();
     Ok(InForce { settings, known, set })
 }

@@ -8,10 +8,10 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use trimtab::{
-    Calibration, FitError, Fitted, Format, History, Memory, Millis, Role, Settings, Tokens, Warm, fit_warm,
-    parse_after, parse_as, request_of, resend,
+    Answer, Asking, Calibration, FitError, Fitted, Format, History, Memory, Millis, Rejection, Role,
+    Settings, Tokens, Warm, fit_warm, parse_after, parse_as, request_of, resend,
 };
-use trimtab_store::{Append, Appended, Recognized, RequestId, Sqlite, Store, StoreError};
+use trimtab_store::{Append, Appended, Recognized, RequestId, Sqlite, Store, StoreError, Summary};
 
 use crate::{
     back::{self, Sent},
@@ -38,6 +38,8 @@ pub(crate) struct State {
     tools: Option<Read>,
     /// What was sent last, as counted, and under which number it is kept.
     last: Option<(Tokens, Option<RequestId>)>,
+    /// Summaries that the store has not been given yet.
+    unkept: Vec<Summary>,
 }
 
 /// A value beside the messages that was read.
@@ -52,6 +54,8 @@ struct Read {
 pub(crate) enum Going {
     /// What is given back is taken as sent.
     On,
+    /// As `On`; but where the plan asks for a summary now, nothing is taken as sent: it will be fitted again.
+    OnUnlessFolding,
     /// Nothing is remembered.
     Once,
 }
@@ -185,7 +189,7 @@ fn work(
     }
     let settings = settings(in_force, format, &state.calibration, max_output);
     let mut recognized = None;
-    if going == Going::On {
+    if going != Going::Once {
         if let Some((store, name)) = store {
             recognized = Some(recall_from(store, name, state, &bytes, format)?);
         }
@@ -195,7 +199,8 @@ fn work(
     }
     let mut fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
     state.latest = Some(Arc::clone(&fitted.history));
-    if going == Going::Once || fitted.plan.floor().is_some() {
+    let waits = going == Going::OnUnlessFolding && wants_summary(&fitted);
+    if going == Going::Once || fitted.plan.floor().is_some() || waits {
         let sent = back::messages(&fitted, &places, head, lead).ok_or(Fault::NotUnderstood)?;
         return Ok((fitted, sent));
     }
@@ -203,7 +208,10 @@ fn work(
     // What is hidden is kept before anything is given away.
     while let (Some((store, _)), Some(known)) = (store, &mut recognized) {
         match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
-            Appended::Stored { request, .. } => {
+            Appended::Stored { request, session } => {
+                for summary in state.unkept.drain(..) {
+                    store.summarized(session, &summary)?;
+                }
                 number = Some(request);
                 break;
             }
@@ -219,6 +227,11 @@ fn work(
     state.memory.sent(&fitted.plan, now);
     state.last = Some((fitted.plan.after(), number));
     Ok((fitted, sent))
+}
+
+/// Tells whether the plan would fold now, and has no summary to do it with.
+pub(crate) fn wants_summary(fitted: &Fitted) -> bool {
+    fitted.plan.fold_wanted() && fitted.plan.wanted().is_some()
 }
 
 /// Returns the settings of this turn: the budget in the tokens that the provider was seen to count.
@@ -249,6 +262,10 @@ fn recall_from(
     let known = store.recognize(&history, name)?;
     if state.memory.is_empty() {
         state.memory = known.memory.clone();
+        let kept = known.session.map(|session| store.summaries(session)).transpose()?;
+        for summary in kept.unwrap_or_default() {
+            state.memory.remember_summary(summary.through, &summary.text);
+        }
     } else {
         known.memory.verdicts().for_each(|(hash, verdict)| state.memory.remember(hash, verdict));
     }
@@ -329,11 +346,27 @@ impl State {
         let Some((sent, number)) = self.last else { return Ok(()) };
         if sent > Tokens::ZERO && usage.total_input() > 0 {
             self.calibration.observe_whole(sent, Tokens(usage.total_input()));
+            self.memory.answered(Tokens(usage.total_input()));
         }
         match (store, number) {
             (Some(store), Some(number)) => store.answered(number, &usage),
             (Some(_) | None, _) => Ok(()),
         }
+    }
+}
+
+impl State {
+    /// Takes a summary for what a plan asked for; it is kept with the next request.
+    pub(crate) fn folded(&mut self, asking: &Asking, answer: &Answer, now: Millis) -> Result<(), Rejection> {
+        let text = asking.check(answer)?;
+        self.memory.folded(asking, answer)?;
+        self.unkept.push(Summary { at: now, through: asking.request().range.covers(), text });
+        Ok(())
+    }
+
+    /// Learns that no summary could be had for what a plan asked for.
+    pub(crate) fn no_summary(&mut self, asking: &Asking) {
+        self.memory.no_summary(asking.request());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The whole line in one call: a request in, the request to send out. Takes the request, the memory of what was sent, the
 //! settings and the time; gives the fitted bytes with their plan. Never does I/O: who forwards the request tells the memory.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     count::{Counter, Exactness, Tokens},
@@ -11,6 +11,7 @@ use crate::{
     policy::Policy,
     prices::{CacheRules, Model, find_model},
     recording::Millis,
+    summary::Asking,
     warm::Warm,
     wire::{Format, WireError, write},
 };
@@ -39,6 +40,20 @@ pub struct Settings {
     pub markers: Markers,
     /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
     pub keeping: Option<Keeping>,
+    /// What becomes of a policy's steps that fold.
+    pub folding: Folding,
+}
+
+/// What becomes of a policy's steps that fold. What was folded before stays folded in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Folding {
+    /// They are passed over, and no summary is asked for.
+    Off,
+    /// They use the summary that memory holds; until there is one, the plan asks for it.
+    #[default]
+    WhenGiven,
+    /// They use the summary that memory holds, and fold by the ledger alone where it holds none.
+    Ledger,
 }
 
 /// Whether a request may carry a cache marker that it did not come with.
@@ -72,6 +87,7 @@ impl Settings {
             prices: None,
             markers: Markers::AsTheyCame,
             keeping: None,
+            folding: Folding::WhenGiven,
         }
     }
 
@@ -110,6 +126,42 @@ pub struct Fitted {
     pub budget: Option<Tokens>,
     /// Whether counts are exact.
     pub exactness: Exactness,
+    counter: Counter,
+}
+
+impl Fitted {
+    /// Makes ready to ask for the summary that the plan wants.
+    pub fn asking(&self) -> Option<Asking> {
+        let wanted = self.plan.wanted()?.clone();
+        Some(Asking::new(Arc::clone(&self.history), wanted, self.counter))
+    }
+}
+
+/// A request that was planned for.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The request as it came.
+    pub history: Arc<History>,
+    /// What becomes of every block.
+    pub plan: Plan,
+    /// The budget that was kept to.
+    pub budget: Option<Tokens>,
+    /// Whether counts are exact.
+    pub exactness: Exactness,
+    counter: Counter,
+}
+
+impl Planned {
+    /// Makes ready to ask for the summary that the plan wants.
+    pub fn asking(&self) -> Option<Asking> {
+        let wanted = self.plan.wanted()?.clone();
+        Some(Asking::new(Arc::clone(&self.history), wanted, self.counter))
+    }
+
+    /// Writes the bytes to send; nothing where the request goes as it came.
+    pub fn write(&self) -> Option<Vec<u8>> {
+        written(&self.history, &self.plan)
+    }
 }
 
 /// A request that could not be fitted.
@@ -155,15 +207,30 @@ pub fn fit_warm(
     now: Millis,
 ) -> Result<Fitted, FitError> {
     let history = warm.read(request, settings.format)?;
-    let model = settings
-        .model
-        .clone()
-        .or_else(|| history.model().map(std::borrow::Cow::into_owned))
-        .unwrap_or_default();
-    let counter = Counter::for_model(&model);
+    let model = settings.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default();
+    warm.follow(&history, &model);
+    let Planned { history, plan, budget, exactness, counter } = plan_latest(warm, memory, settings, now)?;
+    let request = written(&history, &plan).unwrap_or_else(|| history.bytes().to_vec());
+    Ok(Fitted { request, history, plan, budget, exactness, counter })
+}
+
+/// Plans for the latest request of a conversation, without writing what is to be sent.
+///
+/// # Errors
+/// Says what the plan would have broken. A conversation without a latest request is not one.
+pub fn plan_latest(
+    warm: &mut Warm,
+    memory: &Memory,
+    settings: &Settings,
+    now: Millis,
+) -> Result<Planned, FitError> {
+    let (Some(history), Some(counter)) = (warm.latest.clone(), warm.counter) else {
+        return Err(FitError::Wire(WireError::NotAConversation));
+    };
+    let named = || history.model().map(Cow::into_owned);
+    let model = || settings.model.clone().or_else(named).unwrap_or_default();
     let exactness = counter.tokenizer().exactness();
-    warm.follow(&history, counter);
-    let known = settings.prices.clone().or_else(|| find_model(&model).ok());
+    let known = settings.prices.clone().or_else(|| find_model(&model()).ok());
     let asked =
         settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
     // Where the count is an estimate, the budget is kept with room for its error.
@@ -192,13 +259,17 @@ pub fn fit_warm(
         prices,
         bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,
+        folding: settings.folding,
     };
     let sight =
         Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
     let plan = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
-    let request =
-        if plan.keeps_all() { history.bytes().to_vec() } else { write(&history, &edits(&history, &plan)) };
-    Ok(Fitted { request, history, plan, budget: asked, exactness })
+    Ok(Planned { history, plan, budget: asked, exactness, counter })
+}
+
+/// Writes what a plan sends; nothing where the request goes as it came.
+pub(crate) fn written(history: &History, plan: &Plan) -> Option<Vec<u8>> {
+    if plan.keeps_all() { None } else { Some(write(history, &edits(history, plan))) }
 }
 
 /// Tells how long a request asks the provider to keep its cache.

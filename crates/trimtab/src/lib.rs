@@ -36,7 +36,7 @@ pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{FitError, Fitted, Keeping, Markers, Settings, fit, fit_warm};
+pub use fit::{FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory, StoredVerdict, chain};
@@ -55,9 +55,9 @@ pub use replay::{
     Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,
     contenders, pool, replay,
 };
+pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
-pub use replay::{Prediction, predicted_usage};
 pub use report::{
     Big, ConversationCost, FileError, FilePart, FileReport, FitReport, InspectError, InspectedPart,
     Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum, file_at, file_report, fit_report,
@@ -65,8 +65,8 @@ pub use report::{
 };
 pub use resend::{Resent, resend};
 pub use summary::{
-    Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes, Folded,
-    LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection, Said, Summary, Unresolved,
+    Answer, AnswerError, Asking, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes,
+    Folded, LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection, Said, Unresolved,
     check as check_summary, compacted, fold_range, fold_sizes, folded_text, ledger, legal_cuts, may_fold,
     prompt as summary_prompt, prompt_request as summary_request, query_terms, ranked_lines, read_answer,
     split as split_range,

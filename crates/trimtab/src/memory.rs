@@ -1,6 +1,7 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
+mod held;
 mod stored;
 
 use std::{
@@ -9,14 +10,17 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use held::Held;
 pub use stored::StoredVerdict;
 
 use crate::{
+    count::Tokens,
     history::{Block, BlockKind, History, PartKind},
     json::scan,
     plan::{Cost, Decision, Plan, Reason, Verdict},
     recording::Millis,
     resend::Resent,
+    summary::LastFold,
 };
 
 /// The identity of a block: the hash of the block before it and of its own content.
@@ -60,12 +64,18 @@ pub struct Memory {
     ends: HashSet<ChainHash, BuildHasherDefault<ByItself>>,
     requests: u32,
     spent: Cost,
+    /// What was handed back for ranges that are to be folded, by their last block.
+    held: HashMap<ChainHash, Held, BuildHasherDefault<ByItself>>,
+    last_fold: Option<LastFold>,
+    /// What the provider reported for the last request.
+    reported: Option<Tokens>,
 }
 
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
         self.record(&plan.chain, plan.decisions(), now);
+        self.fold_sent(plan);
         self.spent.ours += plan.cost.ours;
         self.spent.raw += plan.cost.raw;
     }
@@ -109,6 +119,30 @@ impl Memory {
             self.verdicts.entry(hash).or_insert(Sent::Whole);
         }
         self.last_request = Some(now);
+    }
+
+    /// Takes blocks of which nothing is known as sent whole: who sees the model's answer to them knows that they were sent.
+    /// Where nothing at all is known, they were sent at `now`.
+    pub fn taken_as_sent(&mut self, chain: &[ChainHash], now: Millis) {
+        for hash in chain {
+            self.verdicts.entry(*hash).or_insert(Sent::Whole);
+        }
+        if self.last_request.is_none() && !chain.is_empty() {
+            self.ends.extend(chain.last());
+            self.last_request = Some(now);
+            self.requests += 1;
+        }
+    }
+
+    /// Tells whether a plan hides something that was not hidden in the same way before.
+    pub fn hides_anew(&self, plan: &Plan) -> bool {
+        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
+            match (&decision.verdict, self.verdicts.get(hash)) {
+                (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+                (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
+                (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+            }
+        })
     }
 
     /// Tells whether a request ended with this block.

@@ -1,12 +1,14 @@
 //! Sends again what was sent before, and everything new as it came. Takes a request and the memory; gives the bytes at
 //! once: nothing is counted, nothing is decided. Never hides a block for the first time.
 
+use std::sync::Arc;
+
 use crate::{
     count::Tokens,
     history::{BlockId, History},
     json::{narrow, widen},
     memory::{ChainHash, Memory, Sent, chain},
-    plan::{Decision, Verdict, edits_of},
+    plan::{Decision, Reason, Verdict, edits_of, is_out, sent_fold},
     wire::{Format, WireError, parse, parse_as, write},
 };
 
@@ -32,16 +34,27 @@ impl Resent {
 ///
 /// # Errors
 /// Says what is wrong where the bytes are not a request.
-pub fn resend(request: Vec<u8>, memory: &Memory, format: Option<Format>) -> Result<Resent, WireError> {
+pub fn resend(
+    request: impl Into<Arc<Vec<u8>>>,
+    memory: &Memory,
+    format: Option<Format>,
+) -> Result<Resent, WireError> {
     let history = match format {
         Some(format) => parse_as(request, format)?,
         None => parse(request)?,
     };
     let chain = chain(&history);
+    let sent: Vec<Option<&Sent>> = chain.iter().map(|hash| memory.verdict(*hash)).collect();
+    let folded = sent_fold(&history, &sent);
     let mut decisions: Vec<Decision> = (0..)
-        .zip(&chain)
-        .map(|(number, hash)| {
-            let (verdict, reason) = match memory.verdict(*hash) {
+        .zip(&sent)
+        .map(|(number, sent)| {
+            let behind = folded.as_ref().is_none_or(|fold| number >= fold.end.0);
+            let (verdict, reason) = match sent {
+                Some(
+                    Sent::Shortened { reason: Reason::Folded { .. }, .. }
+                    | Sent::NotAtAll { reason: Reason::Folded { .. } },
+                ) if behind => (Verdict::Keep, None),
                 // What a text counts is not asked here: only its bytes are used.
                 Some(Sent::Shortened { text, reason }) => {
                     (Verdict::Shorten { text: text.clone(), tokens: Tokens::ZERO }, Some(reason.clone()))
@@ -63,8 +76,7 @@ pub fn resend(request: Vec<u8>, memory: &Memory, format: Option<Format>) -> Resu
 
 /// Tells whether a call would go without its result or the other way round.
 fn is_torn(history: &History, decisions: &[Decision]) -> bool {
-    let dropped =
-        |number: u32| decisions.get(widen(number)).is_some_and(|decision| decision.verdict == Verdict::Drop);
+    let dropped = |number: u32| decisions.get(widen(number)).is_some_and(is_out);
     let partners = (0..narrow(history.blocks().len())).zip(history.blocks());
     partners
         .filter_map(|(number, block)| Some((number, block.partner?)))

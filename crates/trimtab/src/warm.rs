@@ -19,7 +19,7 @@ pub struct Warm {
     pub(crate) latest: Option<Arc<History>>,
     pub(crate) facts: Facts,
     pub(crate) counts: Counts,
-    counter: Option<Counter>,
+    pub(crate) counter: Option<Counter>,
     pub(crate) chain: Vec<ChainHash>,
     pub(crate) index: Index,
     pub(crate) memo: Memo,
@@ -28,9 +28,12 @@ pub struct Warm {
 
 impl Warm {
     /// Reads a request, going on from the latest where it begins as that did.
-    pub(crate) fn read(
-        &mut self,
-        request: Vec<u8>,
+    ///
+    /// # Errors
+    /// Says what is wrong where the bytes are not a request.
+    pub fn read(
+        &self,
+        request: impl Into<Arc<Vec<u8>>>,
         format: Option<Format>,
     ) -> Result<Arc<History>, WireError> {
         let history = match (&self.latest, format) {
@@ -42,8 +45,9 @@ impl Warm {
         Ok(Arc::new(history))
     }
 
-    /// Goes on with a request just read.
-    pub(crate) fn follow(&mut self, history: &Arc<History>, counter: Counter) {
+    /// Goes on with a request that was [read](Warm::read) here, and is counted as `model` counts: it is the latest now.
+    pub fn follow(&mut self, history: &Arc<History>, model: &str) {
+        let counter = Counter::for_model(model);
         let known = if self.latest.is_some() { history.reused_blocks() } else { 0 };
         if self.counter == Some(counter) && known > 0 {
             counter.request_after(&mut self.counts, history, &mut self.memo);
@@ -60,5 +64,15 @@ impl Warm {
         self.index.extend(history, &self.facts, &self.counts, known);
         self.made.truncate(known);
         self.latest = Some(Arc::clone(history));
+    }
+
+    /// Returns the latest request.
+    pub fn latest(&self) -> Option<&Arc<History>> {
+        self.latest.as_ref()
+    }
+
+    /// Returns the identity of every block of the latest request.
+    pub fn chain(&self) -> &[ChainHash] {
+        &self.chain
     }
 }

@@ -2,13 +2,12 @@
 //! a file or an endpoint where one is wanted; gives the request in the format it came in. A summary that cannot be had or used
 //! is done without: what is folded is then told by the user's words and the ledger alone.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use trimtab::{
-    Answer, Checked, Counter, Counts, Facts, FoldRange, FoldSizes, History, Ledger, Memo, Tokens, Usage,
-    check_summary, compacted, facts, files, fold_range, fold_sizes, folded_text, ledger, parse_as,
-    read_answer, split_range, summary_prompt, summary_request,
+    Answer, Asking, Counter, Counts, FoldRequest, FoldSizes, History, Memo, Tokens, Usage, compacted, facts,
+    files, fold_range, fold_sizes, folded_text, parse_as,
 };
 
 use crate::{
@@ -16,31 +15,14 @@ use crate::{
     endpoint::Endpoint,
     input,
     output::{Output, grouped, note},
+    summarize::{dollars, summarized, window},
 };
-
-/// What share of the folded message's room a summary is asked to fill; the rest is for the user's words and the ledger.
-const SUMMARY_SHARE: f64 = 0.4;
-/// The window of a summarizer that is not in the table of models: what small local models are run with.
-const UNKNOWN_WINDOW: Tokens = Tokens(32_000);
-
-/// What is folded.
-struct Fold<'a> {
-    history: &'a History,
-    facts: &'a Facts,
-    range: &'a FoldRange,
-    ledger: Ledger,
-    /// What the range counts.
-    tokens: Tokens,
-    /// How long a summary should be.
-    target: Tokens,
-    counter: Counter,
-}
 
 pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     let conversation = input::conversation(&asked.input)?;
     let name = conversation.name.clone();
     let request = input::request(&asked.input, &conversation);
-    let history = parse_as(request, conversation.history.format()).with_context(|| name.clone())?;
+    let history = Arc::new(parse_as(request, conversation.history.format()).with_context(|| name.clone())?);
     let model = history.model().map(Cow::into_owned).or_else(|| input::recorded_model(&conversation));
     let counter = Counter::for_model(&model.unwrap_or_default());
     let facts = facts(&history);
@@ -52,20 +34,13 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     let Some(range) = fold_range(&history, &facts, &counts, tail) else {
         return unchanged(asked, &history, &counts, &name, out);
     };
-    let files = files(&history, &facts);
-    let fold = Fold {
-        ledger: ledger(&history, &facts, &files, &range),
-        tokens: range.tokens(&counts),
-        target: room.scaled(SUMMARY_SHARE),
-        history: &history,
-        facts: &facts,
-        range: &range,
-        counter,
-    };
+    let tokens = range.tokens(&counts);
+    let asking = Asking::new(Arc::clone(&history), FoldRequest::new(range.clone(), tokens, room), counter);
     if asked.print_prompt {
-        return print_prompt(asked, &fold, out);
+        return print_prompt(asked, &asking, out);
     }
-    let summary = summary(asked, &fold)?;
+    let summary = summary(asked, &asking)?;
+    let files = files(&history, &facts);
     let folded = folded_text(&history, &facts, &files, &range, summary.as_deref(), room, counter);
     let request = compacted(&history, &range, &folded.text);
     let after = counter.request(&parse_as(request.clone(), history.format())?, &mut Memo::default()).total();
@@ -86,7 +61,7 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
         grouped(after.0),
         grouped(counts.total().0),
         range.messages(),
-        grouped(fold.tokens.0),
+        grouped(tokens.0),
         grouped(folded.tokens.0)
     ));
     out.bytes(&request)
@@ -115,17 +90,9 @@ fn unchanged(
     if asked.print_prompt { Ok(()) } else { out.bytes(history.bytes()) }
 }
 
-/// Returns what the model that writes the summary can read.
-fn window(asked: &Compact, fold: &Fold<'_>) -> Tokens {
-    let known = asked.model.as_deref().and_then(|model| crate::prices::find_model(model).ok());
-    known.map_or(UNKNOWN_WINDOW, |model| model.budget(fold.target.scaled(2.0)))
-}
-
-fn print_prompt(asked: &Compact, fold: &Fold<'_>, out: &mut Output) -> Result<()> {
-    let window = window(asked, fold);
-    let Fold { history, facts, range, target, counter, .. } = *fold;
-    let parts = split_range(history, facts, range, target, window, counter);
-    let earlier = fold.ledger.earlier_summary.as_deref();
+fn print_prompt(asked: &Compact, asking: &Asking, out: &mut Output) -> Result<()> {
+    let window = window(asking, asked.model.as_deref(), asked.window.map(Tokens));
+    let parts = asking.parts(window);
     if parts.len() > 1 {
         note(format_args!(
             "the prompt is the first of {}: what is folded is too long for one; --endpoint asks for them in turn",
@@ -133,17 +100,17 @@ fn print_prompt(asked: &Compact, fold: &Fold<'_>, out: &mut Output) -> Result<()
         ));
     }
     let Some(first) = parts.first() else { return Ok(()) };
-    out.bytes(summary_prompt(history, facts, first, earlier, target, window, counter).as_bytes())
+    out.bytes(asking.prompt(first, asking.notes(), window).as_bytes())
 }
 
 /// Returns the summary to use; nothing where none is wanted, or none could be had.
-fn summary(asked: &Compact, fold: &Fold<'_>) -> Result<Option<String>> {
+fn summary(asked: &Compact, asking: &Asking) -> Result<Option<String>> {
     let answer = match (&asked.summary, &asked.endpoint) {
         (Some(file), _) => {
             let bytes = input::bytes(file).with_context(|| format!("--summary {}", file.display()))?;
             Answer::of_text(&String::from_utf8_lossy(&bytes))
         }
-        (None, Some(url)) => match obtained(asked, fold, url) {
+        (None, Some(url)) => match obtained(asked, asking, url) {
             Ok(answer) => answer,
             Err(error) => {
                 note(format_args!("no summary: {error:#}; folding by the ledger alone"));
@@ -152,57 +119,37 @@ fn summary(asked: &Compact, fold: &Fold<'_>) -> Result<Option<String>> {
         },
         (None, None) => return Ok(None),
     };
-    match check_summary(&answer, &fold.ledger, fold.tokens, fold.target, fold.counter) {
-        Checked::Accepted(text) => Ok(Some(text)),
-        Checked::Rejected(reason) => {
+    match asking.check(&answer) {
+        Ok(text) => Ok(Some(text)),
+        Err(reason) => {
             note(format_args!("{reason}: it is not used; folding by the ledger alone"));
             Ok(None)
         }
     }
 }
 
-/// Asks an endpoint, part by part; every part updates the notes on the parts before.
-fn obtained(asked: &Compact, fold: &Fold<'_>, url: &str) -> Result<Answer> {
+/// Asks an endpoint, and says what that cost.
+fn obtained(asked: &Compact, asking: &Asking, url: &str) -> Result<Answer> {
     let model = asked.model.as_deref().context("--endpoint needs --model NAME")?;
     let key = asked.api_key_env.as_ref().map(|name| {
         std::env::var(name)
             .with_context(|| format!("--api-key-env {name}: the environment has no such variable"))
     });
     let endpoint = Endpoint::new(url, key.transpose()?, Duration::from_secs(asked.timeout));
-    let window = window(asked, fold);
-    let Fold { history, facts, range, target, counter, .. } = *fold;
-    let mut notes = fold.ledger.earlier_summary.clone();
-    let mut used = Usage::default();
-    let mut last = None;
-    for part in split_range(history, facts, range, target, window, counter) {
-        let prompt = summary_prompt(history, facts, &part, notes.as_deref(), target, window, counter);
-        let request = summary_request(endpoint.format, model, &prompt, target.scaled(2.0));
-        let answer = read_answer(&endpoint.ask(&request)?)?;
-        if let Some(usage) = answer.usage {
-            used.input += usage.total_input();
-            used.output += usage.output;
-        }
-        // A part that cannot be trusted would spoil the notes on all that follow.
-        if let Checked::Rejected(reason) =
-            check_summary(&answer, &Ledger::default(), fold.tokens, target, counter)
-        {
-            note(cost(model, used));
-            bail!("{reason}");
-        }
-        notes = Some(answer.text.clone());
-        last = Some(answer);
+    let window = window(asking, Some(model), asked.window.map(Tokens));
+    let got = summarized(asking, model, endpoint.format, window, |request| endpoint.ask(request));
+    if got.used != Usage::default() {
+        note(cost(model, got.used));
     }
-    note(cost(model, used));
-    last.context("there is nothing to summarize")
+    got.answer
 }
 
 /// Says what a summary cost.
 fn cost(model: &str, used: Usage) -> String {
     let words =
         format!("summary by {model}: {} tokens read, {} written", grouped(used.input), grouped(used.output));
-    let Ok(known) = crate::prices::find_model(model) else { return words };
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a price for people")]
-    let dollars =
-        (used.input as f64 * known.prices.input + used.output as f64 * known.prices.output) / 1_000_000.0;
-    format!("{words}, ${dollars:.4}")
+    match dollars(model, used) {
+        Some(dollars) => format!("{words}, ${dollars:.4}"),
+        None => words,
+    }
 }

@@ -34,6 +34,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
         budget: in_force.budget,
         model: in_force.model,
+        folding: asked.fold.folding(),
         ..Settings::new(in_force.policy).with_format(conversation.history.format())
     };
     let store = match &asked.input.store.path {

@@ -3,15 +3,14 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tokio::{net::TcpListener, runtime::Runtime};
 use trimtab::Tokens;
-use trimtab_store::{Append, Appended, Store, name_from_request};
 
 use crate::{
     args::{Fitting, Proxy as Args},
     output::{self, grouped},
-    proxy::{self, Asked, Keeping, Limits, Proxy, log::Log, metrics::Sums},
+    proxy::{self, Asked, Keeping, Limits, Proxy, keeper::Keeper, log::Log, metrics::Sums},
     settings::{self, Files, in_force},
     store,
 };
@@ -78,26 +77,9 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
 /// Opens the store, unless nothing is to be kept: where nothing is changed, nothing is hidden either.
 fn keeping(fitting: &Fitting) -> Result<Keeping> {
     if fitting.no_store || fitting.observe || fitting.off {
-        return Ok(Keeping::nothing());
+        return Ok(Keeping::Nothing);
     }
-    let store = Arc::new(store::open(&fitting.store)?);
-    let reading = Arc::clone(&store);
-    Ok(Keeping {
-        keep: Box::new(move |commit| {
-            let Some(plan) = commit.plan else { return Ok(()) };
-            let known =
-                store.recognize(commit.history, name_from_request(commit.history.bytes()).as_deref())?;
-            match store.append(&Append::new(commit.history, plan, &known, commit.now))? {
-                Appended::Stored { .. } => Ok(()),
-                Appended::SaidBefore { .. } => {
-                    bail!("another process just hid other parts of this conversation")
-                }
-            }
-        }),
-        known: Box::new(move |history| {
-            Ok(reading.recognize(history, name_from_request(history.bytes()).as_deref())?.memory)
-        }),
-    })
+    Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?)?))
 }
 
 pub(super) fn mebibytes(count: u32) -> usize {

@@ -1,7 +1,6 @@
 //! Reads the body of a request as a whole. Takes it as it arrives; gives its bytes, or what is wrong. Never takes more than
 //! the limit, and never waits for ever.
 
-use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{
     StatusCode,
@@ -42,7 +41,7 @@ impl NotRead {
 }
 
 /// Reads a body of at most the limit.
-pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, NotRead> {
+pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Vec<u8>, NotRead> {
     if body.size_hint().lower() > u64::try_from(limits.request).unwrap_or(u64::MAX) {
         return Err(NotRead::TooLarge);
     }
@@ -58,17 +57,17 @@ pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, NotRe
 pub(crate) async fn collect(
     mut body: Incoming,
     most: usize,
-) -> Result<(Bytes, Option<Incoming>), hyper::Error> {
+) -> Result<(Vec<u8>, Option<Incoming>), hyper::Error> {
     let expected = usize::try_from(body.size_hint().lower()).unwrap_or_default();
     // What a client announces is believed up to what most requests have.
-    let mut bytes = BytesMut::with_capacity(expected.min(most).min(BELIEVED));
+    let mut bytes = Vec::with_capacity(expected.min(most).min(BELIEVED));
     while let Some(frame) = body.frame().await {
         if let Some(data) = frame?.data_ref() {
             bytes.extend_from_slice(data);
         }
         if bytes.len() > most {
-            return Ok((bytes.freeze(), Some(body)));
+            return Ok((bytes, Some(body)));
         }
     }
-    Ok((bytes.freeze(), None))
+    Ok((bytes, None))
 }

@@ -53,15 +53,15 @@ impl Encoding {
     }
 
     /// Encodes a body as the one was that it takes the place of.
-    pub(crate) fn encode(self, body: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn encode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         match self {
-            Encoding::Plain => Ok(body),
+            Encoding::Plain => Ok(body.to_vec()),
             Encoding::Gzip => {
                 let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::fast());
-                encoder.write_all(&body)?;
+                encoder.write_all(body)?;
                 encoder.finish()
             }
-            Encoding::Zstd => zstd::encode_all(body.as_slice(), ZSTD_LEVEL),
+            Encoding::Zstd => zstd::encode_all(body, ZSTD_LEVEL),
         }
     }
 }
@@ -151,7 +151,7 @@ mod tests {
 
     fn check(name: &'static str) {
         let encoding = Encoding::of(&headers(name)).unwrap();
-        let packed = encoding.encode(text()).unwrap();
+        let packed = encoding.encode(&text()).unwrap();
         assert_eq!(encoding.decode(&packed, text().len()), Ok(text()), "{name}");
         assert_eq!(encoding.decode(&packed, text().len() - 1), Err(NotDecoded::TooLarge), "{name}");
         let mut decoder = Decoder::of(&headers(name));

@@ -17,11 +17,12 @@ use trimtab::Format;
 use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
-    guard, headers, held,
+    guard, headers,
     ledger::{self, Account},
     metrics::Metric,
     own,
-    planning::{self, How, Job},
+    planning::{self, Job},
+    prepared::How,
     refusal::refusal,
     retry::Turn,
     route::{Endpoint, Route, route},
@@ -104,24 +105,26 @@ async fn converse(
         .map_err(|fault| Failed { status: fault.status(), reason: fault.words(limits) })?;
     let started = Instant::now();
     let encoding = encoding.unwrap_or(Encoding::Plain);
-    let plain = match decoded(encoding, &arrived, limits.request).await {
-        Ok(plain) => plain,
-        Err(NotDecoded::TooLarge) => {
+    let (arrived, plain) = match decoded(encoding, arrived, limits.request).await {
+        (arrived, Ok(plain)) => (arrived, plain),
+        (_, Err(NotDecoded::TooLarge)) => {
             let fault = body::NotRead::TooLarge;
             return Err(Failed { status: fault.status(), reason: fault.words(limits) });
         }
-        Err(NotDecoded::Broken) => {
+        (arrived, Err(NotDecoded::Broken)) => {
             let sent = proxy.send(&head, full(arrived)).await?;
             return Ok(passed(proxy, route, format, sent, "broken encoding", permit));
         }
     };
-    if let Some(field) = held::held_by_server(&plain) {
-        let sent = proxy.send(&head, full(arrived)).await?;
-        return Ok(passed(proxy, route, format, sent, field, permit));
-    }
     let job = Job { body: plain, format, model: route.model.clone(), counts_only };
-    let prepared = planning::prepare(&proxy.planner, job.clone()).await;
-    let outgoing = encoded(encoding, prepared.request.as_deref()).await.unwrap_or_else(|| arrived.clone());
+    let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
+        Ok(prepared) => prepared,
+        Err(field) => {
+            let sent = proxy.send(&head, full(arrived)).await?;
+            return Ok(passed(proxy, route, format, sent, field, permit));
+        }
+    };
+    let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or_else(|| arrived.clone());
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
     let sent = proxy.send(&head, full(outgoing)).await?;
@@ -179,23 +182,38 @@ fn delivered(
     Response::from_parts(parts, Either::Right(Tap::new(first, rest, reader, done)))
 }
 
-/// Decodes a body where it is encoded, away from the threads that forward.
-async fn decoded(encoding: Encoding, body: &Bytes, limit: usize) -> Result<Bytes, NotDecoded> {
+/// Decodes a body where it is encoded, away from the threads that forward. Gives it as it arrived, and decoded.
+async fn decoded(
+    encoding: Encoding,
+    arrived: Vec<u8>,
+    limit: usize,
+) -> (Bytes, Result<Arc<Vec<u8>>, NotDecoded>) {
     if encoding == Encoding::Plain {
-        return Ok(body.clone());
+        let plain = Arc::new(arrived);
+        return (Bytes::from_owner(Shared(Arc::clone(&plain))), Ok(plain));
     }
-    let body = body.clone();
-    let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body, limit).map(Bytes::from)).await;
-    decoded.unwrap_or(Err(NotDecoded::Broken))
+    let arrived = Bytes::from(arrived);
+    let body = arrived.clone();
+    let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body, limit).map(Arc::new)).await;
+    (arrived, decoded.unwrap_or(Err(NotDecoded::Broken)))
+}
+
+/// A body that is planned for and sent at the same time, in memory once.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// Encodes what is sent instead of a request; nothing where the request goes as it came.
-pub(super) async fn encoded(encoding: Encoding, request: Option<&[u8]>) -> Option<Bytes> {
-    let request = request?.to_vec();
+pub(super) async fn encoded(encoding: Encoding, request: Option<Bytes>) -> Option<Bytes> {
+    let request = request?;
     if encoding == Encoding::Plain {
-        return Some(Bytes::from(request));
+        return Some(request);
     }
-    let encoded = tokio::task::spawn_blocking(move || encoding.encode(request)).await;
+    let encoded = tokio::task::spawn_blocking(move || encoding.encode(&request)).await;
     encoded.ok()?.ok().map(Bytes::from)
 }
 

@@ -1,31 +1,18 @@
-//! Tells when a request is not the whole conversation. Takes the request's bytes; gives the field by which the server holds
-//! history or edits context itself. Never parses a request that cannot have such a field.
+//! Tells when a request is not the whole conversation. Takes a request that was read; gives the field by which the server
+//! holds history or edits context itself. Never looks at what was said.
 
 use memchr::memmem;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
+use trimtab::{BlockKind, Format, History};
 
-/// The fields that are looked for, as they stand in JSON.
-const FIELDS: [&[u8]; 6] = [
-    b"\"previous_response_id\"",
-    b"\"conversation\"",
-    b"\"cachedContent\"",
-    b"\"cached_content\"",
-    b"\"context_management\"",
-    b"\"item_reference\"",
+/// The fields that are looked for, with the names that are counted.
+const FIELDS: [(&str, &str); 5] = [
+    ("previous_response_id", "previous_response_id"),
+    ("conversation", "conversation"),
+    ("cachedContent", "cachedContent"),
+    ("cached_content", "cachedContent"),
+    ("context_management", "context_management"),
 ];
-
-#[derive(Deserialize)]
-struct Request<'a> {
-    previous_response_id: Option<IgnoredAny>,
-    conversation: Option<IgnoredAny>,
-    #[serde(rename = "cachedContent")]
-    cached_content: Option<IgnoredAny>,
-    #[serde(rename = "cached_content")]
-    snake_cached_content: Option<IgnoredAny>,
-    context_management: Option<IgnoredAny>,
-    #[serde(borrow)]
-    input: Option<&'a serde_json::value::RawValue>,
-}
 
 #[derive(Deserialize)]
 struct Item<'a> {
@@ -34,27 +21,26 @@ struct Item<'a> {
 }
 
 /// Returns the field because of which a request must pass as it is.
-pub(crate) fn held_by_server(request: &[u8]) -> Option<&'static str> {
-    // A quotation of such a field inside a text is escaped, so it is not found here.
-    if !FIELDS.iter().any(|field| memmem::find(request, field).is_some()) {
-        return None;
-    }
-    let Ok(request) = serde_json::from_slice::<Request<'_>>(request) else { return Some("unreadable") };
-    let fields = [
-        ("previous_response_id", request.previous_response_id),
-        ("conversation", request.conversation),
-        ("cachedContent", request.cached_content),
-        ("cachedContent", request.snake_cached_content),
-        ("context_management", request.context_management),
-    ];
-    let given = fields.into_iter().find_map(|(name, value)| value.map(|_| name));
-    given.or_else(|| request.input.is_some_and(|input| refers(input.get())).then_some("item_reference"))
+pub(crate) fn held_by_server(history: &History) -> Option<&'static str> {
+    let given = |(field, _): &&(&str, &str)| history.field(field).is_some_and(|value| value != b"null");
+    FIELDS.iter().find(given).map(|(_, name)| *name).or_else(|| refers(history).then_some("item_reference"))
 }
 
-/// Tells whether a list of items names one that only the server has.
-fn refers(input: &str) -> bool {
-    let Ok(items) = serde_json::from_str::<Vec<Item<'_>>>(input) else { return false };
-    items.iter().any(|item| item.kind.as_deref() == Some("item_reference"))
+/// Returns such a field of a request that could not be read, where it seems to have one: then it is no fault of ours.
+pub(crate) fn seems_held(request: &[u8]) -> Option<&'static str> {
+    let quoted = |field: &str| memmem::find(request, format!("\"{field}\"").as_bytes()).is_some();
+    FIELDS.iter().find(|(field, _)| quoted(field)).map(|(_, name)| *name)
+}
+
+/// Tells whether a request names an item that only the server has.
+fn refers(history: &History) -> bool {
+    let unknown = |block: &&trimtab::Block| block.kind == BlockKind::Unknown;
+    let mut unknown =
+        history.blocks().iter().filter(|_| history.format() == Format::Responses).filter(unknown);
+    unknown.any(|block| {
+        let item = serde_json::from_slice::<Item<'_>>(block.span.of(history.bytes()));
+        item.is_ok_and(|item| item.kind.as_deref() == Some("item_reference"))
+    })
 }
 
 #[cfg(test)]
@@ -62,7 +48,15 @@ mod tests {
     use super::*;
 
     fn check(request: &str, expected: Option<&str>) {
-        assert_eq!(held_by_server(request.as_bytes()), expected, "{request}");
+        let format = if request.contains("contents") {
+            Format::Gemini
+        } else if request.contains("messages") {
+            Format::Anthropic
+        } else {
+            Format::Responses
+        };
+        let history = trimtab::parse_as(request.as_bytes().to_vec(), format).unwrap();
+        assert_eq!(held_by_server(&history), expected, "{request}");
     }
 
     #[test]
@@ -84,7 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_passes() {
-        check(r#"{"conversation":"#, Some("unreadable"));
+    fn what_cannot_be_read_is_told_by_the_name_of_the_field() {
+        assert_eq!(seems_held(br#"{"conversation":"c","prompt":{"id":"p"}}"#), Some("conversation"));
+        assert_eq!(seems_held(br#"{"prompt":{"id":"p"}}"#), None);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Proxy,
     metrics::Metric,
     money::{self, Untouched, float},
-    planning::{About, How},
+    prepared::{About, How},
     route::Endpoint,
     tap::End,
     usage::Reading,
@@ -75,7 +75,7 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     metrics.usage(usage);
     let Some(about) = about else { return };
     let really_sent = if how == How::Observed { about.raw } else { about.sent };
-    about.session.answered(really_sent, usage);
+    proxy.planner.sessions.answered(&about.session, about.kept_as, really_sent, usage);
     let Some(model) = &about.model else { return };
     metrics.add(Metric::Spent, &[], money::spent(model, usage));
     if how != How::Observed && end == End::Whole {

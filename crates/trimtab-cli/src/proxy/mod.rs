@@ -7,13 +7,15 @@ mod forward;
 mod guard;
 mod headers;
 mod held;
+pub(crate) mod keeper;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
-mod money;
+pub(crate) mod money;
 mod overflow;
 mod own;
 mod planning;
+mod prepared;
 mod refusal;
 mod retry;
 mod route;
@@ -24,6 +26,7 @@ mod tap;
 mod tunnel;
 mod upstream;
 mod usage;
+mod warmth;
 
 use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 

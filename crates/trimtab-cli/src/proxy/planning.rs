@@ -3,6 +3,7 @@
 //! is sent.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
@@ -12,13 +13,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
-    FitError, Fitted, Format, History, Markers, Memory, Millis, Model, Policy, Resent, Role, Settings,
-    Tokens, Verdict, fit, parse_as, request_of, resend,
+    ChainHash, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role,
+    Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
 };
 
-use super::sessions::{Found, Sending, Session, Sessions};
+use super::{
+    held::{held_by_server, seems_held},
+    prepared::{About, Fault, How, Prepared, Stop},
+    sessions::{Found, Known, Sending, Sessions},
+    warmth::Warmth,
+};
 
 /// How long a request waits for its plan when it does not fit without one.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -36,6 +42,9 @@ pub(crate) const NEEDED_FROM: f64 = 0.9;
 /// How many models are remembered by the names that requests give them.
 const NAMES: usize = 256;
 
+/// How many bytes conversations that are kept warm take at most, about.
+const WARM_BYTES: usize = 256 * 1024 * 1024;
+
 /// What plans are made with.
 pub(crate) struct Planner {
     pub(crate) policy: Policy,
@@ -44,114 +53,19 @@ pub(crate) struct Planner {
     pub(crate) time_limit: Duration,
     pub(crate) sessions: Sessions,
     pub(crate) at_once: Arc<Semaphore>,
+    warmth: Warmth,
     models: Mutex<HashMap<String, Option<Model>>>,
 }
 
 /// A request to plan for.
 #[derive(Clone)]
 pub(crate) struct Job {
-    pub(crate) body: Bytes,
+    pub(crate) body: Arc<Vec<u8>>,
     pub(crate) format: Format,
     /// The model, where the path names it.
     pub(crate) model: Option<String>,
     /// Whether the model answers, or only counts.
     pub(crate) counts_only: bool,
-}
-
-/// What was done with a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
-    /// Nothing was there to hide.
-    Kept,
-    Fitted,
-    /// Planned, and sent as it came.
-    Observed,
-    /// Earlier verdicts alone, because there was no time or no way to plan.
-    Resent,
-    /// As it came, because there was no time or no way to plan and nothing to repeat.
-    Raw,
-}
-
-/// What went wrong in our part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Late,
-    Panicked,
-    /// The request could not be read or planned for.
-    NotFitted(String),
-    NotKept(String),
-}
-
-/// What is sent.
-pub(crate) struct Prepared {
-    /// The bytes; none for the request as it came.
-    pub(crate) request: Option<Vec<u8>>,
-    pub(crate) how: How,
-    pub(crate) fault: Option<Fault>,
-    pub(crate) about: Option<About>,
-}
-
-/// What is known about a request that was planned for.
-#[derive(Clone)]
-pub(crate) struct About {
-    pub(crate) session: Arc<Session>,
-    pub(crate) model: Option<Model>,
-    pub(crate) model_name: String,
-    /// Tokens as it came, and as it is sent (or would be, while observing).
-    pub(crate) raw: Tokens,
-    pub(crate) sent: Tokens,
-    /// What of the untouched request the provider's cache would hold.
-    pub(crate) known: Tokens,
-    pub(crate) shortened: usize,
-    pub(crate) dropped: usize,
-    /// What the request may count, where that is known.
-    pub(crate) budget: Option<Tokens>,
-    /// Whether the request as it came is within the window.
-    pub(crate) raw_fits: bool,
-    /// Whether even the fitted request is beyond the budget.
-    pub(crate) beyond: bool,
-}
-
-impl How {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            How::Kept => "kept",
-            How::Fitted => "fitted",
-            How::Observed => "observed",
-            How::Resent => "resent",
-            How::Raw => "raw",
-        }
-    }
-}
-
-impl Fault {
-    /// Returns the name used in metrics.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Fault::Late => "late",
-            Fault::Panicked => "panic",
-            Fault::NotFitted(_) => "plan",
-            Fault::NotKept(_) => "keep",
-        }
-    }
-
-    /// Returns what went wrong, for people.
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Fault::Late => "the plan was not ready in time".to_owned(),
-            Fault::Panicked => "the planner failed".to_owned(),
-            Fault::NotFitted(reason) => format!("the request could not be planned for: {reason}"),
-            Fault::NotKept(reason) => format!("what would be hidden could not be kept: {reason}"),
-        }
-    }
-}
-
-impl About {
-    /// Returns how full the window would be with the request as it came.
-    pub(crate) fn fill(&self) -> Option<f64> {
-        let window = self.model.as_ref().map(|model| model.window.0).filter(|window| *window > 0)?;
-        Some(super::money::float(self.raw.0) / super::money::float(window))
-    }
 }
 
 /// Who decides about a request first: its plan, or the clock.
@@ -178,7 +92,8 @@ impl Planner {
     ) -> Planner {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         let at_once = Arc::new(Semaphore::new(cores));
-        Planner { policy, budget, observe, time_limit, sessions, at_once, models: Mutex::default() }
+        let warmth = Warmth::new(WARM_BYTES);
+        Planner { policy, budget, observe, time_limit, sessions, at_once, warmth, models: Mutex::default() }
     }
 
     /// Finds a model once for every name.
@@ -191,23 +106,14 @@ impl Planner {
     }
 }
 
-/// Prepares a request in time.
-pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Prepared {
+/// Prepares a request in time; says by which field the server holds the history, where it does.
+pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared, &'static str> {
     let ticket = Arc::new(Ticket::default());
-    let mut planning = tokio::spawn({
-        let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(&ticket));
-        async move {
-            let permit = Arc::clone(&planner.at_once).acquire_owned().await;
-            let planned = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                plan_and_commit(&planner, &job, &ticket)
-            });
-            planned.await.unwrap_or(Err(Fault::Panicked))
-        }
-    });
+    let mut planning = start(planner, &job, &ticket);
     let fault = match tokio::time::timeout(planner.time_limit, &mut planning).await {
-        Ok(Ok(Ok(prepared))) => return prepared,
-        Ok(Ok(Err(fault))) => fault,
+        Ok(Ok(Ok(prepared))) => return Ok(prepared),
+        Ok(Ok(Err(Stop::Held(field)))) => return Err(field),
+        Ok(Ok(Err(Stop::Fault(fault)))) => fault,
         Ok(Err(_)) => Fault::Panicked,
         Err(_) => Fault::Late,
     };
@@ -215,38 +121,52 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Prepared {
         let (planner, job) = (Arc::clone(planner), job.clone());
         move || again(&planner, &job)
     });
-    let again = again.await.ok().flatten();
+    let again = match again.await {
+        Ok(Err(Stop::Held(field))) => return Err(field),
+        Ok(again) => again.ok(),
+        Err(_) => None,
+    };
     if fault == Fault::Late {
         // A request that would be refused is worse than one that waits.
         let fits = again.as_ref().is_some_and(|again| again.fits);
         let decided = fits && ticket.take(Ticket::CLOCK);
         if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, planning).await {
-            return Prepared { fault: Some(Fault::Late), ..prepared };
+            return Ok(Prepared { fault: Some(Fault::Late), ..prepared });
         }
         // A plan that comes later still must not count as sent.
         ticket.take(Ticket::CLOCK);
     }
-    let Some(again) = again else {
-        return Prepared { request: None, how: How::Raw, fault: Some(fault), about: None };
-    };
+    let Some(Again { resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
     if planner.observe {
-        return Prepared { request: None, how: How::Observed, fault: Some(fault), about: None };
+        return Ok(Prepared { how: How::Observed, ..Prepared::raw(fault) });
     }
-    let how = if again.resent.keeps_all() { How::Raw } else { How::Resent };
-    let noted = tokio::task::spawn_blocking({
-        let planner = Arc::clone(planner);
-        move || {
-            let sending = Sending::Again(&again.resent);
-            let noted = job.counts_only || planner.sessions.commit(&again.found, &sending, now()).is_ok();
-            (noted, again.resent.request)
-        }
-    });
-    let Ok((noted, request)) = noted.await else {
-        return Prepared { request: None, how: How::Raw, fault: Some(Fault::Panicked), about: None };
-    };
-    // What was hidden before was kept before: it stays hidden even where nothing can be kept now.
+    let how = if resent.keeps_all() { How::Raw } else { How::Resent };
+    // What was hidden before was kept before: nothing new has to be kept now.
+    let noted = job.counts_only
+        || planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), now()).is_ok();
     let fault = if noted { fault } else { Fault::NotKept("the request is not noted".to_owned()) };
-    Prepared { request: (how == How::Resent).then_some(request), how, fault: Some(fault), about: None }
+    let request = (how == How::Resent).then(|| Bytes::from(resent.request));
+    Ok(Prepared { request, how, ..Prepared::raw(fault) })
+}
+
+/// Starts planning on a thread of its own: at once where few plans are being made, else as soon as that is so.
+fn start(planner: &Arc<Planner>, job: &Job, ticket: &Arc<Ticket>) -> JoinHandle<Result<Prepared, Stop>> {
+    let permit = Arc::clone(&planner.at_once).try_acquire_owned();
+    let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(ticket));
+    if let Ok(permit) = permit {
+        return tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            plan_and_commit(&planner, &job, &ticket)
+        });
+    }
+    tokio::spawn(async move {
+        let permit = Arc::clone(&planner.at_once).acquire_owned().await;
+        let planned = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            plan_and_commit(&planner, &job, &ticket)
+        });
+        planned.await.unwrap_or(Err(Stop::Fault(Fault::Panicked)))
+    })
 }
 
 /// Prepares a request again that turned out too long: at most a share of what was sent goes out, however long planning takes.
@@ -274,121 +194,136 @@ pub(crate) fn now() -> Millis {
 }
 
 /// Plans for a request and notes what will be sent, unless the clock was first.
-fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Fault> {
+fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Stop> {
     let now = now();
-    let history =
-        parse_as(job.body.to_vec(), job.format).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
-    let found = planner.sessions.find(&history);
-    let state = found.session.state();
-    let model_name =
-        job.model.clone().or_else(|| history.model().map(std::borrow::Cow::into_owned)).unwrap_or_default();
-    let model = planner.model(&model_name);
-    let factor = state.calibration.factor().max(LEAST_FACTOR);
-    let window = model.as_ref().map(|model| model.budget(history.requested_output()));
-    let allowed = planner.budget.or(window).map(|budget| budget.scaled(1.0 / factor));
-    let budget = [allowed, state.cap].into_iter().flatten().min();
-    let settings = Settings {
-        prices: model.clone(),
-        budget,
-        markers: Markers::OneMore,
-        ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
-    };
-    let memory = if found.new && state.memory.is_empty() {
-        // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
-        let kept = planner.sessions.known_before(&history).unwrap_or_default();
-        let memory = if kept.is_empty() {
-            already_sent(&history, &settings, now).map_err(|fault| not_fitted(&fault))?
-        } else {
-            kept
-        };
-        found.session.begin(memory)
-    } else {
-        state.memory
-    };
-    let fitted = fit(history.into_bytes(), &memory, &settings, now).map_err(|fault| not_fitted(&fault))?;
-    let about = about(&fitted, &found, model, model_name, window, factor, now);
+    let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now))?;
+    let Draft { planned, about, chain, refused } = draft;
     if !ticket.take(Ticket::PLAN) {
-        return Err(Fault::Late);
+        return Err(Stop::Fault(Fault::Late));
     }
-    let as_it_came = planner.observe || (state.refused && about.raw_fits) || fitted.plan.keeps_all();
-    let how = match (planner.observe, as_it_came) {
+    let passive = refused && about.raw_fits;
+    let request = if planner.observe || passive { None } else { planned.write().map(Bytes::from) };
+    let how = match (planner.observe, &request) {
         (true, _) => How::Observed,
-        (false, true) => How::Kept,
-        (false, false) => How::Fitted,
+        (false, None) => How::Kept,
+        (false, Some(_)) => How::Fitted,
     };
-    let passive = state.refused && about.raw_fits;
+    let mut about = if passive { about.untouched() } else { about };
     if !job.counts_only && !passive {
-        let sending = Sending::Planned(&fitted);
-        planner
-            .sessions
-            .commit(&found, &sending, now)
-            .map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
+        let plan = Arc::new(planned.plan);
+        let sending = Sending::Planned(&planned.history, &plan);
+        let kept = planner.sessions.commit(&about.session, &chain, &sending, now);
+        about.kept_as = kept.map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
     }
-    let about = if passive { About { sent: about.raw, shortened: 0, dropped: 0, ..about } } else { about };
-    let request = (!as_it_came).then_some(fitted.request);
     Ok(Prepared { request, how, fault: None, about: Some(about) })
 }
 
-fn not_fitted(fault: &FitError) -> Fault {
-    Fault::NotFitted(fault.to_string())
+/// What is planned and not yet sent.
+struct Draft {
+    planned: Planned,
+    about: About,
+    chain: Vec<ChainHash>,
+    /// Whether the provider refused what was changed of this session.
+    refused: bool,
 }
 
-fn about(
-    fitted: &Fitted,
-    found: &Found,
-    model: Option<Model>,
-    model_name: String,
-    window: Option<Tokens>,
-    factor: f64,
-    now: Millis,
-) -> About {
-    let plan = &fitted.plan;
+fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Draft, Stop> {
+    let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
+    if let Some(field) = held_by_server(&history) {
+        return Err(Stop::Held(field));
+    }
+    let model_name = model_name(job, &history);
+    warm.follow(&history, &model_name);
+    let found = planner.sessions.find(&history, warm.chain());
+    let Known { memory, calibration, cap, refused } = found.session.known();
+    let model = planner.model(&model_name);
+    let factor = calibration.factor().max(LEAST_FACTOR);
+    let window = model.as_ref().map(|model| model.budget(history.requested_output()));
+    let allowed = planner.budget.or(window).map(|budget| budget.scaled(1.0 / factor));
+    let settings = Settings {
+        prices: model.clone(),
+        budget: [allowed, cap].into_iter().flatten().min(),
+        markers: Markers::OneMore,
+        ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
+    };
+    let memory = if found.new && memory.is_empty() {
+        found.session.begin(begun_before(planner, &history, warm.chain(), now))
+    } else {
+        memory
+    };
+    let planned =
+        plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
+    let known = found.session.grown_to(planned.plan.before(), now);
+    let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
+    let raw_fits = window.is_none_or(|window| surely <= window);
+    let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
+    Ok(Draft { planned, about, chain: warm.chain().to_vec(), refused })
+}
+
+fn unread(job: &Job, fault: &trimtab::WireError) -> Stop {
+    seems_held(&job.body).map_or_else(|| Fault::NotFitted(fault.to_string()).into(), Stop::Held)
+}
+
+fn model_name(job: &Job, history: &History) -> String {
+    job.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default()
+}
+
+fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: String) -> About {
+    let plan: &Plan = &planned.plan;
     let of = |wanted: fn(&Verdict) -> bool| {
         plan.decisions().iter().filter(|decision| wanted(&decision.verdict)).count()
     };
-    let surely = plan.before().scaled(factor * fitted.exactness.guard());
     About {
         session: Arc::clone(&found.session),
         model,
         model_name,
         raw: plan.before(),
         sent: plan.after(),
-        known: found.session.grown_to(plan.before(), now),
+        known: Tokens::ZERO,
         shortened: of(|verdict| matches!(verdict, Verdict::Shorten { .. })),
         dropped: of(|verdict| *verdict == Verdict::Drop),
-        budget: fitted.budget,
-        raw_fits: window.is_none_or(|window| surely <= window),
+        budget: planned.budget,
+        raw_fits: false,
         beyond: plan.floor().is_some(),
+        kept_as: None,
     }
 }
 
-/// Returns the memory of a conversation that began without us: all up to the model's last answer was sent as it is, just now.
-fn already_sent(history: &History, settings: &Settings, now: Millis) -> Result<Memory, FitError> {
-    let mut memory = Memory::default();
-    let answered = history.messages().iter().rposition(|entry| entry.role == Role::Assistant);
-    let Some(answered) = answered else { return Ok(memory) };
-    let resent = resend(request_of(history, answered + 1), &memory, settings.format)?;
-    memory.resent(&resent, now);
-    Ok(memory)
+/// Returns the memory of a conversation that began without this process: what is kept of it, and all else up to the model's
+/// last answer as sent whole. Only requests that hide nothing new are kept late, so what a crash took was sent whole too.
+fn begun_before(planner: &Planner, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
+    // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
+    let mut memory = planner.sessions.known_before(history).unwrap_or_default();
+    let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
+    let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
+    memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
+    memory
 }
 
 /// A request in which earlier verdicts are repeated.
 struct Again {
     resent: Resent,
     found: Found,
+    chain: Vec<ChainHash>,
     fits: bool,
 }
 
-fn again(planner: &Planner, job: &Job) -> Option<Again> {
-    let history = parse_as(job.body.to_vec(), job.format).ok()?;
-    let found = planner.sessions.find(&history);
-    let name =
-        job.model.clone().or_else(|| history.model().map(std::borrow::Cow::into_owned)).unwrap_or_default();
-    let window = planner.model(&name).map(|model| model.budget(history.requested_output()));
-    let resent = resend(history.into_bytes(), &found.session.state().memory, Some(job.format)).ok()?;
+fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
+    let read = parse_as(Arc::clone(&job.body), job.format);
+    let history = read.map_err(|fault| unread(job, &fault))?;
+    if let Some(field) = held_by_server(&history) {
+        return Err(Stop::Held(field));
+    }
+    let chain = chain(&history);
+    let found = planner.sessions.find(&history, &chain);
+    let window =
+        planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
+    let memory = found.session.known().memory;
+    let resent =
+        resend(Arc::clone(&job.body), &memory, Some(job.format)).map_err(|fault| unread(job, &fault))?;
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();
-    Some(Again { resent, found, fits: limit.is_none_or(|limit| at_most <= limit) })
+    Ok(Again { resent, found, chain, fits: limit.is_none_or(|limit| at_most <= limit) })
 }
 
 /// Loads what counting needs, so that no request waits for it.

@@ -12,7 +12,8 @@ use super::{
     forward::{encoded, full},
     metrics::Metric,
     overflow,
-    planning::{self, About, How, Job, Prepared},
+    planning::{self, Job},
+    prepared::{How, Prepared},
     route::Route,
     say::note,
     send::{Failed, Head},
@@ -61,7 +62,7 @@ impl Turn<'_> {
             None => self.as_it_came(&parts, &prepared).await,
         };
         let Some((answer, prepared, retried)) = again else {
-            return Ok((parts, first, rest, prepared, None));
+            return Ok((parts, Bytes::from(first), rest, prepared, None));
         };
         let (parts, incoming) = answer.into_parts();
         Ok((parts, Bytes::new(), Some(incoming), prepared, Some(retried)))
@@ -81,7 +82,7 @@ impl Turn<'_> {
             self.overflowed("nothing to hide");
             return None;
         };
-        let outgoing = encoded(self.encoding, shorter.request.as_deref()).await?;
+        let outgoing = encoded(self.encoding, shorter.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
             self.overflowed("not sent again");
             return None;
@@ -117,7 +118,7 @@ impl Turn<'_> {
         about.session.refused();
         self.proxy.metrics.count(Metric::Faults, &[("kind", "refused")]);
         self.proxy.log.warn(format_args!("session {}: the provider refused the fitted request and took it as it came; it is left alone while it fits", about.session.name));
-        let about = About { sent: about.raw, shortened: 0, dropped: 0, ..about.clone() };
-        Some((answer, Prepared { request: None, how: How::Raw, fault: None, about: Some(about) }, "refused"))
+        let about = Some(about.untouched());
+        Some((answer, Prepared { request: None, how: How::Raw, fault: None, about }, "refused"))
     }
 }

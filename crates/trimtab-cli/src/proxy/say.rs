@@ -9,7 +9,8 @@ use trimtab::Tokens;
 use super::{
     Proxy,
     metrics::Metric,
-    planning::{About, How, NEEDED_FROM, Prepared},
+    planning::NEEDED_FROM,
+    prepared::{About, How, Prepared},
     route::Route,
 };
 use crate::output::grouped;

@@ -10,9 +10,9 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab::{
-    Calibration, ChainHash, Fitted, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage, chain,
-};
+use trimtab::{Calibration, ChainHash, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage};
+
+use super::keeper::Keeper;
 
 /// How long a provider keeps its cache, where nothing better is known: five minutes.
 const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
@@ -23,37 +23,59 @@ const CONTINUES: (usize, usize) = (4, 5);
 /// What is about to be sent, for whoever keeps it beyond this process.
 pub(crate) struct Commit<'a> {
     /// The request as it came.
-    pub(crate) history: &'a History,
-    /// What becomes of every block; none where earlier verdicts are repeated and nothing is hidden anew.
-    pub(crate) plan: Option<&'a Plan>,
+    pub(crate) history: &'a Arc<History>,
+    /// What becomes of every block.
+    pub(crate) plan: &'a Arc<Plan>,
     /// When it is sent.
     pub(crate) now: Millis,
+    pub(crate) when: When,
 }
 
-/// Keeps what is about to be sent.
-pub(crate) type Keep = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+/// When a request must be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// It hides something for the first time: without the original nobody could bring that back.
+    BeforeSending,
+    /// It hides nothing that is not kept already. Were it lost, all that is new in it was sent whole.
+    Later,
+}
 
-/// Looks up what was sent of a conversation.
-pub(crate) type Known = Box<dyn Fn(&History) -> Result<Memory> + Send + Sync>;
+/// The name of a request that is kept, by which its answer is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeptAs(pub(crate) u64);
 
 /// What outlives the process.
-pub(crate) struct Keeping {
-    /// Keeps originals and verdicts before a request is forwarded. Where it fails, nothing new is hidden.
-    pub(crate) keep: Keep,
-    /// Returns what was sent of a conversation before this process began; empty where nothing is known.
-    pub(crate) known: Known,
+pub(crate) enum Keeping {
+    Nothing,
+    Store(Keeper),
+    /// Whatever a test wants to happen.
+    #[cfg(test)]
+    Scripted(Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>),
 }
 
 impl Keeping {
-    /// Keeps nothing.
-    pub(crate) fn nothing() -> Keeping {
-        Keeping { keep: Box::new(|_| Ok(())), known: Box::new(|_| Ok(Memory::default())) }
+    fn keep(&self, commit: &Commit<'_>) -> Result<Option<KeptAs>> {
+        match self {
+            Keeping::Nothing => Ok(None),
+            Keeping::Store(keeper) => keeper.keep(commit),
+            #[cfg(test)]
+            Keeping::Scripted(keep) => keep(commit).map(|()| None),
+        }
+    }
+
+    fn keeper(&self) -> Option<&Keeper> {
+        match self {
+            Keeping::Store(keeper) => Some(keeper),
+            Keeping::Nothing => None,
+            #[cfg(test)]
+            Keeping::Scripted(_) => None,
+        }
     }
 }
 
 /// What is sent.
 pub(crate) enum Sending<'a> {
-    Planned(&'a Fitted),
+    Planned(&'a Arc<History>, &'a Arc<Plan>),
     Again(&'a Resent),
 }
 
@@ -82,15 +104,20 @@ pub(crate) struct Session {
 
 /// What is known of a session.
 #[derive(Clone, Default)]
-pub(crate) struct State {
+pub(crate) struct Known {
     pub(crate) memory: Arc<Memory>,
     pub(crate) calibration: Calibration,
     /// What the provider's refusals taught: the most that may be sent, as counted here.
     pub(crate) cap: Option<Tokens>,
     /// Whether the provider refused a changed request and took it as it came.
     pub(crate) refused: bool,
+}
+
+#[derive(Default)]
+struct State {
+    known: Known,
     /// Whether people were told that the session no longer fits without us.
-    pub(crate) told_needed: bool,
+    told_needed: bool,
     last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
     /// Everything by which the session can be found, so that it can be forgotten whole.
@@ -101,7 +128,6 @@ pub(crate) struct State {
 /// The session of a request.
 pub(crate) struct Found {
     pub(crate) session: Arc<Session>,
-    pub(crate) chain: Vec<ChainHash>,
     /// Whether nothing of the conversation was known.
     pub(crate) new: bool,
 }
@@ -113,8 +139,7 @@ impl Sessions {
     }
 
     /// Returns the session that a request continues, or a new one.
-    pub(crate) fn find(&self, history: &History) -> Found {
-        let chain = chain(history);
+    pub(crate) fn find(&self, history: &History, chain: &[ChainHash]) -> Found {
         let mut registry = lock(&self.registry);
         registry.uses += 1;
         let uses = registry.uses;
@@ -131,55 +156,80 @@ impl Sessions {
                 if blocks * of >= state.chain.len() * some {
                     state.used = uses;
                     drop(state);
-                    return Found { session, chain, new: false };
+                    return Found { session, new: false };
                 }
-                Some(state.clone())
+                Some(state.known.clone())
             }
         };
         let new = parent.is_none();
-        let session = registry.add(&chain, parent.unwrap_or_default(), uses);
+        let session = registry.add(chain, parent.unwrap_or_default(), uses);
         registry.forget_beyond(self.most);
-        Found { session, chain, new }
+        Found { session, new }
     }
 
-    /// Returns what was sent of a conversation before this process began.
+    /// Returns what was sent of a conversation before this process began; empty where nothing is known.
     ///
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn known_before(&self, history: &History) -> Result<Memory> {
-        (self.keeping.known)(history)
+        self.keeping.keeper().map_or_else(|| Ok(Memory::default()), |keeper| keeper.known(history))
     }
 
     /// Notes what is about to be sent: first with whoever keeps it, then in memory.
     ///
     /// # Errors
     /// Says why it could not be kept; memory is then as it was.
-    pub(crate) fn commit(&self, found: &Found, sending: &Sending<'_>, now: Millis) -> Result<()> {
-        let Found { session, chain, .. } = found;
-        let (history, plan) = match sending {
-            Sending::Planned(fitted) => (&*fitted.history, Some(&fitted.plan)),
-            Sending::Again(resent) => (&resent.history, None),
+    pub(crate) fn commit(
+        &self,
+        session: &Arc<Session>,
+        chain: &[ChainHash],
+        sending: &Sending<'_>,
+        now: Millis,
+    ) -> Result<Option<KeptAs>> {
+        let kept_as = match sending {
+            Sending::Planned(history, plan) => {
+                let anew = lock(&session.state).known.memory.hides_anew(plan);
+                let when = if anew { When::BeforeSending } else { When::Later };
+                self.keeping.keep(&Commit { history, plan, now, when })?
+            }
+            Sending::Again(_) => None,
         };
-        (self.keeping.keep)(&Commit { history, plan, now })?;
-        {
+        // What is new is found by it from now on; what is old already is.
+        let new = {
             let mut state = lock(&session.state);
-            let memory = Arc::make_mut(&mut state.memory);
+            let memory = Arc::make_mut(&mut state.known.memory);
             match sending {
-                Sending::Planned(fitted) => memory.sent(&fitted.plan, now),
+                Sending::Planned(_, plan) => memory.sent(plan, now),
                 Sending::Again(resent) => memory.resent(resent, now),
             }
-            state.chain.clone_from(chain);
-        }
+            let same = state.chain.iter().zip(chain).take_while(|(one, other)| one == other).count();
+            state.chain.truncate(same);
+            state.chain.extend_from_slice(chain.get(same..).unwrap_or_default());
+            same
+        };
         let mut registry = lock(&self.registry);
         if registry.sessions.contains_key(&session.key) {
             let mut state = lock(&session.state);
-            for hash in chain {
+            for hash in chain.iter().skip(new) {
                 if registry.owners.insert(*hash, session.key) != Some(session.key) {
                     state.found_by.push(*hash);
                 }
             }
         }
-        Ok(())
+        Ok(kept_as)
+    }
+
+    /// Notes what a provider reported for a request of `sent` tokens as counted here.
+    pub(crate) fn answered(&self, session: &Session, kept_as: Option<KeptAs>, sent: Tokens, usage: Usage) {
+        session.learn(sent, usage);
+        if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
+            keeper.answered(name, usage);
+        }
+    }
+
+    /// Returns how many requests and reports could not be kept.
+    pub(crate) fn lost(&self) -> u64 {
+        self.keeping.keeper().map_or(0, Keeper::lost)
     }
 
     /// Returns how many sessions are known.
@@ -189,20 +239,13 @@ impl Sessions {
 }
 
 impl Registry {
-    fn add(&mut self, chain: &[ChainHash], parent: State, uses: u64) -> Arc<Session> {
+    fn add(&mut self, chain: &[ChainHash], parent: Known, uses: u64) -> Arc<Session> {
         self.made += 1;
         let mut name = String::new();
         for byte in chain.last().map(|hash| hash.0).unwrap_or_default().iter().take(4) {
             let _ = write!(name, "{byte:02x}");
         }
-        let state = State {
-            chain: Vec::new(),
-            found_by: Vec::new(),
-            last: None,
-            told_needed: false,
-            used: uses,
-            ..parent
-        };
+        let state = State { known: parent, used: uses, ..State::default() };
         let session = Arc::new(Session { key: self.made, name, state: Mutex::new(state) });
         self.sessions.insert(self.made, Arc::clone(&session));
         session
@@ -228,17 +271,17 @@ impl Registry {
 
 impl Session {
     /// Returns what is known now.
-    pub(crate) fn state(&self) -> State {
-        lock(&self.state).clone()
+    pub(crate) fn known(&self) -> Known {
+        lock(&self.state).known.clone()
     }
 
     /// Takes a conversation that began elsewhere as sent so far.
     pub(crate) fn begin(&self, memory: Memory) -> Arc<Memory> {
         let mut state = lock(&self.state);
-        if state.memory.is_empty() {
-            state.memory = Arc::new(memory);
+        if state.known.memory.is_empty() {
+            state.known.memory = Arc::new(memory);
         }
-        Arc::clone(&state.memory)
+        Arc::clone(&state.known.memory)
     }
 
     /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
@@ -250,22 +293,21 @@ impl Session {
         }
     }
 
-    /// Learns from what the provider reported for a request of `sent` tokens as counted here.
-    pub(crate) fn answered(&self, sent: Tokens, usage: Usage) {
+    fn learn(&self, sent: Tokens, usage: Usage) {
         if sent > Tokens::ZERO && usage.total_input() > 0 {
-            lock(&self.state).calibration.observe_whole(sent, Tokens(usage.total_input()));
+            lock(&self.state).known.calibration.observe_whole(sent, Tokens(usage.total_input()));
         }
     }
 
     /// Learns that no more than so many tokens may be sent.
     pub(crate) fn too_long(&self, cap: Tokens) {
-        let mut state = lock(&self.state);
-        state.cap = Some(state.cap.map_or(cap, |before| before.min(cap)));
+        let known = &mut lock(&self.state).known;
+        known.cap = Some(known.cap.map_or(cap, |before| before.min(cap)));
     }
 
     /// Learns that the provider refused what was changed.
     pub(crate) fn refused(&self) {
-        lock(&self.state).refused = true;
+        lock(&self.state).known.refused = true;
     }
 
     /// Tells, once in a session, that it is time to say that it no longer fits without us.
@@ -290,7 +332,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimtab::{parse, resend};
+    use trimtab::{Policy, Settings, chain, fit, parse, resend};
 
     /// A chat whose messages are these words, said in turns.
     fn chat(words: &[&str]) -> Vec<u8> {
@@ -305,15 +347,16 @@ mod tests {
     }
 
     fn send(sessions: &Sessions, words: &[&str]) -> Found {
-        let found = sessions.find(&parse(chat(words)).unwrap());
-        let memory = found.session.state().memory;
+        let history = parse(chat(words)).unwrap();
+        let found = sessions.find(&history, &chain(&history));
+        let memory = found.session.known().memory;
         let resent = resend(chat(words), &memory, None).unwrap();
-        sessions.commit(&found, &Sending::Again(&resent), Millis(0)).unwrap();
+        sessions.commit(&found.session, &chain(&history), &Sending::Again(&resent), Millis(0)).unwrap();
         found
     }
 
     fn registry(most: usize) -> Sessions {
-        Sessions::new(most, Keeping::nothing())
+        Sessions::new(most, Keeping::Nothing)
     }
 
     #[test]
@@ -341,7 +384,7 @@ mod tests {
         let trunk = send(&sessions, &words);
         let branch = send(&sessions, &["s", "1", "2", "three"]);
         assert_ne!(trunk.session.key, branch.session.key);
-        assert!(!branch.new && !branch.session.state().memory.is_empty());
+        assert!(!branch.new && !branch.session.known().memory.is_empty());
         assert_eq!(send(&sessions, &[&words[..], &["10"]].concat()).session.key, trunk.session.key);
         assert_eq!(send(&sessions, &["s", "1", "2", "three", "four"]).session.key, branch.session.key);
     }
@@ -377,13 +420,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_is_not_remembered() {
-        let sessions = Sessions::new(
-            8,
-            Keeping { keep: Box::new(|_| anyhow::bail!("the disk is full")), ..Keeping::nothing() },
-        );
-        let found = sessions.find(&parse(chat(&["s", "one"])).unwrap());
-        let resent = resend(chat(&["s", "one"]), &Memory::default(), None).unwrap();
-        assert!(sessions.commit(&found, &Sending::Again(&resent), Millis(0)).is_err());
-        assert!(found.session.state().memory.is_empty());
+        let keeping = Keeping::Scripted(Box::new(|_| anyhow::bail!("the disk is full")));
+        let sessions = Sessions::new(8, keeping);
+        let settings = Settings::new(Policy::shipped("steady").unwrap());
+        let fitted = fit(chat(&["s", "one"]), &Memory::default(), &settings, Millis(0)).unwrap();
+        let chain = chain(&fitted.history);
+        let session = sessions.find(&fitted.history, &chain).session;
+        let plan = Arc::new(fitted.plan);
+        let sending = Sending::Planned(&fitted.history, &plan);
+        assert!(sessions.commit(&session, &chain, &sending, Millis(0)).is_err());
+        assert!(session.known().memory.is_empty());
     }
 }

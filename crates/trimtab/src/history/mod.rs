@@ -4,7 +4,7 @@
 
 mod outline;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 pub(crate) use outline::Outline;
 
@@ -158,7 +158,7 @@ pub struct Part {
 /// One conversation, as one request carries it.
 #[derive(Debug, Clone)]
 pub struct History {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<Vec<u8>>,
     pub(crate) format: Format,
     pub(crate) tape: Tape,
     /// Node of the list of messages; none where the conversation is one bare string.
@@ -177,7 +177,12 @@ impl History {
 
     /// Gives the request's bytes back.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        Arc::unwrap_or_clone(self.bytes)
+    }
+
+    /// Returns a field of the request beside the conversation, as it stands in JSON.
+    pub fn field(&self, key: &str) -> Option<&[u8]> {
+        Some(self.root()?.get(key)?.span().of(&self.bytes))
     }
 
     /// Returns the wire format.
@@ -222,6 +227,11 @@ impl History {
     /// Returns the blocks of an entry.
     pub fn blocks_of(&self, entry: &Entry) -> &[Block] {
         slice(&self.outline.blocks, entry.first_block, entry.blocks)
+    }
+
+    /// Returns how many blocks there are up to the end of an entry.
+    pub fn blocks_before_end(&self, entry: &Entry) -> usize {
+        crate::json::widen(entry.first_block + entry.blocks)
     }
 
     /// Returns the parts of a block.

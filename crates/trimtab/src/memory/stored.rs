@@ -57,8 +57,13 @@ impl Memory {
             StoredVerdict::Dropped { reason } => Sent::NotAtAll { reason },
         };
         match (self.verdicts.get(&hash), &sent) {
-            (Some(Sent::NotAtAll { .. }), _) | (Some(_), Sent::Whole) => {}
-            (None | Some(Sent::Whole | Sent::Shortened { .. }), _) => drop(self.verdicts.insert(hash, sent)),
+            (Some(_), Sent::Whole) => {}
+            // The message that stands for a range takes the place of its last block, whatever became of that before.
+            (Some(Sent::NotAtAll { .. }), Sent::Shortened { reason: Reason::Folded { .. }, .. })
+            | (None | Some(Sent::Whole | Sent::Shortened { .. }), _) => {
+                drop(self.verdicts.insert(hash, sent))
+            }
+            (Some(Sent::NotAtAll { .. }), _) => {}
         }
     }
 

@@ -87,6 +87,10 @@ fn floor(work: &Work<'_>) -> Floor {
             Verdict::Shorten { tokens, .. } => *tokens,
             Verdict::Drop => continue,
         };
+        if decision.is_folded() {
+            classes.push(("summary", tokens));
+            continue;
+        }
         let name = work.facts.priority(decision.block, work.recent).map_or("other", Priority::name);
         match classes.iter_mut().find(|(class, _)| *class == name) {
             Some((_, sum)) => *sum += tokens,

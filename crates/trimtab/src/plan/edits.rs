@@ -1,7 +1,7 @@
 //! A plan as edits of the request. Takes a history and its plan; gives the spans to replace. Never touches a byte
 //! outside the blocks that the plan names.
 
-use super::{Decision, Plan, Verdict};
+use super::{Decision, Plan, Verdict, fold};
 use crate::{
     history::{Block, BlockId, BlockKind, Entry, History, PartKind},
     json::{Object, Span, encode, narrow, widen},
@@ -10,23 +10,39 @@ use crate::{
 
 /// Returns the edits that turn the request into what the plan says.
 pub(crate) fn edits(history: &History, plan: &Plan) -> Vec<Edit> {
-    let mut edits = edits_of(history, plan.decisions());
-    edits.extend(plan.marker.and_then(|id| marked(history, id)));
-    edits
+    let shown = |id: &BlockId| !is_dropped(id.0, plan.decisions());
+    let marker = plan.marker.filter(shown).and_then(|id| marked(history, id));
+    edits_with(history, plan.decisions(), marker)
 }
 
 /// Returns the edits that turn the request into what decisions say, one per block.
 pub(crate) fn edits_of(history: &History, decisions: &[Decision]) -> Vec<Edit> {
-    let mut edits: Vec<Edit> = Vec::new();
-    for decision in decisions {
+    edits_with(history, decisions, None)
+}
+
+fn edits_with(history: &History, decisions: &[Decision], marker: Option<Edit>) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = marker.into_iter().collect();
+    for decision in decisions.iter().filter(|decision| !decision.is_folded()) {
         if let (Verdict::Shorten { text, .. }, Some(block)) =
             (&decision.verdict, history.block(decision.block))
         {
             edits.extend(shortened(history, block, text));
         }
     }
-    edits.extend(removed_messages(history, decisions));
-    for entry in history.messages().iter().filter(|entry| !is_gone(entry, decisions)) {
+    match fold::found(decisions) {
+        Some(fold) => fold::edits(history, decisions, &fold, edits),
+        None => {
+            edits.extend(removed_messages(history.messages(), None, decisions));
+            edits.extend(removed_blocks(history, history.messages(), decisions));
+            edits
+        }
+    }
+}
+
+/// Takes out the blocks that go of messages that stay.
+pub(super) fn removed_blocks(history: &History, messages: &[Entry], decisions: &[Decision]) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for entry in messages.iter().filter(|entry| !is_gone(entry, decisions)) {
         let elements: Vec<(Span, bool)> = blocks_of(history, entry)
             .map(|(number, block)| (block.span, is_dropped(number, decisions)))
             .collect();
@@ -54,13 +70,18 @@ fn marked(history: &History, id: BlockId) -> Option<Edit> {
 }
 
 /// Returns how many messages go as a whole.
-pub(super) fn entries_gone(history: &History, decisions: &[Decision]) -> usize {
-    history.messages().iter().filter(|entry| is_gone(entry, decisions)).count()
+pub(super) fn entries_gone(messages: &[Entry], decisions: &[Decision]) -> usize {
+    messages.iter().filter(|entry| is_gone(entry, decisions)).count()
 }
 
-fn removed_messages(history: &History, decisions: &[Decision]) -> Vec<Edit> {
-    let messages = history.messages().iter();
-    let elements: Vec<(Span, bool)> = messages.map(|entry| (entry.span, is_gone(entry, decisions))).collect();
+/// Takes out the messages that go as a whole, where something else may stand before them.
+pub(super) fn removed_messages(
+    messages: &[Entry],
+    before: Option<Span>,
+    decisions: &[Decision],
+) -> Vec<Edit> {
+    let messages = messages.iter().map(|entry| (entry.span, is_gone(entry, decisions)));
+    let elements: Vec<(Span, bool)> = before.map(|span| (span, false)).into_iter().chain(messages).collect();
     removed(&elements)
 }
 
@@ -68,8 +89,13 @@ fn blocks_of<'a>(history: &'a History, entry: &'a Entry) -> impl Iterator<Item =
     (entry.first_block..).zip(history.blocks_of(entry))
 }
 
-fn is_dropped(block: u32, decisions: &[Decision]) -> bool {
-    decisions.get(widen(block)).is_some_and(|decision| decision.verdict == Verdict::Drop)
+pub(super) fn is_dropped(block: u32, decisions: &[Decision]) -> bool {
+    decisions.get(widen(block)).is_some_and(is_out)
+}
+
+/// Tells whether a block itself is not sent; a message that stands for a range is told apart.
+pub(crate) fn is_out(decision: &Decision) -> bool {
+    decision.verdict == Verdict::Drop || (decision.is_folded() && decision.verdict != Verdict::Keep)
 }
 
 fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {

@@ -5,6 +5,7 @@ mod candidates;
 mod closing;
 mod cost;
 mod edits;
+mod fold;
 mod index;
 mod pays;
 mod run;
@@ -15,7 +16,8 @@ mod work;
 use std::{fmt, sync::Arc};
 
 pub use cost::{Broken, Cost};
-pub(crate) use edits::{edits, edits_of, removed};
+pub(crate) use edits::{edits, edits_of, is_out, removed};
+pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::{Index, Shows};
 pub(crate) use pays::CachePrices;
 pub use pays::Cut;
@@ -29,6 +31,7 @@ use crate::{
     json::widen,
     memory::ChainHash,
     render,
+    summary::FoldRequest,
 };
 
 /// Why a block is hidden.
@@ -68,6 +71,15 @@ pub enum Reason {
         /// The step of what was edited.
         edit: u32,
     },
+    /// A summary stands for it.
+    Folded {
+        /// How many messages the summary stands behind.
+        messages: u32,
+        /// The last step that it stands for.
+        through: u32,
+        /// The step at which it was folded.
+        at: u32,
+    },
     /// A rule of the user says so.
     Rule(String),
 }
@@ -84,6 +96,7 @@ impl Reason {
             Reason::ReadOften { first, last } => render::Reason::ReadOften { first: *first, last: *last },
             // Unbound reasoning goes without a word: no note stands in its place.
             Reason::Stale { edit } | Reason::Unbound { edit } => render::Reason::Stale { edit: *edit },
+            Reason::Folded { through, .. } => render::Reason::Folded { through: *through },
             Reason::Rule(name) => render::Reason::Rule(name),
         }
     }
@@ -100,6 +113,7 @@ impl fmt::Display for Reason {
             Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
+            Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),
             Reason::Rule(name) => write!(f, "rule {name}"),
         }
     }
@@ -144,6 +158,23 @@ pub struct Decision {
     pub handle: Option<String>,
 }
 
+impl Decision {
+    /// Tells whether a summary stands for the block.
+    pub fn is_folded(&self) -> bool {
+        matches!(self.reason, Some(Reason::Folded { .. }))
+    }
+
+    /// Returns the verdict in a word: keep, shorten, fold or drop.
+    pub fn word(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Keep => "keep",
+            Verdict::Shorten { .. } | Verdict::Drop if self.is_folded() => "fold",
+            Verdict::Shorten { .. } => "shorten",
+            Verdict::Drop => "drop",
+        }
+    }
+}
+
 /// What becomes of every block of one request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -154,8 +185,8 @@ pub struct Plan {
     blocks: Vec<Tokens>,
     before: Tokens,
     after: Tokens,
-    /// Whether a step of the policy asks for a summary of what is old.
-    pub(crate) fold_wanted: bool,
+    /// What came of the steps that fold.
+    pub(crate) fold: FoldNeed,
     pub(crate) floor: Option<Floor>,
     pub(crate) cost: Cost,
     pub(crate) broken: Option<Broken>,
@@ -188,6 +219,7 @@ impl Plan {
         for decision in &decisions {
             check_block(history, counts, decision)?;
         }
+        fold::check(history, &decisions)?;
         for turn in units.chunk_by(|one, other| one.turn == other.turn) {
             if !is_whole_turn_gone(turn, &decisions) {
                 turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
@@ -201,7 +233,7 @@ impl Plan {
             blocks,
             before: counts.total(),
             after,
-            fold_wanted: false,
+            fold: FoldNeed::default(),
             floor: None,
             cost: Cost::default(),
             broken: None,
@@ -241,9 +273,24 @@ impl Plan {
         before - after
     }
 
-    /// Tells whether the policy asks for a summary of what is old.
+    /// Tells whether the policy folds what is old.
     pub fn fold_wanted(&self) -> bool {
-        self.fold_wanted
+        self.fold.now
+    }
+
+    /// Returns the summary that the policy asks for, now or for later.
+    pub fn wanted(&self) -> Option<&FoldRequest> {
+        self.fold.wanted.as_ref()
+    }
+
+    /// Returns the message that stands for what is folded, and the last block that it stands for.
+    pub fn folded(&self) -> Option<(BlockId, &str)> {
+        fold::found(&self.decisions).map(|fold| (fold.block, &**fold.text))
+    }
+
+    /// Returns the least that a request could count, where folding cannot help; said once in a session.
+    pub fn folding_cannot_help(&self) -> Option<Tokens> {
+        self.fold.cannot_help
     }
 
     /// Returns what cannot be hidden, where that is more than the budget.
@@ -302,6 +349,10 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
 
 fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Result<(), PlanError> {
     let Verdict::Shorten { tokens, .. } = &decision.verdict else { return Ok(()) };
+    // The message that stands for a range is none of this block's.
+    if decision.is_folded() {
+        return Ok(());
+    }
     let number = decision.block.0;
     let kind = history.block(decision.block).map_or(BlockKind::Unknown, |block| block.kind);
     if !may_shorten(history, decision.block) {
@@ -316,15 +367,15 @@ fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Resul
 
 /// Tells whether a turn that may go as a whole did.
 fn is_whole_turn_gone(turn: &[Unit], decisions: &[Decision]) -> bool {
-    let dropped =
-        |id: &BlockId| decisions.get(widen(id.0)).is_some_and(|decision| decision.verdict == Verdict::Drop);
+    let dropped = |id: &BlockId| decisions.get(widen(id.0)).is_some_and(is_out);
     turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
 }
 
 /// A unit goes as a whole or not at all.
 fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
-    // Reasoning whose signature no longer holds goes alone.
-    let unbound = |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. }));
+    // Reasoning whose signature no longer holds goes alone, and what is folded is checked by itself.
+    let unbound =
+        |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. })) || decision.is_folded();
     let dropped = |id: &BlockId| {
         let decision = decisions.get(widen(id.0));
         decision.is_some_and(|decision| decision.verdict == Verdict::Drop && !unbound(decision))
@@ -349,6 +400,5 @@ fn tokens_after(history: &History, counts: &Counts, decisions: &[Decision]) -> T
             Verdict::Drop => Tokens::ZERO,
         })
         .sum();
-    let gone = edits::entries_gone(history, decisions);
-    in_blocks + counts.frame() - counts.per_entry().times(gone)
+    in_blocks + fold::frame(history, counts, decisions)
 }

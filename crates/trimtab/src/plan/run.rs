@@ -8,13 +8,14 @@ use super::{
     candidates::candidates,
     closing::close,
     cost::{Cost, broken, cost},
+    fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, best_cut},
     units::running_loop,
     work::{Made, Sight, Work, whole},
 };
 use crate::{
     count::{Memo, Tokens},
-    fit::Markers,
+    fit::{Folding, Markers},
     history::{BlockId, BlockKind},
     json::{narrow, widen},
     memory::{ChainHash, Memory, Sent},
@@ -36,6 +37,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) bound: bool,
     /// Whether a cache marker may be added where it saves a rewriting.
     pub(crate) markers: Markers,
+    /// What becomes of steps that fold.
+    pub(crate) folding: Folding,
 }
 
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
@@ -61,7 +64,7 @@ pub(crate) fn plan(
     if bound {
         pin_running_loop(&mut work, situation);
     }
-    let mut fold_wanted = false;
+    let mut need = FoldNeed::default();
     let mut cut = None;
     let mut paid = false;
     for step in steps.iter().filter(|step| step.act != Act::Pin) {
@@ -75,7 +78,7 @@ pub(crate) fn plan(
                 cut = take_what_pays(&mut work, &together, situation);
             }
             When::Birth | When::Cold | When::Over { .. } | When::Always => {
-                fold_wanted |= take(&mut work, step, situation);
+                take(&mut work, step, situation, &mut need);
             }
         }
     }
@@ -93,7 +96,7 @@ pub(crate) fn plan(
     let broken = broken(&work, situation);
     let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
     plan.chain = situation.chain.into();
-    plan.fold_wanted = fold_wanted;
+    plan.fold = need;
     plan.floor = floor;
     plan.cost = cost;
     plan.broken = broken;
@@ -142,16 +145,25 @@ fn drop_unbound(work: &mut Work<'_>, situation: &Situation<'_>) {
 
 /// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
 fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
+    let folded = fold_again(work, situation);
     for (index, sent) in situation.sent.iter().enumerate() {
         let id = BlockId(narrow(index));
         match sent {
+            // What a summary stood for is whole again where the summary is not in this conversation.
+            Some(
+                Sent::Shortened { reason: Reason::Folded { .. }, .. }
+                | Sent::NotAtAll { reason: Reason::Folded { .. } },
+            ) => {}
             Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
             Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
             Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
             Some(Sent::Whole) | None => {}
         }
     }
-    let gone = |id: &BlockId| matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })));
+    let gone = |id: &BlockId| {
+        folded.is_some_and(|end| *id < end)
+            || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
+    };
     let whole_turns: Vec<BlockId> = work
         .units
         .chunk_by(|one, other| one.turn == other.turn)
@@ -161,24 +173,25 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     for id in whole_turns {
         work.drop_alone(id, &Reason::OverBudget);
     }
+    protect_loop(work);
 }
 
-/// Takes one step; tells whether it asks for a summary.
-fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>) -> bool {
+/// Takes one step.
+fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut FoldNeed) {
+    if step.act == Act::Fold {
+        return fold(work, step.when, situation, need);
+    }
     let until = match (step.when, situation.budget) {
-        (When::Over { .. }, None) => return false,
+        (When::Over { .. }, None) => return,
         (When::Over { share, until }, Some(budget)) => {
             if work.total <= budget.scaled(share) {
-                return false;
+                return;
             }
             until.map(|until| budget.scaled(until))
         }
-        (When::Cold, _) if !situation.cold => return false,
+        (When::Cold, _) if !situation.cold => return,
         (When::Birth | When::Cold | When::Pays | When::Always, _) => None,
     };
-    if step.act == Act::Fold {
-        return true;
-    }
     for (id, reason) in candidates(work, step) {
         if until.is_some_and(|until| work.total <= until) {
             break;
@@ -188,7 +201,6 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>) -> bool {
         }
         work.apply(id, &step.act, &reason);
     }
-    false
 }
 
 fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
@@ -278,6 +290,8 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
         .filter_map(|id| {
             let copy = work.decisions.get(widen(pointer(work, id)?.0))?;
             let reason = copy.reason.clone().filter(|_| copy.verdict != Verdict::Keep)?;
+            // This block is in no summary itself.
+            let reason = if copy.is_folded() { Reason::OverBudget } else { reason };
             Some((id, reason))
         })
         .collect();

@@ -19,6 +19,7 @@ use crate::{
     policy::{Act, Policy, Style},
     recall::block_handle,
     render::{self, NoteContext, handle_of_hash},
+    wire::Format,
 };
 
 /// The largest share of a block that the names in it may leave of it, and the least tokens they must save: beyond that
@@ -88,20 +89,22 @@ pub(super) struct Work<'a> {
     pub(super) facts: &'a Facts,
     pub(super) counts: &'a Counts,
     pub(super) index: &'a Index,
-    counter: Counter,
-    memo: &'a mut Memo,
+    pub(super) counter: Counter,
+    pub(super) memo: &'a mut Memo,
     made: &'a mut Made,
     pub(super) units: Vec<Unit>,
     unit_of: Vec<u32>,
     pub(super) decisions: Vec<Decision>,
     pinned: Vec<bool>,
+    /// Blocks that were pinned by a step: nothing overrides that.
+    firm: Vec<bool>,
     pub(super) total: Tokens,
     /// How many blocks of each entry are still sent.
-    left: Vec<u32>,
+    pub(super) left: Vec<u32>,
     style: Style,
     /// What ages are multiplied by.
     pub(super) ages: f64,
-    visible: Option<Visible>,
+    pub(super) visible: Option<Visible>,
     /// How many of the latest steps count as recent in the classes.
     pub(super) recent: u32,
 }
@@ -121,6 +124,7 @@ impl<'a> Work<'a> {
         let keep =
             |number| Decision { block: BlockId(number), verdict: Verdict::Keep, reason: None, handle: None };
         let decisions = (0..narrow(blocks)).map(keep).collect();
+        let firm = vec![false; blocks];
         let pinned = (0..narrow(blocks)).map(|number| is_sacred(facts, BlockId(number))).collect();
         let left = history.entries().iter().map(|entry| entry.blocks).collect();
         let total = counts.total();
@@ -136,6 +140,7 @@ impl<'a> Work<'a> {
             unit_of,
             decisions,
             pinned,
+            firm,
             total,
             left,
             style: policy.style,
@@ -156,7 +161,7 @@ impl<'a> Work<'a> {
 
     /// Tells whether a block may still go with its unit.
     pub(super) fn may_drop(&self, id: BlockId) -> bool {
-        *self.verdict(id) != Verdict::Drop && self.unit(id).is_some_and(|unit| unit.may_go)
+        !self.is_out(id) && self.unit(id).is_some_and(|unit| unit.may_go)
     }
 
     pub(super) fn is_pinned(&self, id: BlockId) -> bool {
@@ -167,6 +172,14 @@ impl<'a> Work<'a> {
         if let Some(pinned) = self.pinned.get_mut(widen(id.0)) {
             *pinned = true;
         }
+        if let Some(firm) = self.firm.get_mut(widen(id.0)) {
+            *firm = true;
+        }
+    }
+
+    /// Tells whether a step pinned a block.
+    pub(super) fn is_firm(&self, id: BlockId) -> bool {
+        self.firm.get(widen(id.0)).copied().unwrap_or(true)
     }
 
     pub(super) fn tokens(&self, id: BlockId) -> Tokens {
@@ -225,7 +238,7 @@ impl<'a> Work<'a> {
     pub(super) fn drop_unit(&mut self, id: BlockId, reason: &Reason) -> bool {
         let Some(unit) = self.unit(id).filter(|unit| unit.may_go) else { return false };
         let blocks = unit.blocks.clone();
-        let pinned = |id: &BlockId| self.is_pinned(*id) || *self.verdict(*id) == Verdict::Drop;
+        let pinned = |id: &BlockId| self.is_pinned(*id) || self.is_out(*id);
         if blocks.iter().any(pinned) {
             return false;
         }
@@ -237,12 +250,17 @@ impl<'a> Work<'a> {
 
     /// Lets one block go, whatever it belongs to.
     pub(super) fn drop_alone(&mut self, id: BlockId, reason: &Reason) {
-        if *self.verdict(id) != Verdict::Drop {
+        if !self.is_out(id) {
             self.hide(id, Verdict::Drop, reason);
         }
     }
 
-    fn hide(&mut self, id: BlockId, verdict: Verdict, reason: &Reason) {
+    /// Tells whether a block is not sent: it was dropped, or a summary stands for it.
+    pub(super) fn is_out(&self, id: BlockId) -> bool {
+        self.decisions.get(widen(id.0)).is_none_or(super::edits::is_out)
+    }
+
+    pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, reason: &Reason) {
         let handle = self.handle(id);
         let before = self.tokens_now(id);
         let gone = verdict == Verdict::Drop;
@@ -267,6 +285,10 @@ impl<'a> Work<'a> {
                 self.total = self.total - self.counts.per_entry();
             }
         }
+        // There what stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
+        if gone && self.history.format() == Format::Gemini {
+            self.recount_folded();
+        }
     }
 
     pub(super) fn tokens_now(&self, id: BlockId) -> Tokens {
@@ -277,7 +299,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn handle(&self, id: BlockId) -> String {
+    pub(super) fn handle(&self, id: BlockId) -> String {
         let (Some(block), Some(fact)) = (self.history.block(id), self.facts.row(id)) else {
             return String::new();
         };

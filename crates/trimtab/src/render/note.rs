@@ -75,6 +75,11 @@ pub(crate) enum Reason<'a> {
         /// The step of the last read.
         last: u32,
     },
+    /// A summary stands for it.
+    Folded {
+        /// The last step that the summary stands for.
+        through: u32,
+    },
     /// A rule of the user says so.
     Rule(&'a str),
 }
@@ -197,6 +202,7 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::TooLong
         | Reason::Stale { .. }
         | Reason::ReadOften { .. }
+        | Reason::Folded { .. }
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             format!(
@@ -243,6 +249,7 @@ fn reason(reason: Reason<'_>) -> String {
         Reason::TooLong => "too long".to_owned(),
         Reason::Stale { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
+        Reason::Folded { through } => format!("in the summary of steps 1-{through}"),
         Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
     }
 }

@@ -18,6 +18,7 @@ mod played;
 mod predicted;
 mod report;
 mod score;
+mod simulated;
 mod track;
 mod valid;
 mod view;
@@ -26,6 +27,7 @@ pub use contender::{Contender, ContenderError, Family, Knobs, contenders};
 pub use fidelity::Share;
 pub use report::{Row, Session, pool};
 pub use score::{Budget, Kept, Missed, Score, Terms, replay};
+pub use simulated::CacheSimulation;
 
 pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};

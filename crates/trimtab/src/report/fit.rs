@@ -8,7 +8,7 @@ use crate::{
     facts::facts,
     fit::Fitted,
     history::{BlockId, History},
-    plan::Verdict,
+    plan::{Plan, Verdict},
     policy::Policy,
     wire::Mended,
 };
@@ -34,6 +34,8 @@ pub struct FitReport<'a> {
     tokens_before: Tokens,
     tokens_after: Tokens,
     fold_wanted: bool,
+    /// What stands for the messages that are folded.
+    folded: Option<Folded>,
     /// What cannot be hidden, where that is more than the budget.
     floor: Option<Floor>,
     verdicts: Vec<Row>,
@@ -45,6 +47,16 @@ pub struct FitReport<'a> {
 struct Floor {
     tokens: Tokens,
     made_of: Vec<(&'static str, Tokens)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Folded {
+    /// The last block that is folded.
+    block: u32,
+    tokens: Tokens,
+    /// How many tokens it stands for.
+    instead_of: Tokens,
+    text: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,7 +99,7 @@ pub fn fit_report<'a>(
         block: decision.block.0,
         step: step_of(&fitted.history, decision.block),
         call: call_of(&fitted.history, decision.block),
-        verdict: decision.verdict.to_string(),
+        verdict: decision.word().to_owned(),
         reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
         saved: plan.saved(decision.block),
@@ -101,11 +113,21 @@ pub fn fit_report<'a>(
         tokens_before: plan.before(),
         tokens_after: plan.after(),
         fold_wanted: plan.fold_wanted(),
+        folded: plan.folded().map(|(block, text)| Folded {
+            block: block.0,
+            tokens: plan.tokens_of(block).1,
+            instead_of: folded_blocks(plan).map(|block| plan.tokens_of(block).0).sum(),
+            text: text.to_owned(),
+        }),
         floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
         supersedes: supersedes(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }
+}
+
+fn folded_blocks(plan: &Plan) -> impl Iterator<Item = BlockId> {
+    plan.decisions().iter().filter(|decision| decision.is_folded()).map(|decision| decision.block)
 }
 
 fn supersedes(history: &History) -> Vec<Superseding> {

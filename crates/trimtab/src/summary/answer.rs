@@ -1,4 +1,4 @@
-//! What an endpoint answered. Takes the bytes of a reply, Anthropic's or OpenAI Chat's; gives the text, how it ended and what was
+//! What an endpoint answered. Takes the bytes of a reply in any of the four formats; gives the text, how it ended and what was
 //! used. Never judges the text: that is the check's.
 
 use crate::{
@@ -45,7 +45,8 @@ pub enum AnswerError {
     Json(#[from] JsonError),
     /// It is JSON of another kind.
     #[error(
-        "the endpoint's reply holds no answer: neither `content` (Anthropic) nor `choices` (OpenAI Chat)"
+        "the endpoint's reply holds no answer: neither `content` (Anthropic), `choices` (OpenAI Chat), `output` (OpenAI Responses) \
+         nor `candidates` (Gemini)"
     )]
     NoAnswer,
 }
@@ -57,7 +58,8 @@ pub enum AnswerError {
 pub fn read_answer(reply: &[u8]) -> Result<Answer, AnswerError> {
     let tape = scan(reply)?;
     let root = tape.root(reply).ok_or(AnswerError::NoAnswer)?;
-    anthropic(root).or_else(|| chat(root)).ok_or(AnswerError::NoAnswer)
+    let read = anthropic(root).or_else(|| chat(root)).or_else(|| responses(root)).or_else(|| gemini(root));
+    read.ok_or(AnswerError::NoAnswer)
 }
 
 fn anthropic(root: Value<'_>) -> Option<Answer> {
@@ -111,6 +113,67 @@ fn chat(root: Value<'_>) -> Option<Answer> {
     Some(Answer { text: message.text("content").unwrap_or_default().into_owned(), ending, usage })
 }
 
+fn responses(root: Value<'_>) -> Option<Answer> {
+    let output = root.get("output").filter(|output| output.is_array())?;
+    let messages: Vec<Value<'_>> = output.items().filter(|item| item.has("type", "message")).collect();
+    let parts = messages.iter().filter_map(|message| message.get("content")).flat_map(Value::items);
+    let parts: Vec<Value<'_>> = parts.collect();
+    let refused = parts.iter().any(|part| part.has("type", "refusal"));
+    let texts: Vec<_> = parts
+        .iter()
+        .filter(|part| part.has("type", "output_text"))
+        .filter_map(|part| part.text("text"))
+        .collect();
+    let filtered = root.path(&["incomplete_details", "reason"]).is_some_and(|why| why.is("content_filter"));
+    let ending = match root.text("status").as_deref() {
+        _ if refused || filtered => Ending::Refused,
+        Some("completed") => Ending::Finished,
+        Some("incomplete") => Ending::CutOff,
+        _ => Ending::Unknown,
+    };
+    let usage = root.get("usage").filter(|usage| usage.is_object()).map(|usage| {
+        let number = |path: &[&str]| usage.path(path).and_then(Value::number).unwrap_or_default();
+        let cached = number(&["input_tokens_details", "cached_tokens"]);
+        Usage {
+            input: number(&["input_tokens"]).saturating_sub(cached),
+            cache_read: cached,
+            cache_write: 0,
+            cache_write_1h: 0,
+            output: number(&["output_tokens"]),
+        }
+    });
+    Some(Answer { text: texts.concat(), ending, usage })
+}
+
+fn gemini(root: Value<'_>) -> Option<Answer> {
+    let candidate = root.get("candidates").filter(|all| all.is_array())?.items().next()?;
+    let parts = candidate.path(&["content", "parts"]).filter(|parts| parts.is_array());
+    let texts: Vec<_> = parts
+        .into_iter()
+        .flat_map(Value::items)
+        .filter(|part| !part.flag("thought"))
+        .filter_map(|part| part.text("text"))
+        .collect();
+    let ending = match candidate.text("finishReason").as_deref() {
+        Some("STOP") => Ending::Finished,
+        Some("MAX_TOKENS") => Ending::CutOff,
+        Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => Ending::Refused,
+        _ => Ending::Unknown,
+    };
+    let usage = root.get("usageMetadata").filter(|usage| usage.is_object()).map(|usage| {
+        let number = |key: &str| usage.get(key).and_then(Value::number).unwrap_or_default();
+        let cached = number("cachedContentTokenCount");
+        Usage {
+            input: number("promptTokenCount").saturating_sub(cached),
+            cache_read: cached,
+            cache_write: 0,
+            cache_write_1h: 0,
+            output: number("candidatesTokenCount") + number("thoughtsTokenCount"),
+        }
+    });
+    Some(Answer { text: texts.concat(), ending, usage })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +185,21 @@ mod tests {
     }
 
     #[test]
-    fn replies_of_both_formats_are_read() {
+    fn replies_of_all_formats_are_read() {
+        check(
+            r#"{"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"Three."}]}],
+                "status":"completed","usage":{"input_tokens":8,"output_tokens":2,"input_tokens_details":{"cached_tokens":3}}}"#,
+            "Three.",
+            Ending::Finished,
+            Some((5, 2)),
+        );
+        check(
+            r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"Four."}]},"finishReason":"MAX_TOKENS"}],
+                "usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":2}}"#,
+            "Four.",
+            Ending::CutOff,
+            Some((7, 2)),
+        );
         check(
             r#"{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"One."}],"stop_reason":"end_turn",
                 "usage":{"input_tokens":10,"output_tokens":3}}"#,

@@ -1,6 +1,8 @@
 //! A conversation with a part of it folded. Takes a history, the range and the text that stands for it; gives the request, valid
 //! in its format. Never re-serialises a message: what stays is copied, and everything outside the range is left alone.
 
+use std::ops::Range;
+
 use super::range::FoldRange;
 use crate::{
     history::{BlockId, Entry, History, Role},
@@ -11,30 +13,77 @@ use crate::{
 
 /// Returns the request with one message of the user's in place of a range.
 pub fn compacted(history: &History, range: &FoldRange, text: &str) -> Vec<u8> {
-    write(history, &fold_edit(history, range, text).into_iter().collect::<Vec<Edit>>())
+    let goes = |id: BlockId| range.folds(id);
+    let edit = fold_edit(history, range.messages(), &goes, text, &[]).map(|(edit, _)| edit);
+    write(history, &edit.into_iter().collect::<Vec<Edit>>())
 }
 
-/// Returns the edit that puts a message in place of a range; nothing where the range is empty.
-pub(crate) fn fold_edit(history: &History, range: &FoldRange, text: &str) -> Option<Edit> {
+/// The messages that are written anew where a range is folded: from its first that changes to the last that is joined to what is
+/// written behind it, and how many messages they become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rewritten {
+    pub(crate) messages: Range<usize>,
+    pub(crate) become_messages: usize,
+}
+
+/// Says which messages are written anew where the first `messages` messages are folded and `goes` tells what of all does; nothing
+/// where nothing goes.
+pub(crate) fn rewritten(
+    history: &History,
+    messages: usize,
+    goes: &dyn Fn(BlockId) -> bool,
+) -> Option<Rewritten> {
     let all = history.messages();
-    let touched = |entry: &&Entry| ids(entry).any(|id| range.folds(id)) || entry.blocks == 0;
-    let inside = all.get(..range.messages())?;
-    let first = inside.iter().position(|entry| touched(&entry))?;
+    let touched = |entry: &Entry| ids(entry).any(goes) || entry.blocks == 0;
+    let first = all.get(..messages)?.iter().position(touched)?;
     // Gemini joins what the user says in a row, so its neighbours are written anew with it.
     let joins = history.format() == Format::Gemini;
     let first = if joins { first.saturating_sub(1) } else { first };
-    let behind = all.get(range.messages()).filter(|entry| joins && entry.role == Role::User);
-    let end = range.messages() + usize::from(behind.is_some());
+    let left = |entry: &Entry| ids(entry).any(|id| !goes(id));
+    let behind = all.get(messages..)?.iter().position(left).map(|at| messages + at);
+    let joined = behind.filter(|at| joins && all.get(*at).is_some_and(by_user));
+    let end = joined.map_or(messages, |at| at + 1);
+    let mut before = None;
+    let mut become_messages = 0;
+    let kept =
+        |range: Range<usize>| all.get(range).into_iter().flatten().filter(|entry| left(entry)).map(by_user);
+    for speaks in kept(first..messages).chain([true]).chain(kept(messages..end)) {
+        become_messages += usize::from(!(joins && speaks && before == Some(true)));
+        before = Some(speaks);
+    }
+    Some(Rewritten { messages: first..end, become_messages })
+}
+
+/// Returns the edit that puts a message in place of the first `messages` messages, with what stays of them and the edits inside of
+/// that; nothing where nothing goes.
+pub(crate) fn fold_edit(
+    history: &History,
+    messages: usize,
+    goes: &dyn Fn(BlockId) -> bool,
+    text: &str,
+    inside: &[Edit],
+) -> Option<(Edit, Rewritten)> {
+    let rewritten = rewritten(history, messages, goes)?;
+    let all = history.messages();
+    let joins = history.format() == Format::Gemini;
+    let Range { start, end } = rewritten.messages.clone();
     let mut written: Vec<Written> = Vec::new();
-    for entry in all.get(first..range.messages())? {
-        push(&mut written, message(history, range, entry), joins);
+    for entry in all.get(start..messages)? {
+        push(&mut written, message(history, goes, inside, entry), joins);
     }
     push(&mut written, Some(folded(history.format(), text)), joins);
-    push(&mut written, behind.and_then(|entry| message(history, range, entry)), joins);
-    let from = all.get(first)?.span.start();
+    for entry in all.get(messages..end)? {
+        push(&mut written, message(history, goes, inside, entry), joins);
+    }
+    let from = all.get(start)?.span.start();
     let to = all.get(end.checked_sub(1)?)?.span.end();
     let messages: Vec<Vec<u8>> = written.into_iter().map(Written::bytes).collect();
-    Some(Edit { span: Span::new(narrow(from), narrow(to)), with: messages.join(&b","[..]) })
+    let edit = Edit { span: Span::new(narrow(from), narrow(to)), with: messages.join(&b","[..]) };
+    Some((edit, rewritten))
+}
+
+fn by_user(entry: &Entry) -> bool {
+    matches!(entry.role, Role::User | Role::Tool)
 }
 
 /// A message on its way into the request.
@@ -72,36 +121,40 @@ fn ids(entry: &Entry) -> impl Iterator<Item = BlockId> {
     (entry.first_block..entry.first_block + entry.blocks).map(BlockId)
 }
 
-/// Returns what stays of a message.
-fn message(history: &History, range: &FoldRange, entry: &Entry) -> Option<Written> {
-    let blocks: Vec<(Span, bool)> = history
-        .blocks_of(entry)
-        .iter()
-        .zip(ids(entry))
-        .map(|(block, id)| (block.span, range.folds(id)))
-        .collect();
-    // A message without content says nothing; one outside the range is none of ours.
-    let inside = ids(entry).next().is_none_or(|id| id < range.end());
-    if blocks.iter().all(|(_, gone)| *gone) && inside {
-        return None;
-    }
+/// Returns what stays of a message; nothing where nothing does.
+fn message(
+    history: &History,
+    goes: &dyn Fn(BlockId) -> bool,
+    inside: &[Edit],
+    entry: &Entry,
+) -> Option<Written> {
+    let blocks: Vec<(Span, bool)> =
+        history.blocks_of(entry).iter().zip(ids(entry)).map(|(block, id)| (block.span, goes(id))).collect();
     let kept: Vec<Span> = blocks.iter().filter(|(_, gone)| !*gone).map(|(span, _)| *span).collect();
-    let edits = if kept.len() == blocks.len() { Vec::new() } else { removed(&blocks) };
-    let last = kept.last().map_or(entry.span.end(), |span| span.end());
+    let last = kept.last()?.end();
+    let mut edits = if kept.len() == blocks.len() { Vec::new() } else { removed(&blocks) };
+    edits.extend(inside.iter().filter(|edit| is_in(edit, entry.span.start(), entry.span.end())).cloned());
+    edits.sort_by_key(|edit| edit.span.start());
+    let bytes = history.bytes();
     Some(Written {
-        by_user: matches!(entry.role, Role::User | Role::Tool),
-        head: spliced(history.bytes(), entry.span.start(), last, &edits),
-        tail: spliced(history.bytes(), last, entry.span.end(), &edits),
-        parts: kept.iter().map(|span| span.of(history.bytes()).to_vec()).collect(),
+        by_user: by_user(entry),
+        head: spliced(bytes, entry.span.start(), last, &edits),
+        tail: spliced(bytes, last, entry.span.end(), &edits),
+        parts: kept.iter().map(|span| spliced(bytes, span.start(), span.end(), &edits)).collect(),
     })
 }
 
-/// Copies bytes from `from` to `to` without what the edits take out.
+fn is_in(edit: &Edit, from: usize, to: usize) -> bool {
+    edit.span.start() >= from && edit.span.end() <= to
+}
+
+/// Copies bytes from `from` to `to` with the edits in between.
 fn spliced(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8> {
     let mut copy = Vec::with_capacity(to.saturating_sub(from));
     let mut at = from;
-    for edit in edits.iter().filter(|edit| edit.span.start() >= from && edit.span.end() <= to) {
+    for edit in edits.iter().filter(|edit| is_in(edit, from, to)) {
         copy.extend_from_slice(bytes.get(at..edit.span.start()).unwrap_or_default());
+        copy.extend_from_slice(&edit.with);
         at = edit.span.end();
     }
     copy.extend_from_slice(bytes.get(at..to).unwrap_or_default());

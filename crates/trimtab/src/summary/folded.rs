@@ -3,6 +3,7 @@
 //! modified file or an open error while something less weighty has room.
 
 use super::{
+    carried::read_back,
     check::neutralised,
     ledger::{Ledger, ledger},
     range::FoldRange,
@@ -42,15 +43,28 @@ pub fn folded_text(
     budget: Tokens,
     counter: Counter,
 ) -> Folded {
+    let tokens = folded_tokens(history, range, counter);
     let ledger = ledger(history, facts, files, range);
+    folded_of(&ledger, range.messages(), tokens, summary, budget, counter)
+}
+
+/// Writes the text that stands for a range of so many messages and tokens, of which the ledger is known.
+pub(crate) fn folded_of(
+    ledger: &Ledger,
+    messages: usize,
+    tokens: Tokens,
+    summary: Option<&str>,
+    budget: Tokens,
+    counter: Counter,
+) -> Folded {
     let earlier = ledger.earlier_summary.clone();
     let prose = summary.map(str::to_owned).or(earlier).map(|prose| neutralised(&prose));
-    let opening = words::opening(ledger.last_step, range.messages(), folded_tokens(history, range, counter));
+    let opening = words::opening(ledger.last_step, messages, tokens.0);
     let mut room = Room { left: budget, counter };
     for line in [words::BEGIN, opening.as_str(), words::END] {
         room.spend(line);
     }
-    let mut sections = admitted(&ledger, prose.as_deref(), &mut room);
+    let mut sections = admitted(ledger, prose.as_deref(), &mut room);
     loop {
         let text = written(&opening, &sections);
         let tokens = counter.text(&text);
@@ -63,9 +77,14 @@ pub fn folded_text(
     }
 }
 
-fn folded_tokens(history: &History, range: &FoldRange, counter: Counter) -> u64 {
+/// Returns the prose of a folded message.
+pub(crate) fn prose_of(text: &str) -> Option<String> {
+    read_back(text)?.ledger.earlier_summary
+}
+
+fn folded_tokens(history: &History, range: &FoldRange, counter: Counter) -> Tokens {
     let texts = range.folded().filter_map(|id| history.block(id)).map(|block| history.block_text(block));
-    texts.map(|text| counter.text(&text)).sum::<Tokens>().0
+    texts.map(|text| counter.text(&text)).sum()
 }
 
 /// What is left of the budget.

@@ -21,7 +21,9 @@ pub struct Pace {
     pub now: Tokens,
     /// What the provider reported for the last request, where it did.
     pub reported: Option<Tokens>,
-    /// What would be left: what cannot be folded, and the folded message.
+    /// What the request would count after the fold.
+    pub left: Tokens,
+    /// What would be left of it at best: what can be neither folded nor hidden, the folded message, and a short tail.
     pub floor: Tokens,
     /// The current step.
     pub step: u32,
@@ -63,7 +65,7 @@ pub fn may_fold(pace: &Pace) -> MayFold {
     if pace.floor > pace.budget.scaled(MOST_LEFT) {
         return if over { stop } else { MayFold::TooSoon };
     }
-    let gain = now - pace.floor;
+    let gain = now - pace.left;
     if gain < pace.budget.scaled(LEAST_GAIN) {
         return if over { stop } else { MayFold::TooSoon };
     }
@@ -83,13 +85,16 @@ mod tests {
         budget: Tokens(100),
         now: Tokens(90),
         reported: None,
+        left: Tokens(30),
         floor: Tokens(30),
         step: 50,
         last: None,
     };
     const LAST: LastFold = LastFold { step: 20, before: Tokens(95), after: Tokens(30), said: false };
 
+    /// A fold that leaves nothing but what must be left.
     fn check(pace: Pace, expected: MayFold) {
+        let pace = Pace { left: pace.floor, ..pace };
         assert_eq!(may_fold(&pace), expected, "{pace:?}");
     }
 
@@ -105,6 +110,13 @@ mod tests {
         check(full, MayFold::SayOnceAndStop);
         check(Pace { last: Some(LastFold { said: true, ..LAST }), ..full }, MayFold::TooSoon);
         check(Pace { now: Tokens(90), ..full }, MayFold::TooSoon);
+    }
+
+    #[test]
+    fn what_other_steps_can_hide_behind_it_is_not_in_the_way() {
+        let full = Pace { now: Tokens(200), left: Tokens(120), floor: Tokens(40), ..PACE };
+        assert_eq!(may_fold(&full), MayFold::Fold);
+        assert_eq!(may_fold(&Pace { left: Tokens(190), ..full }), MayFold::SayOnceAndStop);
     }
 
     #[test]
@@ -141,7 +153,7 @@ mod tests {
         let mut folds = Vec::new();
         for step in 0..100 {
             now += 3;
-            let pace = Pace { now: Tokens(now), floor: Tokens(40), step, last, ..PACE };
+            let pace = Pace { now: Tokens(now), left: Tokens(40), floor: Tokens(40), step, last, ..PACE };
             if may_fold(&pace) == MayFold::Fold {
                 last = Some(LastFold { step, before: Tokens(now), after: Tokens(40), said: false });
                 folds.push(step);

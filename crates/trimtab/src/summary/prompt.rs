@@ -14,6 +14,7 @@ use crate::{
     json::{Array, Object},
     recall::block_handle,
     render::{self, NoteContext, prompt as words},
+    wire::Format,
 };
 
 /// How much of one content is shown, in bytes: 1,500 tokens tell what an output says.
@@ -30,6 +31,21 @@ pub enum PromptFormat {
     Anthropic,
     /// OpenAI Chat Completions, and the many servers that speak it.
     Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini's generateContent; the model stands in its address.
+    Gemini,
+}
+
+impl From<Format> for PromptFormat {
+    fn from(format: Format) -> PromptFormat {
+        match format {
+            Format::Anthropic => PromptFormat::Anthropic,
+            Format::Chat => PromptFormat::Chat,
+            Format::Responses => PromptFormat::Responses,
+            Format::Gemini => PromptFormat::Gemini,
+        }
+    }
 }
 
 /// Writes the prompt for a summary of a range in `target` tokens that updates the notes so far, where there are any. Contents are
@@ -91,10 +107,12 @@ pub fn split(
     // The notes so far come back with every part but the first.
     let room = window - frame - target.scaled(2.0);
     let cuts = legal_cuts(history, facts);
-    let ends = cuts.into_iter().filter(|cut| *cut < range.messages()).chain([range.messages()]);
+    let begin = range.first_message(history);
+    let ends =
+        cuts.into_iter().filter(|cut| *cut > begin && *cut < range.messages()).chain([range.messages()]);
     let mut parts: Vec<FoldRange> = Vec::new();
     let mut used = Tokens::ZERO;
-    let (mut start, mut last) = (0, 0);
+    let (mut start, mut last) = (begin, begin);
     for end in ends {
         let piece = range.part(history, &(last..end));
         let texts = piece.blocks().filter_map(|id| content(history, facts, id, &terms, MOST_BYTES));
@@ -171,6 +189,19 @@ pub fn prompt_request(format: PromptFormat, model: &str, prompt: &str, most: Tok
                 Array::new().raw(&message("system", words::SYSTEM)).raw(&message("user", prompt)).end();
             let request = Object::new().text("model", model).raw(limit_key(model), most.as_bytes());
             request.raw("messages", &messages).end()
+        }
+        PromptFormat::Responses => {
+            let request = Object::new().text("model", model).text("instructions", words::SYSTEM);
+            let request = request.text("input", prompt).raw("max_output_tokens", most.as_bytes());
+            request.raw("store", b"false").end()
+        }
+        PromptFormat::Gemini => {
+            let said = |text: &str| Array::new().raw(&Object::new().text("text", text).end()).end();
+            let system = Object::new().raw("parts", &said(words::SYSTEM)).end();
+            let asked = Object::new().text("role", "user").raw("parts", &said(prompt)).end();
+            let limit = Object::new().raw("maxOutputTokens", most.as_bytes()).end();
+            let request = Object::new().raw("systemInstruction", &system);
+            request.raw("contents", &Array::new().raw(&asked).end()).raw("generationConfig", &limit).end()
         }
     }
 }

@@ -72,9 +72,31 @@ impl FoldRange {
         self.folded().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
     }
 
+    /// Lets more blocks stay where they are.
+    pub(crate) fn keeping(mut self, stays: impl Fn(BlockId) -> bool) -> FoldRange {
+        let first = self.blocks.start;
+        self.kept = (first..self.blocks.end)
+            .map(BlockId)
+            .filter(|id| self.kept.binary_search(id).is_ok() || stays(*id))
+            .collect();
+        self
+    }
+
+    /// Returns the range that ends with a block; nothing where it may not be cut behind it.
+    pub(crate) fn through(history: &History, facts: &Facts, last: BlockId) -> Option<FoldRange> {
+        let behind = |messages: &usize| first_block(history, *messages) == last.0 + 1;
+        let cut = legal_cuts(history, facts).into_iter().find(behind)?;
+        Some(FoldRange::cut(history, facts, cut))
+    }
+
     /// Returns the first block behind it.
-    pub(super) fn end(&self) -> BlockId {
+    pub(crate) fn end(&self) -> BlockId {
         BlockId(self.blocks.end)
+    }
+
+    /// Returns its first message; not the conversation's first for a part of a range.
+    pub(super) fn first_message(&self, history: &History) -> usize {
+        history.messages().partition_point(|entry| entry.first_block < self.blocks.start)
     }
 
     /// Returns the blocks in it, whether they go or stay.
@@ -121,17 +143,28 @@ pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
 /// Chooses the range that leaves at most `tail` tokens behind it; the longest possible where none does. Nothing where nothing new
 /// would go.
 pub fn fold_range(history: &History, facts: &Facts, counts: &Counts, tail: Tokens) -> Option<FoldRange> {
-    let cuts = legal_cuts(history, facts);
+    let range = choose(history, facts, counts.blocks(), tail, &|_| true)?;
+    let is_new = |id: BlockId| facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
+    let worth = range.folded().any(is_new);
+    worth.then_some(range)
+}
+
+/// Does the same with what each block counts as it is sent, at the cuts that `allowed` allows.
+pub(crate) fn choose(
+    history: &History,
+    facts: &Facts,
+    tokens: &[Tokens],
+    tail: Tokens,
+    allowed: &dyn Fn(usize) -> bool,
+) -> Option<FoldRange> {
+    let cuts: Vec<usize> = legal_cuts(history, facts).into_iter().filter(|cut| allowed(*cut)).collect();
     let behind = |messages: usize| -> Tokens {
-        counts.blocks().get(widen(first_block(history, messages))..).unwrap_or_default().iter().copied().sum()
+        tokens.get(widen(first_block(history, messages))..).unwrap_or_default().iter().copied().sum()
     };
     // The tail only gets shorter from cut to cut.
     let first = cuts.partition_point(|cut| behind(*cut) > tail);
     let chosen = cuts.get(first).or(cuts.last())?;
-    let range = FoldRange::cut(history, facts, *chosen);
-    let is_new = |id: BlockId| facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
-    let worth = range.folded().any(is_new);
-    worth.then_some(range)
+    Some(FoldRange::cut(history, facts, *chosen))
 }
 
 /// What a folded message and what follows it may count where no budget says: the figures of a session that is folded at
@@ -151,14 +184,25 @@ pub struct FoldSizes {
 /// Divides a budget for a whole request between what is folded and what follows it, once what cannot be folded is paid for.
 pub fn fold_sizes(history: &History, facts: &Facts, counts: &Counts, budget: Option<Tokens>) -> FoldSizes {
     let Some(budget) = budget else { return FoldSizes { room: ROOM, tail: TAIL } };
+    sizes(history, facts, counts.blocks(), counts.total(), budget)
+}
+
+/// Does the same with what each block counts as it is sent.
+pub(crate) fn sizes(
+    history: &History,
+    facts: &Facts,
+    tokens: &[Tokens],
+    total: Tokens,
+    budget: Tokens,
+) -> FoldSizes {
     let stays = staying(history, facts);
     let first = history.messages().first().map_or(usize::MAX, |entry| widen(entry.first_block));
-    let blocks = counts.blocks().iter().zip(&stays).enumerate();
+    let blocks = tokens.iter().zip(&stays).enumerate();
     let foldable: Tokens = blocks
         .filter(|(index, (_, stays))| *index >= first && !**stays)
         .map(|(_, (tokens, _))| *tokens)
         .sum();
-    let free = budget - (counts.total() - foldable);
+    let free = budget - (total - foldable);
     let room = free.scaled(0.35).min(ROOM);
     FoldSizes { room, tail: free - room }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Counter, Facts, Files, History, facts, files,
+    Counter, Facts, Files, History, Tokens, facts, files,
     json::{Array, Object},
     parse,
     render::ledger as words,

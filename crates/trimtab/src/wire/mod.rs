@@ -11,7 +11,7 @@ mod responses;
 mod splice;
 mod warm;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 pub use repair::{Mended, repair};
 pub use splice::{Edit, request_of, write};
@@ -133,7 +133,8 @@ pub enum WireError {
 ///
 /// # Errors
 /// Says what was expected where, when the bytes are not a request.
-pub fn parse(request: Vec<u8>) -> Result<History, WireError> {
+pub fn parse(request: impl Into<Arc<Vec<u8>>>) -> Result<History, WireError> {
+    let request = request.into();
     let tape = scan_text(&request)?;
     let format = tape.root(&request).and_then(detect::detect).ok_or(WireError::NotAConversation)?;
     interpret(request, tape, format)
@@ -143,7 +144,8 @@ pub fn parse(request: Vec<u8>) -> Result<History, WireError> {
 ///
 /// # Errors
 /// Says what was expected where, when the bytes are not a request of that format.
-pub fn parse_as(request: Vec<u8>, format: Format) -> Result<History, WireError> {
+pub fn parse_as(request: impl Into<Arc<Vec<u8>>>, format: Format) -> Result<History, WireError> {
+    let request = request.into();
     let tape = scan_text(&request)?;
     interpret(request, tape, format)
 }
@@ -162,7 +164,7 @@ fn check_utf8(request: &[u8], from: usize) -> Result<(), WireError> {
 }
 
 /// Reads a whole scanned request.
-fn interpret(bytes: Vec<u8>, tape: Tape, format: Format) -> Result<History, WireError> {
+fn interpret(bytes: Arc<Vec<u8>>, tape: Tape, format: Format) -> Result<History, WireError> {
     let layout = format.layout();
     let root = tape.root(&bytes).ok_or(WireError::NotAConversation)?;
     let mut outline = Outline::default();

@@ -2,6 +2,8 @@
 //! the history of the new request, having looked only at what is new. Never gives anything else than
 //! [`parse_as`](super::parse_as) would: when in doubt it reads everything.
 
+use std::sync::Arc;
+
 use super::{WireError, check_utf8, interpret, parse_as, read_entry};
 use crate::{
     history::{Entry, History, Outline},
@@ -15,7 +17,8 @@ const COMPARED_AT_ONCE: usize = 4096;
 ///
 /// # Errors
 /// As [`parse_as`](super::parse_as) in the earlier request's format.
-pub fn parse_after(earlier: &History, request: Vec<u8>) -> Result<History, WireError> {
+pub fn parse_after(earlier: &History, request: impl Into<Arc<Vec<u8>>>) -> Result<History, WireError> {
+    let request = request.into();
     let common = common_prefix(earlier.bytes(), &request);
     let known = earlier.messages().partition_point(|entry| entry.span.end() <= common);
     let last_known = known.checked_sub(1).and_then(|index| earlier.messages().get(index)).copied();

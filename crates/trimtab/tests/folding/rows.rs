@@ -2,7 +2,7 @@
 //! after ten times, and the request does not grow.
 
 use serde_json::{Value, json};
-use trimtab::{Format, Tokens};
+use trimtab::{Answer, Folding, Format, Memory, Millis, Policy, Settings, Tokens, fit};
 
 use super::{checker, fold, value};
 use crate::read;
@@ -48,6 +48,57 @@ fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
             assert_eq!(all.matches("[Previous conversation summary]").count(), 1, "{format}, {round}: {all}");
         }
         assert!(sizes[9] < 9_000 && sizes[9] < sizes[4] + 2_500, "{format}: {sizes:?}");
+    }
+}
+
+/// The same through `fit`, whose memory holds what was folded while the agent goes on to send everything: more than ten folds,
+/// some with a summary and some by the ledger alone.
+#[test]
+fn ten_folds_in_a_fitted_session_lose_nothing_and_stay_in_the_budget() {
+    for format in FORMATS {
+        let budget = Tokens(4000);
+        let policy = Policy::shipped("ladder").expect("a shipped policy");
+        let settings = Settings { folding: Folding::Ledger, ..Settings::new(policy) };
+        let settings = settings.with_budget(budget).with_format(format);
+        let mut memory = Memory::default();
+        let mut messages = vec![said(format, "Port the tool to Rust.\nYou must keep the file format.")];
+        let mut folds = Vec::new();
+        for round in 0..80 {
+            for step in 0..8 {
+                messages.extend(exchange(format, round % 12, step));
+            }
+            messages.extend(answered(format, &format!("Module {} is done.", round % 12)));
+            let limit = if round < 10 { format!("Never rename module_{round}.\n") } else { String::new() };
+            messages.push(said(format, &format!("Good. {limit}Go on.")));
+            let request = request(format, &messages);
+            let now = Millis(i64::try_from(round).expect("few rounds") * 1000);
+            let fitted = fit(request.to_string().into_bytes(), &memory, &settings, now).expect("it fits");
+            let output = value(&fitted.request);
+            let faults = checker::new_faults(format.name(), &request, &output);
+            assert!(faults.is_empty(), "{format}, round {round}: {faults:?}");
+            assert!(fitted.plan.after() <= budget && fitted.plan.floor().is_none(), "{format}, {round}");
+            let all = String::from_utf8_lossy(&fitted.request).into_owned();
+            assert!(all.contains("Port the tool to Rust."), "{format}, round {round}: {all}");
+            for earlier in 0..=round.min(9) {
+                assert!(all.contains(&format!("Never rename module_{earlier}.")), "{format}, {round}: {all}");
+            }
+            for earlier in 0..=round.min(11) {
+                assert!(all.contains(&format!("src/module_{earlier}.rs")), "{format}, {round}: {all}");
+            }
+            assert!(all.matches("[Previous conversation summary]").count() <= 1, "{format}, {round}: {all}");
+            let text = fitted.plan.folded().map(|(_, text)| text.to_owned());
+            if text.is_some() && folds.last() != text.as_ref() {
+                folds.extend(text);
+            }
+            memory.sent(&fitted.plan, now);
+            if let Some(asking) = fitted.asking().filter(|_| round % 3 > 0) {
+                let prose = format!("Modules up to round {round} are ported, and the builds pass.");
+                memory.folded(&asking, &Answer::of_text(&prose)).expect("a summary that can be trusted");
+            }
+        }
+        let told = folds.iter().filter(|text| text.contains("[Summary, written by a model]")).count();
+        assert!(folds.len() >= 10 && told > 0, "{format}: {} folds, {told} with a summary", folds.len());
+        println!("ten folds: {format}: {} folds, {told} with a summary", folds.len());
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn explain(fitted: &Fitted) {
             entry.map_or(0, |entry| entry.step),
             entry.map_or(Role::Other, |entry| entry.role).name(),
             block.kind.name(),
-            padded(&decision.verdict.to_string(), 14),
+            padded(decision.word(), 14),
             grouped(before.0),
             grouped(after.0)
         ));

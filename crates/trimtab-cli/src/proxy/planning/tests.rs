@@ -1,9 +1,12 @@
 //! What is sent when not everything goes well.
 
-use super::*;
+use super::{
+    super::sessions::{Commit, Keeping},
+    *,
+};
 
 /// A conversation in which an agent ran its tests `runs` times; the last run is what is asked about now.
-fn conversation(runs: usize) -> Bytes {
+fn conversation(runs: usize) -> Vec<u8> {
     let exchange = |number: usize| {
         let log: String = (0..300).map(|line| format!("test case_{number}_{line} ... ok\\n")).collect();
         format!(
@@ -14,14 +17,16 @@ fn conversation(runs: usize) -> Bytes {
     let request = format!(
         r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"Run the tests."}}{exchanges}]}}"#
     );
-    Bytes::from(request)
+    request.into_bytes()
 }
 
 fn job(runs: usize) -> Job {
-    Job { body: conversation(runs), format: Format::Chat, model: None, counts_only: false }
+    Job { body: Arc::new(conversation(runs)), format: Format::Chat, model: None, counts_only: false }
 }
 
-fn planner(keep: super::super::sessions::Keep) -> Arc<Planner> {
+type Keep = Box<dyn Fn(&Commit<'_>) -> anyhow::Result<()> + Send + Sync>;
+
+fn planner(keep: Keep) -> Arc<Planner> {
     // Shortens logs before they are first sent, and nothing later.
     let toml = "about = ''\n[[step]]\nwhen = 'birth'\nselect = { tools = ['test'], tokens_over = 800 }\ndo = 'digest'";
     let policy = Policy::from_toml("births", toml, &[]).unwrap();
@@ -30,17 +35,14 @@ fn planner(keep: super::super::sessions::Keep) -> Arc<Planner> {
         None,
         false,
         Duration::from_secs(60),
-        Sessions::new(
-            8,
-            super::super::sessions::Keeping { keep, ..super::super::sessions::Keeping::nothing() },
-        ),
+        Sessions::new(8, Keeping::Scripted(keep)),
     ))
 }
 
 fn prepared(planner: &Arc<Planner>, runs: usize) -> Prepared {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
-    runtime.block_on(prepare(planner, job(runs)))
+    runtime.block_on(prepare(planner, job(runs))).unwrap()
 }
 
 fn check(prepared: &Prepared, how: How, fault: Option<&str>, changed: bool) {
@@ -63,7 +65,7 @@ fn what_cannot_be_kept_is_not_hidden() {
 #[test]
 fn what_was_hidden_stays_hidden_when_nothing_more_can_be_kept() {
     let calls = AtomicU8::new(0);
-    let keep = move |_: &super::super::sessions::Commit<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
+    let keep = move |_: &Commit<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => Ok(()),
         _ => anyhow::bail!("the disk is full"),
     };

@@ -1,0 +1,211 @@
+//! What is still warm of the latest conversations. Takes requests; gives each the state of the conversation that it goes on
+//! with, by the bytes that they have in common. A cache: it is bounded, may vanish at any time, and never changes a byte
+//! that is sent.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use trimtab::{Format, History, Warm};
+
+/// How many conversations are kept warm: each is compared with every request, at some ten nanoseconds.
+const CONVERSATIONS: usize = 256;
+
+/// Behind which of the last messages a conversation is looked for, counted from the end. Agents move their cache markers
+/// from request to request, so the last messages may come again with other bytes.
+const LOOKED_AT: [usize; 3] = [1, 3, 5];
+
+/// How many bytes before the end of a message must be the same.
+const TAIL: usize = 32;
+
+/// What a request takes while it is warm, in bytes per byte of it and per block; measured on recorded sessions.
+const PER_BYTE: usize = 2;
+const PER_BLOCK: usize = 1024;
+
+/// The states of conversations, the least recently used of them forgotten first.
+pub(crate) struct Warmth {
+    shelf: Mutex<Shelf>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Shelf {
+    slots: Vec<Slot>,
+    bytes: usize,
+    made: u64,
+    uses: u64,
+}
+
+struct Slot {
+    number: u64,
+    warm: Arc<Mutex<Warm>>,
+    format: Format,
+    /// Ends of messages, each with the bytes before it.
+    marks: [(usize, [u8; TAIL]); LOOKED_AT.len()],
+    bytes: usize,
+    used: u64,
+}
+
+impl Warmth {
+    /// Keeps states of about so many bytes.
+    pub(crate) fn new(most: usize) -> Warmth {
+        Warmth { shelf: Mutex::default(), most }
+    }
+
+    /// Works with the state of the conversation that a request goes on with; with a new one where there is none. Requests of
+    /// the same conversation wait for each other.
+    pub(crate) fn with<T>(&self, request: &[u8], format: Format, work: impl FnOnce(&mut Warm) -> T) -> T {
+        let (number, warm) = self.claim(request, format);
+        let mut state = warm.lock().unwrap_or_else(|broken| {
+            // Whoever had it failed in the middle of its work.
+            let mut state = broken.into_inner();
+            *state = Warm::default();
+            state
+        });
+        warm.clear_poison();
+        let done = work(&mut state);
+        let latest = state.latest().cloned();
+        drop(state);
+        if let Some(latest) = latest {
+            self.settle(number, &warm, &latest);
+        }
+        done
+    }
+
+    fn claim(&self, request: &[u8], format: Format) -> (u64, Arc<Mutex<Warm>>) {
+        let mut shelf = self.shelf();
+        shelf.uses += 1;
+        let uses = shelf.uses;
+        let known = shelf.slots.iter_mut().filter(|slot| slot.format == format);
+        let depths = known.filter_map(|slot| Some((slot.depth(request)?, slot)));
+        if let Some((_, slot)) = depths.max_by_key(|(depth, _)| *depth) {
+            slot.used = uses;
+            return (slot.number, Arc::clone(&slot.warm));
+        }
+        shelf.made += 1;
+        (shelf.made, Arc::default())
+    }
+
+    fn settle(&self, number: u64, warm: &Arc<Mutex<Warm>>, latest: &History) {
+        let bytes = latest.bytes().len() * PER_BYTE + latest.blocks().len() * PER_BLOCK;
+        let mut shelf = self.shelf();
+        let used = shelf.uses;
+        let warm = Arc::clone(warm);
+        let slot = Slot { number, warm, format: latest.format(), marks: marks(latest), bytes, used };
+        shelf.bytes += bytes;
+        if let Some(index) = shelf.slots.iter().position(|known| known.number == number) {
+            shelf.bytes -= shelf.slots.swap_remove(index).bytes;
+        }
+        shelf.slots.push(slot);
+        shelf.forget(self.most);
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    fn forget(&mut self, most: usize) {
+        while self.slots.len() > CONVERSATIONS || self.bytes > most {
+            let oldest =
+                self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index);
+            let Some(index) = oldest else { return };
+            self.bytes -= self.slots.swap_remove(index).bytes;
+        }
+    }
+}
+
+impl Slot {
+    /// Tells how far a request begins as the latest of this conversation did, where it goes on with it.
+    fn depth(&self, request: &[u8]) -> Option<usize> {
+        let same = |(end, tail): &&(usize, [u8; TAIL])| {
+            let start = end.checked_sub(TAIL);
+            start.is_some_and(|start| request.get(start..*end) == Some(tail.as_slice()))
+        };
+        self.marks.iter().find(same).map(|(end, _)| *end)
+    }
+}
+
+/// Returns where a later request is compared; an end of zero is never the same.
+fn marks(latest: &History) -> [(usize, [u8; TAIL]); LOOKED_AT.len()] {
+    let messages = latest.messages();
+    LOOKED_AT.map(|back| {
+        let end = messages
+            .len()
+            .checked_sub(back)
+            .and_then(|index| messages.get(index))
+            .map(|last| last.span.end());
+        let tail = end.and_then(|end| latest.bytes().get(end.checked_sub(TAIL)?..end)?.try_into().ok());
+        end.zip(tail).unwrap_or((0, [0; TAIL]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chat(words: &[&str]) -> Vec<u8> {
+        let message =
+            |word: &&str| format!(r#"{{"role":"user","content":"{word} and what else belongs to it"}}"#);
+        let messages: Vec<String> = words.iter().map(message).collect();
+        format!(r#"{{"model":"gpt-5","messages":[{}]}}"#, messages.join(",")).into_bytes()
+    }
+
+    /// Follows a request; returns how many blocks of it were known.
+    fn check(warmth: &Warmth, words: &[&str]) -> usize {
+        let request = chat(words);
+        warmth.with(&request.clone(), Format::Chat, |warm| {
+            let history = warm.read(request, Some(Format::Chat)).unwrap();
+            warm.follow(&history, "gpt-5");
+            history.reused_blocks()
+        })
+    }
+
+    #[test]
+    fn a_request_goes_on_with_the_conversation_that_it_continues() {
+        let warmth = Warmth::new(1 << 20);
+        assert_eq!(check(&warmth, &["one", "two"]), 0);
+        assert_eq!(check(&warmth, &["another"]), 0);
+        assert_eq!(check(&warmth, &["one", "two", "three"]), 2);
+        assert_eq!(check(&warmth, &["another", "and", "on"]), 1);
+    }
+
+    #[test]
+    fn last_messages_that_were_written_again_are_read_again() {
+        let warmth = Warmth::new(1 << 20);
+        check(&warmth, &["one", "two", "three", "four"]);
+        assert_eq!(check(&warmth, &["one", "two", "3", "4", "five"]), 1);
+    }
+
+    #[test]
+    fn the_same_beginning_alone_takes_nothing_away() {
+        let warmth = Warmth::new(1 << 20);
+        let words = ["1", "2", "3", "4", "5", "6", "7"];
+        check(&warmth, &words);
+        assert_eq!(check(&warmth, &["1", "other"]), 0);
+        assert_eq!(check(&warmth, &[&words[..], &["8"]].concat()), 7);
+    }
+
+    #[test]
+    fn what_was_used_least_recently_is_forgotten_first() {
+        let warmth = Warmth::new(3 * (PER_BLOCK + 2 * chat(&["a"]).len()) + PER_BLOCK);
+        for word in ["a", "b", "c"] {
+            check(&warmth, &[word]);
+        }
+        assert_eq!(check(&warmth, &["a"]), 1);
+        check(&warmth, &["d"]);
+        assert_eq!(check(&warmth, &["b"]), 0);
+        assert!(warmth.shelf().bytes <= warmth.most);
+    }
+
+    #[test]
+    fn a_state_whose_owner_failed_is_not_used_again() {
+        let warmth = Warmth::new(1 << 20);
+        check(&warmth, &["one"]);
+        let request = chat(&["one", "two"]);
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            warmth.with(&request, Format::Chat, |_| panic!("a fault of ours"))
+        }));
+        assert!(failed.is_err());
+        assert_eq!(check(&warmth, &["one", "two"]), 0);
+    }
+}

@@ -1,0 +1,86 @@
+//! Summaries that were handed back. Takes what a plan asked for and what a model answered; gives, for the last block of a range,
+//! the words to fold it with. Never keeps an answer that fails its checks.
+
+use std::sync::Arc;
+
+use super::{ChainHash, Memory};
+use crate::{
+    count::Tokens,
+    plan::Plan,
+    summary::{Answer, Asking, FoldRequest, LastFold, Rejection},
+};
+
+/// What a range is to be folded with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A summary that passed its checks.
+    Summary(Arc<str>),
+    /// None could be had: the ledger alone.
+    LedgerAlone,
+}
+
+impl Memory {
+    /// Takes a summary for what a plan asked for. The first one stays.
+    ///
+    /// # Errors
+    /// Says why the summary is not to be used.
+    pub fn folded(&mut self, asking: &Asking, answer: &Answer) -> Result<(), Rejection> {
+        let text = asking.check(answer)?;
+        self.remember_summary(asking.request().range.covers(), &text);
+        Ok(())
+    }
+
+    /// Remembers that no summary could be had for what a plan asked for: it is folded by the ledger alone.
+    pub fn no_summary(&mut self, asked: &FoldRequest) {
+        self.held.entry(asked.range.covers()).or_insert(Held::LedgerAlone);
+    }
+
+    /// Remembers a summary that passed its checks, by the last block that it covers.
+    pub fn remember_summary(&mut self, covers: ChainHash, text: &str) {
+        let held = self.held.entry(covers).or_insert(Held::LedgerAlone);
+        if *held == Held::LedgerAlone {
+            *held = Held::Summary(text.into());
+        }
+    }
+
+    /// Returns the summaries that are held, by the last block that each covers, in no order.
+    pub fn summaries(&self) -> impl Iterator<Item = (ChainHash, &str)> {
+        self.held.iter().filter_map(|(covers, held)| match held {
+            Held::Summary(text) => Some((*covers, &**text)),
+            Held::LedgerAlone => None,
+        })
+    }
+
+    /// Learns what the provider counted in the last request.
+    pub fn answered(&mut self, input: Tokens) {
+        // What a fold is worth is judged by the first request that it is in.
+        if let Some(fold) = self.last_fold.as_mut().filter(|_| self.reported.is_none()) {
+            fold.after = input;
+        }
+        self.reported = Some(input);
+    }
+
+    pub(crate) fn held(&self, covers: ChainHash) -> Option<&Held> {
+        self.held.get(&covers)
+    }
+
+    pub(crate) fn last_fold(&self) -> Option<LastFold> {
+        self.last_fold
+    }
+
+    pub(crate) fn reported(&self) -> Option<Tokens> {
+        self.reported
+    }
+
+    /// Remembers what a plan that was sent says about folding.
+    pub(super) fn fold_sent(&mut self, plan: &Plan) {
+        if let Some(done) = plan.fold.done {
+            self.last_fold = Some(done);
+            self.reported = None;
+        }
+        if plan.fold.cannot_help.is_some() {
+            let nothing = LastFold { step: 0, before: Tokens::ZERO, after: Tokens::ZERO, said: true };
+            self.last_fold = Some(LastFold { said: true, ..self.last_fold.unwrap_or(nothing) });
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Folding in a plan. Takes verdicts under way, what memory holds for ranges of this conversation, and how full the window is;
+//! gives the range that one message stands for, or the summary that is wanted. The message takes the place of the last block that
+//! goes: its verdict carries the text, so that memory and store repeat it as they repeat every other verdict. Never undoes a fold,
+//! and never folds where too little would be gained.
+
+use std::sync::Arc;
+
+use super::{
+    Decision, PlanError, Reason, Verdict,
+    edits::{entries_gone, is_dropped, is_out, removed_blocks, removed_messages},
+    run::Situation,
+    units::running_loop,
+    work::{Work, is_exchange},
+};
+use crate::{
+    count::{Counts, Tokens},
+    files::files,
+    fit::Folding,
+    history::{BlockId, BlockKind, History, Role},
+    json::{encode, narrow, widen},
+    memory::{ChainHash, Held, Sent},
+    policy::When,
+    summary::{
+        self, FoldRange, FoldRequest, LastFold, MayFold, Pace, fold_edit, folded_of, ledger, may_fold,
+        prose_of, rewritten,
+    },
+    wire::{Edit, Format},
+};
+
+/// A summary is asked for when the window is filled to this share of what a fold waits for, so that it is there in time: from
+/// 0.72 to 0.85 of a window, sessions make about ten requests.
+const AHEAD: f64 = 0.85;
+/// What a fold leaves of the budget, where it can: half, so that the next one is far.
+const LEAVES: f64 = 0.5;
+/// The least that a folded message counts: its frame and a few lines.
+const LEAST: Tokens = Tokens(200);
+
+/// What came of the steps that fold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct FoldNeed {
+    /// Whether a step would fold now.
+    pub(crate) now: bool,
+    /// The summary that is wanted, now or for later.
+    pub(crate) wanted: Option<FoldRequest>,
+    /// The fold that is new in this plan.
+    pub(crate) done: Option<LastFold>,
+    /// What would be left, where folding cannot help.
+    pub(crate) cannot_help: Option<Tokens>,
+}
+
+/// The message that stands for a range.
+pub(super) struct Found<'a> {
+    /// The block whose place it takes.
+    pub(super) block: BlockId,
+    pub(super) text: &'a Arc<str>,
+    messages: usize,
+    at: u32,
+}
+
+/// Finds the message that stands for a range.
+pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
+    decisions.iter().rev().find_map(|decision| match (&decision.verdict, &decision.reason) {
+        (Verdict::Shorten { text, .. }, Some(Reason::Folded { messages, at, .. })) => {
+            Some(Found { block: decision.block, text, messages: widen(*messages), at: *at })
+        }
+        _ => None,
+    })
+}
+
+/// A range that was folded in an earlier request.
+pub(crate) struct SentFold {
+    block: BlockId,
+    text: Arc<str>,
+    reason: Reason,
+    /// The first block behind it.
+    pub(crate) end: BlockId,
+}
+
+/// Finds the range of a conversation that was folded before, by what its blocks were sent as.
+pub(crate) fn sent_fold(history: &History, sent: &[Option<&Sent>]) -> Option<SentFold> {
+    let (number, text, reason) = sent.iter().enumerate().rev().find_map(|(number, sent)| match sent {
+        Some(Sent::Shortened { text, reason: reason @ Reason::Folded { .. } }) => {
+            Some((number, text, reason))
+        }
+        _ => None,
+    })?;
+    let Reason::Folded { messages, .. } = reason else { return None };
+    let end = end_of(history, widen(*messages));
+    let block = BlockId(narrow(number));
+    (end > block).then(|| SentFold { block, text: Arc::clone(text), reason: reason.clone(), end })
+}
+
+fn end_of(history: &History, messages: usize) -> BlockId {
+    let all = history.messages();
+    BlockId(all.get(messages).map_or(narrow(history.blocks().len()), |entry| entry.first_block))
+}
+
+/// Folds again what was folded before; gives the first block behind it.
+pub(super) fn fold_again(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
+    let fold = sent_fold(work.history, &situation.sent)?;
+    let went = |id: &BlockId| {
+        *id == fold.block || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
+    };
+    let goes: Vec<BlockId> = (0..=fold.block.0).map(BlockId).filter(went).collect();
+    let tokens = work.memo.text(work.counter, &fold.text);
+    work.fold_away(&goes, &fold.text, tokens, &fold.reason);
+    Some(fold.end)
+}
+
+/// Keeps the beginning of the running tool loop behind a folded message: where the model thinks, it must begin with that.
+pub(super) fn protect_loop(work: &mut Work<'_>) {
+    let Some(fold) = found(&work.decisions).map(|fold| end_of(work.history, fold.messages)) else { return };
+    if work.history.format() != Format::Anthropic || !is_in_loop(work, fold) {
+        return;
+    }
+    let first = first_left(work, fold);
+    if let Some(unit) = first.and_then(|index| work.units.get_mut(index)) {
+        unit.may_go = false;
+    }
+}
+
+/// Tells whether the running tool loop goes on behind a block that stands in it.
+fn is_in_loop(work: &Work<'_>, end: BlockId) -> bool {
+    let start = work.units.get(running_loop(&work.units, work.facts));
+    start.and_then(|unit| unit.blocks.first()).is_some_and(|first| *first < end)
+}
+
+/// Returns the first exchange behind a block that is still sent.
+fn first_left(work: &Work<'_>, end: BlockId) -> Option<usize> {
+    let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
+    work.units
+        .iter()
+        .position(|unit| is_exchange(unit) && behind(unit) && unit.blocks.iter().any(|id| !work.is_out(*id)))
+}
+
+/// Takes a step that folds.
+pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, need: &mut FoldNeed) {
+    let full = |share: f64| situation.budget.is_some_and(|budget| work.total > budget.scaled(share));
+    let (now, soon) = match when {
+        When::Over { share, .. } => (full(share), full(share * AHEAD)),
+        When::Cold => (situation.cold, situation.cold),
+        When::Birth | When::Pays | When::Always => (true, true),
+    };
+    need.now |= now;
+    let Some(budget) = situation.budget.filter(|_| soon && situation.folding != Folding::Off) else { return };
+    let tokens: Vec<Tokens> =
+        (0..narrow(work.decisions.len())).map(|number| work.tokens_now(BlockId(number))).collect();
+    let sizes = summary::sizes(work.history, work.facts, &tokens, work.total, budget);
+    let fixed = budget - (sizes.room + sizes.tail);
+    let asked = Asked {
+        budget,
+        room: sizes.room,
+        tail: budget.scaled(LEAVES) - fixed - sizes.room,
+        behind: found(&work.decisions).map_or(0, |fold| fold.messages),
+    };
+    let given = given(work, situation).filter(|(range, _)| range.messages() > asked.behind);
+    let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
+    if now {
+        for (range, summary) in given.iter() {
+            if attempt(work, situation, &asked, range, summary.as_deref(), need) {
+                return;
+            }
+        }
+        let alone = || chosen(work, &asked, &tokens);
+        if situation.folding == Folding::Ledger
+            && let Some(range) = alone()
+            && attempt(work, situation, &asked, &range, None, need)
+        {
+            return;
+        }
+    }
+    // A summary that has no room is not worth asking for.
+    if (given.is_some() && !now) || asked.room < LEAST {
+        return;
+    }
+    let Some(range) = chosen(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
+        return;
+    };
+    let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
+    if pace(work, situation, &asked, &range, work.total - going + asked.room) == MayFold::Fold {
+        let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
+        let earlier =
+            found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
+        need.wanted = Some(FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) });
+    }
+}
+
+/// How much may be folded, and how much it may become.
+struct Asked {
+    budget: Tokens,
+    room: Tokens,
+    tail: Tokens,
+    /// How many messages were folded before.
+    behind: usize,
+}
+
+/// Returns the longest range of this conversation for which memory holds something, and the summary.
+fn given(work: &Work<'_>, situation: &Situation<'_>) -> Option<(FoldRange, Option<Arc<str>>)> {
+    let mut known = situation.chain.iter().enumerate().rev();
+    let held =
+        |(number, hash): (usize, &ChainHash)| Some((BlockId(narrow(number)), situation.memory.held(*hash)?));
+    let (last, held) = known.find_map(held)?;
+    let range = FoldRange::through(work.history, work.facts, last)?;
+    let range = allowed(work, range.messages()).then(|| keeping(work, range))?;
+    Some(match held {
+        Held::Summary(text) => (range, Some(Arc::clone(text))),
+        Held::LedgerAlone => (range, None),
+    })
+}
+
+fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
+    let may = |cut: usize| cut > asked.behind && allowed(work, cut);
+    let range = summary::choose(work.history, work.facts, tokens, asked.tail, &may)?;
+    Some(keeping(work, range))
+}
+
+/// What a step pinned stays where it is.
+fn keeping(work: &Work<'_>, range: FoldRange) -> FoldRange {
+    range.keeping(|id| work.is_firm(id))
+}
+
+/// Tells whether a cut leaves alone what was pinned, and a running loop that begins as it must.
+fn allowed(work: &Work<'_>, cut: usize) -> bool {
+    let end = end_of(work.history, cut);
+    let said = |id: BlockId| {
+        work.facts.row(id).is_some_and(|row| row.role == Role::User && row.acts_as == BlockKind::Text)
+    };
+    let first = work.history.messages().first().map_or(0, |entry| entry.first_block);
+    let pinned = (first..end.0).map(BlockId).any(|id| work.is_firm(id) && !said(id));
+    !pinned && begins_well(work, end)
+}
+
+/// Exchanges that went before may have stood at the beginning of what is left of the running loop.
+fn begins_well(work: &Work<'_>, end: BlockId) -> bool {
+    if work.history.format() != Format::Anthropic || !is_in_loop(work, end) {
+        return true;
+    }
+    let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
+    let next = work.units.iter().position(|unit| is_exchange(unit) && behind(unit));
+    let left = first_left(work, end);
+    let kind = |id: &BlockId| work.history.block(*id).map(|block| block.kind);
+    let thinks = left.and_then(|index| work.units.get(index)?.blocks.first());
+    next == left || thinks.is_some_and(|id| kind(id) == Some(BlockKind::Reasoning) && !work.is_out(*id))
+}
+
+/// Tells whether to fold a range where the request then counts `left`.
+fn pace(
+    work: &Work<'_>,
+    situation: &Situation<'_>,
+    asked: &Asked,
+    range: &FoldRange,
+    left: Tokens,
+) -> MayFold {
+    let blocks = range.end().0..narrow(work.decisions.len());
+    let behind: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
+    let told = |at| LastFold { step: at, before: Tokens::ZERO, after: Tokens::ZERO, said: false };
+    let before = found(&work.decisions).map(|fold| told(fold.at));
+    may_fold(&Pace {
+        budget: asked.budget,
+        now: work.total,
+        reported: situation.memory.reported(),
+        left,
+        // What stands behind a fold can still be hidden by other steps.
+        floor: left - (behind - asked.tail),
+        step: step(work),
+        last: situation.memory.last_fold().or(before),
+    })
+}
+
+fn step(work: &Work<'_>) -> u32 {
+    work.history.messages().last().map_or(0, |entry| entry.step)
+}
+
+/// Folds a range where that helps; tells whether it did.
+fn attempt(
+    work: &mut Work<'_>,
+    situation: &Situation<'_>,
+    asked: &Asked,
+    range: &FoldRange,
+    summary: Option<&str>,
+    need: &mut FoldNeed,
+) -> bool {
+    let goes: Vec<BlockId> =
+        (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
+    let going: Tokens = goes.iter().map(|id| work.tokens_now(*id)).sum();
+    let stands: Tokens = goes.iter().map(|id| work.tokens(*id)).sum();
+    // What it comes to at best is known before anything is written.
+    let best = work.total - going + LEAST;
+    match pace(work, situation, asked, range, best) {
+        MayFold::Fold => {}
+        MayFold::SayOnceAndStop => {
+            need.cannot_help = Some(best);
+            return false;
+        }
+        MayFold::TooSoon => return false,
+    }
+    let ledger = ledger(work.history, work.facts, &files(work.history, work.facts), range);
+    let earlier = found(&work.decisions).and_then(|fold| prose_of(fold.text));
+    let prose = summary.or(earlier.as_deref());
+    let text = folded_of(&ledger, range.messages(), stands, prose, asked.room, work.counter).text;
+    let tokens = work.memo.text(work.counter, &text);
+    let left = work.total - going + tokens;
+    if !is_smaller(work, &goes, &text) || pace(work, situation, asked, range, left) != MayFold::Fold {
+        return false;
+    }
+    let at = step(work);
+    let before = situation.memory.reported().map_or(work.total, |reported| reported.max(work.total));
+    let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };
+    work.fold_away(&goes, &text.into(), tokens, &reason);
+    protect_loop(work);
+    need.done = Some(LastFold { step: at, before, after: work.total, said: false });
+    true
+}
+
+/// Tells whether a text has fewer bytes than what it stands for.
+fn is_smaller(work: &Work<'_>, goes: &[BlockId], text: &str) -> bool {
+    let mut json = Vec::with_capacity(text.len() + 2);
+    encode(text, &mut json);
+    let sent = goes.iter().filter(|id| !work.is_out(**id)).filter_map(|id| work.history.block(*id));
+    /// What stands around the text in a message of any format.
+    const AROUND: usize = 100;
+    json.len() + AROUND < sent.map(|block| block.span.len()).sum()
+}
+
+impl Work<'_> {
+    /// Puts a message in place of blocks, at the last of them.
+    fn fold_away(&mut self, goes: &[BlockId], text: &Arc<str>, tokens: Tokens, reason: &Reason) {
+        let Some(last) = goes.last() else { return };
+        for id in goes {
+            self.drop_alone(*id, reason);
+            let handle = self.handle(*id);
+            if let Some(decision) = self.decisions.get_mut(widen(id.0)) {
+                decision.verdict = Verdict::Drop;
+                decision.reason = Some(reason.clone());
+                decision.handle = Some(handle);
+            }
+        }
+        if let Some(decision) = self.decisions.get_mut(widen(last.0)) {
+            decision.verdict = Verdict::Shorten { text: Arc::clone(text), tokens };
+        }
+        if let Some(visible) = &mut self.visible {
+            visible.add(text);
+        }
+        self.recount_folded();
+    }
+
+    /// Counts anew what is sent, where a part of it is folded.
+    pub(super) fn recount_folded(&mut self) {
+        if found(&self.decisions).is_none() {
+            return;
+        }
+        let in_blocks: Tokens = self.decisions.iter().map(|decision| self.tokens_now(decision.block)).sum();
+        self.total = in_blocks + frame(self.history, self.counts, &self.decisions);
+    }
+}
+
+/// Counts what the format adds around what is sent.
+pub(super) fn frame(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
+    let per_entry = counts.per_entry();
+    let goes = |id: BlockId| is_dropped(id.0, decisions);
+    let anew = found(decisions).and_then(|fold| rewritten(history, fold.messages, &goes));
+    let Some(anew) = anew else {
+        return counts.frame() - per_entry.times(entries_gone(history.messages(), decisions));
+    };
+    let behind = history.messages().get(anew.messages.end..).unwrap_or_default();
+    counts.frame() + per_entry.times(anew.become_messages)
+        - per_entry.times(anew.messages.len() + entries_gone(behind, decisions))
+}
+
+/// Returns the edits that turn the request into what decisions say, where a part of it is folded. `inside` are the edits of the
+/// blocks that are shown as another text.
+pub(super) fn edits(
+    history: &History,
+    decisions: &[Decision],
+    fold: &Found<'_>,
+    inside: Vec<Edit>,
+) -> Vec<Edit> {
+    let goes = |id: BlockId| is_dropped(id.0, decisions);
+    let Some((edit, anew)) = fold_edit(history, fold.messages, &goes, fold.text, &inside) else {
+        return inside;
+    };
+    let is_outside =
+        |other: &Edit| other.span.end() <= edit.span.start() || other.span.start() >= edit.span.end();
+    let mut edits: Vec<Edit> = inside.into_iter().filter(is_outside).collect();
+    let behind = history.messages().get(anew.messages.end..).unwrap_or_default();
+    edits.extend(removed_messages(behind, Some(edit.span), decisions));
+    edits.extend(removed_blocks(history, behind, decisions));
+    edits.push(edit);
+    edits
+}
+
+/// A call is folded with its result.
+pub(super) fn check(history: &History, decisions: &[Decision]) -> Result<(), PlanError> {
+    for decision in decisions.iter().filter(|decision| decision.is_folded()) {
+        let partner = history.block(decision.block).and_then(|block| block.partner);
+        let left = partner.filter(|id| !decisions.get(widen(id.0)).is_some_and(is_out));
+        if let Some(partner) = left {
+            return Err(PlanError::Torn(decision.block.0, partner.0));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! The laws of fitting with folds in play: summaries are handed back, refused or never come, at random. The protocol is judged by
+//! the checker; what was sent is compared message by message.
+
+use std::cell::Cell;
+
+use proptest::{
+    prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof},
+    sample::select,
+    test_runner::TestRunner,
+};
+use serde_json::{Value, json};
+use trimtab::{
+    Answer, Fitted, Folding, Format, Memory, Millis, Policy, Settings, Tokens, Verdict, Warm, fit_warm,
+    request_of, resend,
+};
+
+use super::{Case, Request, fitted, named_break, request, shown, value};
+use crate::{
+    checker,
+    conversations::{long_conversation, style},
+};
+
+/// What becomes of a summary that a plan wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    Good,
+    Empty,
+    Refused,
+    /// It never comes.
+    Never,
+    /// The edge gives up.
+    GivenUp,
+}
+
+#[derive(Debug, Clone)]
+struct Folds {
+    case: Case,
+    folding: Folding,
+    /// The share of the budget at which the policy folds.
+    over: f64,
+    replies: Vec<Reply>,
+}
+
+fn folds() -> impl Strategy<Value = Folds> {
+    let share = prop_oneof![Just(0.75), Just(0.5), Just(0.35), Just(0.25), 0.05..1.1];
+    let reply = select(vec![
+        Reply::Good,
+        Reply::Good,
+        Reply::Good,
+        Reply::Empty,
+        Reply::Refused,
+        Reply::Never,
+        Reply::GivenUp,
+    ]);
+    let policies = select(vec!["ladder", "retention", "per-tool"]);
+    let talk = (long_conversation(), style(), policies, share);
+    let rest = (any::<bool>(), select(vec![0.4, 0.6, 0.85]), prop::collection::vec(reply, 40));
+    (talk, rest).prop_map(|((conversation, style, policy, share), (alone, over, replies))| Folds {
+        case: Case { conversation, style, policy, share },
+        folding: if alone { Folding::Ledger } else { Folding::WhenGiven },
+        over,
+        replies,
+    })
+}
+
+impl Folds {
+    fn settings(&self, request: &Request) -> Settings {
+        let knob = match self.case.policy {
+            "retention" => "consolidation_budget",
+            _ => "compact_threshold",
+        };
+        let policy = Policy::shipped_with(self.case.policy, &[(knob.to_owned(), self.over)]);
+        let settings = request.settings(self.case.policy, self.case.share);
+        Settings { policy: policy.expect("a shipped policy"), folding: self.folding, ..settings }
+    }
+}
+
+/// Runs a law in every format; says how many cases it held for and how many of them folded, which must be some.
+fn for_each_fold(law: &str, check: impl Fn(&Folds, &Request) -> bool) {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let cases: u32 =
+        number("TRIMTAB_FIT_CASES").or(number("TRIMTAB_CASES").map(|cases: u32| cases / 10)).unwrap_or(25);
+    for format in Format::ALL {
+        let config = ProptestConfig {
+            cases,
+            failure_persistence: None,
+            max_shrink_iters: 500,
+            ..ProptestConfig::default()
+        };
+        let folded = Cell::new(0);
+        TestRunner::new(config)
+            .run(&folds(), |folds| {
+                let request = request(&folds.case.conversation, format, folds.case.style);
+                folded.set(folded.get() + u32::from(check(&folds, &request)));
+                Ok(())
+            })
+            .unwrap_or_else(|failure| panic!("{law}, {format}: {failure}"));
+        println!("{law}: {format}: {cases} cases, {} folded", folded.get());
+        assert!(folded.get() > 0, "{law}, {format}: none of {cases} cases folded anything");
+    }
+}
+
+fn valid(request: &Request, fitted: &Fitted) {
+    let faults =
+        checker::new_faults(request.format.name(), &value(fitted.history.bytes()), &value(&fitted.request));
+    assert!(faults.is_empty(), "{faults:?}\n{}", shown(fitted));
+}
+
+fn in_budget(request: &Request, fitted: &Fitted, settings: &Settings) {
+    let count = request.count(&fitted.request);
+    assert_eq!(count, fitted.plan.after(), "the plan counts as the counter does\n{}", shown(fitted));
+    let guard = request.counter.tokenizer().exactness().guard();
+    let budget = settings.budget.expect("a budget").scaled(1.0 / guard);
+    let named = fitted.plan.floor().is_some_and(|floor| floor.tokens == count);
+    assert!(count <= budget + Tokens(1) || named, "{count} over {budget}\n{}", shown(fitted));
+}
+
+#[test]
+fn folded_by_the_ledger_alone_a_request_is_valid_small_and_left_alone_the_second_time() {
+    for_each_fold("folding alone", |folds, request| {
+        let settings = Settings { folding: Folding::Ledger, ..folds.settings(request) };
+        let once = fitted(&request.bytes, &Memory::default(), &settings, 0);
+        valid(request, &once);
+        in_budget(request, &once, &settings);
+        assert!(once.request.len() <= request.bytes.len(), "{}", shown(&once));
+        let again = fitted(&once.request, &Memory::default(), &settings, 0);
+        assert_eq!(
+            String::from_utf8_lossy(&again.request),
+            String::from_utf8_lossy(&once.request),
+            "{}\nand again\n{}",
+            shown(&once),
+            shown(&again)
+        );
+        let twice = fitted(&request.bytes, &Memory::default(), &settings, 0);
+        assert_eq!((twice.request, twice.plan), (once.request, once.plan.clone()));
+        once.plan.folded().is_some()
+    });
+}
+
+#[test]
+fn sticky_a_folded_conversation_stays_folded() {
+    for_each_fold("folding is sticky", |folds, request| {
+        let settings = folds.settings(request);
+        let mut memory = Memory::default();
+        let mut warm = Warm::default();
+        let mut replies = folds.replies.iter().copied();
+        let mut earlier: Option<Fitted> = None;
+        let messages = request.history.messages();
+        let starts = (1..=messages.len())
+            .filter(|count| messages.get(*count).is_none_or(|next| next.role == trimtab::Role::Assistant));
+        for (number, count) in starts.enumerate() {
+            let now = i64::try_from(number).expect("few requests") * 1000;
+            let bytes = request_of(&request.history, count);
+            let again = resend(bytes.clone(), &memory, Some(request.format)).expect("a request");
+            let fitted = fitted(&bytes, &memory, &settings, now);
+            let warmly = fit_warm(bytes.clone(), &mut warm, &memory, &settings, Millis(now))
+                .expect("fits cold, fits warm");
+            assert_eq!(warmly.plan, fitted.plan, "warm and cold plan the same");
+            assert_eq!(warmly.request, fitted.request, "warm and cold send the same");
+            valid(request, &fitted);
+            in_budget(request, &fitted, &settings);
+            named_break(earlier.as_ref(), &fitted, folds.case.policy);
+            if let Some(earlier) = &earlier {
+                stays_folded(earlier, &fitted);
+                begins_as(request.format, earlier, &again.request, &fitted);
+                if fitted.plan.broken().is_none() {
+                    begins_as(request.format, earlier, &fitted.request, &fitted);
+                }
+            }
+            memory.sent(&fitted.plan, Millis(now));
+            restored(&memory, &bytes, request.format);
+            hand_back(&mut memory, &fitted, &mut replies);
+            earlier = Some(fitted);
+        }
+        earlier.is_some_and(|last| last.plan.folded().is_some())
+    });
+}
+
+/// What a summary stands for is shown never again; the message that stands for it is the same or stands for more.
+fn stays_folded(earlier: &Fitted, later: &Fitted) {
+    for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
+        let out = |verdict: &Verdict, folded: bool| *verdict == Verdict::Drop || folded;
+        if was.is_folded() {
+            assert!(
+                out(&is.verdict, is.is_folded()),
+                "block {}\n{}\nlater\n{}",
+                was.block.0,
+                shown(earlier),
+                shown(later)
+            );
+        }
+    }
+    let (Some((was, before)), Some((is, after))) = (earlier.plan.folded(), later.plan.folded()) else {
+        assert!(earlier.plan.folded().is_none(), "{}\nlater\n{}", shown(earlier), shown(later));
+        return;
+    };
+    assert!(was < is || before == after, "{}\nlater\n{}", shown(earlier), shown(later));
+}
+
+/// What was sent is the beginning of what is sent now.
+fn begins_as(format: Format, earlier: &Fitted, now: &[u8], fitted: &Fitted) {
+    let list = |request: &Value| -> Vec<Value> {
+        let key = match format {
+            Format::Anthropic | Format::Chat => "messages",
+            Format::Responses => "input",
+            Format::Gemini => "contents",
+        };
+        let messages = request[key].as_array().cloned().unwrap_or_default();
+        // There a folded message is joined to what the user said before it: what was sent is told by its parts.
+        let parts = |message: &Value| {
+            let role = message["role"].clone();
+            let parts = message["parts"].as_array().cloned().unwrap_or_default();
+            parts.into_iter().map(|part| json!({"role": role, "part": part})).collect::<Vec<Value>>()
+        };
+        match format {
+            Format::Gemini => messages.iter().flat_map(parts).collect(),
+            Format::Anthropic | Format::Chat | Format::Responses => messages,
+        }
+    };
+    let (before, now) = (list(&value(&earlier.request)), list(&value(now)));
+    for (index, message) in before.iter().enumerate() {
+        assert_eq!(Some(message), now.get(index), "{}\nlater\n{}", shown(earlier), shown(fitted));
+    }
+}
+
+/// A memory that was stored and read back repeats the same.
+fn restored(memory: &Memory, bytes: &[u8], format: Format) {
+    let mut again = Memory::default();
+    memory.verdicts().for_each(|(hash, verdict)| again.remember(hash, verdict));
+    let send = |memory: &Memory| resend(bytes.to_vec(), memory, Some(format)).expect("a request").request;
+    assert_eq!(String::from_utf8_lossy(&send(&again)), String::from_utf8_lossy(&send(memory)));
+}
+
+fn hand_back(memory: &mut Memory, fitted: &Fitted, replies: &mut impl Iterator<Item = Reply>) {
+    let Some(asking) = fitted.asking() else { return };
+    let said = |text: &str| Answer::of_text(text);
+    let good = "The user asked for a change. The files were read and edited. The tests are still to be run.";
+    match replies.next().unwrap_or(Reply::Good) {
+        Reply::Good => {
+            let taken = memory.folded(&asking, &said(good));
+            assert!(
+                taken.is_ok() || asking.request().tokens < Tokens(100),
+                "{taken:?}: {:?}",
+                asking.request()
+            );
+        }
+        Reply::Empty => assert!(memory.folded(&asking, &said("")).is_err()),
+        Reply::Refused => {
+            assert!(memory.folded(&asking, &said("I'm sorry, I can't help with that.")).is_err())
+        }
+        Reply::Never => {}
+        Reply::GivenUp => memory.no_summary(asking.request()),
+    }
+}
