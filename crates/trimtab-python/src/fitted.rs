@@ -2,6 +2,8 @@
 //! for: a turn pays for nothing that nobody reads.
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
+use std::time::Duration;
+
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyList},
@@ -25,6 +27,7 @@ pub(crate) struct PyFitted {
     messages: Py<PyList>,
     sources: Vec<Option<usize>>,
     fitted: Fitted,
+    took: Duration,
     in_force: InForce,
 }
 
@@ -47,14 +50,14 @@ struct Row {
 
 /// Makes what Python sees of a turn; raises where it does not fit or there is nothing to fit into.
 pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
-    let Done { messages, sources, fitted } = done;
+    let Done { messages, sources, fitted, took } = done;
     if fitted.budget.is_none() && in_force.settings.policy.name != "none" {
         let words = "no budget: the model is not known; give budget=TOKENS or model=NAME";
         return Err(raise(py, Kind::Settings, words));
     }
     let sentence = sentence(&fitted);
     let floor = fitted.plan.floor().map(|floor| floor.tokens.0);
-    let fitted = unchecked(py, Done { messages, sources, fitted }, in_force)?;
+    let fitted = unchecked(py, Done { messages, sources, fitted, took }, in_force)?;
     match (sentence, floor) {
         (Some(sentence), Some(floor)) => Err(over_budget(py, sentence, floor, fitted.into_any())),
         (Some(_) | None, _) => Ok(fitted),
@@ -63,8 +66,8 @@ pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult
 
 /// Makes what Python sees of a turn, whether it fits or not.
 pub(crate) fn unchecked(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
-    let Done { messages, sources, fitted } = done;
-    Py::new(py, PyFitted { messages, sources, fitted, in_force: in_force.clone() })
+    let Done { messages, sources, fitted, took } = done;
+    Py::new(py, PyFitted { messages, sources, fitted, took, in_force: in_force.clone() })
 }
 
 /// Says why a request does not fit.
@@ -126,6 +129,12 @@ impl PyFitted {
     #[getter]
     fn exact(&self) -> bool {
         self.fitted.exactness == Exactness::Exact
+    }
+
+    /// How long the engine worked, in seconds; the rest of a call is spent at the border to Python.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.took.as_secs_f64()
     }
 
     /// The wire format of the messages.

@@ -1,7 +1,12 @@
 //! One turn of a conversation. Takes messages as Python holds them and the state of the conversation; gives the messages to
 //! send. Python's lock is held while messages are looked at and given back, and by nobody while the engine works.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use pyo3::{
     prelude::*,
@@ -76,6 +81,8 @@ pub(crate) struct Done {
     /// Which message each of them was; none for one that stands for others.
     pub(crate) sources: Vec<Option<usize>>,
     pub(crate) fitted: Fitted,
+    /// How long the engine worked.
+    pub(crate) took: Duration,
 }
 
 /// What went wrong in the engine.
@@ -133,7 +140,9 @@ pub(crate) fn take(
     }
     state.format = Some(format);
     let (now, going, most) = (turn.now, turn.going, turn.max_output);
+    let began = Instant::now();
     let worked = py.detach(|| work(state, &looked, format, &beside, in_force, store, (now, going, most)));
+    let took = began.elapsed();
     let (fitted, sent) = worked.map_err(|fault| match fault {
         Fault::Fit(fault) => raise(py, Kind::Request, fault),
         Fault::Store(fault) => raise(py, Kind::Store, fault),
@@ -141,7 +150,7 @@ pub(crate) fn take(
     })?;
     let messages = give_back(turn.messages, &fitted, &sent, &mut state.known)?;
     let sources = sent.iter().map(Sent::number).collect();
-    Ok(Done { messages, sources, fitted })
+    Ok(Done { messages, sources, fitted, took })
 }
 
 /// Tells the format of messages that were not read before.

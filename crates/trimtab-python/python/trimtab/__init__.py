@@ -14,6 +14,7 @@ from trimtab._errors import (
     RequestError,
     SettingsError,
     StoreError,
+    SummaryError,
     TrimtabError,
 )
 from trimtab._session import Session, fit
@@ -27,6 +28,7 @@ __all__ = [
     "Session",
     "SettingsError",
     "StoreError",
+    "SummaryError",
     "TrimtabError",
     "changelog",
     "count",

@@ -32,12 +32,19 @@ class Fitted:
         """Whether counts are exact."""
 
     @property
+    def seconds(self) -> float:
+        """How long the engine worked, in seconds; the rest of a call is spent at the border to Python."""
+
+    @property
     def format(self) -> str:
         """The wire format of the messages."""
 
     @property
     def fold_wanted(self) -> bool:
         """Whether the policy asks for a summary of what is old."""
+
+    def asking(self, model: str | None = None) -> Asking | None:
+        """The summary that the policy asks for, to be had from a model of this name."""
 
     @property
     def request(self) -> bytes:
@@ -65,6 +72,7 @@ class Session:
         spent: float = 0.0,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
+        fold: str | None = None,
     ) -> Session: ...
     @property
     def budget(self) -> int | None:
@@ -78,8 +86,18 @@ class Session:
         system: Any = None,
         tools: Any = None,
         max_output: int | None = None,
+        may_wait: bool = False,
     ) -> Fitted:
-        """Fit the messages of the next request; `now` is in milliseconds since 1970."""
+        """Fit the messages of the next request; `now` is in milliseconds since 1970.
+
+        With `may_wait`, a plan that asks for a summary now is not taken as sent: it will be fitted again.
+        """
+
+    def folded(self, asking: Asking, answer: str, *, now: int, is_reply: bool = False) -> None:
+        """Take an answer to the last prompt, a text or a provider's reply; raises where it is not to be used."""
+
+    def no_summary(self, asking: Asking) -> None:
+        """Learn that no summary could be had for what was asked for: it is folded by the ledger alone."""
 
     def answered(
         self, *, input: int, cache_read: int, cache_write: int, cache_write_1h: int, output: int
@@ -88,6 +106,28 @@ class Session:
 
     def recall(self, handle: str) -> str:
         """Return the original that a handle names: of the latest request, else of the store."""
+
+@final
+class Asking:
+    """A summary that is asked for."""
+
+    @property
+    def parts(self) -> int:
+        """How many prompts are to be sent, one after the other."""
+
+    @property
+    def notes(self) -> str | None:
+        """The notes to begin with: the summary of what was folded before."""
+
+    @property
+    def target(self) -> int:
+        """How many tokens the summary should have."""
+
+    def prompt(self, part: int, notes: str | None = None) -> str:
+        """Return the prompt of a part, counted from 0, which updates the notes on the parts before."""
+
+    def check_part(self, answer: str, *, is_reply: bool = False) -> str:
+        """Return the words of an answer to any part but the last; raises where it cannot be gone on with."""
 
 @final
 class Conversation:
@@ -132,6 +172,7 @@ def fit(
     system: Any = None,
     tools: Any = None,
     max_output: int | None = None,
+    fold: str | None = None,
     now: int = 0,
 ) -> Fitted:
     """Fit messages that stand for themselves: nothing is remembered."""

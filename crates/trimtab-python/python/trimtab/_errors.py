@@ -24,6 +24,10 @@ class StoreError(TrimtabError, OSError):
     """The store cannot do what is asked of it. Nothing new was hidden."""
 
 
+class SummaryError(TrimtabError):
+    """A summary is not to be used: it does not pass the engine's checks."""
+
+
 class NotFoundError(TrimtabError, LookupError):
     """Nothing has the handle, file or step that was asked for."""
 

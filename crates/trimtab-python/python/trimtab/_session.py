@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -12,8 +13,11 @@ from typing import Any, Union
 
 from trimtab import _engine
 from trimtab._engine import Fitted
-from trimtab._errors import SettingsError
+from trimtab._errors import SettingsError, SummaryError
+from trimtab._summarizing import obtained, summarizer_of
 from trimtab._usage import read_usage
+
+_LOG = logging.getLogger("trimtab")
 
 Settings = Mapping[str, Union[int, float, bool, str]]
 
@@ -32,12 +36,15 @@ def fit(
     settings: Settings | None = None,
     max_output: int | None = None,
     spent: float = 0.0,
+    fold: str | None = None,
 ) -> Fitted:
     """Fit messages into a budget. Nothing is remembered: the same messages give the same result.
 
     `messages` are those of Anthropic, OpenAI Chat, OpenAI Responses (input items) or Gemini (contents), as dicts or as the
     SDKs' own objects. The format is told by the messages; `format` ("anthropic", "chat", "responses",
-    "gemini") overrides. Without a budget the model's window is the limit, less `max_output`.
+    "gemini") overrides. Without a budget the model's window is the limit, less `max_output`. `policy` is a name that
+    `policies()` lists or a TOML file, `settings` changes its settings, `spent` is what the session has cost so far in
+    dollars; `fold` ("given", "ledger", "never") says what a policy's steps that fold do where no summary is known.
 
     Raises `BudgetError` where the messages cannot be made to fit.
     """
@@ -52,6 +59,7 @@ def fit(
         system=system,
         tools=tools,
         max_output=_tokens("max_output", max_output),
+        fold=fold,
     )
 
 
@@ -73,11 +81,18 @@ class Session:
         format: str | None = None,
         settings: Settings | None = None,
         spent: float = 0.0,
+        summarizer: Any = None,
+        summary_model: str | None = None,
+        fold: str | None = None,
     ) -> None:
         """Begin a session.
 
         `store` names a file in which originals and verdicts are kept, so that a conversation goes on in another process and
         `trimtab recall` finds what was hidden; True is the file that the command line uses.
+
+        `summarizer` writes summaries where the policy folds: a function from prompt to text, or a client of openai or
+        anthropic with `summary_model`, the model that writes. The engine checks what it says before it is used. Without
+        one, `fold` says what happens: "given" (only summaries that the store knows), "ledger" (facts alone) or "never".
         """
         if store is True:
             store = _engine.default_store()
@@ -90,7 +105,10 @@ class Session:
             spent=spent,
             store=None if store is None or store is False else os.fspath(store),
             name=name,
+            fold=fold,
         )
+        self._summarizer = summarizer_of(summarizer, summary_model)
+        self._summary_model = summary_model
         self._lock = threading.RLock()
         _SESSIONS.add(self)
 
@@ -108,7 +126,28 @@ class Session:
         at = int((time.time() if now is None else now) * 1000)
         most = _tokens("max_output", max_output)
         with self._lock:
+            if self._summarizer is None:
+                return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most)
+            fitted = self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most, may_wait=True)
+            if not self._summarized(fitted, at):
+                return fitted
             return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most)
+
+    def _summarized(self, fitted: Fitted, now: int) -> bool:
+        """Obtain the summary that a plan wants now, where it wants one; tell whether it is to be fitted again."""
+        asking = fitted.asking(self._summary_model) if fitted.fold_wanted else None
+        if asking is None or self._summarizer is None:
+            return False
+        answer = obtained(asking, self._summarizer)
+        try:
+            if answer is None:
+                self._engine.no_summary(asking)
+            else:
+                self._engine.folded(asking, answer[0], now=now, is_reply=answer[1])
+        except SummaryError as fault:
+            _LOG.warning("%s: it is not used; folding by the ledger alone", fault)
+            self._engine.no_summary(asking)
+        return True
 
     async def afit(self, messages: Iterable[Any], **arguments: Any) -> Fitted:
         """Fit in a thread, so that other tasks go on meanwhile."""
