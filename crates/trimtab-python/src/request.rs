@@ -162,6 +162,11 @@ impl Looked {
         self.sources.is_empty()
     }
 
+    /// Returns the format that one of the messages just read shows by itself.
+    pub(crate) fn shown_format(&self) -> Option<Format> {
+        self.signs.first().map(|(_, format)| *format)
+    }
+
     /// Tells the format of messages of which none was read before.
     pub(crate) fn format(&self, beside: &Beside) -> Result<Format, WireError> {
         if let Some((_, format)) = self.signs.first() {

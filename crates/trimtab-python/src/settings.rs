@@ -56,7 +56,9 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
         Some("ledger") => Folding::Ledger,
         Some("never") => Folding::Off,
         Some(other) => {
-            return Err(wrong(format!("fold should be \"given\", \"ledger\" or \"never\", and is {other:?}")));
+            return Err(wrong(format!(
+                "fold should be \"given\", \"ledger\" or \"never\", and is {other:?}"
+            )));
         }
     };
     let format = asked.format.as_deref().map(|name| format_named(py, name)).transpose()?;

@@ -37,7 +37,7 @@ pub(crate) struct State {
     warm: Warm,
     calibration: Calibration,
     pub(crate) latest: Option<Arc<History>>,
-    format: Option<Format>,
+    format: Option<(Format, Sure)>,
     known: Vec<Known>,
     system: Option<Read>,
     tools: Option<Read>,
@@ -45,6 +45,13 @@ pub(crate) struct State {
     last: Option<(Tokens, Option<RequestId>)>,
     /// Summaries that the store has not been given yet.
     unkept: Vec<Summary>,
+}
+
+/// Whether a message has shown the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    Yes,
+    NotYet,
 }
 
 /// A value beside the messages that was read.
@@ -129,16 +136,18 @@ pub(crate) fn take(
         tools: read(&mut state.tools, turn.tools, "tools")?,
         max_output: turn.max_output,
     };
-    let told = || told_format(py, &looked, &beside);
-    let format = match (in_force.settings.format, state.format) {
-        (Some(format), _) => format,
-        (None, Some(format)) => format,
-        (None, None) => told()?,
+    let shown = looked.shown_format();
+    let format = match (in_force.settings.format, state.format, shown) {
+        (Some(format), ..) | (None, Some((format, Sure::Yes)), _) | (None, _, Some(format)) => format,
+        (None, Some((format, Sure::NotYet)), None) => format,
+        (None, None, None) => told_format(py, &looked, &beside)?,
     };
     if in_force.settings.format.is_none() {
         looked.check_format(py, format)?;
     }
-    state.format = Some(format);
+    // Plain words look the same in two formats: the first message that shows one decides.
+    let was_sure = matches!(state.format, Some((_, Sure::Yes)));
+    state.format = Some((format, if was_sure || shown.is_some() { Sure::Yes } else { Sure::NotYet }));
     let (now, going, most) = (turn.now, turn.going, turn.max_output);
     let began = Instant::now();
     let worked = py.detach(|| work(state, &looked, format, &beside, in_force, store, (now, going, most)));

@@ -24,19 +24,19 @@ def turns(session, messages, now=1_000.0):
 @pytest.mark.parametrize("format", CONVERSATIONS)
 def test_what_was_sent_is_sent_again_in_the_same_words(format):
     model = {"anthropic": "claude-opus-4-6", "gemini": "gemini-2.5-pro"}.get(format, "gpt-5")
-    sent = turns(trimtab.Session(model=model, budget=20_000), CONVERSATIONS[format](40, lines=60))
+    sent = turns(trimtab.Session(model=model, budget=20_000), CONVERSATIONS[format](40, lines=120))
     broken = 0
     for before, after in zip(sent, sent[1:]):
         broken += after.messages[: len(before.messages)] != before.messages
-    assert sent[-1].tokens_before > 40_000 > 20_000 >= sent[-1].tokens
-    # Only where the budget presses does the beginning change, and then for many turns at once.
-    assert 0 < broken < len(sent) / 4
+    assert sent[-1].tokens_before > 40_000 and sent[-1].tokens <= 20_000
+    # Only where the budget presses does the beginning change, and then for some turns at once.
+    assert 0 < broken < len(sent) / 2
 
 
 def test_a_message_is_given_back_as_the_same_object_every_turn():
     sent = turns(trimtab.Session(model="gpt-5", budget=20_000), chat(30))
-    hidden = [number for number, message in zip(sent[-2].sources, sent[-2].messages) if "omitted" in str(message)]
-    assert hidden
+    hidden = {row["message"] for row in sent[-2].plan if row["verdict"] == "shorten"}
+    assert hidden and hidden <= set(sent[-2].sources)
     last = dict(zip(sent[-1].sources, sent[-1].messages))
     same = [last.get(number) is message for number, message in zip(sent[-2].sources, sent[-2].messages)]
     assert sum(same) > len(same) * 0.8
@@ -67,7 +67,7 @@ def test_a_changed_copy_that_was_given_back_is_made_anew():
 
 
 def test_a_conversation_first_seen_in_mid_flight_is_taken_as_cached():
-    messages = anthropic(12, lines=60)
+    messages = anthropic(60, lines=60)
     assert trimtab.fit(messages, model="claude-opus-4-6").tokens < trimtab.count(messages, model="claude-opus-4-6")
     session = trimtab.Session(model="claude-opus-4-6")
     assert all(one is other for one, other in zip(session.fit(messages).messages, messages, strict=True))

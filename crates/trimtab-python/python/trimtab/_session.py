@@ -14,6 +14,7 @@ from typing import Any, Union
 from trimtab import _engine
 from trimtab._engine import Fitted
 from trimtab._errors import SettingsError, SummaryError
+from trimtab._forking import ENGINE
 from trimtab._summarizing import obtained, summarizer_of
 from trimtab._usage import read_usage
 
@@ -48,19 +49,21 @@ def fit(
 
     Raises `BudgetError` where the messages cannot be made to fit.
     """
-    return _engine.fit(
-        _listed(messages),
-        model=model,
-        policy=policy,
-        budget=_tokens("budget", budget),
-        format=format,
-        settings=None if settings is None else dict(settings),
-        spent=spent,
-        system=system,
-        tools=tools,
-        max_output=_tokens("max_output", max_output),
-        fold=fold,
-    )
+    listed = _listed(messages)
+    with ENGINE:
+        return _engine.fit(
+            listed,
+            model=model,
+            policy=policy,
+            budget=_tokens("budget", budget),
+            format=format,
+            settings=None if settings is None else dict(settings),
+            spent=spent,
+            system=system,
+            tools=tools,
+            max_output=_tokens("max_output", max_output),
+            fold=fold,
+        )
 
 
 class Session:
@@ -96,17 +99,18 @@ class Session:
         """
         if store is True:
             store = _engine.default_store()
-        self._engine = _engine.Session(
-            model=model,
-            policy=policy,
-            budget=_tokens("budget", budget),
-            format=format,
-            settings=None if settings is None else dict(settings),
-            spent=spent,
-            store=None if store is None or store is False else os.fspath(store),
-            name=name,
-            fold=fold,
-        )
+        with ENGINE:
+            self._engine = _engine.Session(
+                model=model,
+                policy=policy,
+                budget=_tokens("budget", budget),
+                format=format,
+                settings=None if settings is None else dict(settings),
+                spent=spent,
+                store=None if store is None or store is False else os.fspath(store),
+                name=name,
+                fold=fold,
+            )
         self._summarizer = summarizer_of(summarizer, summary_model)
         self._summary_model = summary_model
         self._lock = threading.RLock()
@@ -126,17 +130,26 @@ class Session:
         at = int((time.time() if now is None else now) * 1000)
         most = _tokens("max_output", max_output)
         with self._lock:
-            if self._summarizer is None:
-                return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most)
-            fitted = self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most, may_wait=True)
+            fitted = self._fitted(listed, at, system, tools, most, may_wait=self._summarizer is not None)
             if not self._summarized(fitted, at):
                 return fitted
-            return self._engine.fit(listed, now=at, system=system, tools=tools, max_output=most)
+            return self._fitted(listed, at, system, tools, most, may_wait=False)
+
+    def _fitted(
+        self, messages: list[Any], now: int, system: Any, tools: Any, max_output: int | None, *, may_wait: bool
+    ) -> Fitted:
+        with ENGINE:
+            return self._engine.fit(
+                messages, now=now, system=system, tools=tools, max_output=max_output, may_wait=may_wait
+            )
 
     def _summarized(self, fitted: Fitted, now: int) -> bool:
         """Obtain the summary that a plan wants now, where it wants one; tell whether it is to be fitted again."""
-        asking = fitted.asking(self._summary_model) if fitted.fold_wanted else None
-        if asking is None or self._summarizer is None:
+        if self._summarizer is None or not fitted.fold_wanted:
+            return False
+        with ENGINE:
+            asking = fitted.asking(self._summary_model)
+        if asking is None:
             return False
         answer = obtained(asking, self._summarizer)
         try:
@@ -157,12 +170,12 @@ class Session:
     def answered(self, usage: Any) -> None:
         """Learn what the provider reported for the last request: an SDK's usage object, or a mapping like it."""
         reported = read_usage(usage)
-        with self._lock:
+        with self._lock, ENGINE:
             self._engine.answered(**reported)
 
     def recall(self, handle: str) -> str:
         """Return the original that a note names; raises `NotFoundError` where nothing has the handle."""
-        with self._lock:
+        with self._lock, ENGINE:
             return self._engine.recall(handle)
 
 

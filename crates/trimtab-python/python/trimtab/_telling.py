@@ -8,6 +8,7 @@ from typing import Any, Union
 
 from trimtab import _engine
 from trimtab._engine import Conversation
+from trimtab._forking import ENGINE
 from trimtab._session import _listed
 
 Source = Union[str, "os.PathLike[str]", Iterable[Any]]
@@ -29,30 +30,34 @@ def count(
     format: str | None = None,
 ) -> int:
     """Count the tokens of a text, or of messages with what stands beside them."""
-    if isinstance(source, str):
-        return _engine.count_text(source, model=model)
-    return _conversation(source, model=model, tools=tools, system=system, format=format).count(model=model)
+    with ENGINE:
+        if isinstance(source, str):
+            return _engine.count_text(source, model=model)
+        return _conversation(source, model=model, tools=tools, system=system, format=format).count(model=model)
 
 
 def inspect(
     source: Source, *, model: str | None = None, segment: int | None = None, tools: Any = None, system: Any = None
 ) -> dict[str, Any]:
     """Tell what fills the window of messages or of a file, as `trimtab inspect --json` does."""
-    if isinstance(source, (str, os.PathLike)):
-        return _conversation(source, segment).inspect(model=model)
-    return _conversation(source, model=model, tools=tools, system=system).inspect(model=model)
+    with ENGINE:
+        if isinstance(source, (str, os.PathLike)):
+            return _conversation(source, segment).inspect(model=model)
+        return _conversation(source, model=model, tools=tools, system=system).inspect(model=model)
 
 
 def file_state_at(
     source: Source, path: str, *, step: int | None = None, segment: int | None = None
 ) -> dict[str, Any]:
     """Tell what the conversation knew of a file after a step, as `trimtab file-at --json` does."""
-    return _conversation(source, segment).file_state_at(path, step=step)
+    with ENGINE:
+        return _conversation(source, segment).file_state_at(path, step=step)
 
 
 def changelog(source: Source, *, segment: int | None = None) -> list[dict[str, Any]]:
     """Tell what was done to which file, and why, as `trimtab changelog --json` does."""
-    return _conversation(source, segment).changelog()
+    with ENGINE:
+        return _conversation(source, segment).changelog()
 
 
 def replay(
@@ -66,13 +71,14 @@ def replay(
     """Tell what policies would have cost, saved and missed in recordings, as `trimtab replay --json` does."""
     one = isinstance(paths, (str, os.PathLike))
     listed = [paths] if one else list(paths)  # type: ignore[list-item, arg-type]
-    return _engine.replay(
-        [os.fspath(path) for path in listed],
-        policies=None if policies is None else list(policies),
-        models=None if models is None else list(models),
-        budget=budget,
-        resamples=resamples,
-    )
+    with ENGINE:
+        return _engine.replay(
+            [os.fspath(path) for path in listed],
+            policies=None if policies is None else list(policies),
+            models=None if models is None else list(models),
+            budget=budget,
+            resamples=resamples,
+        )
 
 
 def policies() -> list[dict[str, Any]]:
