@@ -20,11 +20,11 @@ def check(loop):
     """Run a loop without and with fitting: it comes to its end, valid throughout, and is smaller with."""
     sizes = {}
     for name, settings in (("without", None), ("with", FITTING)):
-        with scripted() as (address, judged):
+        with scripted() as (address, came):
             assert loop(address, settings) == DONE
-        assert len(judged) == TURNS + 1
-        assert [faults for _, faults in judged if faults] == []
-        sizes[name] = sum(size for size, _ in judged)
+        assert len(came) == TURNS + 1
+        assert [faults for *_, faults in came if faults] == []
+        sizes[name] = sum(size for _, size, _ in came)
     assert sizes["with"] < sizes["without"] * 0.6, sizes
 
 
@@ -182,11 +182,12 @@ def test_the_openai_agents_sdk():
 
 
 def test_a_request_whose_beginning_the_server_holds_goes_as_it_came():
-    with scripted() as (address, _):
+    with scripted() as (address, came):
         client = wrapped_openai(address, {"budget": 1_000})
         sent = [{"role": "user", "content": read_file("src/1.txt")}]
         client.responses.create(model="gpt-5", input=sent, previous_response_id="resp_1")
         client.responses.create(model="gpt-5", input="one text")
+    assert came[0][1] > 5_000, "all of it was sent"
 
 
 def test_a_wrapped_client_is_a_client_of_its_class():

@@ -1,8 +1,6 @@
-"""The project's scripted provider, with every request judged and kept."""
+"""The project's scripted provider on loopback, for sixty turns, with every request judged."""
 
 import contextlib
-import io
-import json
 import threading
 from http.server import ThreadingHTTPServer
 
@@ -11,41 +9,29 @@ import provider
 
 #: Tool-calling turns of one agent loop.
 TURNS = 60
-FORMATS = {"/v1/messages": "anthropic", "/v1/chat/completions": "chat", "/v1/responses": "responses"}
-LISTS = {"anthropic": "messages", "chat": "messages", "responses": "input"}
 
 
-class Handler(provider.Handler):
-    """Judges a request, then answers it as the script says."""
+class Judge:
+    """Judges requests by the rules of the providers, as the provider asks for it."""
 
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        format = FORMATS.get(self.path.split("?")[0])
-        if format is not None:
-            messages = json.loads(body)[LISTS[format]]
-            faults = [] if isinstance(messages, str) else checker.faults(format, messages)
-            self.server.judged.append((len(body), faults))
-        whole, self.rfile = self.rfile, io.BytesIO(body)
-        try:
-            super().do_POST()
-        finally:
-            self.rfile = whole
+    def faults(self, interface, request):
+        messages = request["input" if interface == "responses" else "messages"]
+        return [] if isinstance(messages, str) else checker.faults(interface, messages)
 
 
 @contextlib.contextmanager
 def scripted():
-    """Serve on loopback; give the address, and the requests as they come: size in bytes, and faults."""
+    """Serve; give the address, and the requests as they come: path, size in bytes, faults."""
     before, provider.CALLS = provider.CALLS, TURNS
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.came, server.judged = [], []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), provider.Handler)
+    server.came, server.judge, server.end = [], Judge(), None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", server.judged
+        yield f"http://127.0.0.1:{server.server_port}", server.came
     finally:
         server.shutdown()
         server.server_close()
         provider.CALLS = before
-    assert not [fault for *_, fault in server.came if fault]
 
 
 def read_file(path):

@@ -3,6 +3,19 @@
 import os
 from typing import Any, final
 
+__all__ = [
+    "Asking",
+    "Conversation",
+    "Fitted",
+    "Session",
+    "changes_files",
+    "count_text",
+    "default_store",
+    "fit",
+    "policies",
+    "replay",
+]
+
 @final
 class Fitted:
     """Messages that fit."""

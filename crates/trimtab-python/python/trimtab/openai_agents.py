@@ -6,16 +6,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 try:
-    from agents import CallModelData, ModelInputData
-    from agents.run import RunConfig as _RunConfig  # noqa: F401  # older versions have no filter
+    from agents.run import CallModelData, ModelInputData
 except ImportError as missing:
     raise ImportError("trimtab.openai_agents needs the package openai-agents: pip install openai-agents") from missing
-
-import asyncio
 
 from trimtab._adapting import Sessions, fitted_anyway
 
