@@ -56,7 +56,7 @@ def conversation(tokens):
         call = {"id": f"call_{number}", "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
         messages.append({"role": "assistant", "content": f"Looking at part {number}.", "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": result})
-        counted += 22 * lines + 40
+        counted += 18 * lines + 50
     return messages
 
 

@@ -45,10 +45,12 @@ impl Leaves {
     pub(crate) fn are_of(&self, message: &Bound<'_, PyAny>) -> bool {
         let mut known = self.0.iter();
         let whole = walk(message, 0, &mut |step| match (known.next(), step) {
-            (Some(Leaf::Value(known)), Step::Value(value)) => known.is(value),
-            (Some(Leaf::Object(known)), Step::Object(class)) => known.is(class),
-            (Some(Leaf::Dict(known)), Step::Dict(length)) => *known == length,
-            (Some(Leaf::List(known)), Step::List(length)) => *known == length,
+            (Some(Leaf::Value(known)), Step::Value(now)) | (Some(Leaf::Object(known)), Step::Object(now)) => {
+                known.is(now)
+            }
+            (Some(Leaf::Dict(known)), Step::Dict(now)) | (Some(Leaf::List(known)), Step::List(now)) => {
+                *known == now
+            }
             (Some(Leaf::Value(_) | Leaf::Dict(_) | Leaf::List(_) | Leaf::Object(_)) | None, _) => false,
         });
         whole && known.next().is_none()

@@ -65,6 +65,7 @@ impl PyConversation {
     /// Reads a file: a request or a recording.
     #[staticmethod]
     #[pyo3(signature = (path, *, segment=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands a path over by value")]
     fn of_file(py: Python<'_>, path: PathBuf, segment: Option<usize>) -> PyResult<PyConversation> {
         let name = path.display().to_string();
         let bytes = py.detach(|| fs::read(&path))?;
@@ -233,6 +234,7 @@ pub(crate) fn changes_files(name: &str) -> bool {
 /// Tells what policies would have cost, saved and missed in recordings.
 #[pyfunction]
 #[pyo3(signature = (paths, *, policies=None, models=None, budget=None, resamples=1000))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands paths over by value")]
 pub(crate) fn replay<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
@@ -272,7 +274,7 @@ pub(crate) fn replay<'py>(
 
 fn contender(words: &str) -> Result<Contender, String> {
     let file = words.split('(').next().unwrap_or(words).trim_end();
-    if !Path::new(file).extension().is_some_and(|kind| kind == "toml") {
+    if Path::new(file).extension().is_none_or(|kind| kind != "toml") {
         return Contender::parse(words).map_err(|fault| fault.to_string());
     }
     let toml =

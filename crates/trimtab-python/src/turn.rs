@@ -138,8 +138,10 @@ pub(crate) fn take(
     };
     let shown = looked.shown_format();
     let format = match (in_force.settings.format, state.format, shown) {
-        (Some(format), ..) | (None, Some((format, Sure::Yes)), _) | (None, _, Some(format)) => format,
-        (None, Some((format, Sure::NotYet)), None) => format,
+        (Some(format), ..)
+        | (None, Some((format, Sure::Yes)), _)
+        | (None, _, Some(format))
+        | (None, Some((format, Sure::NotYet)), None) => format,
         (None, None, None) => told_format(py, &looked, &beside)?,
     };
     if in_force.settings.format.is_none() {
