@@ -36,7 +36,9 @@ def main():
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *PINNED, "maturin>=1.9,<2"], check=True)
-    subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--force-reinstall", HERE.parents[1]], check=True)
+    found = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    built = ["--no-build-isolation", "--no-deps", "--force-reinstall", HERE.parents[1]]
+    subprocess.run([*pip, *built], check=True, env=found)
     if not (folder / "cache").exists():
         place_vocabulary(python, folder / "cache")
     variables = {**os.environ, "TIKTOKEN_CACHE_DIR": str(folder / "cache")}

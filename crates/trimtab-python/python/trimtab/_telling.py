@@ -69,8 +69,7 @@ def replay(
     resamples: int = 1000,
 ) -> list[dict[str, Any]]:
     """Tell what policies would have cost, saved and missed in recordings, as `trimtab replay --json` does."""
-    one = isinstance(paths, (str, os.PathLike))
-    listed = [paths] if one else list(paths)  # type: ignore[list-item, arg-type]
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     with ENGINE:
         return _engine.replay(
             [os.fspath(path) for path in listed],
@@ -105,8 +104,8 @@ def with_intent(tools: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 def _with_intent(tool: Mapping[str, Any]) -> Any:
     if "functionDeclarations" in tool or "function_declarations" in tool:
-        key = "functionDeclarations" if "functionDeclarations" in tool else "function_declarations"
-        return {**tool, key: with_intent(tool[key])}
+        declared = "functionDeclarations" if "functionDeclarations" in tool else "function_declarations"
+        return {**tool, declared: with_intent(tool[declared])}
     if isinstance(tool.get("function"), Mapping):
         inner = _with_intent(tool["function"])
         return tool if inner is tool["function"] else {**tool, "function": inner}

@@ -82,7 +82,8 @@ def _to_chat(message: BaseMessage) -> dict[str, Any]:
         content = [part for part in content if not _is_call(part)]
     wire: dict[str, Any] = {"role": role, "content": content}
     if isinstance(message, AIMessage):
-        calls = [(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
+        calls: list[tuple[str | None, str | None, str]] = []
+        calls += [(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
         calls += [(call["id"], call["name"], call["args"] or "") for call in message.invalid_tool_calls]
         if calls:
             wire["tool_calls"] = [
@@ -112,8 +113,10 @@ def _from_chat(message: AnyMessage | None, wire: dict[str, Any] | None, said: di
             kept = [call for call in raw if call.get("id") in left]
             update["additional_kwargs"] = {**message.additional_kwargs, "tool_calls": kept}
         if isinstance(message.content, list):
-            calls = [part for part in message.content if _is_call(part) and part.get("id") in left]
-            content = [*(content if isinstance(content, list) else [{"type": "text", "text": content}]), *calls]
+            said_calls = [part for part in message.content if isinstance(part, dict) and _is_call(part)]
+            kept_calls = [part for part in said_calls if part.get("id", part.get("call_id")) in left]
+            texts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            content = [*texts, *kept_calls]
     return message.model_copy(update={**update, "content": content})
 
 
