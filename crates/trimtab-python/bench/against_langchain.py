@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve()
 ROOT = HERE.parents[3]
 PINNED = ["langchain-core==1.7.0", "tiktoken==0.14.0"]
 SIZES = (100_000, 1_000_000)
-ROUNDS = {"trimtab": 20, "approximate": 5, "exact": 1}
+ROUNDS = {"trimtab": 20, "approximate": 10, "exact": 3}
 POLICIES = ("steady", "recent")
 
 

@@ -20,12 +20,17 @@ class Gate:
     def _begin(self) -> None:
         self._changed = threading.Condition(threading.RLock())
         self._inside = 0
+        self._closing = False
         self._own = threading.local()
 
     def __enter__(self) -> None:
+        own = getattr(self._own, "inside", 0)
         with self._changed:
+            # A call that is made inside of another must come to its end, or the gate would never close.
+            while self._closing and own == 0:
+                self._changed.wait()
             self._inside += 1
-        self._own.inside = getattr(self._own, "inside", 0) + 1
+        self._own.inside = own + 1
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
@@ -38,11 +43,14 @@ class Gate:
     def close(self) -> None:
         """Wait until nobody else is inside, and let nobody in."""
         self._changed.acquire()
+        self._closing = True
         while self._inside > getattr(self._own, "inside", 0):
             self._changed.wait()
 
     def open(self) -> None:
         """Let calls in again."""
+        self._closing = False
+        self._changed.notify_all()
         self._changed.release()
 
     def renew(self) -> None:
