@@ -54,9 +54,9 @@ pub use replay::{
     Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,
     contenders, pool, replay,
 };
+pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
-pub use replay::{CacheSimulation, Prediction, predicted_usage};
 pub use resend::{Resent, resend};
 pub use summary::{
     Answer, AnswerError, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes, Folded,

@@ -124,12 +124,19 @@ impl Memory {
         }
     }
 
+    /// Remembers that requests ended with these blocks.
+    pub fn ended_with(&mut self, ends: impl IntoIterator<Item = ChainHash>) {
+        self.ends.extend(ends);
+    }
+
     /// Tells whether a plan hides something that was not hidden in the same way before.
     pub fn hides_anew(&self, plan: &Plan) -> bool {
-        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| match (&decision.verdict, self.verdicts.get(hash)) {
-            (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
-            (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
-            (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
+            match (&decision.verdict, self.verdicts.get(hash)) {
+                (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+                (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
+                (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+            }
         })
     }
 

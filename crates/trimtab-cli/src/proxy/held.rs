@@ -35,7 +35,8 @@ pub(crate) fn seems_held(request: &[u8]) -> Option<&'static str> {
 /// Tells whether a request names an item that only the server has.
 fn refers(history: &History) -> bool {
     let unknown = |block: &&trimtab::Block| block.kind == BlockKind::Unknown;
-    let mut unknown = history.blocks().iter().filter(|_| history.format() == Format::Responses).filter(unknown);
+    let mut unknown =
+        history.blocks().iter().filter(|_| history.format() == Format::Responses).filter(unknown);
     unknown.any(|block| {
         let item = serde_json::from_slice::<Item<'_>>(block.span.of(history.bytes()));
         item.is_ok_and(|item| item.kind.as_deref() == Some("item_reference"))

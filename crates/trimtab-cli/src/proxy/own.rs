@@ -60,7 +60,11 @@ fn metrics(proxy: &Proxy) -> Response<Bytes> {
     let gauges = [
         ("trimtab_sessions", "Sessions that are known", float(sessions)),
         ("trimtab_in_flight", "Requests under way", float(busy)),
-        ("trimtab_not_kept", "Requests and reports that could not be kept", float(proxy.planner.sessions.lost())),
+        (
+            "trimtab_not_kept",
+            "Requests and reports that could not be kept",
+            float(proxy.planner.sessions.lost()),
+        ),
     ];
     let mut response = Response::new(Bytes::from(proxy.metrics.text(&gauges)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));

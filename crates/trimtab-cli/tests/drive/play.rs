@@ -93,9 +93,12 @@ pub(crate) fn drive(part: &Part<'_>, kill: Kill) -> Driven {
     let at = |number: usize| Millis(60_000 * i64::try_from(number).unwrap_or(i64::MAX));
     let untouched: Vec<Usage> = (0..)
         .zip(&requests)
-        .map(|(number, request)| raw.request(&parse_as(request.clone(), format).expect("a request"), at(number)))
+        .map(|(number, request)| {
+            raw.request(&parse_as(request.clone(), format).expect("a request"), at(number))
+        })
         .collect();
-    let tokens = |usage: &[Usage]| usage.iter().map(|usage| Tokens(usage.total_input())).sum::<Tokens>().float();
+    let tokens =
+        |usage: &[Usage]| usage.iter().map(|usage| Tokens(usage.total_input())).sum::<Tokens>().float();
     let dollars = |usage: &[Usage]| usage.iter().map(|usage| part.model.input_cost(*usage)).sum();
     Driven {
         sent: upstream.came().into_iter().map(|came| came.body).collect(),

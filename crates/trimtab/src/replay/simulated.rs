@@ -62,7 +62,8 @@ impl CacheSimulation {
         if self.cache.len() < head {
             self.cache.push(Piece { block: None, form: 0 }, fixed, Run::Begins);
         }
-        let mut before = same.checked_sub(1).and_then(|index| seen.blocks.get(index)).map(|(_, block)| *block);
+        let mut before =
+            same.checked_sub(1).and_then(|index| seen.blocks.get(index)).map(|(_, block)| *block);
         for (place, ((id, block), form)) in (0_u32..).zip(seen.blocks.iter().zip(&now)).skip(same) {
             let begins = before.is_none_or(|before| before.entry != block.entry);
             let spoken = block.kind != BlockKind::Definition;
@@ -117,7 +118,8 @@ impl<'a> Seen<'a> {
         let marked = self.blocks.iter().enumerate().filter(|(_, (_, block))| block.marked);
         let mut markers: Vec<usize> = marked.map(|(place, _)| head + place + 1).collect();
         if !markers.contains(&cache.len()) {
-            let spoken = |(_, (_, block)): &(usize, &(usize, &Block))| self.role(block) == Some(Role::Assistant);
+            let spoken =
+                |(_, (_, block)): &(usize, &(usize, &Block))| self.role(block) == Some(Role::Assistant);
             let answer = self.blocks.iter().enumerate().rev().skip_while(|row| !spoken(row));
             let before = answer.skip_while(|row| spoken(row)).map(|(place, _)| head + place + 1).next();
             markers.extend(before);
@@ -146,7 +148,8 @@ mod tests {
                 format!(r#"{{"role":"{role}","content":"{}"}}"#, format!("{word} ").repeat(3000))
             };
             let messages: Vec<String> = words.iter().enumerate().map(message).collect();
-            let request = format!(r#"{{"model":"{model}","max_tokens":9,"messages":[{}]}}"#, messages.join(","));
+            let request =
+                format!(r#"{{"model":"{model}","max_tokens":9,"messages":[{}]}}"#, messages.join(","));
             let history = parse(request.into_bytes()).unwrap();
             let usage = cache.request(&history, Millis(number * 1000));
             let total = Counter::for_model(model).request(&history, &mut Memo::default()).total();
