@@ -337,7 +337,8 @@ fn what_is_small_passes_as_it_is_and_what_cannot_fit_says_so() {
 #[test]
 fn fit_folds_by_the_ledger_alone_where_it_is_told_to() {
     let asked = ["fit", "-", "--budget", "7000", "--policy", "ladder", "--explain"];
-    let early = ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "prune_threshold=0.99"];
+    let early =
+        ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "prune_threshold=0.99"];
     let bytes = request(false).to_string();
     let fit = |fold: &[&str]| {
         let run = trimtab_reading(&[&asked, &early, fold].concat(), bytes.as_bytes());
@@ -351,5 +352,8 @@ fn fit_folds_by_the_ledger_alone_where_it_is_told_to() {
     assert!(!check_folded(&output).contains("written by a model"));
     assert!(words.contains(" fold ") && words.contains("in the summary of steps 1-"), "{words}");
     let (words, output) = fit(&[]);
-    assert!(!words.contains(" fold ") && !output.to_string().contains("[Previous conversation summary]"), "{words}");
+    assert!(
+        !words.contains(" fold ") && !output.to_string().contains("[Previous conversation summary]"),
+        "{words}"
+    );
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab::{
-    BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start, Tokens,
-    Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts, parse_as, probe,
-    request_of,
+    BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start,
+    Tokens, Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts,
+    parse_as, probe, request_of,
 };
 
 use crate::{checker, files::File};
@@ -89,8 +89,21 @@ pub(crate) fn table(files: &[File]) -> bool {
     }
     println!(
         "{:28} {:>8} {:>8} {:>7} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
-        "kept by", "requests", "k before", "k after", "invalid", "limits", "of", "modified", "errors", "of", "refs", "strict",
-        "errors", "instr", "fetches"
+        "kept by",
+        "requests",
+        "k before",
+        "k after",
+        "invalid",
+        "limits",
+        "of",
+        "modified",
+        "errors",
+        "of",
+        "refs",
+        "strict",
+        "errors",
+        "instr",
+        "fetches"
     );
     for (name, row) in &rows {
         let count = row.requests.max(1) as f64 * 1000.0;
@@ -162,7 +175,9 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     let dropped: Vec<BlockId> = (0..)
         .map(BlockId)
         .zip(history.blocks())
-        .filter(|(_, block)| (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default()))
+        .filter(|(_, block)| {
+            (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default())
+        })
         .map(|(id, _)| id)
         .collect();
     let folded: Vec<BlockId> = range.folded().collect();
@@ -225,7 +240,8 @@ impl Row {
             share.of += usize::try_from(of - least).unwrap_or_default();
             share.kept += usize::try_from(held.saturating_sub(least)).unwrap_or_default();
         }
-        self.fetched += kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
+        self.fetched +=
+            kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
     }
 }
 
