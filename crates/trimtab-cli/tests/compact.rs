@@ -341,7 +341,7 @@ fn fit_folds_by_the_ledger_alone_where_it_is_told_to() {
         ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "prune_threshold=0.99"];
     let bytes = request(false).to_string();
     let fit = |fold: &[&str]| {
-        let run = trimtab_reading(&[&asked, &early, fold].concat(), bytes.as_bytes());
+        let run = trimtab_reading(&[&asked[..], &early, fold].concat(), bytes.as_bytes());
         assert_eq!(run.code, Some(0), "{}", run.words);
         let output: Value = serde_json::from_slice(&run.out).expect("JSON");
         let faults = checker::new_faults("chat", &request(false), &output);

@@ -168,7 +168,9 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         .collect();
     let mut wanted = Wanted::of(&history, &facts, errors);
     // What was modified later is in the calls that stay, in whatever spelling.
-    wanted.modified = modified(&request_of(&history, range.messages()), format);
+    // The whole request may tell the session's root where its beginning does not: then paths are seen from there.
+    let modified = modified(&request_of(&history, range.messages()), format);
+    wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
     // Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here.
     let first = history.messages().len().saturating_sub(4);
     let head = history.entries().len() - history.messages().len();
