@@ -174,11 +174,13 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
         return;
     };
     let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
-    if pace(work, situation, &asked, &range, work.total - going + asked.room) == MayFold::Fold {
-        let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
-        let earlier =
-            found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
-        need.wanted = Some(FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) });
+    let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
+    let earlier = found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
+    let wanted = FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) };
+    // The summary, and a ledger of the least size: what the message comes to is known when it is written.
+    let left = work.total - going + wanted.target + LEAST;
+    if pace(work, situation, &asked, &wanted.range, left) == MayFold::Fold {
+        need.wanted = Some(wanted);
     }
 }
 
