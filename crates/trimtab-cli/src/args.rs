@@ -190,7 +190,7 @@ pub(crate) struct Fit {
     pub(crate) spent: Option<f64>,
 
     /// What a policy's steps that fold do where no summary is known: nothing, or fold by the ledger alone
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Given, env = "TRIMTAB_FOLD")]
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Summary, env = "TRIMTAB_FOLD")]
     pub(crate) fold: Fold,
 
     /// Mend what the protocol forbids before fitting, and say what was mended
@@ -215,8 +215,8 @@ pub(crate) struct Fit {
 pub(crate) enum Fold {
     /// Never fold
     Off,
-    /// Fold where a summary is known
-    Given,
+    /// Fold where there is a summary
+    Summary,
     /// Fold without a summary too: the user's words and a list of facts stand for what is old
     Ledger,
 }
@@ -225,7 +225,7 @@ impl Fold {
     pub(crate) fn folding(self) -> Folding {
         match self {
             Fold::Off => Folding::Off,
-            Fold::Given => Folding::WhenGiven,
+            Fold::Summary => Folding::WhenGiven,
             Fold::Ledger => Folding::Ledger,
         }
     }

@@ -54,11 +54,11 @@ impl Endpoint {
             let said = match self.send(request)? {
                 Reply::Good(body) => return Ok(body),
                 Reply::Bad { status, body } => {
-                    bail!("{} answered {status}: {}", self.url, beginning(&body));
+                    bail!("{} answered {status}: {}", self.place(), beginning(&body));
                 }
                 Reply::Later { status, wait } => {
                     pause = wait.unwrap_or(pause);
-                    format!("{} answered {status}", self.url)
+                    format!("{} answered {status}", self.place())
                 }
             };
             if attempt >= ATTEMPTS {
@@ -70,7 +70,12 @@ impl Endpoint {
             sleep(pause);
             pause *= 2;
         }
-        bail!("{} gave no answer", self.url)
+        bail!("{} gave no answer", self.place())
+    }
+
+    /// Returns the address without what stands behind it: that may be a key.
+    fn place(&self) -> &str {
+        self.url.split('?').next().unwrap_or(&self.url)
     }
 
     fn left(&self) -> Duration {
@@ -98,7 +103,7 @@ impl Endpoint {
             };
         }
         let sent = post.send(request);
-        let mut reply = sent.with_context(|| format!("{} gave no answer", self.url))?;
+        let mut reply = sent.with_context(|| format!("{} gave no answer", self.place()))?;
         let status = reply.status().as_u16();
         let wait =
             reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
@@ -106,7 +111,7 @@ impl Endpoint {
             return Ok(Reply::Later { status, wait: wait.map(Duration::from_secs) });
         }
         let body = reply.body_mut().with_config().limit(LONGEST_REPLY).read_to_vec();
-        let body = body.with_context(|| format!("{} broke off its answer", self.url))?;
+        let body = body.with_context(|| format!("{} broke off its answer", self.place()))?;
         Ok(if status == 200 { Reply::Good(body) } else { Reply::Bad { status, body } })
     }
 }

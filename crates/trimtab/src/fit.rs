@@ -152,6 +152,11 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// Returns what counted.
+    pub fn counter(&self) -> Counter {
+        self.counter
+    }
+
     /// Makes ready to ask for the summary that the plan wants.
     pub fn asking(&self) -> Option<Asking> {
         let wanted = self.plan.wanted()?.clone();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
-use super::StorePlace;
+use super::{Fold, StorePlace};
 use crate::proxy::log::Level;
 
 #[derive(Debug, ClapArgs)]
@@ -120,6 +120,26 @@ pub(crate) struct Fitting {
     /// Pass everything untouched
     #[arg(long, env = "TRIMTAB_OFF", value_parser = FalseyValueParser::new())]
     pub(crate) off: bool,
+
+    /// What a policy's steps that fold do: nothing, ask for a summary in the background, or do without one
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Summary, env = "TRIMTAB_FOLD")]
+    pub(crate) fold: Fold,
+
+    /// The model that writes summaries; without it, the session's own
+    #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]
+    pub(crate) summary_model: Option<String>,
+
+    /// Who is asked for summaries; without it, the session's own provider with the session's own key
+    #[arg(long, value_name = "URL", env = "TRIMTAB_SUMMARY_ENDPOINT", requires = "summary_model")]
+    pub(crate) summary_endpoint: Option<String>,
+
+    /// The environment variable that holds the key for --summary-endpoint
+    #[arg(long, value_name = "NAME", requires = "summary_endpoint")]
+    pub(crate) summary_key_env: Option<String>,
+
+    /// Seconds after which a summary is done without
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "TRIMTAB_SUMMARY_TIMEOUT")]
+    pub(crate) summary_timeout: u64,
 
     /// Milliseconds that a plan may take; after that the session's last plan is sent
     #[arg(long, value_name = "MS", default_value_t = 50, env = "TRIMTAB_PLAN_TIME")]

@@ -10,7 +10,7 @@ use trimtab::Tokens;
 use crate::{
     args::{Fitting, Proxy as Args},
     output::{self, grouped},
-    proxy::{self, Asked, Keeping, Limits, Proxy, keeper::Keeper, log::Log, metrics::Sums},
+    proxy::{self, Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums},
     settings::{self, Files, in_force},
     store,
 };
@@ -71,6 +71,22 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
         sessions: usize::try_from(fitting.sessions)?,
         limits,
         keeping: keeping(fitting)?,
+        summaries: summaries(fitting)?,
+    })
+}
+
+/// Settles where summaries come from.
+fn summaries(fitting: &Fitting) -> Result<Summaries> {
+    let key = fitting.summary_key_env.as_ref().map(|name| {
+        std::env::var(name)
+            .with_context(|| format!("--summary-key-env {name}: the environment has no such variable"))
+    });
+    Ok(Summaries {
+        folding: fitting.fold.folding(),
+        endpoint: fitting.summary_endpoint.clone(),
+        model: fitting.summary_model.clone(),
+        key: key.transpose()?,
+        limit: Duration::from_secs(fitting.summary_timeout),
     })
 }
 

@@ -17,7 +17,7 @@ use trimtab::Format;
 use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
-    guard, headers,
+    fold, guard, headers,
     ledger::{self, Account},
     metrics::Metric,
     own,
@@ -128,6 +128,9 @@ async fn converse(
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
     let sent = proxy.send(&head, full(outgoing)).await?;
+    if !counts_only && sent.status().is_success() {
+        fold::ask(proxy, &head, format, prepared.about.as_ref());
+    }
     let turn = Turn { proxy, route, head, job, arrived, encoding };
     let (sent, first, rest, prepared, retried) = turn.retry(sent, prepared).await?;
     let said = Said {

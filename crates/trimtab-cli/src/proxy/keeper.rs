@@ -13,9 +13,10 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use trimtab::{History, Memory, Millis, Plan, Usage};
-use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, name_from_request};
+use trimtab::{ChainHash, History, Memory, Millis, Plan, Usage};
+use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, Summary, name_from_request};
 
+use super::planning::now;
 use super::sessions::{Commit, KeptAs, When};
 
 /// How many requests wait at most: each holds its bytes.
@@ -36,6 +37,14 @@ pub(crate) struct Keeper {
 enum Word {
     Keep(Box<Kept>),
     Answered(KeptAs, Usage),
+    Summarized(Box<Summarized>),
+}
+
+struct Summarized {
+    history: Arc<History>,
+    covers: ChainHash,
+    text: String,
+    waiting: SyncSender<Result<()>>,
 }
 
 struct Kept {
@@ -102,7 +111,27 @@ impl Keeper {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn known(&self, history: &History) -> Result<Memory> {
-        Ok(self.store.recognize(history, name_from_request(history.bytes()).as_deref())?.memory)
+        let known = self.store.recognize(history, name_from_request(history.bytes()).as_deref())?;
+        let mut memory = known.memory;
+        if let Some(session) = known.session {
+            for summary in self.store.summaries(session)? {
+                memory.remember_summary(summary.through, &summary.text);
+            }
+        }
+        Ok(memory)
+    }
+
+    /// Keeps a summary of everything up to a block, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// Says why it is not.
+    pub(crate) fn summarized(&self, history: &Arc<History>, covers: ChainHash, text: &str) -> Result<()> {
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        let (waiting, done) = sync_channel(1);
+        let (history, text) = (Arc::clone(history), text.to_owned());
+        let word = Word::Summarized(Box::new(Summarized { history, covers, text, waiting }));
+        queue.send(word).map_err(|_| stopped())?;
+        done.recv().map_err(|_| stopped())?
     }
 
     /// Returns how many requests and reports were not kept.
@@ -157,10 +186,19 @@ fn one(store: &Sqlite, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -
                 None => stored.is_some(),
             }
         }
+        Word::Summarized(summary) => summary.waiting.send(put(store, &summary)).is_ok(),
         Word::Answered(name, usage) => {
             requests.remove(&name).is_some_and(|request| store.answered(request, &usage).is_ok())
         }
     }
+}
+
+fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
+    let Summarized { history, covers, text, .. } = summarized;
+    let known = store.recognize(history, name_from_request(history.bytes()).as_deref())?;
+    // A conversation of which nothing is kept has nothing to go on with either.
+    let Some(session) = known.session else { return Ok(()) };
+    Ok(store.summarized(session, &Summary { at: now(), through: *covers, text: text.clone() })?)
 }
 
 fn append(store: &Sqlite, kept: &Kept) -> Result<RequestId> {

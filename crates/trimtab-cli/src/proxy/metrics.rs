@@ -26,6 +26,8 @@ pub(crate) enum Metric {
     Unreported,
     Spent,
     Saved,
+    Summaries,
+    SummaryDollars,
     Left,
 }
 
@@ -81,6 +83,18 @@ const TABLE: &[(Metric, &str, &str, &str)] = &[
         "trimtab_saved_dollars",
         "gauge",
         "Dollars of input saved by estimate; falls where an edit cost more than it saved",
+    ),
+    (
+        Metric::Summaries,
+        "trimtab_summaries_total",
+        "counter",
+        "Summaries that were asked for in the background, by what came of it",
+    ),
+    (
+        Metric::SummaryDollars,
+        "trimtab_summary_dollars_total",
+        "counter",
+        "Dollars that summaries cost; they are part of what was spent",
     ),
     (Metric::Left, "trimtab_clients_left_total", "counter", "Clients that left before the end of an answer"),
 ];

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use trimtab::{Model, Tokens};
 
 use super::{
+    fold::Wanted,
     money::float,
     sessions::{KeptAs, Session},
 };
@@ -73,6 +74,8 @@ pub(crate) struct About {
     pub(crate) beyond: bool,
     /// The name under which the request is kept.
     pub(crate) kept_as: Option<KeptAs>,
+    /// The summary that the plan wants.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 impl How {
@@ -125,7 +128,7 @@ impl About {
 
     /// Returns the same for a request that is sent as it came after all.
     pub(crate) fn untouched(&self) -> About {
-        About { sent: self.raw, shortened: 0, dropped: 0, ..self.clone() }
+        About { sent: self.raw, shortened: 0, dropped: 0, wanted: None, ..self.clone() }
     }
 }
 

@@ -118,6 +118,8 @@ struct State {
     known: Known,
     /// Whether people were told that the session no longer fits without us.
     told_needed: bool,
+    /// Whether a summary is being asked for.
+    asking: bool,
     last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
     /// Everything by which the session can be found, so that it can be forgotten whole.
@@ -219,12 +221,25 @@ impl Sessions {
         Ok(kept_as)
     }
 
+    /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
+    pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
+        self.keeping.keeper().is_some() && lock(&session.state).known.memory.hides_anew(plan)
+    }
+
     /// Notes what a provider reported for a request of `sent` tokens as counted here.
     pub(crate) fn answered(&self, session: &Session, kept_as: Option<KeptAs>, sent: Tokens, usage: Usage) {
         session.learn(sent, usage);
         if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
             keeper.answered(name, usage);
         }
+    }
+
+    /// Keeps a summary of everything up to a block.
+    ///
+    /// # Errors
+    /// Says why it is not kept.
+    pub(crate) fn summarized(&self, history: &Arc<History>, covers: ChainHash, text: &str) -> Result<()> {
+        self.keeping.keeper().map_or(Ok(()), |keeper| keeper.summarized(history, covers, text))
     }
 
     /// Returns how many requests and reports could not be kept.
@@ -295,8 +310,28 @@ impl Session {
 
     fn learn(&self, sent: Tokens, usage: Usage) {
         if sent > Tokens::ZERO && usage.total_input() > 0 {
-            lock(&self.state).known.calibration.observe_whole(sent, Tokens(usage.total_input()));
+            let known = &mut lock(&self.state).known;
+            let reported = Tokens(usage.total_input());
+            known.calibration.observe_whole(sent, reported);
+            // In tokens as they are counted here, like everything that it is compared with.
+            let here = reported.scaled(1.0 / known.calibration.factor());
+            Arc::make_mut(&mut known.memory).answered(here);
         }
+    }
+
+    /// Changes what is remembered.
+    pub(crate) fn remember(&self, change: impl FnOnce(&mut Memory)) {
+        change(Arc::make_mut(&mut lock(&self.state).known.memory));
+    }
+
+    /// Tells whether nobody asks for a summary of this session yet; from now on somebody does.
+    pub(crate) fn begin_asking(&self) -> bool {
+        !std::mem::replace(&mut lock(&self.state).asking, true)
+    }
+
+    /// Notes that a summary was had or given up.
+    pub(crate) fn end_asking(&self) {
+        lock(&self.state).asking = false;
     }
 
     /// Learns that no more than so many tokens may be sent.

@@ -1,12 +1,14 @@
-//! What folding by the ledger alone keeps: every segment's last request cut near its middle, against keeping the system prompt and
-//! the last four messages (seed 004), and what compactions that were recorded kept of what was said before them.
+//! What a compaction keeps: every segment folded at the request in its middle, by the ledger alone and with a summary that is made of
+//! the model's own words, against keeping the system prompt and the last four messages (seed 004) and against the compactions that
+//! were recorded. What the agent went on to use, and no longer saw, is counted over the rest of the session.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab::{
-    BlockKind, Counter, Facts, FoldRange, Format, History, Memo, Role, Segment, Start, Tokens, Voice,
-    compacted, constraints, facts, files, folded_text, ledger, legal_cuts, parse_as,
+    BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start,
+    Tokens, Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts,
+    parse_as, probe, request_of,
 };
 
 use crate::{checker, files::File};
@@ -15,6 +17,8 @@ use crate::{checker, files::File};
 const BUDGET: Tokens = Tokens(8_000);
 /// Requests below this are not worth folding.
 const LEAST: Tokens = Tokens(8_000);
+/// What stays behind the folded part, as a share of the request.
+const TAIL: f64 = 0.25;
 /// Faults shown in full.
 const SHOWN: usize = 20;
 
@@ -47,7 +51,14 @@ struct Row {
     limits: Kept,
     modified: Kept,
     errors: Kept,
+    /// Of what was used or still held later, by the names of the figures.
+    later: BTreeMap<&'static str, Kept>,
+    /// Blocks that would have had to be fetched again.
+    fetched: u64,
 }
+
+/// What is counted over the rest of a session.
+const LATER: [&str; 4] = ["references", "strict references", "errors", "instructions"];
 
 /// Prints the table; tells whether every folded request was valid and kept all limits and modified files.
 pub(crate) fn table(files: &[File]) -> bool {
@@ -56,7 +67,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     let mut shown = 0;
     let recordings = files.iter().filter_map(|file| Some((&file.path, file.recording.as_ref().ok()?)));
     let recordings: Vec<_> = recordings.collect();
-    println!("\nCompact: a request folded at its middle by the ledger alone, and what others keep\n");
+    println!("\nCompact: sessions folded at the request in their middle, and what others keep\n");
     let segments =
         recordings.iter().flat_map(|(path, recording)| recording.segments.iter().map(move |one| (path, one)));
     for (path, segment) in segments.step_by(every) {
@@ -72,18 +83,39 @@ pub(crate) fn table(files: &[File]) -> bool {
             if let [before, after] = pair
                 && after.start == Start::Compaction
             {
-                recorded(before, after, rows.entry("c recorded compactions").or_default());
+                recorded(before, after, rows.entry("d recorded compactions").or_default());
             }
         }
     }
     println!(
-        "{:28} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
-        "kept by", "requests", "k before", "k after", "invalid", "limits", "of", "modified", "errors", "of"
+        "{:28} {:>8} {:>8} {:>7} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
+        "kept by",
+        "requests",
+        "k before",
+        "k after",
+        "invalid",
+        "limits",
+        "of",
+        "modified",
+        "errors",
+        "of",
+        "refs",
+        "strict",
+        "errors",
+        "instr",
+        "fetches"
     );
     for (name, row) in &rows {
         let count = row.requests.max(1) as f64 * 1000.0;
+        let later = LATER.map(|name| row.later.get(name).copied().unwrap_or_default().share());
+        let [references, strict, errors, instructions] = later;
+        let fetched = if row.later.is_empty() {
+            "-".to_owned()
+        } else {
+            format!("{:.2}", row.fetched as f64 / row.requests.max(1) as f64)
+        };
         println!(
-            "{:28} {:>8} {:>9.1} {:>8.1} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "{:28} {:>8} {:>8.1} {:>7.1} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
             name.get(2..).unwrap_or(name),
             row.requests,
             row.before as f64 / count,
@@ -93,38 +125,42 @@ pub(crate) fn table(files: &[File]) -> bool {
             row.limits.of,
             row.modified.share(),
             row.errors.share(),
-            row.errors.of
+            row.errors.of,
+            references,
+            strict,
+            errors,
+            instructions,
+            fetched
         );
     }
+    println!(
+        "\nleft: what must still be there right after; right: what was used or still held over the rest of the session, and how many \
+         blocks per session would have been fetched again"
+    );
     let ours = rows.get("a ledger alone");
     ours.is_none_or(|row| {
         row.invalid == 0 && row.limits.kept == row.limits.of && row.modified.kept == row.modified.of
     })
 }
 
-/// Folds one request, and says what is wrong with it.
+/// Folds a session at the request in its middle, and says what is wrong with that.
 fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String> {
     let format = segment.history.format();
-    let Some(request) = segment.points.last().map(|point| segment.request(point)) else { return Vec::new() };
-    let Ok(history) = parse_as(request, format) else { return vec!["unreadable".to_owned()] };
-    let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let before = counter.request(&history, &mut Memo::default()).total();
-    let facts = facts(&history);
-    let cuts = legal_cuts(&history, &facts);
-    let middle = history.messages().len() / 2;
-    let cut = cuts.iter().copied().min_by_key(|cut| cut.abs_diff(middle));
-    let Some(range) = cut.and_then(|cut| FoldRange::new(&history, &facts, cut)) else { return Vec::new() };
-    if before < LEAST {
-        return Vec::new();
-    }
-    let files = files(&history, &facts);
-    let folded = folded_text(&history, &facts, &files, &range, None, BUDGET, counter);
-    let output = compacted(&history, &range, &folded.text);
-    let Ok(after) = parse_as(output.clone(), format) else {
-        return vec!["the output is unreadable".to_owned()];
+    let mut probe = probe(segment);
+    let requests = probe.requests();
+    let from = requests.len() / 2;
+    let Some(messages) = requests.get(from).copied() else { return Vec::new() };
+    let Ok(history) = parse_as(request_of(&segment.history, messages), format) else {
+        return vec!["unreadable".to_owned()];
     };
-    let mut faults = faults(format, history.bytes(), &output);
-    let told = texts(&after, 0);
+    let counter = Counter::for_model(&history.model().unwrap_or_default());
+    let counts = counter.request(&history, &mut Memo::default());
+    let before = counts.total();
+    let facts = facts(&history);
+    let range = fold_range(&history, &facts, &counts, before.scaled(TAIL));
+    let Some(range) = range.filter(|_| before >= LEAST) else { return Vec::new() };
+    probe.find();
+    let files = files(&history, &facts);
     let errors: Vec<String> = ledger(&history, &facts, &files, &range)
         .errors
         .into_iter()
@@ -132,22 +168,83 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         .collect();
     let mut wanted = Wanted::of(&history, &facts, errors);
     // What was modified later is in the calls that stay, in whatever spelling.
-    wanted.modified = modified(&trimtab::request_of(&history, range.messages()), format);
-    let row = rows.entry("a ledger alone").or_default();
-    row.invalid += usize::from(!faults.is_empty());
-    row.requests += 1;
-    row.before += before.0;
-    row.after += counter.request(&after, &mut Memo::default()).total().0;
-    faults.extend(wanted.judge(&told, row));
+    // The whole request may tell the session's root where its beginning does not: then paths are seen from there.
+    let modified = modified(&request_of(&history, range.messages()), format);
+    wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
     // Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here.
-    let row = rows.entry("b system and last 4 messages").or_default();
     let first = history.messages().len().saturating_sub(4);
-    let kept: u64 = tail_tokens(&history, counter, first);
+    let head = history.entries().len() - history.messages().len();
+    let dropped: Vec<BlockId> = (0..)
+        .map(BlockId)
+        .zip(history.blocks())
+        .filter(|(_, block)| {
+            (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default())
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let folded: Vec<BlockId> = range.folded().collect();
+    let either: Vec<BlockId> = {
+        let mut both = [dropped.clone(), folded.clone()].concat();
+        both.sort_unstable();
+        both.dedup();
+        both
+    };
+    let nothing = probe.without(from, &either, None);
+    let mut faults = Vec::new();
+    let prose = in_its_own_words(&history, &range);
+    for (name, summary) in [("a ledger alone", None), ("b ledger and own words", Some(prose.as_str()))] {
+        let text = folded_text(&history, &facts, &files, &range, summary, BUDGET, counter).text;
+        let output = compacted(&history, &range, &text);
+        let Ok(after) = parse_as(output.clone(), format) else {
+            return vec!["the output is unreadable".to_owned()];
+        };
+        let row = rows.entry(name).or_default();
+        let broken = self::faults(format, history.bytes(), &output);
+        row.invalid += usize::from(!broken.is_empty());
+        row.requests += 1;
+        row.before += before.0;
+        row.after += counter.request(&after, &mut Memo::default()).total().0;
+        faults.extend(broken);
+        faults.extend(wanted.judge(&texts(&after, 0), row));
+        row.later(&nothing, &probe.without(from, &folded, Some(&text)));
+    }
+    let row = rows.entry("c system and last 4 messages").or_default();
     row.requests += 1;
     row.before += before.0;
-    row.after += kept;
+    row.after += tail_tokens(&history, counter, first);
     let _ = wanted.judge(&texts(&history, first), row);
+    row.later(&nothing, &probe.without(from, &dropped, None));
     faults
+}
+
+/// Stands for a model's summary: the first line of everything the model said in the range, the latest as far as there is room.
+fn in_its_own_words(history: &History, range: &FoldRange) -> String {
+    let said = range.folded().filter_map(|id| {
+        let block = history.block(id)?;
+        let speaks = history.entry_of(block).is_some_and(|entry| entry.role == Role::Assistant);
+        let text = (speaks && block.kind == BlockKind::Text).then(|| history.block_text(block))?;
+        let line = text.lines().find(|line| !line.trim().is_empty())?;
+        Some(line.chars().take(200).collect::<String>())
+    });
+    let all: Vec<String> = said.collect();
+    let from = all.len().saturating_sub(60);
+    all.get(from..).unwrap_or_default().join("\n")
+}
+
+impl Row {
+    /// Counts what is held of what hiding everything would take away.
+    fn later(&mut self, nothing: &[Figure], kept: &[Figure]) {
+        for name in LATER {
+            let find = |figures: &[Figure]| figures.iter().find(|(known, ..)| *known == name).copied();
+            let (Some((_, least, _)), Some((_, held, _))) = (find(nothing), find(kept)) else { continue };
+            let Some((_, _, of)) = find(nothing) else { continue };
+            let share = self.later.entry(name).or_default();
+            share.of += usize::try_from(of - least).unwrap_or_default();
+            share.kept += usize::try_from(held.saturating_sub(least)).unwrap_or_default();
+        }
+        self.fetched +=
+            kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
+    }
 }
 
 fn faults(format: Format, input: &[u8], output: &[u8]) -> Vec<String> {

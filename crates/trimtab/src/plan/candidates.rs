@@ -109,7 +109,8 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
         }
         pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
     }
-    from(pattern.as_bytes(), name.as_bytes()) || from(format!("*/{pattern}").as_bytes(), name.as_bytes())
+    from(pattern.as_bytes(), name.as_bytes())
+        || name.contains('/') && from(format!("*/{pattern}").as_bytes(), name.as_bytes())
 }
 
 /// Returns how many of the blocks meant are not among the latest, which a step leaves alone.

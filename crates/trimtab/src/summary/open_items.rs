@@ -1,5 +1,5 @@
-//! What was still to be done. Takes the calls of a range; gives the last state of the agent's list of tasks and the question that
-//! the model waits for an answer to. Never takes an item for open that the list calls done.
+//! What was still to be done. Takes the calls of a range; gives the last state of the agent's list of tasks, written as a whole or
+//! task by task, and the question that the model waits for an answer to. Never takes an item for open that the list calls done.
 
 use std::borrow::Cow;
 
@@ -28,11 +28,17 @@ pub(super) fn open_items(history: &History, facts: &Facts, range: &FoldRange) ->
         let row = facts.row(*id);
         row.is_some_and(|row| row.acts_as == BlockKind::Call && row.tool() == Some(ToolKind::Todo))
     };
-    let calls = range.blocks().filter(is_list).collect::<Vec<BlockId>>().into_iter().rev();
-    let state = calls.into_iter().find_map(|id| {
-        let block = history.block(id)?;
-        with_arguments(history, block, |_, given| listed(given)).flatten()
-    });
+    let mut state: Option<Vec<OpenItem>> = None;
+    let mut tasks = Tasks::default();
+    for block in range.blocks().filter(is_list).filter_map(|id| history.block(id)) {
+        let answer = block.partner.and_then(|id| history.block(id)).map(|result| history.block_text(result));
+        let list = with_arguments(history, block, |name, given| {
+            tasks.take(name, given, answer.as_deref().unwrap_or_default());
+            listed(given)
+        });
+        state = list.flatten().or(state);
+    }
+    let state = state.or_else(|| tasks.items());
     let question = question(history, facts, range);
     if state.is_none() && question.is_none() {
         return None;
@@ -45,6 +51,38 @@ pub(super) fn open_items(history: &History, facts: &Facts, range: &FoldRange) ->
 const LISTS: &[&str] = &["todos", "plan", "tasks", "items", "task_list", "todo_list", "newTodos"];
 const TEXTS: &[&str] = &["content", "step", "title", "task", "description", "text", "subject", "name"];
 const STATES: &[&str] = &["status", "state"];
+
+/// Tasks that are made and changed one by one.
+#[derive(Default)]
+struct Tasks(Vec<(String, OpenItem)>);
+
+impl Tasks {
+    /// Takes a call that makes or changes one task, with what the tool answered.
+    fn take(&mut self, name: &str, given: &Given<'_>, answer: &str) {
+        let name = name.to_lowercase().replace('_', "");
+        let state = given.text("status").map(|state| state.replace('_', " "));
+        if name.ends_with("taskcreate") {
+            let Some(text) = TEXTS.iter().rev().find_map(|key| given.text(key)) else { return };
+            // The tool says the number that it gave the task.
+            let told = answer
+                .split_once('#')
+                .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
+            let number: String = told.unwrap_or_else(|| (self.0.len() + 1).to_string());
+            let item =
+                OpenItem { state: state.unwrap_or_else(|| "pending".to_owned()), text: text.into_owned() };
+            self.0.push((number, item));
+        } else if let Some(number) = given.text("taskId").or_else(|| given.text("task_id")) {
+            let known = self.0.iter_mut().find(|(known, _)| *known == *number);
+            if let (Some((_, item)), Some(state)) = (known, state) {
+                item.state = state;
+            }
+        }
+    }
+
+    fn items(self) -> Option<Vec<OpenItem>> {
+        (!self.0.is_empty()).then(|| self.0.into_iter().map(|(_, item)| item).collect())
+    }
+}
 
 fn listed(given: &Given<'_>) -> Option<Vec<OpenItem>> {
     if let Given::Json(value) = given
@@ -80,7 +118,7 @@ fn checkbox(line: &str) -> Option<OpenItem> {
 fn is_done(state: &str) -> bool {
     matches!(
         state.to_lowercase().as_str(),
-        "done" | "completed" | "complete" | "cancelled" | "canceled" | "finished"
+        "done" | "completed" | "complete" | "cancelled" | "canceled" | "finished" | "deleted"
     )
 }
 

@@ -58,6 +58,40 @@ const SESSION: &[Turn<'static>] = &[
     Turn::Calls("Bash", r#"{"command":"git status"}"#, "clean", false),
 ];
 
+#[test]
+fn tasks_that_are_made_one_by_one_are_open_until_they_are_done() {
+    let turns = [
+        Turn::User("Go."),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Write it","description":"All of it"}"#,
+            "Task #1 created successfully",
+            false,
+        ),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Test it","description":"Twice"}"#,
+            "Task #2 created successfully",
+            false,
+        ),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Ship it","description":"Soon"}"#,
+            "Task #3 created successfully",
+            false,
+        ),
+        Turn::Calls("TaskUpdate", r#"{"taskId":"1","status":"completed"}"#, "Updated task #1", false),
+        Turn::Calls("TaskUpdate", r#"{"taskId":"2","status":"in_progress"}"#, "Updated task #2", false),
+        Turn::User("And now?"),
+    ];
+    let history = history(&turns);
+    let facts = facts(&history);
+    let range = FoldRange::new(&history, &facts, 11).expect("a range");
+    let open = ledger(&history, &facts, &files(&history, &facts), &range).open;
+    let told: Vec<String> = open.iter().map(|item| format!("{}: {}", item.state, item.text)).collect();
+    assert_eq!(told, ["in progress: Test it", "pending: Ship it"]);
+}
+
 fn history(turns: &[Turn<'_>]) -> History {
     let mut messages = Array::new();
     let message = |role: &str, content: &[u8]| Object::new().text("role", role).raw("content", content).end();

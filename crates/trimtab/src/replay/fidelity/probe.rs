@@ -51,6 +51,24 @@ impl Probe<'_> {
         figures(&fidelity(&self.track, &self.uses, &views))
     }
 
+    /// Returns how many messages each request carried.
+    pub fn requests(&self) -> Vec<usize> {
+        self.track.requests.iter().map(|request| request.messages).collect()
+    }
+
+    /// Returns what is kept where from a request on some blocks are gone, and a text stands in place of the last of them.
+    pub fn without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<Figure> {
+        let mut changes = vec![Vec::new(); self.track.requests.len()];
+        let shown = |block: &BlockId| match text.filter(|_| gone.last() == Some(block)) {
+            Some(text) => Shown::Text { text: text.into(), tokens: self.track.counter.text(text) },
+            None => Shown::Gone,
+        };
+        if let Some(at) = changes.get_mut(from) {
+            *at = gone.iter().map(|block| Change { block: *block, shown: shown(block) }).collect();
+        }
+        figures(&fidelity(&self.track, &self.uses, &Views::of(changes)))
+    }
+
     /// Returns what is kept where every request shows only its last `keep` results.
     pub fn masked(&self, keep: usize) -> Vec<Figure> {
         figures(&fidelity(&self.track, &self.uses, &masked(&self.track, keep)))
