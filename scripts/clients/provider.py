@@ -148,9 +148,20 @@ def responses_answer(number, call, usage):
              "output": [item], "usage": report, "error": None, "incomplete_details": None, "instructions": None,
              "metadata": {}, "parallel_tool_calls": True, "temperature": 1, "tool_choice": "auto", "tools": [], "top_p": 1}
     begun = whole | {"status": "in_progress", "output": [], "usage": None}
+    words = []
+    if call is None:
+        here = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+        words = [
+            {"type": "response.content_part.added", **here, "part": {"type": "output_text", "text": "", "annotations": []}},
+            {"type": "response.output_text.delta", **here, "delta": DONE, "logprobs": []},
+            {"type": "response.output_text.done", **here, "text": DONE, "logprobs": []},
+            {"type": "response.content_part.done", **here, "part": item["content"][0]},
+        ]
+    opened = item | {"content": [], "status": "in_progress"} if call is None else item | {"arguments": "", "status": "in_progress"}
     events = [
         {"type": "response.created", "response": begun},
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.added", "output_index": 0, "item": opened},
+        *words,
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": whole},
     ]

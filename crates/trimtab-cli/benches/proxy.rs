@@ -40,6 +40,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Events of a scripted answer.
 const EVENTS: usize = 50;
+/// Rounds before anything is timed: the first requests of a conversation are cold.
+const WARMING: usize = 4;
 /// Clients at once where requests per second are measured.
 const CLIENTS: usize = 8;
 
@@ -139,7 +141,7 @@ async fn alone(targets: &[Target], bytes: usize, seconds: f64) -> Vec<Vec<f64>> 
     let mut clients = Vec::new();
     for target in targets {
         let mut client = connect(target.address).await;
-        ask(&mut client, target.switch, &next).await;
+        warm(&mut client, target.switch, &before, &next).await;
         clients.push((client, target.switch));
     }
     let mut timed = vec![Vec::new(); targets.len()];
@@ -162,7 +164,7 @@ async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
             tokio::spawn(async move {
                 let (before, next) = conversation(bytes, number);
                 let mut client = connect(target.address).await;
-                ask(&mut client, target.switch, &before).await;
+                warm(&mut client, target.switch, &before, &next).await;
                 (client, before, next)
             })
         })
@@ -190,6 +192,13 @@ async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
         sum += task.await.expect("a client");
     }
     f64::from(sum) / started.elapsed().as_secs_f64()
+}
+
+async fn warm(client: &mut SendRequest<Full<Bytes>>, switch: &str, before: &Bytes, next: &Bytes) {
+    for _ in 0..WARMING {
+        ask(client, switch, before).await;
+        ask(client, switch, next).await;
+    }
 }
 
 async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {

@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use trimtab::{
-    Circumstances, Config, Knob, Model, Point, Policy, PolicyError, Tokens, find_knob, knobs, nearest_knob,
-    policies,
+    Circumstances, Config, Knob, Model, Point, Policy, PolicyError, SettingRow as Row, Tokens, find_knob,
+    knobs, nearest_knob, policies,
 };
 
 /// The policy where none is named.
@@ -53,15 +53,6 @@ pub(crate) struct InForce {
     pub(crate) model: Option<String>,
     pub(crate) budget: Option<Tokens>,
     pub(crate) rows: Vec<Row>,
-}
-
-/// One setting in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) value: String,
-    /// Where it comes from.
-    pub(crate) from: String,
 }
 
 /// The files that settings come from, the weaker first.

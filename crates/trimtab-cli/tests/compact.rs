@@ -332,3 +332,28 @@ fn what_is_small_passes_as_it_is_and_what_cannot_fit_says_so() {
     let run = trimtab_reading(&["compact", "-", "--budget", "2"], small.as_bytes());
     assert!(run.code == Some(1) && run.out.is_empty() && run.words.contains("does not fit"), "{}", run.words);
 }
+
+/// A policy's step folds by the same means.
+#[test]
+fn fit_folds_by_the_ledger_alone_where_it_is_told_to() {
+    let asked = ["fit", "-", "--budget", "7000", "--policy", "ladder", "--explain"];
+    let early =
+        ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "keep_last=90"];
+    let bytes = request(false).to_string();
+    let fit = |fold: &[&str]| {
+        let run = trimtab_reading(&[&asked[..], &early, fold].concat(), bytes.as_bytes());
+        assert_eq!(run.code, Some(0), "{}", run.words);
+        let output: Value = serde_json::from_slice(&run.out).expect("JSON");
+        let faults = checker::new_faults("chat", &request(false), &output);
+        assert!(faults.is_empty(), "{faults:?}");
+        (run.words, output)
+    };
+    let (words, output) = fit(&["--fold", "ledger"]);
+    assert!(!check_folded(&output).contains("written by a model"));
+    assert!(words.contains(" fold ") && words.contains("in the summary of steps 1-"), "{words}");
+    let (words, output) = fit(&[]);
+    assert!(
+        !words.contains(" fold ") && !output.to_string().contains("[Previous conversation summary]"),
+        "{words}"
+    );
+}

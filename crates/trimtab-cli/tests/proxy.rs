@@ -614,3 +614,119 @@ fn connections_are_used_again() {
         assert_eq!(upstream.last().body, anthropic(number));
     }
 }
+
+#[test]
+fn what_providers_report_is_kept_with_its_request() {
+    let upstream = good();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let store = store.to_str().unwrap();
+    let mut proxy = Running::with(&upstream, &["--store", store], &[("TRIMTAB_NO_STORE", "0")]);
+    for results in [3, 4] {
+        proxy.post("/v1/messages", &anthropic(results));
+    }
+    proxy.wait_for("trimtab_reported_tokens_total{kind=\"cache_read\"}", 1000.0);
+    assert!((proxy.figure("trimtab_cache_hit_ratio") - 1.0 / 3.0).abs() < 0.001);
+    assert!(proxy.figure("trimtab_spent_dollars_total") > 0.0);
+    proxy.terminate();
+    proxy.child.wait().unwrap();
+    let stats = common::trimtab(&["stats", "--store", store, "--json"]).text();
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    let reported = &stats["reported"];
+    assert_eq!((&reported["requests"], &reported["uncached"]), (&json!(2), &json!(2000)), "{stats:#}");
+    assert_eq!((&reported["cache_read"], &reported["output"]), (&json!(1000), &json!(14)), "{stats:#}");
+    assert!(reported["dollars_spent"].as_f64().unwrap() > 0.0, "{stats:#}");
+}
+
+/// Asks a provider that does not exist through the proxy for the web that the environment names; gives what that saw.
+fn asked_of_web_proxy(upstream: &str, spared: &str) -> Vec<Came> {
+    let web = Upstream::start(|_, _| Script::Whole("502 Bad Gateway", Vec::new(), Vec::new()));
+    let variables = [("HTTPS_PROXY", web.url.as_str()), ("NO_PROXY", spared)];
+    let flag = format!("anthropic={upstream}");
+    let proxy = Running::with(&web, &["--upstream", &flag], &variables);
+    let answer = proxy.post("/v1/messages", &anthropic(1));
+    assert!(answer.head[0].contains("502"), "{:?}", answer.head);
+    web.came()
+}
+
+#[test]
+fn a_provider_is_reached_through_the_proxy_that_the_environment_names() {
+    let came = asked_of_web_proxy("https://provider.invalid", "other.invalid");
+    assert_eq!(came[0].head[0], "CONNECT provider.invalid:443 HTTP/1.1");
+    assert!(asked_of_web_proxy("https://provider.invalid", "provider.invalid").is_empty());
+    assert!(asked_of_web_proxy("http://provider.invalid", "").is_empty(), "without TLS");
+}
+
+/// A conversation whose client sets so many cache markers: at the end, behind tools and system, and one answer earlier.
+fn marked(results: usize, markers: usize) -> Value {
+    let marker = json!({"type": "ephemeral"});
+    let mut request: Value = serde_json::from_slice(&anthropic(results)).unwrap();
+    request["system"] = json!([{"type": "text", "text": "Be brief."}]);
+    let last = request["messages"].as_array().unwrap().len() - 1;
+    let places = [
+        format!("/messages/{last}/content/0"),
+        "/system/0".to_owned(),
+        "/tools/0".to_owned(),
+        format!("/messages/{}/content/0", last - 2),
+    ];
+    for place in places.iter().take(markers) {
+        request.pointer_mut(place).unwrap()["cache_control"] = marker.clone();
+    }
+    request
+}
+
+fn count_markers(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(count_markers).sum(),
+        Value::Object(fields) => {
+            usize::from(fields.contains_key("cache_control"))
+                + fields.values().map(count_markers).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+/// Checks that a client's markers stay, and that one more is set at most, where an edit makes it pay.
+#[track_caller]
+fn check_markers(own: usize, most: usize) {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &STEADY);
+    let mut found = Vec::new();
+    for results in (8..40).step_by(2) {
+        let input = marked(results, own);
+        proxy.post("/v1/messages", &bytes(&input));
+        let sent: Value = serde_json::from_slice(&upstream.last().body).unwrap();
+        let end = sent["messages"].as_array().unwrap().len() - 1;
+        let kept = [&sent["messages"][end]["content"][0], &sent["system"][0], &sent["tools"][0]];
+        assert!(kept.iter().take(own).all(|block| block["cache_control"].is_object()), "{results} results");
+        let faults = checker::new_faults("anthropic", &input, &sent);
+        assert!(faults.is_empty(), "{faults:#?}");
+        found.push(count_markers(&sent));
+    }
+    assert_eq!((found.iter().min(), found.iter().max()), (Some(&own), Some(&most)), "{found:?}");
+}
+
+#[test]
+fn one_cache_marker_is_added_where_an_edit_makes_it_pay() {
+    check_markers(2, 3);
+    check_markers(3, 4);
+}
+
+#[test]
+fn a_request_never_has_more_cache_markers_than_its_provider_allows() {
+    check_markers(4, 4);
+}
+
+#[test]
+fn formats_without_cache_markers_get_none() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &STEADY);
+    let paths = ["/v1/chat/completions", "/v1/responses", GEMINI];
+    for (path, make) in paths.into_iter().zip([chat, responses, gemini]) {
+        for results in (20..36).step_by(4) {
+            proxy.post(path, &make(results));
+            let sent: Value = serde_json::from_slice(&upstream.last().body).unwrap();
+            assert_eq!(count_markers(&sent), 0, "{path}, {results} results");
+        }
+    }
+}

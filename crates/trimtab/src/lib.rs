@@ -17,6 +17,7 @@ mod recall;
 mod recording;
 mod render;
 mod replay;
+mod report;
 mod resend;
 mod summary;
 mod warm;
@@ -57,6 +58,11 @@ pub use replay::{
 pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
+pub use report::{
+    Big, ConversationCost, FileError, FilePart, FileReport, FitReport, InspectError, InspectedPart,
+    Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum, file_at, file_report, fit_report,
+    inspect, ratio,
+};
 pub use resend::{Resent, resend};
 pub use summary::{
     Answer, AnswerError, Asking, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes,

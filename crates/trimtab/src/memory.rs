@@ -134,6 +134,11 @@ impl Memory {
         }
     }
 
+    /// Remembers that requests ended with these blocks.
+    pub fn ended_with(&mut self, ends: impl IntoIterator<Item = ChainHash>) {
+        self.ends.extend(ends);
+    }
+
     /// Tells whether a plan hides something that was not hidden in the same way before.
     pub fn hides_anew(&self, plan: &Plan) -> bool {
         plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {

@@ -3,10 +3,8 @@
 
 mod picture;
 
-mod report;
-
 use anyhow::{Context, Result, bail};
-use trimtab::{Fitted, Memory, Millis, Settings, fit, parse_as, repair};
+use trimtab::{Fitted, Memory, Millis, Settings, fit, fit_report, parse_as, repair};
 use trimtab_store::{Append, Appended, Recognized, Sqlite, Store, name_from_request};
 
 use crate::{
@@ -59,7 +57,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         );
     }
     if let Some(file) = &asked.report {
-        let report = report::report(&settings.policy, &in_force.rows, &fitted, &mended);
+        let report = fit_report(&settings.policy, &in_force.rows, &fitted, &mended);
         output::write_whole(file, &serde_json::to_vec_pretty(&report)?)?;
     }
     if let (Some(floor), Some(budget)) = (fitted.plan.floor(), fitted.budget) {

@@ -5,11 +5,10 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 use trimtab::{
-    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, Tokens,
-    ToolKind, facts,
+    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, RECENT_STEPS,
+    Tokens, ToolKind, facts,
 };
 
-use super::inspect::RECENT_STEPS;
 use crate::{
     args::Show,
     input::{self, Conversation},

@@ -88,7 +88,10 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
             session.remember(|memory| memory.remember_summary(request.range.covers(), &text));
             proxy.metrics.count(Metric::Summaries, &[("result", "taken")]);
             let messages = request.range.messages();
-            proxy.log.info(format_args!("session {}: {messages} messages are summarized by {model}", session.name));
+            proxy.log.info(format_args!(
+                "session {}: {messages} messages are summarized by {model}",
+                session.name
+            ));
         }
         Err(fault) => {
             session.remember(|memory| memory.no_summary(request));
@@ -139,8 +142,12 @@ fn own_url(uri: &Uri, format: Format, model: Option<&str>) -> String {
         }
         None => path.to_owned(),
     };
-    let kept: Vec<&str> =
-        uri.query().into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.starts_with("alt=")).collect();
+    let kept: Vec<&str> = uri
+        .query()
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .filter(|pair| !pair.starts_with("alt="))
+        .collect();
     let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
     format!("{scheme}://{origin}{path}{query}")
 }
@@ -150,7 +157,8 @@ fn credentials(headers: &HeaderMap) -> Vec<(String, String)> {
     let of_the_request: [HeaderName; 7] =
         [ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT];
     let kept = headers.iter().filter(|(name, _)| !of_the_request.contains(name));
-    kept.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))).collect()
+    kept.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -163,7 +171,12 @@ mod tests {
 
     #[test]
     fn a_summary_is_asked_for_where_the_session_asks() {
-        check("https://up/v1/messages?beta=true", Format::Anthropic, Some("small"), "https://up/v1/messages?beta=true");
+        check(
+            "https://up/v1/messages?beta=true",
+            Format::Anthropic,
+            Some("small"),
+            "https://up/v1/messages?beta=true",
+        );
         let gemini = "https://up/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse&key=k";
         check(gemini, Format::Gemini, None, "https://up/v1beta/models/gemini-3-pro:generateContent?key=k");
         check(gemini, Format::Gemini, Some("flash"), "https://up/v1beta/models/flash:generateContent?key=k");
@@ -171,12 +184,17 @@ mod tests {
 
     #[test]
     fn who_asks_is_told_and_nothing_of_what_was_asked() {
-        let pairs = [("authorization", "Bearer k"), ("content-length", "9"), ("anthropic-beta", "b"), ("host", "h")];
+        let pairs =
+            [("authorization", "Bearer k"), ("content-length", "9"), ("anthropic-beta", "b"), ("host", "h")];
         let headers: HeaderMap = pairs
             .into_iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
             .collect();
         let kept = credentials(&headers);
-        assert_eq!(kept, [("authorization", "Bearer k"), ("anthropic-beta", "b")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(
+            kept,
+            [("authorization", "Bearer k"), ("anthropic-beta", "b")]
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! requests that fit. Never changes anything but blocks of a conversation, never stores a key, never fails a turn.
 
 mod body;
+mod connect;
 mod encoding;
 pub(crate) mod fold;
 mod forward;
@@ -37,7 +38,7 @@ use http_body_util::{Either, Full};
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
+    client::legacy::Client,
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use tokio::{
@@ -47,7 +48,8 @@ use tokio::{
 use trimtab::{Policy, Tokens};
 
 use self::{
-    fold::Summaries, log::Log, metrics::Metrics, planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
+    connect::Connector, fold::Summaries, log::Log, metrics::Metrics, planning::Planner, sessions::Sessions,
+    tap::Tap, upstream::Upstreams,
 };
 
 pub(crate) use self::sessions::Keeping;
@@ -57,9 +59,6 @@ pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
 
 /// The body of an answer to a client.
 pub(crate) type Answer = Either<Full<Bytes>, Tap>;
-
-/// How long connecting to a provider may take.
-const CONNECTING: Duration = Duration::from_secs(15);
 
 /// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(120);
@@ -108,7 +107,7 @@ pub(crate) struct Limits {
 pub(crate) struct Proxy {
     config: Config,
     planner: Arc<Planner>,
-    client: Client<HttpsConnector<HttpConnector>, Outgoing>,
+    client: Client<HttpsConnector<Connector>, Outgoing>,
     in_flight: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
@@ -144,7 +143,7 @@ impl Proxy {
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding);
         Ok(Proxy {
-            client: client()?,
+            client: client(),
             planner: Arc::new(planner),
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
             metrics: Metrics::default(),
@@ -162,23 +161,19 @@ impl Proxy {
     }
 }
 
-fn client() -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>> {
-    let mut http = HttpConnector::new();
-    http.set_nodelay(true);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECTING));
+fn client() -> Client<HttpsConnector<Connector>, Outgoing> {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
-    let connector = https.https_or_http().enable_http1().wrap_connector(http);
-    Ok(Client::builder(TokioExecutor::new())
+    let connector = https.https_or_http().enable_http1().wrap_connector(Connector::from_env());
+    Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
         .http1_preserve_header_case(true)
         .http1_max_headers(HEADERS)
-        .build(connector))
+        .build(connector)
 }
 
 /// Serves until it is asked to stop, then lets answers under way end.

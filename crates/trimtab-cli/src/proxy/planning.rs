@@ -5,6 +5,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -117,7 +118,18 @@ impl Planner {
 /// Prepares a request in time; says by which field the server holds the history, where it does.
 pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared, &'static str> {
     let ticket = Arc::new(Ticket::default());
-    let mut planning = start(planner, &job, &ticket);
+    let mut planning = match soon(planner, &job) {
+        Some(Err(Stop::Held(field))) => return Err(field),
+        Some(Ok(draft)) if planner.sessions.waits_for_disk(&draft.about.session, &draft.planned.plan) => {
+            let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(&ticket));
+            tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &ticket).map_err(Stop::Fault))
+        }
+        Some(Ok(draft)) => {
+            return Ok(commit(planner, &job, draft, &ticket).unwrap_or_else(Prepared::raw));
+        }
+        // What fails here is planned for once more, where it can be given up.
+        Some(Err(Stop::Fault(_))) | None => start(planner, &job, &ticket),
+    };
     let fault = match tokio::time::timeout(planner.time_limit, &mut planning).await {
         Ok(Ok(Ok(prepared))) => return Ok(prepared),
         Ok(Ok(Err(Stop::Held(field)))) => return Err(field),
@@ -155,6 +167,14 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
     let fault = if noted { fault } else { Fault::NotKept("the request is not noted".to_owned()) };
     let request = (how == How::Resent).then(|| Bytes::from(resent.request));
     Ok(Prepared { request, how, ..Prepared::raw(fault) })
+}
+
+/// Plans here and now where that surely takes no time: handing a request to another thread and back would take longer.
+fn soon(planner: &Planner, job: &Job) -> Option<Result<Draft, Stop>> {
+    let planned = catch_unwind(AssertUnwindSafe(|| {
+        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, now()))
+    }));
+    planned.unwrap_or(Some(Err(Stop::Fault(Fault::Panicked))))
 }
 
 /// Starts planning on a thread of its own: at once where few plans are being made, else as soon as that is so.
@@ -203,11 +223,15 @@ pub(crate) fn now() -> Millis {
 
 /// Plans for a request and notes what will be sent, unless the clock was first.
 fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Stop> {
-    let now = now();
-    let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now))?;
-    let Draft { planned, about, chain, refused } = draft;
+    let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now()))?;
+    Ok(commit(planner, job, draft, ticket)?)
+}
+
+/// Notes what will be sent, unless the clock was first.
+fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result<Prepared, Fault> {
+    let Draft { planned, about, chain, refused, now } = draft;
     if !ticket.take(Ticket::PLAN) {
-        return Err(Stop::Fault(Fault::Late));
+        return Err(Fault::Late);
     }
     let passive = refused && about.raw_fits;
     let request = if planner.observe || passive { None } else { planned.write().map(Bytes::from) };
@@ -233,6 +257,7 @@ struct Draft {
     chain: Vec<ChainHash>,
     /// Whether the provider refused what was changed of this session.
     refused: bool,
+    now: Millis,
 }
 
 fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Draft, Stop> {
@@ -266,7 +291,7 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
     let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
-    Ok(Draft { planned, about, chain: warm.chain().to_vec(), refused })
+    Ok(Draft { planned, about, chain: warm.chain().to_vec(), refused, now })
 }
 
 fn unread(job: &Job, fault: &trimtab::WireError) -> Stop {
@@ -311,6 +336,11 @@ fn begun_before(planner: &Planner, history: &History, chain: &[ChainHash], now: 
     let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
     let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
     memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
+    // A request ended where the model began to answer.
+    let turns = history.messages().iter().zip(history.messages().iter().skip(1));
+    let asked = turns.filter(|(said, next)| said.role != Role::Assistant && next.role == Role::Assistant);
+    let ends = asked.filter_map(|(said, _)| chain.get(history.blocks_before_end(said).checked_sub(1)?));
+    memory.ended_with(ends.copied());
     memory
 }
 

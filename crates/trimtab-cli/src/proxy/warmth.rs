@@ -2,7 +2,10 @@
 //! with, by the bytes that they have in common. A cache: it is bounded, may vanish at any time, and never changes a byte
 //! that is sent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use trimtab::{Format, History, Warm};
 
@@ -19,6 +22,11 @@ const TAIL: usize = 32;
 /// What a request takes while it is warm, in bytes per byte of it and per block; measured on recorded sessions.
 const PER_BYTE: usize = 2;
 const PER_BLOCK: usize = 1024;
+
+/// A request is surely worked on soon where it adds at most so many bytes to a conversation, and the one before took at most
+/// so long.
+const SOON_BYTES: usize = 64 * 1024;
+const SOON: Duration = Duration::from_millis(5);
 
 /// The states of conversations, the least recently used of them forgotten first.
 pub(crate) struct Warmth {
@@ -42,6 +50,15 @@ struct Slot {
     marks: [(usize, [u8; TAIL]); LOOKED_AT.len()],
     bytes: usize,
     used: u64,
+    /// How long the work on the latest request took.
+    took: Duration,
+}
+
+/// A state that somebody works with.
+struct Claimed {
+    number: u64,
+    warm: Arc<Mutex<Warm>>,
+    soon: bool,
 }
 
 impl Warmth {
@@ -53,43 +70,59 @@ impl Warmth {
     /// Works with the state of the conversation that a request goes on with; with a new one where there is none. Requests of
     /// the same conversation wait for each other.
     pub(crate) fn with<T>(&self, request: &[u8], format: Format, work: impl FnOnce(&mut Warm) -> T) -> T {
-        let (number, warm) = self.claim(request, format);
-        let mut state = warm.lock().unwrap_or_else(|broken| {
+        let claimed = self.claim(request, format);
+        let mut state = claimed.warm.lock().unwrap_or_else(|broken| {
             // Whoever had it failed in the middle of its work.
             let mut state = broken.into_inner();
             *state = Warm::default();
             state
         });
-        warm.clear_poison();
-        let done = work(&mut state);
-        let latest = state.latest().cloned();
-        drop(state);
-        if let Some(latest) = latest {
-            self.settle(number, &warm, &latest);
+        claimed.warm.clear_poison();
+        self.work(&claimed, &mut state, work)
+    }
+
+    /// Does the same where the work is surely done soon and nobody else is at it; nothing where that is not so.
+    pub(crate) fn soon<T>(
+        &self,
+        request: &[u8],
+        format: Format,
+        work: impl FnOnce(&mut Warm) -> T,
+    ) -> Option<T> {
+        let claimed = Some(self.claim(request, format)).filter(|claimed| claimed.soon)?;
+        let mut state = claimed.warm.try_lock().ok()?;
+        Some(self.work(&claimed, &mut state, work))
+    }
+
+    fn work<T>(&self, claimed: &Claimed, state: &mut Warm, work: impl FnOnce(&mut Warm) -> T) -> T {
+        let started = Instant::now();
+        let done = work(state);
+        if let Some(latest) = state.latest() {
+            self.settle(claimed, latest, started.elapsed());
         }
         done
     }
 
-    fn claim(&self, request: &[u8], format: Format) -> (u64, Arc<Mutex<Warm>>) {
+    fn claim(&self, request: &[u8], format: Format) -> Claimed {
         let mut shelf = self.shelf();
         shelf.uses += 1;
         let uses = shelf.uses;
         let known = shelf.slots.iter_mut().filter(|slot| slot.format == format);
         let depths = known.filter_map(|slot| Some((slot.depth(request)?, slot)));
-        if let Some((_, slot)) = depths.max_by_key(|(depth, _)| *depth) {
+        if let Some((depth, slot)) = depths.max_by_key(|(depth, _)| *depth) {
             slot.used = uses;
-            return (slot.number, Arc::clone(&slot.warm));
+            let soon = request.len() - depth <= SOON_BYTES && slot.took <= SOON;
+            return Claimed { number: slot.number, warm: Arc::clone(&slot.warm), soon };
         }
         shelf.made += 1;
-        (shelf.made, Arc::default())
+        Claimed { number: shelf.made, warm: Arc::default(), soon: false }
     }
 
-    fn settle(&self, number: u64, warm: &Arc<Mutex<Warm>>, latest: &History) {
+    fn settle(&self, claimed: &Claimed, latest: &History, took: Duration) {
         let bytes = latest.bytes().len() * PER_BYTE + latest.blocks().len() * PER_BLOCK;
         let mut shelf = self.shelf();
         let used = shelf.uses;
-        let warm = Arc::clone(warm);
-        let slot = Slot { number, warm, format: latest.format(), marks: marks(latest), bytes, used };
+        let (number, warm) = (claimed.number, Arc::clone(&claimed.warm));
+        let slot = Slot { number, warm, format: latest.format(), marks: marks(latest), bytes, used, took };
         shelf.bytes += bytes;
         if let Some(index) = shelf.slots.iter().position(|known| known.number == number) {
             shelf.bytes -= shelf.slots.swap_remove(index).bytes;
@@ -170,10 +203,20 @@ mod tests {
     }
 
     #[test]
+    fn only_what_goes_on_with_a_conversation_is_done_soon() {
+        let warmth = Warmth::new(1 << 20);
+        let soon = |words: &[&str]| warmth.soon(&chat(words), Format::Chat, |_| ()).is_some();
+        assert!(!soon(&["one"]));
+        check(&warmth, &["one"]);
+        let long = "word ".repeat(SOON_BYTES);
+        assert_eq!([soon(&["one", "two"]), soon(&["one", &long]), soon(&["other"])], [true, false, false]);
+    }
+
+    #[test]
     fn last_messages_that_were_written_again_are_read_again() {
         let warmth = Warmth::new(1 << 20);
         check(&warmth, &["one", "two", "three", "four"]);
-        assert_eq!(check(&warmth, &["one", "two", "3", "4", "five"]), 1);
+        assert_eq!(check(&warmth, &["one", "two", "3", "4", "five"]), 2);
     }
 
     #[test]

@@ -26,11 +26,16 @@ impl Came {
 
 /// What a provider answers.
 #[derive(Debug, Clone)]
+#[allow(dead_code, reason = "each test file uses its own part of this")]
 pub(crate) enum Script {
     /// Status line rest, header lines, body with its length.
     Whole(&'static str, Vec<String>, Vec<u8>),
     /// Chunks of a stream, each sent by itself after a pause.
     Chunks(Vec<String>, Vec<Vec<u8>>, Duration),
+    /// Chunks of a stream that breaks off behind them.
+    BreaksOff(Vec<String>, Vec<Vec<u8>>),
+    /// The same after a pause.
+    After(Duration, Box<Script>),
     /// Chunks without an end, until nobody listens.
     Endless(Vec<u8>),
     /// Leaves HTTP behind and gives back in capitals what it is told.
@@ -48,6 +53,14 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts a provider that answers each request as the script says.
     pub(crate) fn start(script: impl Fn(usize, &Came) -> Script + Send + Sync + 'static) -> Upstream {
+        Upstream::keeping(usize::MAX, script)
+    }
+
+    /// Starts a provider that keeps at most so many of the requests that come.
+    pub(crate) fn keeping(
+        most: usize,
+        script: impl Fn(usize, &Came) -> Script + Send + Sync + 'static,
+    ) -> Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let came = Arc::new(Mutex::new(Vec::new()));
@@ -56,7 +69,7 @@ impl Upstream {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (kept, script, leaving) = (Arc::clone(&kept), Arc::clone(&script), leaving.clone());
-                thread::spawn(move || serve(stream, &kept, &*script, &leaving));
+                thread::spawn(move || serve(stream, (&kept, most), &*script, &leaving));
             }
         });
         Upstream { url, came, left }
@@ -73,7 +86,7 @@ impl Upstream {
 
 fn serve(
     stream: TcpStream,
-    kept: &Mutex<Vec<Came>>,
+    (kept, most): (&Mutex<Vec<Came>>, usize),
     script: &dyn Fn(usize, &Came) -> Script,
     leaving: &mpsc::Sender<()>,
 ) {
@@ -83,8 +96,10 @@ fn serve(
     while let Some(came) = read_message(&mut reader) {
         let number = {
             let mut kept = kept.lock().expect("no panic");
-            kept.push(came.clone());
-            kept.len() - 1
+            if kept.len() < most {
+                kept.push(came.clone());
+            }
+            kept.len().saturating_sub(1)
         };
         if answer(&mut writer, script(number, &came)).is_err() {
             let _ = leaving.send(());
@@ -109,6 +124,17 @@ fn answer(writer: &mut TcpStream, script: Script) -> std::io::Result<()> {
                 thread::sleep(pause);
             }
             writer.write_all(b"0\r\n\r\n")
+        }
+        Script::BreaksOff(headers, chunks) => {
+            write!(writer, "HTTP/1.1 200 OK\r\n{}Transfer-Encoding: chunked\r\n\r\n", lines(&headers))?;
+            for chunk in chunks {
+                write_chunk(writer, &chunk)?;
+            }
+            Err(std::io::ErrorKind::ConnectionAborted.into())
+        }
+        Script::After(pause, script) => {
+            thread::sleep(pause);
+            answer(writer, *script)
         }
         Script::Upgrade => {
             writer.write_all(

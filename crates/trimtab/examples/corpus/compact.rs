@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab::{
-    BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start, Tokens,
-    Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts, parse_as, probe,
-    request_of,
+    BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start,
+    Tokens, Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts,
+    parse_as, probe, request_of,
 };
 
 use crate::{checker, files::File};
@@ -89,8 +89,21 @@ pub(crate) fn table(files: &[File]) -> bool {
     }
     println!(
         "{:28} {:>8} {:>8} {:>7} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
-        "kept by", "requests", "k before", "k after", "invalid", "limits", "of", "modified", "errors", "of", "refs", "strict",
-        "errors", "instr", "fetches"
+        "kept by",
+        "requests",
+        "k before",
+        "k after",
+        "invalid",
+        "limits",
+        "of",
+        "modified",
+        "errors",
+        "of",
+        "refs",
+        "strict",
+        "errors",
+        "instr",
+        "fetches"
     );
     for (name, row) in &rows {
         let count = row.requests.max(1) as f64 * 1000.0;
@@ -155,14 +168,18 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         .collect();
     let mut wanted = Wanted::of(&history, &facts, errors);
     // What was modified later is in the calls that stay, in whatever spelling.
-    wanted.modified = modified(&request_of(&history, range.messages()), format);
+    // The whole request may tell the session's root where its beginning does not: then paths are seen from there.
+    let modified = modified(&request_of(&history, range.messages()), format);
+    wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
     // Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here.
     let first = history.messages().len().saturating_sub(4);
     let head = history.entries().len() - history.messages().len();
     let dropped: Vec<BlockId> = (0..)
         .map(BlockId)
         .zip(history.blocks())
-        .filter(|(_, block)| (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default()))
+        .filter(|(_, block)| {
+            (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default())
+        })
         .map(|(id, _)| id)
         .collect();
     let folded: Vec<BlockId> = range.folded().collect();
@@ -225,7 +242,8 @@ impl Row {
             share.of += usize::try_from(of - least).unwrap_or_default();
             share.kept += usize::try_from(held.saturating_sub(least)).unwrap_or_default();
         }
-        self.fetched += kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
+        self.fetched +=
+            kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
     }
 }
 

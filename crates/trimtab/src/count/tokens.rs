@@ -35,7 +35,7 @@ impl Tokens {
         clippy::cast_precision_loss,
         reason = "no context comes near 2^52 tokens"
     )]
-    pub(crate) fn float(self) -> f64 {
+    pub fn float(self) -> f64 {
         self.0 as f64
     }
 

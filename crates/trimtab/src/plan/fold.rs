@@ -35,6 +35,9 @@ const LEAVES: f64 = 0.5;
 /// The least that a folded message counts: its frame and a few lines.
 const LEAST: Tokens = Tokens(200);
 
+/// The bytes that stand around the text in a message of any format, at most.
+const AROUND: usize = 100;
+
 /// What came of the steps that fold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FoldNeed {
@@ -156,17 +159,11 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     let given = given(work, situation).filter(|(range, _)| range.messages() > asked.behind);
     let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
     if now {
-        for (range, summary) in given.iter() {
-            if attempt(work, situation, &asked, range, summary.as_deref(), need) {
+        let own = (situation.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
+        for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
+            if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
                 return;
             }
-        }
-        let alone = || chosen(work, &asked, &tokens);
-        if situation.folding == Folding::Ledger
-            && let Some(range) = alone()
-            && attempt(work, situation, &asked, &range, None, need)
-        {
-            return;
         }
     }
     // A summary that has no room is not worth asking for.
@@ -177,11 +174,13 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
         return;
     };
     let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
-    if pace(work, situation, &asked, &range, work.total - going + asked.room) == MayFold::Fold {
-        let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
-        let earlier =
-            found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
-        need.wanted = Some(FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) });
+    let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
+    let earlier = found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
+    let wanted = FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) };
+    // The summary, and a ledger of the least size: what the message comes to is known when it is written.
+    let left = work.total - going + wanted.target + LEAST;
+    if pace(work, situation, &asked, &wanted.range, left) == MayFold::Fold {
+        need.wanted = Some(wanted);
     }
 }
 
@@ -309,6 +308,7 @@ fn attempt(
     work.fold_away(&goes, &text.into(), tokens, &reason);
     protect_loop(work);
     need.done = Some(LastFold { step: at, before, after: work.total, said: false });
+    need.cannot_help = None;
     true
 }
 
@@ -317,8 +317,6 @@ fn is_smaller(work: &Work<'_>, goes: &[BlockId], text: &str) -> bool {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
     let sent = goes.iter().filter(|id| !work.is_out(**id)).filter_map(|id| work.history.block(*id));
-    /// What stands around the text in a message of any format.
-    const AROUND: usize = 100;
     json.len() + AROUND < sent.map(|block| block.span.len()).sum()
 }
 

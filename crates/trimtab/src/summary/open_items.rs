@@ -64,7 +64,9 @@ impl Tasks {
         if name.ends_with("taskcreate") {
             let Some(text) = TEXTS.iter().rev().find_map(|key| given.text(key)) else { return };
             // The tool says the number that it gave the task.
-            let told = answer.split_once('#').map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
+            let told = answer
+                .split_once('#')
+                .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
             let number: String = told.unwrap_or_else(|| (self.0.len() + 1).to_string());
             let item =
                 OpenItem { state: state.unwrap_or_else(|| "pending".to_owned()), text: text.into_owned() };

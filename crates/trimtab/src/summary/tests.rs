@@ -62,9 +62,24 @@ const SESSION: &[Turn<'static>] = &[
 fn tasks_that_are_made_one_by_one_are_open_until_they_are_done() {
     let turns = [
         Turn::User("Go."),
-        Turn::Calls("TaskCreate", r#"{"subject":"Write it","description":"All of it"}"#, "Task #1 created successfully", false),
-        Turn::Calls("TaskCreate", r#"{"subject":"Test it","description":"Twice"}"#, "Task #2 created successfully", false),
-        Turn::Calls("TaskCreate", r#"{"subject":"Ship it","description":"Soon"}"#, "Task #3 created successfully", false),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Write it","description":"All of it"}"#,
+            "Task #1 created successfully",
+            false,
+        ),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Test it","description":"Twice"}"#,
+            "Task #2 created successfully",
+            false,
+        ),
+        Turn::Calls(
+            "TaskCreate",
+            r#"{"subject":"Ship it","description":"Soon"}"#,
+            "Task #3 created successfully",
+            false,
+        ),
         Turn::Calls("TaskUpdate", r#"{"taskId":"1","status":"completed"}"#, "Updated task #1", false),
         Turn::Calls("TaskUpdate", r#"{"taskId":"2","status":"in_progress"}"#, "Updated task #2", false),
         Turn::User("And now?"),

@@ -116,7 +116,8 @@ fn fields(format: &str, input: &Value, output: &Value) -> Vec<String> {
         _ => "messages",
     };
     let beside = |request: &Value| {
-        let mut beside = request.clone();
+        // A bare list of messages has nothing beside it.
+        let mut beside = if request.is_array() { Value::Null } else { request.clone() };
         if let Some(members) = beside.as_object_mut() {
             members.remove(list);
         }

@@ -1,22 +1,20 @@
 //! `trimtab inspect`: what fills the window. Takes requests, recordings or folders of them; gives a picture of one
 //! conversation, or what many have in common. Never stops at a file that cannot be read: it is listed with the reason.
 
-mod measure;
 mod picture;
 mod summary;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use trimtab::{Memo, Recording, read};
+use trimtab::{Inspection, Memo, Recording, inspect, read};
 
 use crate::{
     args::Inspect,
     input::{self, ENDINGS, Unreadable, files_of},
     output::{Output, progress},
+    prices::models,
 };
-use measure::Measured;
-pub(crate) use measure::RECENT_STEPS;
 
 pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if let [path] = asked.paths.as_slice()
@@ -37,7 +35,8 @@ fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
         Some(number) => usize::try_from(number)?,
         None => recording.longest_number(),
     };
-    let measured = measure::measure(&name, &recording, number, asked.model.as_deref(), &mut Memo::default())?;
+    let measured =
+        inspect(&name, &recording, number, asked.model.as_deref(), models()?, &mut Memo::default())?;
     if asked.json {
         return out.json(&measured);
     }
@@ -51,7 +50,7 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
         files_of(path, &mut paths, &mut unreadable);
     }
     let mut memo = Memo::default();
-    let mut measured: Vec<Measured> = Vec::new();
+    let mut measured: Vec<Inspection> = Vec::new();
     let mut read_files = 0;
     let bar = progress(paths.len());
     for path in &paths {
@@ -62,7 +61,7 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
                 read_files += 1;
                 for number in 1..=recording.segments.len() {
                     let model = asked.model.as_deref();
-                    measured.push(measure::measure(&name, &recording, number, model, &mut memo)?);
+                    measured.push(inspect(&name, &recording, number, model, models()?, &mut memo)?);
                 }
             }
             Err(error) => unreadable.push(Unreadable { path: name, reason: format!("{error:#}") }),

@@ -3,7 +3,8 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
-use super::measure::{Measured, Part, RECENT_STEPS, ROLES, Reads, ratio};
+use trimtab::{InspectedPart as Part, Inspection, RECENT_STEPS, ROLES, Reads, ratio};
+
 use crate::output::{Output, end_of, grouped, on_one_line, padded};
 
 /// Columns of the picture.
@@ -31,7 +32,7 @@ const COLORS: [AnsiColor; 6] = [
 /// What stands for each role in the bar.
 const LETTERS: [char; 6] = ['S', 'D', 'U', 'A', 'T', 'o'];
 
-pub(super) fn print(measured: &Measured, out: &mut Output) -> Result<()> {
+pub(super) fn print(measured: &Inspection, out: &mut Output) -> Result<()> {
     heading(measured, out)?;
     bar(measured, out)?;
     parts("By role", &measured.roles, measured.tokens.0, out)?;
@@ -48,8 +49,8 @@ pub(super) fn print(measured: &Measured, out: &mut Output) -> Result<()> {
     money(measured, out)
 }
 
-fn heading(measured: &Measured, out: &mut Output) -> Result<()> {
-    let Measured { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
+fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
+    let Inspection { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
     out.line(format_args!("{BOLD}{name}{BOLD:#}"))?;
     out.line(whose)?;
@@ -71,7 +72,7 @@ fn heading(measured: &Measured, out: &mut Output) -> Result<()> {
 }
 
 /// Draws the window of the model, one letter per column and role.
-fn bar(measured: &Measured, out: &mut Output) -> Result<()> {
+fn bar(measured: &Inspection, out: &mut Output) -> Result<()> {
     let columns = out.width().min(WIDTH) - 2;
     let whole = measured.window.map_or(measured.tokens.0, |window| window.0.max(measured.tokens.0));
     let mut drawn = String::new();
@@ -141,7 +142,7 @@ fn row(name: &str, counted: &str, tokens: u64, whole: u64, out: &mut Output) -> 
     out.line(format_args!("  {name} {counted:>12} {:>12} {:>6} %", grouped(tokens), percent(tokens, whole)))
 }
 
-fn tools(measured: &Measured, out: &mut Output) -> Result<()> {
+fn tools(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.tools.is_empty() {
         return Ok(());
     }
@@ -158,7 +159,7 @@ fn tools(measured: &Measured, out: &mut Output) -> Result<()> {
     )
 }
 
-fn files(measured: &Measured, out: &mut Output) -> Result<()> {
+fn files(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.files.is_empty() {
         return Ok(());
     }
@@ -175,14 +176,14 @@ fn files(measured: &Measured, out: &mut Output) -> Result<()> {
     )
 }
 
-fn rest(count: usize, tokens: u64, measured: &Measured, out: &mut Output) -> Result<()> {
+fn rest(count: usize, tokens: u64, measured: &Inspection, out: &mut Output) -> Result<()> {
     if count <= ROWS {
         return Ok(());
     }
     row(&format!("{} more", count - ROWS), "", tokens, measured.tokens.0, out)
 }
 
-fn biggest(measured: &Measured, out: &mut Output) -> Result<()> {
+fn biggest(measured: &Inspection, out: &mut Output) -> Result<()> {
     out.line("")?;
     out.line(format_args!("{BOLD}Biggest blocks{BOLD:#} (# and step as `trimtab show` prints them)"))?;
     let width = out.width().min(WIDTH) - BEFORE_WHAT;
@@ -211,7 +212,7 @@ pub(super) fn reads(reads: &Reads, whole: u64, out: &mut Output) -> Result<()> {
     row("stale: the file no longer has the lines", "", reads.stale_tokens.0, whole, out)
 }
 
-fn money(measured: &Measured, out: &mut Output) -> Result<()> {
+fn money(measured: &Inspection, out: &mut Output) -> Result<()> {
     let Some(cost) = measured.cost else { return Ok(()) };
     out.line("")?;
     let requests = measured.requests;

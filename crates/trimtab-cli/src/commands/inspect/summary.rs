@@ -5,12 +5,12 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab::Tokens;
-
-use super::{
-    measure::{Cost, Measured, Part, ROLES, Reads, Sum, Tool, ratio},
-    picture::{self, BOLD, ROWS, percent},
+use trimtab::{
+    ConversationCost as Cost, InspectedPart as Part, Inspection, ROLES, Reads, Tokens, ToolPart as Tool,
+    UsageSum as Sum, ratio,
 };
+
+use super::picture::{self, BOLD, ROWS, percent};
 use crate::{
     input::Unreadable,
     output::{Output, end_of, grouped, wrapped},
@@ -54,9 +54,9 @@ struct Group {
 }
 
 impl Summary {
-    pub(super) fn of(all: &[Measured], files: usize, unreadable: Vec<Unreadable>) -> Summary {
+    pub(super) fn of(all: &[Inspection], files: usize, unreadable: Vec<Unreadable>) -> Summary {
         let count = Tokens::from_len(all.len()).0;
-        let filled: Vec<f64> = all.iter().filter_map(Measured::filled).collect();
+        let filled: Vec<f64> = all.iter().filter_map(Inspection::filled).collect();
         let over = |share: f64| {
             let over = filled.iter().filter(|filled| **filled > share).count();
             ratio(Tokens::from_len(over).0, Tokens::from_len(filled.len()).0)
@@ -93,7 +93,7 @@ impl Summary {
 }
 
 impl Group {
-    fn of<'a>(all: impl Iterator<Item = &'a Measured>) -> Group {
+    fn of<'a>(all: impl Iterator<Item = &'a Inspection>) -> Group {
         all.fold(Group::default(), |mut group, one| {
             group.conversations += 1;
             match one.cost {
@@ -126,7 +126,7 @@ fn parts<'a>(all: impl Iterator<Item = &'a Part>, place: impl Fn(&str) -> usize)
     sums.into_iter().map(named).collect()
 }
 
-fn tools(all: &[Measured]) -> Vec<Tool> {
+fn tools(all: &[Inspection]) -> Vec<Tool> {
     let mut sums: BTreeMap<(&str, &str), (usize, Tokens)> = BTreeMap::new();
     for tool in all.iter().flat_map(|one| &one.tools) {
         let sum = sums.entry((tool.kind, tool.name.as_str())).or_default();
@@ -155,7 +155,7 @@ fn add(one: Reads, other: Reads) -> Reads {
     }
 }
 
-pub(super) fn print(summary: &Summary, all: &[Measured], out: &mut Output) -> Result<()> {
+pub(super) fn print(summary: &Summary, all: &[Inspection], out: &mut Output) -> Result<()> {
     for bad in &summary.unreadable {
         for line in wrapped(&format!("unreadable: {}: {}", bad.path, bad.reason), 74) {
             out.line(line.trim_start())?;
@@ -245,8 +245,8 @@ fn tool_rows(summary: &Summary, out: &mut Output) -> Result<()> {
     picture::table("By kind of tool, tool in brackets", "calls", &rows, summary.tokens.0, out)
 }
 
-fn longest(all: &[Measured], out: &mut Output) -> Result<()> {
-    let mut longest: Vec<&Measured> = all.iter().collect();
+fn longest(all: &[Inspection], out: &mut Output) -> Result<()> {
+    let mut longest: Vec<&Inspection> = all.iter().collect();
     longest.sort_by_key(|one| Reverse(one.tokens));
     out.line("")?;
     out.line(format_args!("{BOLD}Longest conversations{BOLD:#}"))?;

@@ -2,14 +2,33 @@
 //! Never leaves the originals out of reach: everything hidden has its handle here.
 
 use serde::Serialize;
-use trimtab::{BlockId, Exactness, Fitted, History, Mended, Plan, Policy, Tokens, Verdict, facts};
 
-use crate::settings::Row as Setting;
+use crate::{
+    count::{Exactness, Tokens},
+    facts::facts,
+    fit::Fitted,
+    history::{BlockId, History},
+    plan::{Plan, Verdict},
+    policy::Policy,
+    wire::Mended,
+};
 
-#[derive(Serialize)]
-pub(super) struct Report<'a> {
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SettingRow {
+    /// Its name.
+    pub name: String,
+    /// Its value, with its unit.
+    pub value: String,
+    /// Where it comes from.
+    pub from: String,
+}
+
+/// What a fit did.
+#[derive(Debug, Serialize)]
+pub struct FitReport<'a> {
     policy: &'a str,
-    settings: Vec<InForce<'a>>,
+    settings: &'a [SettingRow],
     budget: Option<Tokens>,
     exact: bool,
     tokens_before: Tokens,
@@ -24,20 +43,13 @@ pub(super) struct Report<'a> {
     mended: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct InForce<'a> {
-    name: &'a str,
-    value: &'a str,
-    from: &'a str,
-}
-
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Floor {
     tokens: Tokens,
     made_of: Vec<(&'static str, Tokens)>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Folded {
     /// The last block that is folded.
     block: u32,
@@ -47,7 +59,7 @@ struct Folded {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Row {
     block: u32,
     step: u32,
@@ -60,28 +72,28 @@ struct Row {
 }
 
 /// A block and the earlier ones that it makes redundant.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Superseding {
     block: u32,
     call: Option<String>,
     supersedes: Vec<Superseded>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Superseded {
     block: u32,
     call: Option<String>,
     rule: &'static str,
 }
 
-pub(super) fn report<'a>(
+/// Tells what a fit did, with the settings that were in force and what was mended before.
+pub fn fit_report<'a>(
     policy: &'a Policy,
-    settings: &'a [Setting],
+    settings: &'a [SettingRow],
     fitted: &Fitted,
     mended: &[Mended],
-) -> Report<'a> {
+) -> FitReport<'a> {
     let plan = &fitted.plan;
-    let in_force = |Setting { name, value, from }: &'a Setting| InForce { name, value, from };
     let hidden = plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep);
     let rows = hidden.map(|decision| Row {
         block: decision.block.0,
@@ -93,9 +105,9 @@ pub(super) fn report<'a>(
         saved: plan.saved(decision.block),
         handle: decision.handle.clone(),
     });
-    Report {
+    FitReport {
         policy: &policy.name,
-        settings: settings.iter().map(in_force).collect(),
+        settings,
         budget: fitted.budget,
         exact: fitted.exactness == Exactness::Exact,
         tokens_before: plan.before(),

@@ -1,5 +1,5 @@
-//! The figures of one conversation. Takes a segment; gives tokens by role, tool, file and priority class, what was read
-//! again, what is stale, and what it cost. Never prints.
+//! What fills the window of one conversation. Takes a segment of a recording; gives tokens by role, tool, file and priority
+//! class, what was read again, what is stale, and what it cost. Never prints.
 
 use std::{
     borrow::Cow,
@@ -7,15 +7,19 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab::{
-    AccessKind, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, Files, History, LineNow, Lines,
-    Memo, Model, Prices, Recording, Role, Segment, Subject, Tokens, ToolKind, Usage, facts, files,
+
+use crate::{
+    count::{Counter, Counts, Exactness, Memo, Tokens},
+    facts::{Fact, Facts, Lines, Priority, Subject, ToolKind, facts},
+    files::{AccessKind, Files, LineNow, files},
+    history::{BlockId, BlockKind, History, Role},
+    prices::{Model, Prices, UnknownModel, find_model_in},
+    recording::{Recording, Segment, Usage},
 };
 
 /// How many of the latest steps count as recent in the priority classes.
-pub(crate) const RECENT_STEPS: u32 = 10;
+pub const RECENT_STEPS: u32 = 10;
 
 /// How many of the biggest blocks are kept.
 const BIGGEST: usize = 8;
@@ -23,124 +27,189 @@ const BIGGEST: usize = 8;
 /// From this share of tokens in calls and results on a conversation is tool-heavy.
 const TOOL_HEAVY: f64 = 0.5;
 
+/// A conversation that could not be inspected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InspectError {
+    /// The recording has fewer segments.
+    #[error("{name}: has no segment {number}: there are {segments}")]
+    NoSegment {
+        /// The recording's name.
+        name: String,
+        /// The segment that was asked for, counted from 1.
+        number: usize,
+        /// How many there are.
+        segments: usize,
+    },
+    /// The model that was asked for is not in the table.
+    #[error(transparent)]
+    Model(#[from] UnknownModel),
+}
+
 /// One conversation's figures.
-#[derive(Serialize)]
-pub(super) struct Measured {
-    pub(super) name: String,
-    pub(super) agent: &'static str,
-    /// Number of the segment in its file, counted from 1, why it begins, and how many there are.
-    pub(super) segment: usize,
-    pub(super) start: &'static str,
-    pub(super) segments: usize,
-    pub(super) model: Option<String>,
+#[derive(Debug, Clone, Serialize)]
+pub struct Inspection {
+    /// Its name.
+    pub name: String,
+    /// The agent whose recording it is; `request` for a plain request.
+    pub agent: &'static str,
+    /// Number of the segment in its file, counted from 1.
+    pub segment: usize,
+    /// Why the segment begins.
+    pub start: &'static str,
+    /// How many segments there are.
+    pub segments: usize,
+    /// The model that was asked for, or that the conversation names.
+    pub model: Option<String>,
     /// The window of the model, where it is known.
-    pub(super) window: Option<Tokens>,
-    pub(super) exact: bool,
+    pub window: Option<Tokens>,
+    /// Whether counts are exact.
+    pub exact: bool,
     /// What an estimate must be multiplied by to be too low in only 5 of 100 cases.
-    pub(super) guard: Option<f64>,
-    pub(super) messages: usize,
-    pub(super) steps: u32,
-    pub(super) tokens: Tokens,
+    pub guard: Option<f64>,
+    /// How many messages there are.
+    pub messages: usize,
+    /// How many steps there are.
+    pub steps: u32,
+    /// What it counts.
+    pub tokens: Tokens,
     /// The largest input that the provider reported for one request, where it did.
-    pub(super) largest_request: Option<u64>,
-    pub(super) roles: Vec<Part>,
-    pub(super) tools: Vec<Tool>,
-    pub(super) files: Vec<FilePart>,
-    pub(super) priorities: Vec<Part>,
-    pub(super) biggest: Vec<Big>,
-    pub(super) reads: Reads,
-    pub(super) tool_heavy: bool,
-    pub(super) requests: usize,
-    pub(super) cost: Option<Cost>,
+    pub largest_request: Option<u64>,
+    /// By who speaks.
+    pub roles: Vec<Part>,
+    /// By tool, the most first.
+    pub tools: Vec<Tool>,
+    /// By file, the most first.
+    pub files: Vec<FilePart>,
+    /// By priority class, the highest first.
+    pub priorities: Vec<Part>,
+    /// The biggest blocks.
+    pub biggest: Vec<Big>,
+    /// What was read of files.
+    pub reads: Reads,
+    /// Whether calls and results make half of it or more.
+    pub tool_heavy: bool,
+    /// How many requests were made.
+    pub requests: usize,
+    /// What it cost, where the model is known.
+    pub cost: Option<Cost>,
     /// What the provider reported, summed over all requests.
-    pub(super) usage: Option<Sum>,
+    pub usage: Option<Sum>,
 }
 
 /// Tokens of one kind.
-#[derive(Serialize, Clone)]
-pub(super) struct Part {
-    pub(super) name: String,
-    pub(super) blocks: usize,
-    pub(super) tokens: Tokens,
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// How many blocks.
+    pub blocks: usize,
+    /// Their tokens.
+    pub tokens: Tokens,
 }
 
 /// Tokens of one tool, calls and results together.
-#[derive(Serialize, Clone)]
-pub(super) struct Tool {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) calls: usize,
-    pub(super) tokens: Tokens,
+#[derive(Debug, Clone, Serialize)]
+pub struct Tool {
+    /// What it does.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// How often it was called.
+    pub calls: usize,
+    /// Tokens of calls and results.
+    pub tokens: Tokens,
 }
 
 /// Tokens of calls about one file, results included.
-#[derive(Serialize)]
-pub(super) struct FilePart {
-    pub(super) path: String,
-    pub(super) reads: usize,
-    pub(super) changes: usize,
-    pub(super) tokens: Tokens,
+#[derive(Debug, Clone, Serialize)]
+pub struct FilePart {
+    /// Its path.
+    pub path: String,
+    /// How often it was read.
+    pub reads: usize,
+    /// How often it was changed.
+    pub changes: usize,
+    /// Tokens of the calls and results.
+    pub tokens: Tokens,
 }
 
-#[derive(Serialize)]
-pub(super) struct Big {
-    pub(super) number: usize,
-    pub(super) step: u32,
-    pub(super) what: String,
-    pub(super) tokens: Tokens,
+/// One of the biggest blocks.
+#[derive(Debug, Clone, Serialize)]
+pub struct Big {
+    /// The number of the block.
+    pub number: usize,
+    /// Its step.
+    pub step: u32,
+    /// What it is, in a few words.
+    pub what: String,
+    /// Its tokens.
+    pub tokens: Tokens,
 }
 
 /// What was read of files.
-#[derive(Serialize, Default, Clone, Copy)]
-pub(super) struct Reads {
-    pub(super) reads: usize,
-    pub(super) tokens: Tokens,
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct Reads {
+    /// How many reads there were.
+    pub reads: usize,
+    /// Their tokens.
+    pub tokens: Tokens,
     /// Reads of lines of a file that were read before.
-    pub(super) again: usize,
-    pub(super) again_tokens: Tokens,
+    pub again: usize,
+    /// Their tokens.
+    pub again_tokens: Tokens,
     /// What of these was the same as before.
-    pub(super) unchanged_tokens: Tokens,
+    pub unchanged_tokens: Tokens,
     /// What of all reads shows lines that the file no longer holds.
-    pub(super) stale_tokens: Tokens,
+    pub stale_tokens: Tokens,
 }
 
 /// What a conversation cost, in US dollars.
-#[derive(Serialize, Clone, Copy)]
-pub(super) struct Cost {
-    pub(super) dollars: f64,
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Cost {
+    /// In US dollars.
+    pub dollars: f64,
     /// Whether it is of reported usage; else it is of counted tokens, none of them cached.
-    pub(super) reported: bool,
+    pub reported: bool,
 }
 
 /// Reported usage of many requests.
-#[derive(Serialize, Default, Clone, Copy)]
-pub(super) struct Sum {
-    pub(super) requests: usize,
-    pub(super) input: u64,
-    pub(super) cache_read: u64,
-    pub(super) cache_write: u64,
-    pub(super) output: u64,
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct Sum {
+    /// How many requests reported theirs.
+    pub requests: usize,
+    /// Input that no cache knew.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// Output.
+    pub output: u64,
 }
 
-/// Measures a segment.
-pub(super) fn measure(
+/// Measures a segment of a recording: its number is counted from 1. A model that is asked for is looked up in the table.
+///
+/// # Errors
+/// Says that there is no such segment, or that the model is not known.
+pub fn inspect(
     name: &str,
     recording: &Recording,
     number: usize,
     asked: Option<&str>,
+    table: &[Model],
     memo: &mut Memo,
-) -> Result<Measured> {
+) -> Result<Inspection, InspectError> {
     let segments = recording.segments.len();
-    let Some(segment) = recording.segments.get(number - 1) else {
-        bail!("{name}: has no segment {number}: there are {segments}");
+    let Some(segment) = number.checked_sub(1).and_then(|index| recording.segments.get(index)) else {
+        return Err(InspectError::NoSegment { name: name.to_owned(), number, segments });
     };
     let history = &segment.history;
     let recorded = || segment.points.iter().rev().find_map(|point| point.model.clone());
     let named = || history.model().map(Cow::into_owned);
     let model = asked.map(str::to_owned).or_else(named).or_else(recorded);
     let known = match (asked, &model) {
-        (Some(asked), _) => Some(crate::prices::find_model(asked)?),
-        (None, Some(model)) => crate::prices::find_model(model).ok(),
+        (Some(asked), _) => Some(find_model_in(asked, table)?),
+        (None, Some(model)) => find_model_in(model, table).ok(),
         (None, None) => None,
     };
     let counter = Counter::for_model(model.as_deref().unwrap_or_default());
@@ -156,7 +225,7 @@ pub(super) fn measure(
         Exactness::Exact => None,
         Exactness::Estimate { guard } => Some(guard),
     };
-    Ok(Measured {
+    Ok(Inspection {
         name: name.to_owned(),
         agent: recording.agent,
         segment: number,
@@ -189,14 +258,14 @@ pub(super) fn measure(
     clippy::cast_precision_loss,
     reason = "shares of token counts, far below 2^52"
 )]
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl Measured {
+impl Inspection {
     /// Returns how much of the window the largest request filled, where the window is known: by what was reported, else
     /// by what is counted.
-    pub(super) fn filled(&self) -> Option<f64> {
+    pub fn filled(&self) -> Option<f64> {
         Some(ratio(self.largest_request.unwrap_or(0).max(self.tokens.0), self.window?.0))
     }
 }
@@ -212,7 +281,9 @@ impl Sum {
         })
     }
 
-    pub(super) fn plus(self, other: Sum) -> Sum {
+    /// Returns both together.
+    #[must_use]
+    pub fn plus(self, other: Sum) -> Sum {
         Sum {
             requests: self.requests + other.requests,
             input: self.input + other.input,
@@ -223,7 +294,7 @@ impl Sum {
     }
 
     /// Returns the share of input that was read from the cache.
-    pub(super) fn cache_hits(self) -> f64 {
+    pub fn cache_hits(self) -> f64 {
         ratio(self.cache_read, self.input + self.cache_read + self.cache_write)
     }
 }
@@ -313,8 +384,10 @@ impl View<'_> {
             let part: &mut (usize, Tokens) = parts.entry(Reverse(priority)).or_default();
             *part = (part.0 + 1, part.1 + tokens);
         }
-        let named = |(Reverse(priority), (blocks, tokens)): (Reverse<trimtab::Priority>, (usize, Tokens))| {
-            Part { name: format!("{} {}", priority.number(), priority.name()), blocks, tokens }
+        let named = |(Reverse(priority), (blocks, tokens)): (Reverse<Priority>, (usize, Tokens))| Part {
+            name: format!("{} {}", priority.number(), priority.name()),
+            blocks,
+            tokens,
         };
         parts.into_iter().map(named).collect()
     }
@@ -406,8 +479,7 @@ struct Seen {
 }
 
 /// Who speaks, as people ask for it.
-pub(super) const ROLES: [&str; 6] =
-    ["system", "tool definitions", "user", "assistant", "tool results", "other"];
+pub const ROLES: [&str; 6] = ["system", "tool definitions", "user", "assistant", "tool results", "other"];
 
 fn role(fact: &Fact) -> usize {
     match (fact.acts_as, fact.role) {

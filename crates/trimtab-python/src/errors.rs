@@ -1,0 +1,54 @@
+//! Faults as Python raises them. Takes the library's errors; gives exceptions of the classes in `trimtab/_errors.py`, with the
+//! library's own sentences. Never invents a sentence where the library has one.
+
+use std::fmt::Display;
+
+use pyo3::{IntoPyObjectExt, prelude::*, types::PyType};
+
+/// The exceptions of the package.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// The messages cannot be read as a conversation.
+    Request,
+    /// A policy, setting, model or budget is not what it should be.
+    Settings,
+    /// The store cannot do what is asked of it.
+    Store,
+    /// A summary is not to be used.
+    Summary,
+    /// Nothing has the handle, path or step that was asked for.
+    NotFound,
+}
+
+impl Kind {
+    fn class_name(self) -> &'static str {
+        match self {
+            Kind::Request => "RequestError",
+            Kind::Settings => "SettingsError",
+            Kind::Store => "StoreError",
+            Kind::Summary => "SummaryError",
+            Kind::NotFound => "NotFoundError",
+        }
+    }
+}
+
+/// Makes an exception of a fault.
+pub(crate) fn raise(py: Python<'_>, kind: Kind, fault: impl Display) -> PyErr {
+    match class(py, kind.class_name()) {
+        Ok(class) => PyErr::from_type(class, fault.to_string()),
+        Err(fault) => fault,
+    }
+}
+
+/// Makes the exception of a request that cannot be made to fit; it carries the best that could be done.
+pub(crate) fn over_budget(py: Python<'_>, sentence: String, floor: u64, fitted: Py<PyAny>) -> PyErr {
+    let made = class(py, "BudgetError").and_then(|class| {
+        let arguments = (sentence, floor, fitted).into_py_any(py)?;
+        class.call1(arguments.cast_bound(py)?)
+    });
+    made.map_or_else(|fault| fault, PyErr::from_value)
+}
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    Ok(py.import("trimtab._errors")?.getattr(name)?.cast_into()?)
+}

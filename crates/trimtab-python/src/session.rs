@@ -1,0 +1,234 @@
+//! A conversation that goes on. Takes its messages turn by turn; gives the messages to send. What is known of it is in one
+//! place, taken out while a turn works and put back after it: two threads cannot work with it at once, and a forked process
+//! that finds it taken begins anew.
+#![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
+
+use std::{
+    path::PathBuf,
+    process,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use pyo3::{
+    exceptions::PyRuntimeError,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+use trimtab::{Millis, Usage, recall};
+use trimtab_store::{Sqlite, Store, StoreError, default_path};
+
+use crate::{
+    asking::{PyAsking, read},
+    errors::{Kind, raise},
+    fitted::{PyFitted, fitted, unchecked},
+    settings::{Asked, InForce, changes, in_force},
+    turn::{Going, Place, State, Turn, take, wants_summary},
+};
+
+/// A conversation that goes on from turn to turn.
+#[pyclass(frozen, module = "trimtab._engine", name = "Session")]
+pub(crate) struct PySession {
+    in_force: InForce,
+    place: Option<Place>,
+    slot: Mutex<Slot>,
+}
+
+/// Where the state is while nobody works with it. The lock is only ever held for a moment, by a thread that holds Python's: so
+/// no process is forked while it is taken.
+#[derive(Default)]
+struct Slot {
+    held: Option<Box<Held>>,
+    taken_by: Option<u32>,
+}
+
+#[derive(Default)]
+struct Held {
+    state: State,
+    store: Option<(u32, Sqlite)>,
+}
+
+/// What was taken out, to be put back whatever happens.
+struct Taken<'a> {
+    slot: &'a Mutex<Slot>,
+    held: Option<Box<Held>>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut slot = lock(self.slot);
+        slot.held = self.held.take();
+        slot.taken_by = None;
+    }
+}
+
+fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pymethods]
+impl PySession {
+    #[new]
+    #[pyo3(signature = (*, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, store=None, name=None, fold=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are named where it is called")]
+    fn new(
+        py: Python<'_>,
+        model: Option<String>,
+        policy: Option<String>,
+        budget: Option<u64>,
+        format: Option<String>,
+        settings: Option<&Bound<'_, PyDict>>,
+        spent: f64,
+        store: Option<PathBuf>,
+        name: Option<String>,
+        fold: Option<&str>,
+    ) -> PyResult<PySession> {
+        let set = changes(settings)?;
+        let in_force = in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+        let place = store.map(|path| Place { path, name });
+        let session = PySession { in_force, place, slot: Mutex::default() };
+        let mut held = Box::<Held>::default();
+        session.open(&mut held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        lock(&session.slot).held = Some(held);
+        Ok(session)
+    }
+
+    /// Fits the messages of the next request.
+    #[pyo3(signature = (messages, *, now, system=None, tools=None, max_output=None, may_wait=false))]
+    fn fit(
+        &self,
+        messages: &Bound<'_, PyList>,
+        now: i64,
+        system: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        max_output: Option<u64>,
+        may_wait: bool,
+    ) -> PyResult<Py<PyFitted>> {
+        let py = messages.py();
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        let Held { state, store } = held;
+        let name = self.place.as_ref().and_then(|place| place.name.as_deref());
+        let store = store.as_ref().map(|(_, store)| (store, name));
+        let going = if may_wait { Going::OnUnlessFolding } else { Going::On };
+        let turn = Turn { messages, system, tools, max_output, now: Millis(now), going };
+        let done = take(&turn, state, &self.in_force, store)?;
+        if may_wait && wants_summary(&done.fitted) {
+            return unchecked(py, done, &self.in_force);
+        }
+        fitted(py, done, &self.in_force)
+    }
+
+    /// Learns what the provider reported for the last request, in tokens of each kind.
+    #[pyo3(signature = (*, input, cache_read, cache_write, cache_write_1h, output))]
+    fn answered(
+        &self,
+        py: Python<'_>,
+        input: u64,
+        cache_read: u64,
+        cache_write: u64,
+        cache_write_1h: u64,
+        output: u64,
+    ) -> PyResult<()> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        let Held { state, store } = held;
+        let usage = Usage { input, cache_read, cache_write, cache_write_1h, output };
+        let store = store.as_ref().map(|(_, store)| store);
+        let done = py.detach(|| state.answered(usage, store));
+        done.map_err(|fault| raise(py, Kind::Store, fault))
+    }
+
+    /// Takes an answer to the last prompt of what was asked for, a text or a provider's reply; raises where it is not to be used.
+    #[pyo3(signature = (asking, answer, *, now, is_reply=false))]
+    fn folded(
+        &self,
+        py: Python<'_>,
+        asking: &PyAsking,
+        answer: &str,
+        now: i64,
+        is_reply: bool,
+    ) -> PyResult<()> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        let answer = read(py, answer, is_reply)?;
+        let done = held.state.folded(&asking.asking, &answer, Millis(now));
+        done.map_err(|fault| raise(py, Kind::Summary, fault))
+    }
+
+    /// Learns that no summary could be had for what was asked for: it is folded by the ledger alone.
+    fn no_summary(&self, py: Python<'_>, asking: &PyAsking) -> PyResult<()> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        held.state.no_summary(&asking.asking);
+        Ok(())
+    }
+
+    /// Returns the original that a handle names: of the latest request, else of the store.
+    fn recall(&self, py: Python<'_>, handle: &str) -> PyResult<String> {
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        let found = py.detach(|| {
+            let latest = held.state.latest.as_ref();
+            let here = latest.and_then(|latest| Some(recall(latest, handle)?.into_owned()));
+            match (here, &held.store) {
+                (Some(original), _) => Ok(original),
+                (None, Some((_, store))) => store.recall(handle),
+                (None, None) => Err(StoreError::UnknownHandle(handle.to_owned())),
+            }
+        });
+        let original = found.map_err(|fault| match fault {
+            StoreError::UnknownHandle(_) | StoreError::NotAHandle(_) => raise(py, Kind::NotFound, fault),
+            fault => raise(py, Kind::Store, fault),
+        })?;
+        Ok(String::from_utf8_lossy(&original).into_owned())
+    }
+
+    /// Returns the budget that was asked for or that the policy names.
+    #[getter]
+    fn budget(&self) -> Option<u64> {
+        self.in_force.settings.budget.map(|budget| budget.0)
+    }
+}
+
+impl PySession {
+    fn take(&self, _attached: Python<'_>) -> PyResult<Taken<'_>> {
+        let mut slot = lock(&self.slot);
+        let here = process::id();
+        let held = match (slot.held.take(), slot.taken_by) {
+            (Some(held), _) => held,
+            // Another thread had it when the process was forked: that thread is not here.
+            (None, Some(other)) if other != here => Box::default(),
+            (None, _) => return Err(busy()),
+        };
+        slot.taken_by = Some(here);
+        Ok(Taken { slot: &self.slot, held: Some(held) })
+    }
+
+    /// Opens the store, once in every process.
+    fn open(&self, held: &mut Held) -> Result<(), StoreError> {
+        let Some(place) = &self.place else { return Ok(()) };
+        let here = process::id();
+        match held.store.take() {
+            Some((process, store)) if process == here => held.store = Some((process, store)),
+            other => {
+                // A connection must not be used, nor closed, in a process that was forked from its own.
+                std::mem::forget(other);
+                held.store = Some((here, Sqlite::open(&place.path)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn busy() -> PyErr {
+    PyRuntimeError::new_err("the session is at work: a message's own code asked it again")
+}
+
+/// Returns the file that conversations are kept in where none is named.
+#[pyfunction]
+pub(crate) fn default_store() -> Option<PathBuf> {
+    default_path()
+}

@@ -1,0 +1,398 @@
+//! One turn of a conversation. Takes messages as Python holds them and the state of the conversation; gives the messages to
+//! send. Python's lock is held while messages are looked at and given back, and by nobody while the engine works.
+
+use std::{
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyList},
+};
+use trimtab::{
+    Answer, Asking, Calibration, FitError, Fitted, Format, History, Memory, Millis, Rejection, Role,
+    Settings, Tokens, Warm, fit_warm, parse_after, parse_as, request_of, resend,
+};
+use trimtab_store::{Append, Appended, Recognized, RequestId, Sqlite, Store, StoreError, Summary};
+
+use crate::{
+    back::{self, Sent},
+    errors::{Kind, raise},
+    leaves::Leaves,
+    request::{Beside, Given, Known, Looked, Request, json_of, look},
+    settings::InForce,
+};
+
+/// Estimates are trusted this far at most when they turn out too high: a provider that reports too little must not fill the
+/// window.
+const LEAST_FACTOR: f64 = 0.8;
+
+/// What is known of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    memory: Memory,
+    warm: Warm,
+    calibration: Calibration,
+    pub(crate) latest: Option<Arc<History>>,
+    format: Option<(Format, Sure)>,
+    known: Vec<Known>,
+    system: Option<Read>,
+    tools: Option<Read>,
+    /// What was sent last, as counted, and under which number it is kept.
+    last: Option<(Tokens, Option<RequestId>)>,
+    /// Summaries that the store has not been given yet.
+    unkept: Vec<Summary>,
+}
+
+/// Whether a message has shown the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    Yes,
+    NotYet,
+}
+
+/// A value beside the messages that was read.
+#[derive(Debug)]
+struct Read {
+    leaves: Option<Leaves>,
+    json: Vec<u8>,
+}
+
+/// Whether a conversation goes on from turn to turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Going {
+    /// What is given back is taken as sent.
+    On,
+    /// As `On`; but where the plan asks for a summary now, nothing is taken as sent: it will be fitted again.
+    OnUnlessFolding,
+    /// Nothing is remembered.
+    Once,
+}
+
+/// What a turn is asked for with.
+pub(crate) struct Turn<'a, 'py> {
+    pub(crate) messages: &'a Bound<'py, PyList>,
+    pub(crate) system: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) tools: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) max_output: Option<u64>,
+    pub(crate) now: Millis,
+    pub(crate) going: Going,
+}
+
+/// What came of a turn.
+pub(crate) struct Done {
+    pub(crate) messages: Py<PyList>,
+    /// Which message each of them was; none for one that stands for others.
+    pub(crate) sources: Vec<Option<usize>>,
+    pub(crate) fitted: Fitted,
+    /// How long the engine worked.
+    pub(crate) took: Duration,
+}
+
+/// What went wrong in the engine.
+enum Fault {
+    Fit(FitError),
+    Store(StoreError),
+    /// The fitted request is not made of the messages that it should be made of.
+    NotUnderstood,
+}
+
+impl From<FitError> for Fault {
+    fn from(fault: FitError) -> Fault {
+        Fault::Fit(fault)
+    }
+}
+
+impl From<trimtab::WireError> for Fault {
+    fn from(fault: trimtab::WireError) -> Fault {
+        Fault::Fit(fault.into())
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(fault: StoreError) -> Fault {
+        Fault::Store(fault)
+    }
+}
+
+/// Takes a turn.
+pub(crate) fn take(
+    turn: &Turn<'_, '_>,
+    state: &mut State,
+    in_force: &InForce,
+    store: Option<(&Sqlite, Option<&str>)>,
+) -> PyResult<Done> {
+    let py = turn.messages.py();
+    let looked = look(turn.messages, &mut state.known)?;
+    if looked.is_all_new() {
+        state.format = None;
+    }
+    let beside = Beside {
+        model: in_force.settings.model.clone(),
+        system: read(&mut state.system, turn.system, "system")?,
+        tools: read(&mut state.tools, turn.tools, "tools")?,
+        max_output: turn.max_output,
+    };
+    let shown = looked.shown_format();
+    let format = match (in_force.settings.format, state.format, shown) {
+        (Some(format), ..)
+        | (None, Some((format, Sure::Yes)), _)
+        | (None, _, Some(format))
+        | (None, Some((format, Sure::NotYet)), None) => format,
+        (None, None, None) => told_format(py, &looked, &beside)?,
+    };
+    if in_force.settings.format.is_none() {
+        looked.check_format(py, format)?;
+    }
+    // Plain words look the same in two formats: the first message that shows one decides.
+    let was_sure = matches!(state.format, Some((_, Sure::Yes)));
+    state.format = Some((format, if was_sure || shown.is_some() { Sure::Yes } else { Sure::NotYet }));
+    let (now, going, most) = (turn.now, turn.going, turn.max_output);
+    let began = Instant::now();
+    let worked = py.detach(|| work(state, &looked, format, &beside, in_force, store, (now, going, most)));
+    let took = began.elapsed();
+    let (fitted, sent) = worked.map_err(|fault| match fault {
+        Fault::Fit(fault) => raise(py, Kind::Request, fault),
+        Fault::Store(fault) => raise(py, Kind::Store, fault),
+        Fault::NotUnderstood => raise(py, Kind::Request, "the fitted request could not be taken apart"),
+    })?;
+    let messages = give_back(turn.messages, &fitted, &sent, &mut state.known)?;
+    let sources = sent.iter().map(Sent::number).collect();
+    Ok(Done { messages, sources, fitted, took })
+}
+
+/// Tells the format of messages that were not read before.
+pub(crate) fn told_format(py: Python<'_>, looked: &Looked, beside: &Beside) -> PyResult<Format> {
+    if looked.is_empty() {
+        let words = "there are no messages: name their format with format= where that is meant";
+        return Err(raise(py, Kind::Request, words));
+    }
+    looked.format(beside).map_err(|fault| raise(py, Kind::Request, fault))
+}
+
+/// Returns the JSON of a value beside the messages; one that was read before is not read again.
+fn read(
+    before: &mut Option<Read>,
+    value: Option<&Bound<'_, PyAny>>,
+    what: &str,
+) -> PyResult<Option<Vec<u8>>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else {
+        *before = None;
+        return Ok(None);
+    };
+    let same = before.as_ref().filter(|read| read.leaves.as_ref().is_some_and(|leaves| leaves.are_of(value)));
+    if let Some(read) = same {
+        return Ok(Some(read.json.clone()));
+    }
+    let json = json_of(value, what)?;
+    *before = Some(Read { leaves: Leaves::of(value), json: json.clone() });
+    Ok(Some(json))
+}
+
+/// Fits the request, keeps what is hidden, and remembers what is sent.
+fn work(
+    state: &mut State,
+    looked: &Looked,
+    format: Format,
+    beside: &Beside,
+    in_force: &InForce,
+    store: Option<(&Sqlite, Option<&str>)>,
+    (now, going, max_output): (Millis, Going, Option<u64>),
+) -> Result<(Fitted, Vec<Sent>), Fault> {
+    let Request { bytes, places, head, lead } =
+        looked.request(format, beside, &state.known, state.latest.as_deref());
+    for (known, place) in state.known.iter_mut().zip(&places) {
+        known.place = place.clone();
+    }
+    let settings = settings(in_force, format, &state.calibration, max_output);
+    let mut recognized = None;
+    if going != Going::Once {
+        if let Some((store, name)) = store {
+            recognized = Some(recall_from(store, name, state, &bytes, format)?);
+        }
+        if state.memory.is_empty() {
+            state.memory = already_sent(&bytes, format, now)?;
+        }
+    }
+    let mut fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
+    state.latest = Some(Arc::clone(&fitted.history));
+    let waits = going == Going::OnUnlessFolding && wants_summary(&fitted);
+    if going == Going::Once || fitted.plan.floor().is_some() || waits {
+        let sent = back::messages(&fitted, &places, head, lead).ok_or(Fault::NotUnderstood)?;
+        return Ok((fitted, sent));
+    }
+    let mut number = None;
+    // What is hidden is kept before anything is given away.
+    while let (Some((store, _)), Some(known)) = (store, &mut recognized) {
+        match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
+            Appended::Stored { request, session } => {
+                for summary in state.unkept.drain(..) {
+                    store.summarized(session, &summary)?;
+                }
+                number = Some(request);
+                break;
+            }
+            Appended::SaidBefore { verdicts, seen } => {
+                verdicts.into_iter().for_each(|(hash, verdict)| state.memory.remember(hash, verdict));
+                known.seen = seen;
+                let bytes = fitted.history.bytes().to_vec();
+                fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
+            }
+        }
+    }
+    let sent = back::messages(&fitted, &places, head, lead).ok_or(Fault::NotUnderstood)?;
+    state.memory.sent(&fitted.plan, now);
+    state.last = Some((fitted.plan.after(), number));
+    Ok((fitted, sent))
+}
+
+/// Tells whether the plan would fold now, and has no summary to do it with.
+pub(crate) fn wants_summary(fitted: &Fitted) -> bool {
+    fitted.plan.fold_wanted() && fitted.plan.wanted().is_some()
+}
+
+/// Returns the settings of this turn: the budget in the tokens that the provider was seen to count.
+fn settings(
+    in_force: &InForce,
+    format: Format,
+    calibration: &Calibration,
+    max_output: Option<u64>,
+) -> Settings {
+    let window = || in_force.known.as_ref().map(|model| model.budget(Tokens(max_output.unwrap_or(0))));
+    let factor = calibration.factor().max(LEAST_FACTOR);
+    let budget = in_force.settings.budget.or_else(window).map(|budget| budget.scaled(1.0 / factor));
+    Settings { budget, format: Some(format), ..in_force.settings.clone() }
+}
+
+/// Learns what the store knows of the conversation.
+fn recall_from(
+    store: &Sqlite,
+    name: Option<&str>,
+    state: &mut State,
+    bytes: &[u8],
+    format: Format,
+) -> Result<Recognized, Fault> {
+    let history = match state.latest.as_ref().filter(|latest| latest.format() == format) {
+        Some(latest) => parse_after(latest, bytes.to_vec())?,
+        None => parse_as(bytes.to_vec(), format)?,
+    };
+    let known = store.recognize(&history, name)?;
+    if state.memory.is_empty() {
+        state.memory = known.memory.clone();
+        let kept = known.session.map(|session| store.summaries(session)).transpose()?;
+        for summary in kept.unwrap_or_default() {
+            state.memory.remember_summary(summary.through, &summary.text);
+        }
+    } else {
+        known.memory.verdicts().for_each(|(hash, verdict)| state.memory.remember(hash, verdict));
+    }
+    Ok(known)
+}
+
+/// Returns the memory of a conversation that began without us: all up to the model's last answer was sent as it is, just now.
+fn already_sent(bytes: &[u8], format: Format, now: Millis) -> Result<Memory, Fault> {
+    let mut memory = Memory::default();
+    let history = parse_as(bytes.to_vec(), format)?;
+    let answered = history.messages().iter().rposition(|entry| entry.role == Role::Assistant);
+    let Some(answered) = answered else { return Ok(memory) };
+    let resent = resend(request_of(&history, answered + 1), &memory, Some(format))?;
+    memory.resent(&resent, now);
+    Ok(memory)
+}
+
+/// Makes the list of messages to send: the very same objects where nothing changed.
+fn give_back<'py>(
+    messages: &Bound<'py, PyList>,
+    fitted: &Fitted,
+    sent: &[Sent],
+    known: &mut [Known],
+) -> PyResult<Py<PyList>> {
+    let py = messages.py();
+    let list = PyList::empty(py);
+    for message in sent {
+        match message {
+            Sent::Same(number) => list.append(messages.get_item(*number)?)?,
+            Sent::Changed { number: Some(number), bytes } => {
+                let known = known.get_mut(*number);
+                list.append(changed(&messages.get_item(*number)?, fitted, bytes, known)?)?;
+            }
+            Sent::Changed { number: None, bytes } => list.append(loaded(py, fitted, bytes)?)?,
+        }
+    }
+    Ok(list.unbind())
+}
+
+/// Returns a changed message: what was given back for it before, where that still is what it was.
+fn changed<'py>(
+    original: &Bound<'py, PyAny>,
+    fitted: &Fitted,
+    bytes: &Range<usize>,
+    known: Option<&mut Known>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = original.py();
+    let content = fitted.request.get(bytes.clone()).unwrap_or_default();
+    if let Some(given) = known.as_ref().and_then(|known| known.given.as_ref())
+        && given.bytes == content
+        && given.leaves.as_ref().is_some_and(|leaves| leaves.are_of(given.message.bind(py)))
+    {
+        return Ok(given.message.bind(py).clone());
+    }
+    let mut message = loaded(py, fitted, bytes)?;
+    let Some(known) = known else { return Ok(message) };
+    if known.foreign {
+        message = py.import("trimtab._kinds")?.call_method1("rebuilt", (original, message))?;
+    }
+    let leaves = Leaves::of(&message);
+    known.given = Some(Given { bytes: content.to_vec(), message: message.clone().unbind(), leaves });
+    Ok(message)
+}
+
+fn loaded<'py>(py: Python<'py>, fitted: &Fitted, bytes: &Range<usize>) -> PyResult<Bound<'py, PyAny>> {
+    let content = fitted.request.get(bytes.clone()).unwrap_or_default();
+    // Bytes would be decoded strictly; the text may hold spelled halves of surrogate pairs, which json reads.
+    py.import("json")?.call_method1("loads", (PyBytes::new(py, content),))
+}
+
+impl State {
+    /// Learns from what the provider reported for the last request.
+    pub(crate) fn answered(
+        &mut self,
+        usage: trimtab::Usage,
+        store: Option<&Sqlite>,
+    ) -> Result<(), StoreError> {
+        let Some((sent, number)) = self.last else { return Ok(()) };
+        if sent > Tokens::ZERO && usage.total_input() > 0 {
+            self.calibration.observe_whole(sent, Tokens(usage.total_input()));
+            self.memory.answered(Tokens(usage.total_input()));
+        }
+        match (store, number) {
+            (Some(store), Some(number)) => store.answered(number, &usage),
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// Takes a summary for what a plan asked for; it is kept with the next request.
+    pub(crate) fn folded(&mut self, asking: &Asking, answer: &Answer, now: Millis) -> Result<(), Rejection> {
+        let text = asking.check(answer)?;
+        self.memory.folded(asking, answer)?;
+        self.unkept.push(Summary { at: now, through: asking.request().range.covers(), text });
+        Ok(())
+    }
+
+    /// Learns that no summary could be had for what a plan asked for.
+    pub(crate) fn no_summary(&mut self, asking: &Asking) {
+        self.memory.no_summary(asking.request());
+    }
+}
+
+/// Where a store is, and under which name conversations are kept in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) name: Option<String>,
+}
