@@ -68,7 +68,10 @@ fn grown(upstream: &Upstream, proxy: &Running, path: &str, make: fn(usize) -> Ve
         ];
         let answer = proxy.ask(&head, &make(results));
         assert!(answer.head[0].contains("200"), "{:?}", answer.head);
-        slowest = slowest.max(started.elapsed());
+        // The first turns load what counting needs.
+        if results > 4 {
+            slowest = slowest.max(started.elapsed());
+        }
         // The window fills to where a summary is wanted; it comes before the window is full.
         if results == 9 {
             proxy.wait_for("trimtab_summaries_total", 1.0);
@@ -117,7 +120,7 @@ fn summaries_that_cannot_be_trusted_are_done_without() {
         (chat_answer("", "stop"), "the summary is empty"),
         (chat_answer("I'm sorry, I can't help with that.", "stop"), "the model refused"),
         (chat_answer("Asked: find the value, and then the", "length"), "breaks off"),
-        (endless, "tokens where"),
+        (endless, "the summary has"),
     ] {
         check(move || ok(&answer), &[], false, said);
     }
@@ -126,11 +129,11 @@ fn summaries_that_cannot_be_trusted_are_done_without() {
 #[test]
 fn a_slow_or_failing_provider_makes_no_turn_wait() {
     let slow = || {
-        thread::sleep(Duration::from_secs(4));
+        thread::sleep(Duration::from_secs(12));
         ok(&chat_answer(GOOD, "stop"))
     };
     let sent = check(slow, &["--summary-timeout", "1"], false, "gave no answer");
-    assert!(sent.slowest < Duration::from_secs(4), "{:?}", sent.slowest);
+    assert!(sent.slowest < Duration::from_secs(8), "{:?}", sent.slowest);
     let failing = || Script::Whole("500 Internal Server Error", Vec::new(), b"{}".to_vec());
     let sent = check(failing, &[], false, "answered 500 4 times");
     assert!(sent.asked.len() >= 4, "{}", sent.asked.len());
@@ -230,5 +233,6 @@ fn a_restart_keeps_what_was_folded() {
     proxy.post("/v1/chat/completions", &chat(17));
     let after = upstream.last().body;
     let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
-    assert!(same + 10 > before.len(), "only {same} of {} bytes are sent again", before.len());
+    // Behind the messages stand the model's name and the end of the request.
+    assert!(same + 60 > before.len(), "only {same} of {} bytes are sent again", before.len());
 }
