@@ -151,12 +151,13 @@ fn a_summary_that_was_talked_into_something_speaks_with_no_other_voice() {
 
 #[test]
 fn every_format_is_asked_as_it_speaks() {
+    let first: fn(usize) -> Vec<u8> = anthropic;
     let answers = [
         (
             "/v1/messages",
             "anthropic",
             json!({"content": [{"type": "text", "text": GOOD}], "stop_reason": "end_turn"}),
-            anthropic as fn(usize) -> Vec<u8>,
+            first,
         ),
         (
             "/v1/responses",
