@@ -337,8 +337,7 @@ fn what_is_small_passes_as_it_is_and_what_cannot_fit_says_so() {
 #[test]
 fn fit_folds_by_the_ledger_alone_where_it_is_told_to() {
     let asked = ["fit", "-", "--budget", "7000", "--policy", "ladder", "--explain"];
-    let early =
-        ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "keep_last=90"];
+    let early = ["--set", "compact_threshold=0.6", "--set", "keep_last_hard=90", "--set", "keep_last=90"];
     let bytes = request(false).to_string();
     let fit = |fold: &[&str]| {
         let run = trimtab_reading(&[&asked[..], &early, fold].concat(), bytes.as_bytes());

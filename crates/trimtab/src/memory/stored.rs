@@ -61,7 +61,7 @@ impl Memory {
             // The message that stands for a range takes the place of its last block, whatever became of that before.
             (Some(Sent::NotAtAll { .. }), Sent::Shortened { reason: Reason::Folded { .. }, .. })
             | (None | Some(Sent::Whole | Sent::Shortened { .. }), _) => {
-                drop(self.verdicts.insert(hash, sent))
+                drop(self.verdicts.insert(hash, sent));
             }
             (Some(Sent::NotAtAll { .. }), _) => {}
         }

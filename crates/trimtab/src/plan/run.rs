@@ -151,12 +151,18 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     let folded = fold_again(work, situation);
     for (index, sent) in situation.sent.iter().enumerate() {
         let id = BlockId(narrow(index));
-        match sent {
-            // What a summary stood for is whole again where the summary is not in this conversation.
+        // What a summary stood for is whole again where the summary is not in this conversation.
+        let in_summary = matches!(
+            sent,
             Some(
                 Sent::Shortened { reason: Reason::Folded { .. }, .. }
-                | Sent::NotAtAll { reason: Reason::Folded { .. } },
-            ) => {}
+                    | Sent::NotAtAll { reason: Reason::Folded { .. } },
+            )
+        );
+        if in_summary {
+            continue;
+        }
+        match sent {
             Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
             Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
             Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
