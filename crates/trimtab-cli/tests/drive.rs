@@ -14,7 +14,6 @@
 #[path = "../../trimtab/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
-#[allow(dead_code, reason = "other tests use all of it")]
 mod common;
 #[path = "drive/play.rs"]
 mod play;
@@ -32,6 +31,10 @@ use trimtab::{Budget, Contender, Terms, Tokens, find_model, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;
+
+/// What a session may cost that was killed in the middle: what edits cost so far is forgotten then, and later ones may be
+/// made sooner.
+const AFTER_A_KILL: f64 = 1.1;
 
 /// Drives the longest segment of a recording and holds the outcome against replay.
 fn check(path: &Path, model: &str, budget: Option<u64>) {
@@ -85,7 +88,7 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
         driven.sent.len(),
         dearer * 100.0
     );
-    assert!(dearer < 1.0 + NEAR, "{dearer} of the cost after a kill");
+    assert!(dearer < AFTER_A_KILL, "{dearer} of the cost after a kill");
 }
 
 fn fixture(name: &str) -> std::path::PathBuf {

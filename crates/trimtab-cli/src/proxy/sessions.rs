@@ -221,7 +221,7 @@ impl Sessions {
 
     /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
     pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
-        self.keeping.keeper().is_some() && lock(&session.state).known.memory.hides_anew(plan)
+        !matches!(self.keeping, Keeping::Nothing) && lock(&session.state).known.memory.hides_anew(plan)
     }
 
     /// Notes what a provider reported for a request of `sent` tokens as counted here.
