@@ -49,7 +49,8 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     let priced = find_model(model).unwrap();
     let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens) };
     let terms = Terms { budget: budget.map(|tokens| Budget::Tokens(Tokens(tokens))), ..Terms::default() };
-    let predicted = &replay(&segment, &[Contender::parse("steady").unwrap()], &[priced.clone()], terms)[0];
+    let predicted =
+        &replay(&segment, &[Contender::parse("steady").unwrap()], std::slice::from_ref(&priced), terms)[0];
     let driven = drive(&part, Kill::Never);
     let killed = drive(&part, Kill::After(segment.points.len() / 2));
     let ratio = |one: f64, of: f64| if of > 0.0 { one / of } else { 1.0 };

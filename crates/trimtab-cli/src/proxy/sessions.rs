@@ -44,13 +44,17 @@ pub(crate) enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeptAs(pub(crate) u64);
 
+/// Whether a test lets something be kept.
+#[cfg(test)]
+pub(crate) type Scripted = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+
 /// What outlives the process.
 pub(crate) enum Keeping {
     Nothing,
     Store(Keeper),
     /// Whatever a test wants to happen.
     #[cfg(test)]
-    Scripted(Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>),
+    Scripted(Scripted),
 }
 
 impl Keeping {
