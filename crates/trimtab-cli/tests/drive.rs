@@ -14,7 +14,6 @@
 #[path = "../../trimtab/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
-#[allow(dead_code, reason = "other tests use all of it")]
 mod common;
 #[path = "drive/play.rs"]
 mod play;
@@ -33,6 +32,10 @@ use trimtab::{Budget, Contender, Terms, Tokens, find_model, read, replay};
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;
 
+/// What a session may cost that was killed in the middle: what edits cost so far is forgotten then, and later ones may be
+/// made sooner.
+const AFTER_A_KILL: f64 = 1.1;
+
 /// Drives the longest segment of a recording and holds the outcome against replay.
 fn check(path: &Path, model: &str, budget: Option<u64>) {
     let bytes = fs::read(path).unwrap();
@@ -46,7 +49,8 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     let priced = find_model(model).unwrap();
     let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens) };
     let terms = Terms { budget: budget.map(|tokens| Budget::Tokens(Tokens(tokens))), ..Terms::default() };
-    let predicted = &replay(&segment, &[Contender::parse("steady").unwrap()], &[priced.clone()], terms)[0];
+    let predicted =
+        &replay(&segment, &[Contender::parse("steady").unwrap()], std::slice::from_ref(&priced), terms)[0];
     let driven = drive(&part, Kill::Never);
     let killed = drive(&part, Kill::After(segment.points.len() / 2));
     let ratio = |one: f64, of: f64| if of > 0.0 { one / of } else { 1.0 };
@@ -85,7 +89,7 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
         driven.sent.len(),
         dearer * 100.0
     );
-    assert!(dearer < 1.0 + NEAR, "{dearer} of the cost after a kill");
+    assert!(dearer < AFTER_A_KILL, "{dearer} of the cost after a kill");
 }
 
 fn fixture(name: &str) -> std::path::PathBuf {

@@ -15,7 +15,6 @@
     reason = "a test stops at the first thing that is wrong, in its helpers too"
 )]
 
-#[allow(dead_code, reason = "other tests use all of it")]
 mod common;
 #[path = "proxy/conversations.rs"]
 #[allow(dead_code, reason = "other tests use all of it")]
@@ -215,7 +214,7 @@ fn check(streams: usize, time: Duration) {
             at(0.99)
         );
     }
-    let faults = |kind: &str| proxy.figure(&format!("trimtab_faults_total{{kind=\"{kind}\"}}"));
+    let faults = |kind: &str| proxy.figure(&format!("trimtab_faults_total{{kind=\"{kind}\"}}")).abs();
     println!(
         "  plans late {}, failed {}, panics {}; not kept {}; memory {halfway} MB halfway, {at_end} MB at the end; files open {files} before, {} after",
         faults("late"),

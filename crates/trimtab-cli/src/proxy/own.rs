@@ -81,8 +81,7 @@ async fn fit_once(
     let whole = body::read(request.into_body(), &proxy.config.limits)
         .await
         .map_err(|fault| (fault.status(), fault.words(&proxy.config.limits)))?;
-    let fitted =
-        tokio::task::spawn_blocking(move || fit(whole.to_vec(), &Memory::default(), &settings, now()));
+    let fitted = tokio::task::spawn_blocking(move || fit(whole, &Memory::default(), &settings, now()));
     let fitted =
         fitted.await.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the planner failed".to_owned()))?;
     let fitted = fitted.map_err(|fault| (StatusCode::UNPROCESSABLE_ENTITY, fault.to_string()))?;

@@ -124,10 +124,11 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
             let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(&ticket));
             tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &ticket).map_err(Stop::Fault))
         }
-        Some(Ok(draft)) => {
-            return Ok(commit(planner, &job, draft, &ticket).unwrap_or_else(Prepared::raw));
-        }
         // What fails here is planned for once more, where it can be given up.
+        Some(Ok(draft)) => match commit(planner, &job, draft, &Ticket::default()) {
+            Ok(prepared) => return Ok(prepared),
+            Err(_) => start(planner, &job, &ticket),
+        },
         Some(Err(Stop::Fault(_))) | None => start(planner, &job, &ticket),
     };
     let fault = match tokio::time::timeout(planner.time_limit, &mut planning).await {

@@ -44,13 +44,17 @@ pub(crate) enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeptAs(pub(crate) u64);
 
+/// Whether a test lets something be kept.
+#[cfg(test)]
+pub(crate) type Scripted = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+
 /// What outlives the process.
 pub(crate) enum Keeping {
     Nothing,
     Store(Keeper),
     /// Whatever a test wants to happen.
     #[cfg(test)]
-    Scripted(Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>),
+    Scripted(Scripted),
 }
 
 impl Keeping {
@@ -223,7 +227,7 @@ impl Sessions {
 
     /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
     pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
-        self.keeping.keeper().is_some() && lock(&session.state).known.memory.hides_anew(plan)
+        !matches!(self.keeping, Keeping::Nothing) && lock(&session.state).known.memory.hides_anew(plan)
     }
 
     /// Notes what a provider reported for a request of `sent` tokens as counted here.

@@ -1,7 +1,7 @@
 //! What is sent when not everything goes well.
 
 use super::{
-    super::sessions::{Commit, Keeping},
+    super::sessions::{Commit, Keeping, Scripted},
     *,
 };
 
@@ -24,9 +24,7 @@ fn job(runs: usize) -> Job {
     Job { body: Arc::new(conversation(runs)), format: Format::Chat, model: None, counts_only: false }
 }
 
-type Keep = Box<dyn Fn(&Commit<'_>) -> anyhow::Result<()> + Send + Sync>;
-
-fn planner(keep: Keep) -> Arc<Planner> {
+fn planner(keep: Scripted) -> Arc<Planner> {
     // Shortens logs before they are first sent, and nothing later.
     let toml = "about = ''\n[[step]]\nwhen = 'birth'\nselect = { tools = ['test'], tokens_over = 800 }\ndo = 'digest'";
     let policy = Policy::from_toml("births", toml, &[]).unwrap();
