@@ -41,6 +41,7 @@ contract::contract! { empty:
     sub_agents_side_by_side_keep_to_their_own
     a_name_tells_equal_beginnings_apart
     usage_and_times_are_summed_for_each_session
+    what_is_reported_again_takes_the_place_of_the_first_report
     summaries_are_kept_in_order
     search_finds_the_best_block_first
     forgetting_one_session_leaves_the_others_whole

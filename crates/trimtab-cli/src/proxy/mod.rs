@@ -10,7 +10,7 @@ mod held;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
-mod money;
+pub(crate) mod money;
 mod overflow;
 mod own;
 mod planning;

@@ -224,6 +224,19 @@ pub(crate) fn usage_and_times_are_summed_for_each_session(store: &dyn Store) {
     assert_eq!((first.usage.input, first.usage.cache_read, first.usage.output), (6, 2000, 14));
     let requests = store.requests(first.id).unwrap();
     assert_eq!(requests.iter().map(|request| request.usage).collect::<Vec<_>>(), [Some(usage); 2]);
+    assert_eq!(requests.iter().map(|request| request.at.0).collect::<Vec<_>>(), [100, 200]);
+}
+
+pub(crate) fn what_is_reported_again_takes_the_place_of_the_first_report(store: &dyn Store) {
+    // A stream tells what was read in at its beginning and what was written at its end.
+    let kept = keep(store, &[user("Hi")], 1);
+    let begun = Usage { input: 9, cache_read: u64::from(u32::MAX), ..Usage::default() };
+    let ended = Usage { output: 70_000, ..begun };
+    for usage in [begun, ended] {
+        store.answered(kept.request, &usage).unwrap();
+    }
+    assert_eq!(store.request(kept.request).unwrap().info.usage, Some(ended));
+    assert_eq!(store.sessions().unwrap()[0].usage, ended, "not summed twice");
 }
 
 pub(crate) fn summaries_are_kept_in_order(store: &dyn Store) {
