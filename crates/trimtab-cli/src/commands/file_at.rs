@@ -86,7 +86,7 @@ pub(crate) fn run(asked: &FileAt, out: &mut Output) -> Result<()> {
 }
 
 /// Finds the file that is meant: by its name, or by the end of it where only one file fits.
-fn meant<'a>(asked: &str, facts: &Facts, files: &'a Files) -> Result<&'a str> {
+pub(crate) fn meant<'a>(asked: &str, facts: &Facts, files: &'a Files) -> Result<&'a str> {
     let key = facts.file_key(asked.trim_start_matches("./"));
     let ends = |path: &&str| path.strip_suffix(&*key).is_some_and(|head| head.ends_with('/'));
     let exact = files.paths().find(|path| *path == key);
@@ -168,7 +168,7 @@ fn fitted(text: &str, width: usize) -> String {
     blanks + &rest
 }
 
-fn accesses(path: &str, step: u32, files: &Files) -> String {
+pub(crate) fn accesses(path: &str, step: u32, files: &Files) -> String {
     let of = |kind: AccessKind| {
         let found = files.accesses(path).iter().filter(|access| access.kind == kind && access.step <= step);
         let steps: Vec<String> = found.map(|access| access.step.to_string()).collect();
