@@ -104,9 +104,12 @@ pub(crate) struct Show {
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
-    /// Requests, recordings, or folders of them (.json, .jsonl, .traj); `-` for standard input
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept; `-` for standard input
+    #[arg(value_name = "PATH|ID", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
 
     /// Count as this model does and take its window; without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]

@@ -81,6 +81,7 @@ fn keeping(fitting: &Fitting) -> Result<Keeping> {
         return Ok(Keeping::nothing());
     }
     let store = Arc::new(store::open(&fitting.store)?);
+    store::tidy_now_and_then(&store);
     let reading = Arc::clone(&store);
     Ok(Keeping {
         keep: Box::new(move |commit| {
