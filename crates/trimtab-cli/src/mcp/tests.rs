@@ -36,7 +36,9 @@ fn sizable() -> (String, String) {
     let Source::File(file) = recorded() else { unreachable!("it is a file") };
     let recording = trimtab::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
     let history = &recording.segments[recording.longest_number() - 1].history;
-    let text = |block| String::from_utf8(trimtab::block_original(history, block).into_owned()).expect("text");
+    let text = |block: &trimtab::Block| {
+        String::from_utf8(trimtab::block_original(history, block).into_owned()).expect("text")
+    };
     let away = |block: &&trimtab::Block| text(block).lines().count().abs_diff(30);
     let sizable = history.blocks().iter().min_by_key(away).expect("a block");
     (trimtab::block_handle(history, sizable), text(sizable))
