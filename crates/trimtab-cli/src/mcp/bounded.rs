@@ -23,7 +23,7 @@ impl Range {
     }
 
     /// Returns these lines of a text, with their line breaks.
-    pub(super) fn of<'a>(self, text: &'a str) -> &'a str {
+    pub(super) fn of(self, text: &str) -> &str {
         let starts = || std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
         let start = starts().nth(self.first - 1).unwrap_or(text.len());
         let end = starts().nth(self.last).unwrap_or(text.len());

@@ -71,7 +71,7 @@ impl Source {
 
 fn recording(file: &std::path::Path) -> Result<Recording> {
     let name = || file.display().to_string();
-    Ok(read(&input::bytes(file).with_context(name)?).with_context(name)?)
+    read(&input::bytes(file).with_context(name)?).with_context(name)
 }
 
 /// Finds a session by its ID, or by the name that its client gave it.

@@ -16,19 +16,21 @@ fn recorded() -> Source {
     Source::File(root().join("fixtures/recordings/claude-code.jsonl"))
 }
 
-fn call(source: &Source, most: usize, tool: &str, arguments: Value) -> Result<Answer> {
+fn call(source: &Source, most: usize, tool: &str, arguments: &Value) -> Result<Answer> {
     let tool = TOOLS.iter().find(|described| described.name == tool).expect("a tool");
     tool.call(source, most, arguments.as_object().expect("an object").clone())
 }
 
 /// Calls a tool that answers; gives its text and what is said about it.
+#[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
 fn check(source: &Source, most: usize, tool: &str, arguments: Value) -> (String, String) {
-    let answer = call(source, most, tool, arguments).expect("an answer");
+    let answer = call(source, most, tool, &arguments).expect("an answer");
     (answer.text, answer.note.unwrap_or_default())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
 fn fault(source: &Source, tool: &str, arguments: Value) -> String {
-    format!("{:#}", call(source, MOST, tool, arguments).expect_err("it is wrong"))
+    format!("{:#}", call(source, MOST, tool, &arguments).expect_err("it is wrong"))
 }
 
 /// The handle of a block of about thirty lines, and its text.
