@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Forget(Forget),
     /// Tell how much is kept, and what it saved
     Stats(Stats),
+    /// Serve originals and history to agents over the Model Context Protocol
+    Mcp(Mcp),
     /// List the models that are known: window, prices, how their tokens are counted
     Models(Models),
     /// Check this installation
@@ -102,9 +104,12 @@ pub(crate) struct Show {
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
-    /// Requests, recordings, or folders of them (.json, .jsonl, .traj); `-` for standard input
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept; `-` for standard input
+    #[arg(value_name = "PATH|ID", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
 
     /// Count as this model does and take its window; without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -479,6 +484,25 @@ pub(crate) struct Stats {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Speaks on standard input and output with the agent that starts it, and ends with it. Tools: recall, \
+    search_history, file_at, changelog.\n\n\
+    Examples:\n  claude mcp add trimtab -- trimtab mcp\n  codex mcp add trimtab -- trimtab mcp\n  trimtab mcp --in session.jsonl"
+)]
+pub(crate) struct Mcp {
+    /// The request or recording that holds the originals; without it, the store
+    #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+
+    /// The most characters of one answer; what is longer comes in pieces, as the answer says
+    #[arg(long, value_name = "N", env = "TRIMTAB_MCP_MAX_CHARS", default_value_t = 20_000, value_parser = letters)]
+    pub(crate) max_chars: usize,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Models {
     /// Only models whose name contains this
     #[arg(value_name = "TEXT")]
@@ -533,6 +557,12 @@ fn lines(words: &str) -> Result<(usize, usize), String> {
     let (first, last) = words.split_once('-').unwrap_or((words, words));
     let number = |word: &str| word.trim().parse::<usize>().map_err(|_| format!("{word:?} is no line number"));
     Ok((number(first)?, number(last)?))
+}
+
+/// Reads how long an answer may be: room for a line at least.
+fn letters(words: &str) -> Result<usize, String> {
+    let count = words.parse::<usize>().ok().filter(|count| *count >= 200);
+    count.ok_or_else(|| format!("{words:?} is no number of characters from 200 on"))
 }
 
 /// Reads an age as milliseconds: `30d`.

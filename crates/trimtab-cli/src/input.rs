@@ -54,7 +54,7 @@ pub(crate) fn conversation(input: &Input) -> Result<Conversation> {
 }
 
 /// Takes the ID of a session where no file has that name.
-fn stored_session(file: &Path) -> Option<SessionId> {
+pub(crate) fn stored_session(file: &Path) -> Option<SessionId> {
     if file.exists() { None } else { SessionId::named(file.to_str()?) }
 }
 

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod endpoint;
 mod input;
+mod mcp;
 mod output;
 mod prices;
 mod proxy;

@@ -2,7 +2,7 @@
 //! gone, with colour only for people who want it.
 
 use std::{
-    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    io::{self, BufWriter, IsTerminal, Stdout, Write},
     path::Path,
 };
 
@@ -18,7 +18,8 @@ const DEFAULT_WIDTH: usize = 120;
 
 /// Where data goes.
 pub(crate) struct Output {
-    stream: BufWriter<StdoutLock<'static>>,
+    // Not locked: a command may speak to standard output by itself.
+    stream: BufWriter<Stdout>,
     colored: bool,
     width: usize,
 }
@@ -32,7 +33,7 @@ impl Output {
         };
         let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
         let width = terminal.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40));
-        Output { stream: BufWriter::new(io::stdout().lock()), colored, width }
+        Output { stream: BufWriter::new(io::stdout()), colored, width }
     }
 
     /// Returns how many columns a line may have.

@@ -65,6 +65,8 @@ fn a_session_is_shown_like_a_file() {
     assert_eq!(request.out, whole.out, "the request that came, not the one that was sent");
     let shown = json(&trimtab(&["show", "s1", "--store", &store, "--json"]));
     assert_eq!(shown["agent"], "request");
+    let inspected = json(&trimtab(&["inspect", "s1", "--store", &store, "--json"]));
+    assert_eq!(inspected["requests"], 1, "{inspected}");
     let changes = trimtab(&["changelog", "s1", "--store", &store]);
     assert_eq!(changes.code, Some(0), "{}", changes.words);
 }
@@ -77,6 +79,12 @@ fn words_are_found_and_the_session_is_forgotten() {
     assert_eq!(trimtab(&["recall", handle, "--store", &store]).code, Some(0));
     let stats = json(&trimtab(&["stats", "--store", &store, "--json"]));
     assert_eq!((stats["sessions"].as_u64(), stats["bytes"].as_u64() > Some(0)), (Some(1), true));
+    assert_eq!(
+        (stats["reported"]["requests"].as_u64(), stats["reported"]["dollars_saved"].as_f64()),
+        (Some(0), Some(0.0))
+    );
+    let words = trimtab(&["stats", "--store", &store]).text();
+    assert!(words.contains("no provider's usage is known"), "{words}");
     let told = trimtab(&["forget", "s1", "--dry-run", "--store", &store]);
     assert!(told.words.contains("1 sessions would be forgotten"), "{}", told.words);
     let done = trimtab(&["forget", "s1", "--store", &store]);

@@ -140,6 +140,8 @@ pub struct RequestInfo {
     pub tokens_after: u64,
     /// What the provider reported.
     pub usage: Option<Usage>,
+    /// The identity of its last block: a request that holds it begins with this one.
+    pub tip: ChainHash,
 }
 
 /// A request as it came.

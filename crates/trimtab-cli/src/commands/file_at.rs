@@ -92,7 +92,7 @@ fn fitted(text: &str, width: usize) -> String {
     blanks + &rest
 }
 
-fn accesses(path: &str, step: u32, files: &Files) -> String {
+pub(crate) fn accesses(path: &str, step: u32, files: &Files) -> String {
     let of = |kind: AccessKind| {
         let found = files.accesses(path).iter().filter(|access| access.kind == kind && access.step <= step);
         let steps: Vec<String> = found.map(|access| access.step.to_string()).collect();

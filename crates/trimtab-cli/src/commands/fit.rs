@@ -91,7 +91,13 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         picture::explain(&fitted);
     }
     status(&fitted);
-    out.bytes(&fitted.request)
+    out.bytes(&fitted.request)?;
+    out.flush()?;
+    if let Some(store) = &store {
+        // What was asked for is done. A store that cannot be tidied now is tidied another time.
+        let _ = store.tidy();
+    }
+    Ok(())
 }
 
 /// Looks up what was sent of this conversation before.

@@ -3,14 +3,15 @@
 mod changelog;
 mod compact;
 mod doctor;
-mod file_at;
+pub(crate) mod file_at;
 mod fit;
 mod forget;
 mod inspect;
+mod mcp;
 mod models;
 mod policies;
 mod proxy;
-mod recall;
+pub(crate) mod recall;
 mod replay;
 mod search;
 mod sessions;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Search(asked) => search::run(asked, out),
         Command::Forget(asked) => forget::run(asked, out),
         Command::Stats(asked) => stats::run(asked, out),
+        Command::Mcp(asked) => mcp::run(asked),
         Command::Models(asked) => models::run(asked, out),
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {

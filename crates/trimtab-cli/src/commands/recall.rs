@@ -20,7 +20,7 @@ pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
     if asked.raw || !io::stdout().is_terminal() { out.bytes(&shown) } else { out.bytes(&tamed(&shown)) }
 }
 
-fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
+pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
     let name = file.display();
     let recording =
         read(&input::bytes(file).with_context(|| name.to_string())?).with_context(|| name.to_string())?;

@@ -16,6 +16,8 @@ use anyhow::{Result, anyhow, bail};
 use trimtab::{ChainHash, History, Memory, Millis, Plan, Usage};
 use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, Summary, name_from_request};
 
+use crate::store::tidy_now_and_then;
+
 use super::planning::now;
 use super::sessions::{Commit, KeptAs, When};
 
@@ -63,6 +65,7 @@ impl Keeper {
     /// Says that no thread can be started.
     pub(crate) fn start(store: Sqlite) -> Result<Keeper> {
         let (store, lost) = (Arc::new(store), Arc::new(AtomicU64::new(0)));
+        tidy_now_and_then(&store);
         let (queue, words) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("keep".to_owned()).spawn({
             let (store, lost) = (Arc::clone(&store), Arc::clone(&lost));

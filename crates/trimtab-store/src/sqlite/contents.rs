@@ -14,8 +14,9 @@ use crate::{
 /// Level of compression on the way of a request: more costs time that the agent waits.
 pub(super) const FAST_LEVEL: i32 = 3;
 
-/// Bytes that are packed together at most: reading one content unpacks its neighbours too, about a millisecond.
-pub(super) const PACK_BYTES: usize = 1 << 20;
+/// Bytes that are packed together at most: reading one content unpacks its neighbours too, a few milliseconds. Four times as
+/// much as 1 MiB takes a twelfth less space; more hardly helps.
+pub(super) const PACK_BYTES: usize = 4 << 20;
 
 /// Unpacked bytes that a reader keeps while it reads one thing.
 const KEPT_BYTES: usize = 64 << 20;
@@ -83,7 +84,7 @@ impl<'a, 'b> Packing<'a, 'b> {
     fn known(&self, hash: &Hash) -> Result<Option<i64>, StoreError> {
         let found = self
             .transaction
-            .prepare_cached("SELECT id, session FROM content WHERE hash = ? AND kind <> 2")?
+            .prepare_cached("SELECT id, session FROM content WHERE substr(hash, 1, 6) = substr(?1, 1, 6) AND hash = ?1 AND kind <> 2")?
             .query_row([hash], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
             .optional()?;
         let Some((id, session)) = found else { return Ok(None) };

@@ -92,7 +92,8 @@ pub(super) fn forget(writing: &mut Writing<'_>, sessions: &[SessionInfo]) -> Res
          DELETE FROM session WHERE id IN (SELECT id FROM gone);",
     )?;
     for pack in tidy::listed(transaction, "id IN (SELECT id FROM torn)")? {
-        tidy::together(transaction, &[pack])?;
+        let rest = tidy::prepare(transaction, vec![pack])?;
+        tidy::replace(transaction, &rest)?;
     }
     // Merging the index removes the words themselves.
     transaction.execute("INSERT INTO words (words) VALUES ('optimize')", [])?;

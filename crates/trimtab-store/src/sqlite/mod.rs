@@ -210,7 +210,11 @@ impl Store for Sqlite {
 
     fn tidy(&self) -> Result<Tidied, StoreError> {
         let mut done = Tidied::default();
-        while let Some(some) = self.write(tidy::tidy_some)? {
+        while let Some(together) = self.read(tidy::prepare_some)? {
+            // Where another process tidies as well, it does the rest.
+            let Some(some) = self.write(|writing| tidy::replace(&writing.transaction, &together))? else {
+                break;
+            };
             done.pieces += some.pieces;
             done.before += some.before;
             done.after += some.after;

@@ -16,7 +16,7 @@ use crate::error::{BUSY_SECONDS, StoreError};
 const APPLICATION: i64 = 0x7474_6162;
 
 /// How a store of one version becomes one of the next. Only ever appended to.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("shorter-indexes.sql")];
 
 /// Statements kept ready: more than the program has.
 const STATEMENTS: usize = 64;
@@ -28,14 +28,26 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     make(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags)?;
+    // SQLite opens what it may not write to all the same.
+    if connection.is_readonly("main")? {
+        return Err(StoreError::ReadOnly);
+    }
     prepare(path, &mut connection)?;
     Ok(connection)
 }
 
 pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = connect(path, flags)?;
-    let version = version(path, &connection)?;
+    let mut connection = connect(path, flags)?;
+    let version = match version(path, &connection) {
+        // Readers share a file beside the store, which cannot be made where nothing can be written. Nobody writes there
+        // either: without a log, the file is all there is.
+        Err(StoreError::Sqlite { source, .. }) if is_out_of_reach(&source) && !has_log(path) => {
+            connection = connect_as_it_is(path, flags)?;
+            version(path, &connection)?
+        }
+        other => other?,
+    };
     if version < known() {
         return Err(opening(
             path,
@@ -86,6 +98,29 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
+}
+
+fn is_out_of_reach(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+}
+
+fn has_log(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|about| about.len() > 0)
+}
+
+/// Opens a file that nobody can change.
+fn connect_as_it_is(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let absolute = fs::canonicalize(path).map_err(|fault| opening(path, fault))?;
+    let mut address = "file:".to_owned();
+    for letter in absolute.to_string_lossy().chars() {
+        match letter {
+            '%' => address += "%25",
+            '?' => address += "%3f",
+            '#' => address += "%23",
+            _ => address.push(letter),
+        }
+    }
+    connect(Path::new(&(address + "?immutable=1")), flags | OpenFlags::SQLITE_OPEN_URI)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]

@@ -20,33 +20,27 @@ use crate::{
 pub(super) type Verdicts = BTreeMap<u32, (i64, Hash)>;
 
 pub(super) fn recall(connection: &Connection, handle: &str) -> Result<Vec<u8>, StoreError> {
-    let (first, last) = range(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+    let beginning = beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
     let found = connection
         .prepare_cached(
-            "SELECT hash, kind, pack, start, length FROM content WHERE hash BETWEEN ? AND ? AND kind <> 2 AND kind < 2",
+            "SELECT hash, kind, pack, start, length FROM content WHERE substr(hash, 1, 6) = ? AND kind <> 2 AND kind < 2",
         )?
-        .query_row([first, last], lies)
+        .query_row([beginning], lies)
         .optional()?;
     let lies = found.ok_or_else(|| StoreError::UnknownHandle(handle.to_owned()))?;
     Contents::new(connection)?.at(&lies)
 }
 
-/// Returns the first and the last hash that begin with a handle.
-fn range(handle: &str) -> Option<(Hash, Hash)> {
+/// Returns what the hashes begin with that a handle names.
+fn beginning(handle: &str) -> Option<[u8; 6]> {
     let digits: Vec<u8> = handle
         .chars()
         .map(|digit| digit.to_digit(16))
         .map(|digit| u8::try_from(digit?).ok())
         .collect::<Option<_>>()?;
-    let pairs = digits.chunks_exact(2);
-    let pairs: Vec<u8> = pairs.filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect();
-    if pairs.len() != 6 || digits.len() != 12 {
-        return None;
-    }
-    let (mut first, mut last) = ([0; 16], [0xff; 16]);
-    first.split_at_mut(6).0.copy_from_slice(&pairs);
-    last.split_at_mut(6).0.copy_from_slice(&pairs);
-    Some((first, last))
+    let pairs = digits.chunks_exact(2).filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?));
+    let bytes: Vec<u8> = pairs.collect();
+    if digits.len() == 12 { bytes.try_into().ok() } else { None }
 }
 
 pub(super) fn request(connection: &Connection, id: RequestId) -> Result<StoredRequest, StoreError> {

@@ -78,7 +78,7 @@ pub(super) fn place(
     let owner = owner(connection, chain, known, answer)?;
     let mut statement = connection.prepare_cached(
         "SELECT r.id, r.session, r.at, r.extended, r.usage IS NOT NULL, s.name FROM request r \
-         JOIN session s ON s.id = r.session WHERE r.tip = ? ORDER BY r.id DESC",
+         JOIN session s ON s.id = r.session WHERE substr(r.tip, 1, 6) = substr(?1, 1, 6) AND r.tip = ?1 ORDER BY r.id DESC",
     )?;
     for (index, hash) in chain.iter().enumerate().take(known).rev() {
         let tips = statement.query_map([hash.0], |row| {

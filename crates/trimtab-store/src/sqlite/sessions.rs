@@ -55,7 +55,7 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, Stor
 }
 
 const REQUEST: &str =
-    "SELECT id, session, at, format, model, tokens_before, tokens_after, usage FROM request WHERE";
+    "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip FROM request WHERE";
 
 pub(super) fn requests(connection: &Connection, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
     let mut statement = connection.prepare_cached(&format!("{REQUEST} session = ? ORDER BY id"))?;
@@ -85,6 +85,7 @@ fn info(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
         tokens_before: row.get(5)?,
         tokens_after: row.get(6)?,
         usage: usage_of(row.get(7)?),
+        tip: ChainHash(row.get(8)?),
     })
 }
 

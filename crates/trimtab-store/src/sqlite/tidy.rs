@@ -1,24 +1,25 @@
 //! Putting small packs together. Takes packs that appends made; gives larger ones that take less space. Every content keeps
-//! its number; a reader sees the old packs or the new one, never half of each.
+//! its number; a reader sees the old packs or the new one, never half of each. Compressing holds up nobody.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use zstd::bulk::Compressor;
 
-use super::{
-    Writing,
-    contents::{Contents, PACK_BYTES, compress},
-};
+use super::contents::{Contents, PACK_BYTES, compress};
 use crate::{
     StoreError, Tidied,
     codec::{number, size},
 };
 
-/// Level of compression off the way of a request: a tenth smaller than the fast one, at about 30 MB a second.
-const SMALL_LEVEL: i32 = 9;
+/// Level of compression off the way of a request: a third smaller than what appends write, at about 15 MB a second.
+const SMALL_LEVEL: i32 = 12;
+
+/// Fewer small packs than this are left until there are more.
+const FEWEST: usize = 32;
 
 /// A pack as it is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Listed {
     pub(super) id: i64,
     first: i64,
@@ -27,44 +28,57 @@ pub(super) struct Listed {
     stored: usize,
 }
 
-/// Puts one pack's worth of loose packs together; nothing where there are too few.
-pub(super) fn tidy_some(writing: &mut Writing<'_>) -> Result<Option<Tidied>, StoreError> {
-    let listed = listed(&writing.transaction, "loose = 1")?;
+/// Packs that become one.
+pub(super) struct Together {
+    packs: Vec<Listed>,
+    /// Where each content lies in the new pack.
+    moved: BTreeMap<i64, usize>,
+    length: usize,
+    data: Vec<u8>,
+}
+
+/// Puts one pack's worth of loose packs together, without writing anything; nothing where there are too few.
+pub(super) fn prepare_some(connection: &Connection) -> Result<Option<Together>, StoreError> {
     let mut chosen = Vec::new();
     let mut bytes = 0;
-    for pack in listed {
+    for pack in listed(connection, "loose = 1")? {
         if bytes + pack.length > PACK_BYTES && !chosen.is_empty() {
-            return together(&writing.transaction, &chosen).map(Some);
+            return prepare(connection, chosen).map(Some);
         }
         bytes += pack.length;
         chosen.push(pack);
     }
-    Ok(None)
+    if chosen.len() < FEWEST {
+        return Ok(None);
+    }
+    prepare(connection, chosen).map(Some)
 }
 
 pub(super) fn listed(connection: &Connection, which: &str) -> Result<Vec<Listed>, StoreError> {
     let sql = format!("SELECT id, first, last, length, length(data) FROM pack WHERE {which} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([], |row| {
-        Ok(Listed {
-            id: row.get(0)?,
-            first: row.get(1)?,
-            last: row.get(2)?,
-            length: size(row.get(3)?),
-            stored: size(row.get(4)?),
-        })
-    })?;
+    let rows = statement.query_map([], list)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+fn list(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
+    Ok(Listed {
+        id: row.get(0)?,
+        first: row.get(1)?,
+        last: row.get(2)?,
+        length: size(row.get(3)?),
+        stored: size(row.get(4)?),
+    })
+}
+
 /// Makes one pack of several, with the contents that are still there.
-pub(super) fn together(transaction: &Transaction<'_>, packs: &[Listed]) -> Result<Tidied, StoreError> {
-    let mut contents = Contents::new(transaction)?;
+pub(super) fn prepare(connection: &Connection, packs: Vec<Listed>) -> Result<Together, StoreError> {
+    let mut contents = Contents::new(connection)?;
     let mut bytes = Vec::new();
     let mut moved: BTreeMap<i64, usize> = BTreeMap::new();
-    for pack in packs {
+    for pack in &packs {
         let unpacked = contents.pack(pack.id)?;
-        let mut statement = transaction.prepare_cached(
+        let mut statement = connection.prepare_cached(
             "SELECT id, start, length FROM content WHERE id BETWEEN ? AND ? AND pack = ? ORDER BY start",
         )?;
         let mut rows = statement.query([pack.first, pack.last, pack.id])?;
@@ -77,31 +91,42 @@ pub(super) fn together(transaction: &Transaction<'_>, packs: &[Listed]) -> Resul
             bytes.extend_from_slice(content);
         }
     }
+    let mut packer = Compressor::new(SMALL_LEVEL)
+        .map_err(|source| StoreError::Io { doing: "making a compressor", source })?;
+    let data = compress(&mut packer, &bytes)?;
+    Ok(Together { packs, moved, length: bytes.len(), data })
+}
+
+/// Puts the new pack in the place of the old ones; nothing where another process was faster.
+pub(super) fn replace(transaction: &Transaction<'_>, new: &Together) -> Result<Option<Tidied>, StoreError> {
+    let mut again =
+        transaction.prepare_cached("SELECT id, first, last, length, length(data) FROM pack WHERE id = ?")?;
+    for pack in &new.packs {
+        if again.query_row([pack.id], list).optional()? != Some(*pack) {
+            return Ok(None);
+        }
+    }
     let mut done = Tidied {
-        pieces: u64::try_from(packs.len()).unwrap_or_default(),
-        before: packs.iter().map(|pack| u64::try_from(pack.stored).unwrap_or_default()).sum(),
+        pieces: u64::try_from(new.packs.len()).unwrap_or_default(),
+        before: new.packs.iter().map(|pack| u64::try_from(pack.stored).unwrap_or_default()).sum(),
         after: 0,
     };
-    if let (Some((first, _)), Some((last, _))) = (moved.first_key_value(), moved.last_key_value()) {
-        let mut packer = Compressor::new(SMALL_LEVEL)
-            .map_err(|source| StoreError::Io { doing: "making a compressor", source })?;
-        let data = compress(&mut packer, &bytes)?;
-        done.after = u64::try_from(data.len()).unwrap_or_default();
-        let length = number(bytes.len());
-        // What was taken for small and is still small waits for more.
-        let loose = packs.len() == 1 && bytes.len() < PACK_BYTES / 2;
+    if let (Some((first, _)), Some((last, _))) = (new.moved.first_key_value(), new.moved.last_key_value()) {
+        done.after = u64::try_from(new.data.len()).unwrap_or_default();
+        // What is still small waits for more.
+        let loose = new.length < PACK_BYTES / 2;
         transaction.execute(
             "INSERT INTO pack (first, last, length, loose, data) VALUES (?, ?, ?, ?, ?)",
-            params![first, last, length, loose, data],
+            params![first, last, number(new.length), loose, new.data],
         )?;
         let pack = transaction.last_insert_rowid();
         let mut update = transaction.prepare_cached("UPDATE content SET pack = ?, start = ? WHERE id = ?")?;
-        for (id, start) in &moved {
+        for (id, start) in &new.moved {
             update.execute(params![pack, number(*start), id])?;
         }
     }
-    for pack in packs {
+    for pack in &new.packs {
         transaction.execute("DELETE FROM pack WHERE id = ?", [pack.id])?;
     }
-    Ok(done)
+    Ok(Some(done))
 }

@@ -329,7 +329,7 @@ fn recorded(before: &Segment, after: &Segment, row: &mut Row) {
     let (history, later) = (&before.history, &after.history);
     let counter = Counter::for_model(&history.model().unwrap_or_default());
     let first = after.points.first().map_or(later.messages().len(), |point| point.messages);
-    let begun = trimtab::request_of(later, first);
+    let begun = request_of(later, first);
     let Ok(begun) = parse_as(begun, later.format()) else { return };
     let facts = facts(history);
     row.requests += 1;

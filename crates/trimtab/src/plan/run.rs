@@ -250,9 +250,8 @@ fn newest_of_stale(work: &Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSe
             continue;
         }
         let files = work.index.files(id);
-        let is_stale = |file: &u32| {
-            oldest.get(file).is_some_and(|older| work.index.changed_between(*file, *older, id))
-        };
+        let is_stale =
+            |file: &u32| oldest.get(file).is_some_and(|older| work.index.changed_between(*file, *older, id));
         if goes && !files.iter().any(is_stale) {
             continue;
         }

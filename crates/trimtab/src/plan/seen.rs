@@ -183,7 +183,8 @@ fn bytes(lines: &[Line], range: Range<usize>) -> usize {
 
 /// Tells whether a run is all of a file that a result shows: what is around it are words of the harness.
 fn is_whole(lines: &[Line], run: &Range<usize>) -> bool {
-    let (before, after) = (lines.get(..run.start).unwrap_or_default(), lines.get(run.end..).unwrap_or_default());
+    let (before, after) =
+        (lines.get(..run.start).unwrap_or_default(), lines.get(run.end..).unwrap_or_default());
     if lines.get(run.start).is_some_and(|line| line.numbered) {
         return before.iter().chain(after).all(|line| !line.numbered);
     }

@@ -28,14 +28,17 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn segment(calls: &[Call]) -> Segment {
-    let mut messages = vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];
+    let mut messages =
+        vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];
     let mut points = vec![Point { messages: 1, at: Some(Millis(0)), model: None, usage: None }];
     let mut now = 0;
     for (step, call) in calls.iter().enumerate() {
         let path = format!("/work/src/module_{}.py", call.file);
         let input = match call.tool {
             "Read" => json!({"file_path": path}),
-            "Edit" => json!({"file_path": path, "old_string": format!("value_{step}"), "new_string": "value"}),
+            "Edit" => {
+                json!({"file_path": path, "old_string": format!("value_{step}"), "new_string": "value"})
+            }
             "Bash" => json!({"command": format!("python -m tool_{} --step {step}", call.file)}),
             _ => json!({"pattern": format!("total_{}", call.file), "prompt": "look"}),
         };
@@ -43,7 +46,10 @@ fn segment(calls: &[Call]) -> Segment {
             (0..call.lines).map(|line| format!("{} row_{line} of {path} at {step}\n", call.tool)).collect();
         let id = format!("toolu_{step}");
         let spoken = |role: &str, content: Value| json!({"role": role, "content": [content]});
-        messages.push(spoken("assistant", json!({"type": "tool_use", "id": id, "name": call.tool, "input": input})));
+        messages.push(spoken(
+            "assistant",
+            json!({"type": "tool_use", "id": id, "name": call.tool, "input": input}),
+        ));
         messages.push(spoken("user", json!({"type": "tool_result", "tool_use_id": id, "content": text})));
         now += call.pause * 1000;
         points.push(Point { messages: messages.len(), at: Some(Millis(now)), model: None, usage: None });

@@ -54,9 +54,10 @@ fn folds() -> impl Strategy<Value = Folds> {
     ]);
     let policies = select(vec!["ladder", "retention", "per-tool"]);
     let talk = (long_conversation(), style(), policies, share);
-    let rest = (any::<bool>(), select(vec![0.4, 0.6, 0.85]), prop::collection::vec(reply, 40));
-    (talk, rest).prop_map(|((conversation, style, policy, share), (alone, over, replies))| Folds {
-        case: Case { conversation, style, policy, share },
+    let inputs = select(vec![0.0, 0.0, 1.0, 2.0]);
+    let rest = (any::<bool>(), select(vec![0.4, 0.6, 0.85]), prop::collection::vec(reply, 40), inputs);
+    (talk, rest).prop_map(|((conversation, style, policy, share), (alone, over, replies, inputs))| Folds {
+        case: Case { conversation, style, policy, share, inputs },
         folding: if alone { Folding::Ledger } else { Folding::WhenGiven },
         over,
         replies,
@@ -69,8 +70,9 @@ impl Folds {
             "retention" => "consolidation_budget",
             _ => "compact_threshold",
         };
-        let policy = Policy::shipped_with(self.case.policy, &[(knob.to_owned(), self.over)]);
-        let settings = request.settings(self.case.policy, self.case.share);
+        let changed = [(knob.to_owned(), self.over), ("inputs".to_owned(), self.case.inputs)];
+        let policy = Policy::shipped_with(self.case.policy, &changed);
+        let settings = request.settings(&self.case, self.case.share);
         Settings { policy: policy.expect("a shipped policy"), folding: self.folding, ..settings }
     }
 }

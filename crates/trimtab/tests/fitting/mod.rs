@@ -312,13 +312,15 @@ fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
             (Verdict::Keep, Verdict::Keep) | (Verdict::Drop, Verdict::Drop) => true,
             // A note that points at what is no longer shown says something else.
             (Verdict::Shorten { text: before, .. }, Verdict::Shorten { text: after, .. }) => {
-                let pointed = |decision: &Decision| matches!(decision.reason, Some(Reason::Identical { .. }));
+                let pointed = |decision: &Decision| {
+                    matches!(decision.reason, Some(Reason::Identical { .. } | Reason::Shown { .. }))
+                };
                 before == after || (pointed(was) && !pointed(is))
             }
             (Verdict::Keep, Verdict::Shorten { .. })
             | (Verdict::Keep | Verdict::Shorten { .. }, Verdict::Drop) => {
-                let late =
-                    matches!(is.reason, Some(Reason::TooLong)) && matches!(policy, "ladder" | "steady");
+                let late = matches!(is.reason, Some(Reason::TooLong))
+                    && matches!(policy, "ladder" | "steady" | "steady.safe" | "steady.bold");
                 is.reason.is_some() && !late
             }
             (Verdict::Shorten { .. }, Verdict::Keep)

@@ -85,7 +85,7 @@ fn saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&Req
 
 #[cfg(test)]
 mod tests {
-    use trimtab::{CacheRules, Format, Millis, Prices};
+    use trimtab::{CacheRules, ChainHash, Format, Millis, Prices};
     use trimtab_store::{RequestId, SessionId};
 
     use super::*;
@@ -101,6 +101,7 @@ mod tests {
             tokens_before: before,
             tokens_after: after,
             usage,
+            tip: ChainHash([0; 16]),
         }
     }
 

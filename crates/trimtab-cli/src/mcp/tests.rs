@@ -1,0 +1,152 @@
+//! The tools as an agent meets them, over a recording and over a store that kept it.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::args::StorePlace;
+
+const MOST: usize = 20_000;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A recording that the project made.
+fn recorded() -> Source {
+    Source::File(root().join("fixtures/recordings/claude-code.jsonl"))
+}
+
+fn call(source: &Source, most: usize, tool: &str, arguments: &Value) -> Result<Answer> {
+    let tool = TOOLS.iter().find(|described| described.name == tool).expect("a tool");
+    tool.call(source, most, arguments.as_object().expect("an object").clone())
+}
+
+/// Calls a tool that answers; gives its text and what is said about it.
+#[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
+fn check(source: &Source, most: usize, tool: &str, arguments: Value) -> (String, String) {
+    let answer = call(source, most, tool, &arguments).expect("an answer");
+    (answer.text, answer.note.unwrap_or_default())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
+fn fault(source: &Source, tool: &str, arguments: Value) -> String {
+    format!("{:#}", call(source, MOST, tool, &arguments).expect_err("it is wrong"))
+}
+
+/// The handle of a block of about thirty lines, and its text.
+fn sizable() -> (String, String) {
+    let Source::File(file) = recorded() else { unreachable!("it is a file") };
+    let recording = trimtab::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
+    let history = &recording.segments[recording.longest_number() - 1].history;
+    let text = |block: &trimtab::Block| {
+        String::from_utf8(trimtab::block_original(history, block).into_owned()).expect("text")
+    };
+    let away = |block: &&trimtab::Block| text(block).lines().count().abs_diff(30);
+    let sizable = history.blocks().iter().min_by_key(away).expect("a block");
+    (trimtab::block_handle(history, sizable), text(sizable))
+}
+
+#[test]
+fn an_original_comes_back_exactly_and_nothing_is_said_about_it() {
+    let (handle, text) = sizable();
+    let (recalled, note) = check(&recorded(), MOST, "recall", json!({"handle": handle}));
+    assert_eq!((recalled, note.as_str()), (text, ""));
+}
+
+#[test]
+fn a_long_original_is_read_piece_by_piece_as_the_notes_say() {
+    let (handle, text) = sizable();
+    let (mut all, mut arguments) = (String::new(), json!({"handle": handle}));
+    for _ in 0..1000 {
+        let (piece, note) = check(&recorded(), 60, "recall", arguments);
+        all += &piece;
+        let Some((_, behind)) = note.split_once("lines=\"") else { break };
+        let (lines, behind) = behind.split_once('"').expect("the end of the range");
+        arguments = json!({"handle": handle, "lines": lines});
+        if let Some((_, offset)) = behind.split_once("offset=") {
+            let digits: String = offset.chars().take_while(char::is_ascii_digit).collect();
+            arguments["offset"] = json!(digits.parse::<usize>().expect("a number"));
+        }
+    }
+    assert_eq!(all, text);
+}
+
+#[test]
+fn lines_and_matches_are_chosen() {
+    let (handle, text) = sizable();
+    let second: String = text.lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
+    let (lines, _) = check(&recorded(), MOST, "recall", json!({"handle": handle, "lines": "2-3"}));
+    assert_eq!(lines, second);
+    let (found, _) =
+        check(&recorded(), MOST, "recall", json!({"handle": handle, "grep": "^.", "lines": "1-1"}));
+    assert_eq!(found, format!("1: {}\n", text.lines().next().expect("a line")));
+    let (none, note) = check(&recorded(), MOST, "recall", json!({"handle": handle, "grep": "zzzzqqqq"}));
+    assert_eq!((none.as_str(), note.as_str()), ("", "[trimtab: no line matches.]"));
+}
+
+#[test]
+fn what_is_found_can_be_recalled() {
+    let (found, _) = check(&recorded(), MOST, "search_history", json!({"text": "fees", "limit": 3}));
+    assert!((1..=3).contains(&found.lines().count()), "{found}");
+    for row in found.lines() {
+        let handle = row.split(' ').next().expect("a handle");
+        let (text, _) = check(&recorded(), 1_000_000, "recall", json!({"handle": handle}));
+        assert!(text.to_lowercase().contains("fees"), "{row}");
+    }
+    let (none, note) = check(&recorded(), MOST, "search_history", json!({"text": "zzzzqqqq"}));
+    assert!(none.is_empty() && note.contains("no block holds all of these words"), "{note}");
+}
+
+#[test]
+fn files_and_changes_are_told_with_their_steps() {
+    let (changes, _) = check(&recorded(), MOST, "changelog", json!({}));
+    let path = changes.lines().next().expect("a file was changed").to_owned();
+    assert!(changes.contains("step"), "{changes}");
+    let (file, note) = check(&recorded(), MOST, "file_at", json!({"path": path}));
+    assert!(file.starts_with("1\t") || file.starts_with('['), "{file}");
+    assert!(note.contains("after step"), "{note}");
+    let (one, _) = check(&recorded(), MOST, "file_at", json!({"path": path, "lines": "2"}));
+    assert_eq!(one.lines().count(), 1, "{one}");
+}
+
+#[test]
+fn what_is_wrong_is_told_in_words() {
+    let source = recorded();
+    let check = |tool: &str, arguments: Value, words: &str| {
+        let fault = fault(&source, tool, arguments);
+        assert!(fault.contains(words), "{fault}");
+    };
+    check("recall", json!({}), "missing field `handle`");
+    check("recall", json!({"handel": "x"}), "unknown field `handel`");
+    check("recall", json!({"handle": 7}), "expected a string");
+    check("recall", json!({"handle": "0123456789ab"}), "no block has the handle 0123456789ab");
+    let (handle, _) = sizable();
+    check("recall", json!({"handle": handle, "lines": "9-2"}), "write \"40-80\"");
+    check("recall", json!({"handle": handle, "lines": "99999"}), "there is no line 99999");
+    check("recall", json!({"handle": handle, "grep": "("}), "grep");
+    check("search_history", json!({"text": "?!"}), "holds no word");
+    check("file_at", json!({"path": "no/such/file.rs"}), "is not known");
+    check("file_at", json!({"path": "x", "step": 99_999}), "has no step 99999");
+    check("changelog", json!({"session": "77"}), "the recording has the segments");
+}
+
+#[test]
+fn a_store_that_is_not_there_yet_is_told_and_not_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("none.db");
+    let source = Source::Store(StorePlace { path: Some(path.clone()) });
+    assert!(fault(&source, "recall", json!({"handle": "0123456789ab"})).contains("nothing is kept yet"));
+    assert!(!path.exists());
+}
+
+#[test]
+fn every_tool_is_described_for_who_has_never_seen_it() {
+    for tool in TOOLS {
+        let schema = tool.schema();
+        let properties = schema["properties"].as_object().expect("properties");
+        assert!(tool.about.len() > 100, "{}", tool.name);
+        assert!(tool.required.iter().all(|name| properties.contains_key(*name)), "{}", tool.name);
+        assert!(properties.values().all(|property| property["description"].is_string()), "{}", tool.name);
+        assert_eq!(schema["additionalProperties"], false);
+    }
+}

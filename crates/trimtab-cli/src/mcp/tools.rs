@@ -1,0 +1,335 @@
+//! The tools of the server. Takes a tool's name and arguments as an agent writes them; gives an answer that is no longer than
+//! what an agent can afford, with a sentence on how to get the rest. Wrong arguments are told in words, never as a crash.
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+use rmcp::model::JsonObject;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use trimtab::{Existence, Run, changelog, facts, files};
+
+use super::{
+    bounded::{Range, Rest, bounded},
+    source::{Named, Source},
+};
+use crate::commands::file_at;
+
+/// What a tool answers: its text, and what is to be said about it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) note: Option<String>,
+}
+
+/// A tool as it is listed.
+pub(super) struct Described {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Names, types and descriptions of the arguments.
+    arguments: &'static [(&'static str, &'static str, &'static str)],
+    required: &'static [&'static str],
+    run: fn(&Source, usize, Value) -> Result<Answer>,
+}
+
+const LINES: (&str, &str, &str) =
+    ("lines", "string", "Only these lines, counted from 1: \"40-80\", \"40-\" or \"40\".");
+const SESSION: (&str, &str, &str) = (
+    "session",
+    "string",
+    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session used last.",
+);
+
+pub(super) const TOOLS: &[Described] = &[
+    Described {
+        name: "recall",
+        about: "Returns the original text behind a note, exactly as it was. Notes in your conversation end in `trimtab recall \
+                HANDLE`; give that handle. Ask for only what you need: `lines` for a range, `grep` for matching lines with \
+                their numbers. A long original is returned from its beginning, with a sentence on how to read on.",
+        arguments: &[
+            ("handle", "string", "The 12 digits of 0-9 and a-f that the note names."),
+            LINES,
+            (
+                "grep",
+                "string",
+                "Only lines that match this regular expression, each with its number before it.",
+            ),
+            (
+                "offset",
+                "integer",
+                "Skip this many characters of what is selected: for a line too long for one answer.",
+            ),
+        ],
+        required: &["handle"],
+        run: |source, most, arguments| recall(source, most, &read(arguments)?),
+    },
+    Described {
+        name: "search_history",
+        about: "Finds blocks of earlier and hidden conversation that contain all of the given words, best first: tool outputs, \
+                file contents, messages. Each result is a handle for `recall`, the session, the best line's number and that \
+                line.",
+        arguments: &[
+            ("text", "string", "Words that must all occur. Case does not matter."),
+            ("limit", "integer", "The most results: 1 to 50. Without it, 10."),
+        ],
+        required: &["text"],
+        run: |source, most, arguments| search(source, most, &read(arguments)?),
+    },
+    Described {
+        name: "file_at",
+        about: "Returns a file as the conversation knew it after a step, with line numbers, put together from every read, write \
+                and edit up to then. Lines that were never shown are marked as unknown, never guessed. Use it to see a file \
+                as it was before an edit, or one whose reads are hidden.",
+        arguments: &[
+            ("path", "string", "The file's path as the conversation spells it, or the end of it."),
+            (
+                "step",
+                "integer",
+                "After this step (one assistant message is one step, from 1). Without it, after the last.",
+            ),
+            SESSION,
+            LINES,
+        ],
+        required: &["path"],
+        run: |source, most, arguments| show_file(source, most, &read(arguments)?),
+    },
+    Described {
+        name: "changelog",
+        about: "Lists what was done to which file in a session and why, grouped by file, with the steps: what you have changed so \
+                far, also where those messages are hidden by now.",
+        arguments: &[SESSION, LINES],
+        required: &[],
+        run: |source, most, arguments| changes(source, most, &read(arguments)?),
+    },
+];
+
+impl Described {
+    /// Returns the JSON schema of the arguments.
+    pub(super) fn schema(&self) -> JsonObject {
+        let property = |(name, kind, about): &(&str, &str, &str)| {
+            let mut property = json!({"type": kind, "description": about});
+            if let ("integer", Some(property)) = (*kind, property.as_object_mut()) {
+                property.insert("minimum".to_owned(), json!(u8::from(*name != "offset")));
+            }
+            ((*name).to_owned(), property)
+        };
+        let properties: JsonObject = self.arguments.iter().map(property).collect();
+        let mut schema = JsonObject::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(properties));
+        schema.insert("required".to_owned(), json!(self.required));
+        schema.insert("additionalProperties".to_owned(), json!(false));
+        schema
+    }
+
+    /// Runs the tool.
+    pub(super) fn call(&self, source: &Source, most: usize, arguments: JsonObject) -> Result<Answer> {
+        (self.run)(source, most, Value::Object(arguments)).with_context(|| self.name)
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T> {
+    serde_json::from_value(arguments).context("wrong arguments")
+}
+
+fn range(words: Option<&str>) -> Result<Range> {
+    let Some(words) = words else { return Ok(Range::ALL) };
+    Range::parse(words).with_context(|| format!("lines {words:?}: write \"40-80\", \"40-\" or \"40\""))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recall {
+    handle: String,
+    lines: Option<String>,
+    grep: Option<String>,
+    #[serde(default)]
+    offset: usize,
+}
+
+fn recall(source: &Source, most: usize, asked: &Recall) -> Result<Answer> {
+    let original = String::from_utf8_lossy(&source.original(&asked.handle)?).into_owned();
+    let range = range(asked.lines.as_deref())?;
+    let total = original.lines().count();
+    if range.first > total.max(1) {
+        bail!("the original has {total} lines: there is no line {}", range.first);
+    }
+    if let Some(pattern) = &asked.grep {
+        return matching(&original, range, pattern, asked.offset, most);
+    }
+    let chosen = range.of(&original);
+    let start = letters(chosen, asked.offset);
+    let (skipped, chosen) = chosen.split_at_checked(start).unwrap_or((chosen, ""));
+    let first = range.first + skipped.matches('\n').count();
+    let last = range.last.min(total);
+    let cut = bounded(chosen, most);
+    let call = |lines: String, more: String| {
+        format!(
+            "[trimtab: not all of it. The original {} has {total} lines. For what follows call recall with lines=\"{lines}\"{more}; \
+             grep finds single lines.]",
+            asked.handle
+        )
+    };
+    let note = match cut.rest {
+        Rest::Nothing => None,
+        Rest::AfterLines(count) => Some(call(format!("{}-{last}", first + count), String::new())),
+        Rest::InLine(count) => {
+            // Counted from the beginning of this line, whatever was selected before.
+            let line_start = skipped.rfind('\n').map_or(0, |end| end + 1);
+            let before = skipped.get(line_start..).unwrap_or_default().chars().count();
+            Some(call(format!("{first}-{last}"), format!(" and offset={}", before + count)))
+        }
+    };
+    Ok(Answer { text: cut.shown.to_owned(), note })
+}
+
+/// Returns where the letter with a number begins.
+fn letters(text: &str, count: usize) -> usize {
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+fn matching(original: &str, range: Range, pattern: &str, offset: usize, most: usize) -> Result<Answer> {
+    let pattern = Regex::new(pattern).context("grep")?;
+    let lines = (1_usize..).zip(original.lines());
+    let wanted =
+        lines.filter(|(number, line)| (range.first..=range.last).contains(number) && pattern.is_match(line));
+    let found: String = wanted.map(|(number, line)| format!("{number}: {line}\n")).collect();
+    if found.is_empty() {
+        return Ok(Answer { text: String::new(), note: Some("[trimtab: no line matches.]".to_owned()) });
+    }
+    let found = found.get(letters(&found, offset)..).unwrap_or_default();
+    Ok(listed(found, most, |next| match next {
+        Rest::AfterLines(_) | Rest::Nothing => {
+            "narrow grep, or give lines from the last number on".to_owned()
+        }
+        Rest::InLine(count) => format!("give offset={} too", offset + count),
+    }))
+}
+
+/// Bounds a list; `how` says how to get what does not fit.
+fn listed(text: &str, most: usize, how: impl FnOnce(&Rest) -> String) -> Answer {
+    let cut = bounded(text, most);
+    let note = match &cut.rest {
+        Rest::Nothing => None,
+        rest @ (Rest::AfterLines(_) | Rest::InLine(_)) => {
+            Some(format!("[trimtab: there is more than fits into one answer: {}.]", how(rest)))
+        }
+    };
+    Answer { text: cut.shown.to_owned(), note }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    text: String,
+    limit: Option<usize>,
+}
+
+/// Results where no limit is given, and at most: a result costs about 40 tokens.
+const RESULTS: usize = 10;
+const MOST_RESULTS: usize = 50;
+
+fn search(source: &Source, most: usize, asked: &Search) -> Result<Answer> {
+    if !asked.text.chars().any(char::is_alphanumeric) {
+        bail!("text {:?} holds no word to look for", asked.text);
+    }
+    let limit = asked.limit.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
+    let found = source.search(&asked.text, limit)?;
+    if found.is_empty() {
+        let note = format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text);
+        return Ok(Answer { text: String::new(), note: Some(note) });
+    }
+    let rows = found.iter().map(|found| {
+        let text: String = found.text.chars().take(LINE_LETTERS).collect();
+        format!("{} {} line {}: {text}\n", found.handle, found.session, found.line)
+    });
+    Ok(listed(&rows.collect::<String>(), most, |_| "ask with a smaller limit or more words".to_owned()))
+}
+
+/// Letters of a found line that are shown.
+const LINE_LETTERS: usize = 240;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShowFile {
+    path: String,
+    step: Option<u32>,
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+fn show_file(source: &Source, most: usize, asked: &ShowFile) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history } = source.conversation(asked.session.as_deref())?;
+    let facts = facts(&history);
+    let files = files(&history, &facts);
+    let last = facts.current_step();
+    let step = asked.step.unwrap_or(last);
+    if step > last || step == 0 {
+        bail!("{name}: has no step {step}: there are the steps 1 to {last}");
+    }
+    let (path, state) = trimtab::file_at(&asked.path, step, &facts, &files)?;
+    let about =
+        format!("[trimtab: {path} after step {step} of {name}; {}.]", file_at::accesses(path, step, &files));
+    if state.existence() == Existence::Absent {
+        return Ok(Answer {
+            text: String::new(),
+            note: Some(format!("{about} There is no such file then.")),
+        });
+    }
+    let mut text = String::new();
+    for run in state.runs() {
+        let wanted = |number: usize| (range.first..=range.last).contains(&number);
+        match run {
+            Run::Known { first, lines } => {
+                // What a text ends with behind its last line break is no line.
+                let ends = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
+                let numbered = (first..).zip(lines.iter().take(lines.len() - usize::from(ends)));
+                numbered
+                    .filter(|(number, _)| wanted(*number))
+                    .for_each(|(number, line)| text += &format!("{number}\t{}\n", line.text));
+            }
+            Run::Unknown { first, count } if (first..first + count).any(wanted) => {
+                text += &format!("[lines {first}-{} are unknown]\n", first + count - 1);
+            }
+            Run::Rest { first } if range.last >= first => {
+                text += &format!("[unknown from line {first} on; there may be nothing]\n");
+            }
+            Run::Unknown { .. } | Run::Rest { .. } => {}
+        }
+    }
+    let mut answer = listed(&text, most, |_| "give lines to see a part".to_owned());
+    let notes = [Some(about), answer.note.take()];
+    answer.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("\n"));
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Changes {
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+fn changes(source: &Source, most: usize, asked: &Changes) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history } = source.conversation(asked.session.as_deref())?;
+    let files = changelog(&history, &facts(&history));
+    if files.is_empty() {
+        let note = format!("[trimtab: no call changed a file in {name}.]");
+        return Ok(Answer { text: String::new(), note: Some(note) });
+    }
+    let mut text = String::new();
+    for file in &files {
+        text += &format!("{}\n", file.path);
+        file.changes.iter().for_each(|changes| text += &format!("  {changes}\n"));
+    }
+    let shown = range.of(&text);
+    Ok(listed(shown, most, |rest| match rest {
+        Rest::AfterLines(count) => format!("call changelog with lines=\"{}-\"", range.first + count),
+        Rest::InLine(_) | Rest::Nothing => "that line is too long to be shown".to_owned(),
+    }))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
