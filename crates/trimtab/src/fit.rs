@@ -268,6 +268,7 @@ pub fn plan_latest(
         cold,
         unseen: settings.unseen,
         prices,
+        minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
         bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
         markers: settings.markers,
         folding: settings.folding,

@@ -41,6 +41,8 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
         (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
     let mut raw = Tokens::ZERO;
     let mut ours = Tokens::ZERO;
+    // What differs somewhere is found up to where an earlier request ended: there a cache has an entry.
+    let mut up_to_end = Tokens::ZERO;
     let mut same = true;
     for id in sent_before {
         raw += work.tokens(id);
@@ -48,7 +50,11 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
         if same {
             ours += work.tokens_now(id);
         }
+        if same && is_end(situation, id) {
+            up_to_end = ours;
+        }
     }
+    let ours = if same { ours } else { up_to_end };
     Cost { ours: unseen + charge(work.total, ours), raw: unseen + charge(work.counts.total(), raw) }
 }
 
@@ -74,6 +80,29 @@ pub(super) fn first_change(work: &Work<'_>, situation: &Situation<'_>) -> Option
 fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
     let blocks = (0..narrow(work.decisions.len())).map(BlockId);
     blocks.take_while(|id| sent(situation, *id).is_some()).find(|id| !is_same(work, situation, *id))
+}
+
+/// Tells whether an earlier request ended with a block.
+fn is_end(situation: &Situation<'_>, id: BlockId) -> bool {
+    situation.chain.get(widen(id.0)).is_some_and(|hash| situation.memory.is_end(*hash))
+}
+
+/// Returns, for each block, the tokens that are written anew when it is sent otherwise: what was sent behind the end of an
+/// earlier request that stands before it, itself included.
+pub(super) fn tokens_anew(work: &Work<'_>, situation: &Situation<'_>) -> Vec<Tokens> {
+    let blocks = narrow(work.decisions.len());
+    let now = |id: BlockId| sent(situation, id).map_or(Tokens::ZERO, |_| work.tokens_now(id));
+    let mut left: Tokens = (0..blocks).map(|number| now(BlockId(number))).sum();
+    let mut anew = Vec::with_capacity(work.decisions.len());
+    let mut from_end = left;
+    for id in (0..blocks).map(BlockId) {
+        anew.push(from_end);
+        left = left - now(id);
+        if is_end(situation, id) {
+            from_end = left;
+        }
+    }
+    anew
 }
 
 fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {

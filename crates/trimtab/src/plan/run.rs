@@ -7,7 +7,7 @@ use super::{
     Made, Plan, PlanError, Reason, Shows, Verdict,
     candidates::{candidates, leaves},
     closing::close,
-    cost::{Cost, broken, cost},
+    cost::{Cost, broken, cost, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     units::running_loop,
@@ -35,6 +35,8 @@ pub(crate) struct Situation<'a> {
     /// What is paid with every request and does not stand in it.
     pub(crate) unseen: Tokens,
     pub(crate) prices: CachePrices,
+    /// The fewest tokens of a request that the provider's cache takes.
+    pub(crate) minimum: Tokens,
     /// Whether the model binds its reasoning to everything before it, so that an edit makes all later reasoning invalid.
     pub(crate) bound: bool,
     /// Whether a cache marker may be added where it saves a rewriting.
@@ -208,8 +210,19 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut 
         if step.when == When::Birth && was_sent(situation, id) {
             continue;
         }
+        if step.when == When::Birth && is_cacheless(work, situation, work.tokens(id)) {
+            continue;
+        }
         work.apply(id, &step.act, &reason);
     }
+}
+
+/// Tells whether a request that says so much less would be too small for the provider's cache, and then cost more at every turn.
+/// Only policies that look at prices ask.
+fn is_cacheless(work: &Work<'_>, situation: &Situation<'_>, less: Tokens) -> bool {
+    let priced = situation.policy.steps.iter().any(|step| step.when == When::Pays);
+    let cached = |tokens: Tokens| tokens + situation.unseen >= situation.minimum;
+    priced && cached(work.counts.total()) && !cached(work.total - less)
 }
 
 fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
@@ -230,6 +243,10 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     pending.drain(..from);
+    let less: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
+    if is_cacheless(work, situation, less) {
+        return None;
+    }
     let needed = newest_of_stale(work, &pending);
     for (id, reason, act) in pending.into_iter().filter(|(id, ..)| !needed.contains(id)) {
         work.apply(id, act, &reason);
@@ -267,20 +284,14 @@ fn newest_of_stale(work: &Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSe
 
 /// Finds the best cut that the guard allows.
 fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Situation<'_>) -> Option<Cut> {
-    let behind = tokens_behind(work);
-    let sums: Vec<(Tokens, Tokens)> = pending
-        .iter()
-        .map(|(id, _, act)| {
-            let after = behind.get(widen(id.0)).copied().unwrap_or_default();
-            (saving(work, *id, act), after)
-        })
-        .collect();
-    // What survives behind an edit is what stands there now less what later edits take away.
-    let mut later = Tokens::ZERO;
-    let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(sums.len());
-    for (saves, after) in sums.iter().rev() {
-        survivors.push((*saves, *after - later));
-        later += *saves;
+    let anew = tokens_anew(work, situation);
+    // What is written anew is what stands there now less what this and later edits take away.
+    let mut taken = Tokens::ZERO;
+    let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(pending.len());
+    for (id, _, act) in pending.iter().rev() {
+        let saves = saving(work, *id, act);
+        taken += saves;
+        survivors.push((saves, anew.get(widen(id.0)).copied().unwrap_or_default() - taken));
     }
     survivors.reverse();
     let Cost { ours, raw } = situation.memory.spent();
@@ -376,16 +387,4 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
         | Act::Seen
         | Act::Fold => tokens - tokens.scaled(DIGEST_LEAVES),
     }
-}
-
-/// Counts what is sent behind each block.
-fn tokens_behind(work: &Work<'_>) -> Vec<Tokens> {
-    let mut behind: Vec<Tokens> = Vec::with_capacity(work.decisions.len());
-    let mut sum = Tokens::ZERO;
-    for decision in work.decisions.iter().rev() {
-        behind.push(sum);
-        sum += work.tokens_now(decision.block);
-    }
-    behind.reverse();
-    behind
 }

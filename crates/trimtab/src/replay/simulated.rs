@@ -145,7 +145,7 @@ mod tests {
         for (number, words) in (0_i64..).zip(requests) {
             let message = |(index, word): (usize, &&str)| {
                 let role = if index % 2 == 0 { "user" } else { "assistant" };
-                format!(r#"{{"role":"{role}","content":"{}"}}"#, format!("{word} ").repeat(3000))
+                format!(r#"{{"role":"{role}","content":"{}"}}"#, format!("{word} ").repeat(6000))
             };
             let messages: Vec<String> = words.iter().enumerate().map(message).collect();
             let request =
