@@ -248,7 +248,7 @@ fn hand_back(memory: &mut Memory, fitted: &Fitted, replies: &mut impl Iterator<I
         }
         Reply::Empty => assert!(memory.folded(&asking, &said("")).is_err()),
         Reply::Refused => {
-            assert!(memory.folded(&asking, &said("I'm sorry, I can't help with that.")).is_err())
+            assert!(memory.folded(&asking, &said("I'm sorry, I can't help with that.")).is_err());
         }
         Reply::Never => {}
         Reply::GivenUp => memory.no_summary(asking.request()),
