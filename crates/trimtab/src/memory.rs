@@ -5,7 +5,7 @@ mod held;
 mod stored;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     hash::{BuildHasherDefault, Hash, Hasher},
     sync::Arc,
 };
@@ -61,7 +61,7 @@ pub struct Memory {
     verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<ByItself>>,
     last_request: Option<Millis>,
     /// The last block of each request.
-    ends: HashSet<ChainHash, BuildHasherDefault<ByItself>>,
+    ends: HashMap<ChainHash, Millis, BuildHasherDefault<ByItself>>,
     requests: u32,
     spent: Cost,
     /// What was handed back for ranges that are to be folded, by their last block.
@@ -107,7 +107,7 @@ impl Memory {
                 (Some(_), _) => {}
             }
         }
-        self.ends.extend(chain.last());
+        self.ends.extend(chain.last().map(|end| (*end, now)));
         self.last_request = Some(now);
         self.requests += 1;
     }
@@ -128,7 +128,7 @@ impl Memory {
             self.verdicts.entry(*hash).or_insert(Sent::Whole);
         }
         if self.last_request.is_none() && !chain.is_empty() {
-            self.ends.extend(chain.last());
+            self.ends.extend(chain.last().map(|end| (*end, now)));
             self.last_request = Some(now);
             self.requests += 1;
         }
@@ -136,7 +136,8 @@ impl Memory {
 
     /// Remembers that requests ended with these blocks.
     pub fn ended_with(&mut self, ends: impl IntoIterator<Item = ChainHash>) {
-        self.ends.extend(ends);
+        let at = self.last_request.unwrap_or(Millis(0));
+        self.ends.extend(ends.into_iter().map(|end| (end, at)));
     }
 
     /// Tells whether a plan hides something that was not hidden in the same way before.
@@ -150,9 +151,9 @@ impl Memory {
         })
     }
 
-    /// Tells whether a request ended with this block.
-    pub(crate) fn is_end(&self, hash: ChainHash) -> bool {
-        self.ends.contains(&hash)
+    /// Tells whether a request that was started after a time ended with this block.
+    pub(crate) fn is_end(&self, hash: ChainHash, after: Millis) -> bool {
+        self.ends.get(&hash).is_some_and(|at| *at > after)
     }
 
     /// Returns what the requests so far have cost.

@@ -13,6 +13,7 @@ use crate::{
     history::{BlockId, BlockKind},
     json::narrow,
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
+    render::holds_note,
 };
 
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
@@ -280,8 +281,13 @@ fn reason(
             }
             Redundancy::Identical => fact.identical_to.map(|to| (to, Reason::Identical { to: step_of(to) })),
         };
-        // Only a copy that can be seen makes another one redundant.
-        if let Some((_, reason)) = other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep) {
+        // Only a copy that can be seen makes another one redundant, and none that came with its content hidden.
+        let holds = |other: BlockId| {
+            work.history.block(other).is_some_and(|block| !holds_note(&work.history.block_text(block)))
+        };
+        if let Some((_, reason)) =
+            other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep && holds(*other))
+        {
             return Some(reason);
         }
     }

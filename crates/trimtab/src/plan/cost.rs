@@ -84,7 +84,7 @@ fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
 
 /// Tells whether an earlier request ended with a block.
 fn is_end(situation: &Situation<'_>, id: BlockId) -> bool {
-    situation.chain.get(widen(id.0)).is_some_and(|hash| situation.memory.is_end(*hash))
+    situation.chain.get(widen(id.0)).is_some_and(|hash| situation.memory.is_end(*hash, situation.alive_after))
 }
 
 /// Returns, for each block, the tokens that are written anew when it is sent otherwise: what was sent behind the end of an

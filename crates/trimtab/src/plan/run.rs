@@ -11,7 +11,7 @@ use super::{
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     units::running_loop,
-    work::{Sight, Work, whole},
+    work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
 use crate::{
     count::{Memo, Tokens},
@@ -20,6 +20,7 @@ use crate::{
     json::{narrow, widen},
     memory::{ChainHash, Memory, Sent},
     policy::{Act, Policy, Step, When},
+    recording::Millis,
 };
 
 /// What a policy decides in.
@@ -34,6 +35,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) cold: bool,
     /// What is paid with every request and does not stand in it.
     pub(crate) unseen: Tokens,
+    /// Entries of the cache that were set after this are surely alive: providers do not say that one which is only passed is used.
+    pub(crate) alive_after: Millis,
     pub(crate) prices: CachePrices,
     /// The fewest tokens of a request that the provider's cache takes.
     pub(crate) minimum: Tokens,
@@ -117,7 +120,7 @@ fn marker(plan: &Plan, situation: &Situation<'_>) -> Option<BlockId> {
     if situation.cold || situation.markers == Markers::AsTheyCame {
         return None;
     }
-    let ends = |hash: &ChainHash| situation.memory.is_end(*hash);
+    let ends = |hash: &ChainHash| situation.memory.is_end(*hash, situation.alive_after);
     let end = situation.chain.get(..first)?.iter().rposition(ends)?;
     Some(BlockId(narrow(end)))
 }
@@ -217,12 +220,11 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut 
     }
 }
 
-/// Tells whether a request that says so much less would be too small for the provider's cache, and then cost more at every turn.
+/// Tells whether a request that says so much less is too small for the provider's cache, and may then cost more at every turn.
 /// Only policies that look at prices ask.
 fn is_cacheless(work: &Work<'_>, situation: &Situation<'_>, less: Tokens) -> bool {
     let priced = situation.policy.steps.iter().any(|step| step.when == When::Pays);
-    let cached = |tokens: Tokens| tokens + situation.unseen >= situation.minimum;
-    priced && cached(work.counts.total()) && !cached(work.total - less)
+    priced && work.total - less + situation.unseen < situation.minimum
 }
 
 fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
@@ -239,7 +241,7 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     }
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
-    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO);
+    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
     let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     pending.drain(..from);
@@ -354,21 +356,42 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
     Mended::Something
 }
 
+/// Tells whether a block is worth hiding even where all its names stand nowhere else: which do depends on what else is hidden,
+/// and the same block must be hidden or not whatever that is.
+fn is_worth_it(work: &Work<'_>, id: BlockId, act: &Act) -> bool {
+    if *act != Act::Names {
+        return true;
+    }
+    let tokens = work.tokens(id);
+    let names = whole(f64::from(work.index.row(id).map_or(0, |row| row.names)) / LEAST_NAME_BYTES);
+    let left = LONGEST_NOTE + Tokens(u64::try_from(names).unwrap_or(u64::MAX));
+    left <= tokens.scaled(NAMES_LEAVE_AT_MOST) && left + NAMES_SAVE_AT_LEAST <= tokens
+}
+
+/// A note is hardly ever longer, nor a token of a name shorter.
+const LONGEST_NOTE: Tokens = Tokens(180);
+const LEAST_NAME_BYTES: f64 = 2.0;
+
+/// Estimates what is left of a block of which only names stay, as a share of its names.
+fn named_tokens(work: &Work<'_>, id: BlockId, share: f64) -> Tokens {
+    let names = work.index.row(id).map_or(0, |row| row.names);
+    let tokens = whole(f64::from(names) * share / NAME_BYTES);
+    NOTE_TOKENS + Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
+}
+
+const NOTE_TOKENS: Tokens = Tokens(60);
+/// Bytes per token of names; assumed.
+const NAME_BYTES: f64 = 3.5;
+
 /// Estimates what hiding a block saves, without making the shorter text.
 fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
     /// What a digest leaves; assumed, from a study of recorded sessions.
     const DIGEST_LEAVES: f64 = 0.15;
-    const NOTE_TOKENS: Tokens = Tokens(60);
-    /// Bytes per token of names, and the share of names that stand nowhere else; assumed.
-    const NAME_BYTES: f64 = 3.5;
+    /// The share of names that stand nowhere else; assumed.
     const NAMES_ALONE: f64 = 0.5;
     let tokens = work.tokens(id);
     match act {
-        Act::Names => {
-            let names = work.index.row(id).map_or(0, |row| row.names);
-            let left = f64::from(names) * NAMES_ALONE / NAME_BYTES;
-            tokens - NOTE_TOKENS - Tokens(u64::try_from(whole(left)).unwrap_or(u64::MAX))
-        }
+        Act::Names => tokens - named_tokens(work, id, NAMES_ALONE),
         Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
         Act::Inputs(inputs) => {
             let long = leaves(work, id, *inputs)

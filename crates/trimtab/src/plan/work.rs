@@ -26,8 +26,8 @@ use crate::{
 
 /// The largest share of a block that the names in it may leave of it, and the least tokens they must save: beyond that
 /// the block itself is worth more (measured on recorded sessions).
-const NAMES_LEAVE_AT_MOST: f64 = 0.85;
-const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
+pub(super) const NAMES_LEAVE_AT_MOST: f64 = 0.85;
+pub(super) const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
 
 /// A request with everything that is known about it.
 #[derive(Clone, Copy)]
