@@ -134,6 +134,12 @@ impl Memory {
         }
     }
 
+    /// Remembers that the provider's cache had lost what earlier requests left there: only the latest has an entry now.
+    pub fn cache_was_lost(&mut self) {
+        let last = self.last_request;
+        self.ends.retain(|_, at| Some(*at) == last);
+    }
+
     /// Remembers that requests ended with these blocks.
     pub fn ended_with(&mut self, ends: impl IntoIterator<Item = ChainHash>) {
         let at = self.last_request.unwrap_or(Millis(0));

@@ -319,7 +319,11 @@ impl Session {
             known.calibration.observe_whole(sent, reported);
             // In tokens as they are counted here, like everything that it is compared with.
             let here = reported.scaled(1.0 / known.calibration.factor());
-            Arc::make_mut(&mut known.memory).answered(here);
+            let memory = Arc::make_mut(&mut known.memory);
+            memory.answered(here);
+            if usage.cache_read == 0 {
+                memory.cache_was_lost();
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Change, Shown, Track, Views, bill::keeping};
+use super::{Change, Shown, Track, Views, bill::keeping, track::Found};
 use crate::{
     count::Tokens,
     fit::{Markers, Settings, fit_warm},
@@ -78,6 +78,10 @@ pub(crate) fn played(
             }
         }
         memory.sent(&fitted.plan, now);
+        // The usage that a provider reports tells that; a recording's does.
+        if request.found == Found::Nothing {
+            memory.cache_was_lost();
+        }
         played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
         played.views.changes.push(changes);
     }
