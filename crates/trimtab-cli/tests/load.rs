@@ -130,7 +130,7 @@ fn take(proxy: &Running, turn: Turn, body: &[u8]) -> Result<Duration, String> {
         Turn::BreaksOff => 5,
         Turn::Overloaded | Turn::Faulty | Turn::Leaves => 0,
     };
-    // Chunks may arrive in one piece; what is under way when a provider breaks off may go with it, as it does without a proxy.
+    // Chunks may arrive in one piece; what is under way when a provider breaks off may go with it.
     let whole: Vec<u8> = (0..expected).flat_map(chunk).collect();
     let arrived = found.concat();
     let right = arrived == whole || (turn == Turn::BreaksOff && whole.starts_with(&arrived));

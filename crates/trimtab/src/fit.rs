@@ -20,7 +20,7 @@ use crate::{
 const CACHE_LIFETIME: i64 = 5 * 60 * 1000;
 
 /// What part of a lifetime a cache may live beyond it. Clocks differ, and agents send requests on the side that keep it alive:
-/// of recorded pauses of up to 1.13 lifetimes a third found it alive, of 50 longer ones none.
+/// of eight recorded pauses of 1.00 to 1.13 lifetimes five found it alive, of 30 of up to three lifetimes none found it whole.
 const SLACK: i64 = 5;
 
 /// What a fit is made with.
