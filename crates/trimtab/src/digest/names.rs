@@ -14,9 +14,16 @@ const PLACE_LINES: usize = 4;
 
 /// Returns the names of a text in order, repetitions included.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !is_of_name(character))
-        .map(|word| word.trim_matches(['.', '/', '-', '@', '+', '~', '#', '=']))
-        .filter(|word| is_name(word))
+    text.split(|character: char| !is_of_name(character)).map(trimmed).filter(|word| is_name(word))
+}
+
+/// Returns a word without the marks around it; the slash of an absolute path is none.
+fn trimmed(word: &str) -> &str {
+    let marks = ['.', '/', '-', '@', '+', '~', '#', '='];
+    let word = word.trim_end_matches(marks);
+    let inner = word.trim_start_matches(marks);
+    let from_root = word.len() == inner.len() + 1 && word.starts_with('/');
+    if from_root { word } else { inner }
 }
 
 /// Returns how many bytes the distinct names of a text have, with one more for each.
@@ -97,6 +104,13 @@ mod tests {
                     commit 3fa9c1d of the branch main; version 1.2.3 took 100 seconds";
         let found: Vec<&str> = names(text).collect();
         assert_eq!(found, ["read_file", "src/wire/mod.rs", "docs.rs/serde", "HttpServer", "3fa9c1d"]);
+    }
+
+    #[test]
+    fn an_absolute_path_is_one_with_its_first_slash() {
+        let found: Vec<&str> =
+            names("in /home/dev/lib.rs/, //host.name/page, ./src/main.rs and -/opt/x_y").collect();
+        assert_eq!(found, ["/home/dev/lib.rs", "host.name/page", "src/main.rs", "opt/x_y"]);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::{
 
 use super::Shows;
 use crate::{
-    digest::{About, Note, Piece, Text, without_number},
-    facts::Facts,
+    digest::{About, Note, Piece, Text, is_error_line, without_number},
+    facts::{Facts, Outcome},
     history::{BlockId, BlockKind, History},
     json::{narrow, widen},
 };
@@ -39,7 +39,9 @@ pub(super) struct SeenLines {
 struct Line {
     hash: u64,
     bytes: u32,
-    numbered: bool,
+    number: Option<u32>,
+    /// Whether it reports what a failed call failed of: that is said again.
+    is_error: bool,
 }
 
 /// Lines that stand in the source too, from there on.
@@ -54,10 +56,12 @@ impl SeenLines {
     pub(super) fn extend(&mut self, history: &History, facts: &Facts) {
         for index in self.blocks.len()..history.blocks().len() {
             let id = BlockId(narrow(index));
-            let is_result = facts.row(id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
-            let block = history.block(id).filter(|_| is_result);
+            let fact = facts.row(id).filter(|fact| fact.acts_as == BlockKind::Result);
+            let block = history.block(id).filter(|_| fact.is_some());
+            let failed = fact.is_some_and(|fact| fact.outcome == Outcome::Failed);
             let text = block.map(|block| history.block_text(block)).unwrap_or_default();
-            let lines: Box<[Line]> = Text::new(&text, About::default()).lines().map(line).collect();
+            let text = Text::new(&text, About::default());
+            let lines: Box<[Line]> = text.lines().map(|text| line(text, failed)).collect();
             for (number, line) in lines.iter().enumerate().filter(|(_, line)| is_seed(**line)) {
                 self.places.entry(line.hash).or_default().push((id.0, narrow(number)));
             }
@@ -138,7 +142,8 @@ impl SeenLines {
                     let back = (1..=at.min(from))
                         .take_while(|back| {
                             let free = runs.last().is_none_or(|run: &Run| run.lines.end <= at - back);
-                            free && hash_at(lines, at - back) == hash_at(there, from - back)
+                            let line = lines.get(at - back).filter(|line| !line.is_error);
+                            free && line.map(|line| line.hash) == there.get(from - back).map(|line| line.hash)
                         })
                         .count();
                     runs.push(Run { lines: at - back..at + length, from: from - back });
@@ -148,7 +153,9 @@ impl SeenLines {
             }
         }
         match shows {
-            Shows::File | Shows::ShellFile => runs.retain(|run| is_whole(lines, &run.lines)),
+            Shows::File | Shows::ShellFile => {
+                runs.retain(|run| is_whole(lines, &run.lines) && is_in_place(lines, there, run));
+            }
             Shows::Edit | Shows::Write => runs.iter_mut().for_each(|run| leave_seams(run, lines.len())),
             Shows::Search | Shows::Report | Shows::Other => {}
         }
@@ -157,24 +164,25 @@ impl SeenLines {
     }
 }
 
-fn line(text: &str) -> Line {
+fn line(text: &str, failed: bool) -> Line {
     let content = without_number(text);
+    let number = text.get(..text.len() - content.len()).unwrap_or_default();
+    let number = number.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok();
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
-    Line { hash: hasher.finish(), bytes: narrow(content.len()), numbered: content.len() < text.len() }
+    let is_error = failed && is_error_line(text);
+    Line { hash: hasher.finish(), bytes: narrow(content.len()), number, is_error }
 }
 
 fn is_seed(line: Line) -> bool {
     widen(line.bytes) >= SEED_BYTES
 }
 
-fn hash_at(lines: &[Line], index: usize) -> Option<u64> {
-    lines.get(index).map(|line| line.hash)
-}
-
 fn same_lines(lines: &[Line], at: usize, there: &[Line], from: usize) -> usize {
     let here = lines.get(at..).unwrap_or_default().iter();
-    here.zip(there.get(from..).unwrap_or_default()).take_while(|(one, other)| one.hash == other.hash).count()
+    here.zip(there.get(from..).unwrap_or_default())
+        .take_while(|(one, other)| one.hash == other.hash && !one.is_error)
+        .count()
 }
 
 fn bytes(lines: &[Line], range: Range<usize>) -> usize {
@@ -185,10 +193,19 @@ fn bytes(lines: &[Line], range: Range<usize>) -> usize {
 fn is_whole(lines: &[Line], run: &Range<usize>) -> bool {
     let (before, after) =
         (lines.get(..run.start).unwrap_or_default(), lines.get(run.end..).unwrap_or_default());
-    if lines.get(run.start).is_some_and(|line| line.numbered) {
-        return before.iter().chain(after).all(|line| !line.numbered);
+    if lines.get(run.start).is_some_and(|line| line.number.is_some()) {
+        return before.iter().chain(after).all(|line| line.number.is_none());
     }
     before.len() <= AROUND && after.iter().all(|line| line.bytes == 0)
+}
+
+/// Tells whether the lines of a file have the numbers that they had: where they moved, the older view is no longer true of them.
+fn is_in_place(lines: &[Line], there: &[Line], run: &Run) -> bool {
+    let number = |lines: &[Line], index: usize| lines.get(index).and_then(|line| line.number);
+    match (number(lines, run.lines.start), number(there, run.from)) {
+        (Some(now), Some(then)) => now == then,
+        (None, _) | (_, None) => true,
+    }
 }
 
 /// Leaves the lines of a run that stand beside others.
@@ -244,8 +261,11 @@ mod tests {
                 "assistant",
                 json!({"type": "tool_use", "id": id, "name": "Tool", "input": {}}),
             ));
-            messages
-                .push(message("user", json!({"type": "tool_result", "tool_use_id": id, "content": text})));
+            let failed = text.contains("error: ");
+            messages.push(message(
+                "user",
+                json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}),
+            ));
         }
         let request = json!({"model": "m", "max_tokens": 1, "messages": messages});
         let history = parse(request.to_string().into_bytes()).unwrap();
@@ -281,6 +301,20 @@ mod tests {
         let changed = numbered(1..40).replace("compute(20)", "compute(21)");
         check([&numbered(1..80), &changed], Shows::File, &[]);
         check([&numbered(1..40), &numbered(1..41)], Shows::File, &[]);
+    }
+
+    #[test]
+    fn a_file_whose_lines_moved_is_shown_anew() {
+        let moved: String = (20..40)
+            .map(|line| format!("{:>6}\u{2192}let value_{line} = compute({line});\n", line + 3))
+            .collect();
+        check([&numbered(1..80), &moved], Shows::File, &[]);
+    }
+
+    #[test]
+    fn what_a_failed_call_failed_of_is_said_again() {
+        let failed = format!("{}error: it does not compile\n{}", plain(1..10), plain(10..20));
+        check([&failed, &failed], Shows::Other, &["1-9 from 1", "lines 9..10", "11-20 from 11"]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn segment(calls: &[Call]) -> Segment {
     let mut points = vec![Point { messages: 1, at: Some(Millis(0)), model: None, usage: None }];
     let mut now = 0;
     for (step, call) in calls.iter().enumerate() {
-        let path = format!("/work/src/module_{}.py", call.file);
+        let path = format!("/home/dev/src/module_{}.py", call.file);
         let input = match call.tool {
             "Read" => json!({"file_path": path}),
             "Edit" => {
