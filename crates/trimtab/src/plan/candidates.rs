@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Reason, Verdict,
+    Reason, Shows, Verdict,
     work::{Work, whole},
 };
 use crate::{
@@ -41,10 +41,65 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     if select.minimum.is_some_and(|minimum| held < u64::try_from(whole(minimum)).unwrap_or(u64::MAX)) {
         return Vec::new();
     }
-    if select.order == Order::Priority {
-        chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, work.recent), *id));
+    match select.order {
+        Order::Oldest => {}
+        Order::Priority => {
+            chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, work.recent), *id));
+        }
+        Order::Overdue => return most_overdue_first(work, chosen),
     }
     chosen
+}
+
+/// Orders blocks by what hiding them costs least: how far each is beyond the age at which a step would let it go where that pays
+/// (a fourfold age weighs twice), times what it counts, because one large text is hardly needed more often than one small one.
+/// Leaves out what no such step is about and what the model has not seen yet.
+fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
+    let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
+    let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
+    let overdue = |id: BlockId| {
+        let fact = work.facts.row(id)?;
+        let due = |step: &&Step| {
+            let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
+            reason(work, step, id, None).map(|_| late.min(LATEST))
+        };
+        let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
+        Some(late.sqrt() * work.tokens(id).float())
+    };
+    let mut weighed: Vec<(f64, (BlockId, Reason))> =
+        chosen.into_iter().filter_map(|(id, reason)| Some((overdue(id)?, (id, reason)))).collect();
+    weighed.sort_by(|(one, (first, _)), (other, (second, _))| other.total_cmp(one).then(first.cmp(second)));
+    stale_before_newer(work, weighed.into_iter().map(|(_, block)| block).collect())
+}
+
+/// What is late by more is not later.
+const LATEST: f64 = 1e6;
+
+/// Moves the older views of a file that was changed since before the newer one that goes: alone they would pass for the newest.
+fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
+    let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
+    for (id, _) in &ordered {
+        let is_view =
+            matches!(work.index.row(*id).and_then(|row| row.shows), Some(Shows::File | Shows::ShellFile));
+        for file in work.index.files(*id).iter().filter(|_| is_view) {
+            views.entry(*file).or_default().push(*id);
+        }
+    }
+    let mut waiting: HashMap<BlockId, Reason> = ordered.iter().cloned().collect();
+    let mut moved = Vec::with_capacity(ordered.len());
+    for (id, _) in ordered {
+        let is_stale =
+            |file: u32, older: &BlockId| *older < id && work.index.changed_between(file, *older, id);
+        let files = work.index.files(id).iter();
+        let mut going: Vec<BlockId> = files
+            .flat_map(|file| views.get(file).into_iter().flatten().filter(|older| is_stale(*file, older)))
+            .copied()
+            .collect();
+        going.sort_unstable();
+        going.push(id);
+        moved.extend(going.into_iter().filter_map(|id| Some((id, waiting.remove(&id)?))));
+    }
+    moved
 }
 
 fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
@@ -215,7 +270,7 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.facts.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && is_due(work, select, fact, id)
+        && lateness(work, select, fact, id).is_some_and(|lateness| lateness >= work.ages)
         && select.class_at_most.is_none_or(|most| {
             let class = work.facts.priority(id, work.recent).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= whole(most)
@@ -228,21 +283,23 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
         })
 }
 
-/// Tells whether enough results came since, counted from what the step counts from.
-fn is_due(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
+/// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
+/// where the step is not about such a block at all.
+fn lateness(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> Option<f64> {
     // What was read again and only points here was read here again.
     let id = work.latest_view(id);
     let fact = work.facts.row(id).unwrap_or(fact);
     if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
-        return false;
+        return None;
     }
     let since = match (select.edited, work.index.changed_since(id)) {
         (Some(Edited::Since), Some((_, last))) => work.index.results_since(last),
         (Some(Edited::Before), None) if work.index.changed_before(id) => work.index.later_results(id),
-        (Some(Edited::Since), None) | (Some(Edited::Before), _) => return false,
+        (Some(Edited::Since), None) | (Some(Edited::Before), _) => return None,
         (None, _) => work.index.later_results(id),
     };
-    select.results_after.is_none_or(|after| f64::from(since) >= after * work.ages)
+    let after = select.results_after.filter(|after| *after > 0.0);
+    Some(after.map_or(f64::INFINITY, |after| f64::from(since) / after))
 }
 
 /// Says why a block is hidden; nothing where the step wants a redundancy that is not there.

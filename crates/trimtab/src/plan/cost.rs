@@ -6,7 +6,7 @@ use crate::{
     count::Tokens,
     history::BlockId,
     json::{narrow, widen},
-    memory::Sent,
+    memory::{ChainHash, Sent},
 };
 
 /// Input costs in tokens at the plain input price.
@@ -50,7 +50,7 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
         if same {
             ours += work.tokens_now(id);
         }
-        if same && is_end(situation, id) {
+        if same && is_end(situation, id, ours) {
             up_to_end = ours;
         }
     }
@@ -82,9 +82,10 @@ fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
     blocks.take_while(|id| sent(situation, *id).is_some()).find(|id| !is_same(work, situation, *id))
 }
 
-/// Tells whether an earlier request ended with a block.
-fn is_end(situation: &Situation<'_>, id: BlockId) -> bool {
-    situation.chain.get(widen(id.0)).is_some_and(|hash| situation.memory.is_end(*hash, situation.alive_after))
+/// Tells whether an earlier request ended with a block, and was large enough for the cache to take it.
+fn is_end(situation: &Situation<'_>, id: BlockId, up_to_here: Tokens) -> bool {
+    let ended = |hash: &ChainHash| situation.memory.is_end(*hash, situation.alive_after);
+    up_to_here + situation.unseen >= situation.minimum && situation.chain.get(widen(id.0)).is_some_and(ended)
 }
 
 /// Returns, for each block, the tokens that are written anew when it is sent otherwise: what was sent behind the end of an
@@ -92,13 +93,14 @@ fn is_end(situation: &Situation<'_>, id: BlockId) -> bool {
 pub(super) fn tokens_anew(work: &Work<'_>, situation: &Situation<'_>) -> Vec<Tokens> {
     let blocks = narrow(work.decisions.len());
     let now = |id: BlockId| sent(situation, id).map_or(Tokens::ZERO, |_| work.tokens_now(id));
-    let mut left: Tokens = (0..blocks).map(|number| now(BlockId(number))).sum();
+    let all: Tokens = (0..blocks).map(|number| now(BlockId(number))).sum();
+    let mut left = all;
     let mut anew = Vec::with_capacity(work.decisions.len());
     let mut from_end = left;
     for id in (0..blocks).map(BlockId) {
         anew.push(from_end);
         left = left - now(id);
-        if is_end(situation, id) {
+        if is_end(situation, id, all - left) {
             from_end = left;
         }
     }

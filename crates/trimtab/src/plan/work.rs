@@ -18,7 +18,7 @@ use crate::{
     files::intent_of,
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    policy::{Act, Policy, Style},
+    policy::{Act, Policy, Step, Style},
     recall::block_handle,
     render::{self, NoteContext, handle_of_hash},
     wire::Format,
@@ -60,6 +60,8 @@ pub(super) struct Work<'a> {
     /// How many blocks of each entry are still sent.
     pub(super) left: Vec<u32>,
     style: Style,
+    /// All steps of the policy.
+    pub(super) steps: &'a [Step],
     /// What ages are multiplied by.
     pub(super) ages: f64,
     pub(super) visible: Option<Visible>,
@@ -74,7 +76,7 @@ impl<'a> Work<'a> {
         sight: Sight<'a>,
         memo: &'a mut Memo,
         made: &'a mut Made,
-        policy: &Policy,
+        policy: &'a Policy,
         ages: f64,
     ) -> Work<'a> {
         let Sight { history, facts, counts, counter, index } = sight;
@@ -106,6 +108,7 @@ impl<'a> Work<'a> {
             left,
             style: policy.style,
             recent: policy.recent_steps,
+            steps: &policy.steps,
             ages,
             visible: None,
             pointed_at: HashMap::new(),

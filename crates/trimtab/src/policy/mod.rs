@@ -146,6 +146,8 @@ pub(crate) enum Order {
     Oldest,
     /// The least valuable class first, the oldest in it.
     Priority,
+    /// First what is large and most overdue by the ages of the steps that wait until it pays; never what is not yet seen.
+    Overdue,
 }
 
 /// What is done with a block.

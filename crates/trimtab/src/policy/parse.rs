@@ -184,6 +184,7 @@ enum OrderWord {
     #[default]
     Oldest,
     Priority,
+    Overdue,
 }
 
 /// A number, or the name of a setting as `"$name"`.
@@ -463,6 +464,7 @@ fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
         order: match row.order {
             OrderWord::Oldest => Order::Oldest,
             OrderWord::Priority => Order::Priority,
+            OrderWord::Overdue => Order::Overdue,
         },
         but_not: Vec::new(),
     })

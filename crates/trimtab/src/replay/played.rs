@@ -25,6 +25,12 @@ pub(crate) struct Played {
     pub(crate) times: Vec<Duration>,
 }
 
+/// Returns what a budget leaves for what is recorded, in our own counts: what the recording leaves out of the head counts all
+/// the same, and what the log says of our counts makes room for their error needless.
+pub(crate) fn room(track: &Track<'_>, budget: Tokens) -> Tokens {
+    (budget - track.unseen_head).scaled(1.0 / track.scale)
+}
+
 /// Fits every request of a segment, one after the other.
 pub(crate) fn played(
     track: &Track<'_>,
@@ -34,8 +40,7 @@ pub(crate) fn played(
     clock: fn() -> Duration,
 ) -> Played {
     let recorded = track.requests.iter().find_map(|request| request.model.clone());
-    // What the recording leaves out of the head counts all the same; what is left is in our own counts.
-    let budget = (budget - track.unseen_head).scaled(1.0 / track.scale);
+    let budget = room(track, budget).scaled(track.counter.tokenizer().exactness().guard());
     let settings = Settings {
         budget: Some(budget),
         model: Some(recorded.unwrap_or_default()),

@@ -185,7 +185,8 @@ impl Raw {
         let peak = Tokens(sizes.iter().copied().max().unwrap_or_default());
         let asked = terms.budget.map(|budget| match budget {
             Budget::Tokens(tokens) => tokens,
-            Budget::OfPeak(share) => peak.scaled(share),
+            // What the recording leaves out of the head is no part of what can be hidden.
+            Budget::OfPeak(share) => track.unseen_head + (peak - track.unseen_head).scaled(share),
         });
         model.max_input = asked.unwrap_or(model.max_input).min(model.max_input);
         let budget = model.budget(track.history.requested_output());
