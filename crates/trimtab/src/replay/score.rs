@@ -60,7 +60,7 @@ impl Default for Terms {
 pub enum Budget {
     /// So many tokens.
     Tokens(Tokens),
-    /// A share of the largest request of the segment.
+    /// A share of what is recorded of the largest request of the segment.
     OfPeak(f64),
 }
 
