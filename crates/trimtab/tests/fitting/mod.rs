@@ -4,7 +4,7 @@
 mod folds;
 mod honest;
 mod inputs;
-mod low_water;
+mod pressure;
 
 use std::cell::Cell;
 

@@ -1,0 +1,93 @@
+//! What `steady` hides once the budget is exceeded, and how far it goes.
+
+use serde_json::{Value, json};
+use trimtab::{BlockKind, Format, Memory, Millis, Policy, Settings, Tokens, Verdict, fit};
+
+/// A request with these calls and what each gave.
+fn request(calls: impl IntoIterator<Item = (&'static str, Value, String)>) -> Vec<u8> {
+    let mut messages = vec![json!({"role": "user", "content": "Go on."})];
+    for (number, (tool, arguments, text)) in calls.into_iter().enumerate() {
+        let id = format!("call_{number}");
+        messages
+            .push(json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": tool, "arguments": arguments.to_string()}}]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
+    }
+    json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes()
+}
+
+/// A file of so many lines that is read.
+fn read(file: usize, lines: usize) -> (&'static str, Value, String) {
+    let text = (0..lines).map(|line| format!("    let value_{line} = compute({file}, {line});\n")).collect();
+    ("read_file", json!({"path": format!("src/file_{file}.rs")}), text)
+}
+
+/// Reads of twelve files, none of them old enough to be hidden for its age.
+fn twelve_reads() -> Vec<u8> {
+    request((0..12).map(|file| read(file, 100)))
+}
+
+/// Returns what the request counts under a budget of nine tenths of it, in percent of the budget.
+fn fills(low_water: f64) -> u64 {
+    let fit_with = |budget: Option<Tokens>| {
+        let policy =
+            Policy::shipped_with("steady", &[("low_water".to_owned(), low_water)]).expect("a policy");
+        let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+        fit(twelve_reads(), &Memory::default(), &settings, Millis(0)).expect("a fit")
+    };
+    let whole = fit_with(None);
+    assert!(whole.plan.keeps_all(), "nothing is hidden without pressure");
+    let budget = whole.plan.before().scaled(0.9);
+    fit_with(Some(budget)).plan.after().0 * 100 / budget.0
+}
+
+#[test]
+fn results_are_hidden_down_to_the_low_water_mark_and_not_much_further() {
+    for (low_water, percent) in [(0.95, 95), (0.85, 85), (0.7, 70)] {
+        let filled = fills(low_water);
+        // One result is a tenth of the budget.
+        assert!(filled <= percent && filled + 12 > percent, "{low_water}: {filled}");
+    }
+}
+
+/// Fits into a budget; gives the numbers of the results that are hidden.
+fn hidden(calls: Vec<(&'static str, Value, String)>, share: f64) -> Vec<usize> {
+    let fitted = |budget| {
+        let policy = Policy::shipped_with("steady", &[("low_water".to_owned(), 1.0)]).expect("a policy");
+        let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+        fit(request(calls.clone()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
+    };
+    let budget = fitted(None).before().scaled(share);
+    let plan = fitted(Some(budget));
+    let history = trimtab::parse(request(calls.clone())).expect("a request");
+    let results = history.blocks().iter().zip(plan.decisions());
+    let results = results.filter(|(block, _)| block.kind == BlockKind::Result).enumerate();
+    results.filter(|(_, (_, decision))| decision.verdict != Verdict::Keep).map(|(number, _)| number).collect()
+}
+
+#[test]
+fn of_results_that_were_seen_the_large_one_goes_before_smaller_older_ones() {
+    let calls = vec![read(0, 30), read(1, 30), read(2, 300), read(3, 30), read(4, 30)];
+    assert_eq!(hidden(calls, 0.8), [2]);
+}
+
+#[test]
+fn of_equal_results_the_oldest_goes_first_and_the_latest_not_at_all() {
+    let calls = vec![read(0, 100), read(1, 100), read(2, 100), read(3, 100)];
+    assert_eq!(hidden(calls, 0.8), [0]);
+}
+
+#[test]
+fn an_older_view_of_a_file_that_was_changed_goes_before_a_larger_newer_one() {
+    let edit =
+        ("edit_file", json!({"path": "src/file_0.rs", "old_string": "value_1", "new_string": "value"}));
+    let (tool, arguments) = edit;
+    let calls = vec![
+        read(0, 30),
+        (tool, arguments, "The file was changed.".to_owned()),
+        read(0, 300),
+        read(1, 30),
+        read(2, 30),
+    ];
+    assert_eq!(hidden(calls, 0.7), [0, 2]);
+}
