@@ -19,7 +19,7 @@ const BUDGET: Tokens = Tokens(8_000);
 const LEAST: Tokens = Tokens(8_000);
 /// What stays behind the folded part, as a share of the request.
 const TAIL: f64 = 0.25;
-/// Faults shown in full.
+/// Faults shown in full, where `TRIMTAB_SHOWN` does not say.
 const SHOWN: usize = 20;
 
 /// How much is kept of one kind of thing.
@@ -62,7 +62,8 @@ const LATER: [&str; 4] = ["references", "strict references", "errors", "instruct
 
 /// Prints the table; tells whether every folded request was valid and kept all limits and modified files.
 pub(crate) fn table(files: &[File]) -> bool {
-    let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (every, most) = (number("TRIMTAB_EVERY").unwrap_or(1), number("TRIMTAB_SHOWN").unwrap_or(SHOWN));
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
     let mut shown = 0;
     let recordings = files.iter().filter_map(|file| Some((&file.path, file.recording.as_ref().ok()?)));
@@ -73,7 +74,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     for (path, segment) in segments.step_by(every) {
         for fault in fold(segment, &mut rows) {
             shown += 1;
-            if shown <= SHOWN {
+            if shown <= most {
                 println!("{}: {fault}", path.display());
             }
         }
@@ -207,6 +208,13 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         faults.extend(broken);
         faults.extend(wanted.judge(&texts(&after, 0), row));
         row.later(&nothing, &probe.without(from, &folded, Some(&text)));
+        if summary.is_none() {
+            let missed = probe.missed_without(from, &folded, Some(&text)).into_iter();
+            let lasting = missed.filter(|(figure, ..)| matches!(*figure, "errors" | "instructions"));
+            faults.extend(lasting.map(|(figure, entry, what)| {
+                format!("{figure}, message {entry}: {}", what.chars().take(120).collect::<String>())
+            }));
+        }
     }
     let row = rows.entry("c system and last 4 messages").or_default();
     row.requests += 1;
@@ -282,8 +290,11 @@ impl Wanted {
         row.errors.add(self.errors.iter().map(|line| told.contains(line.as_str())));
         let lost = self.limits.iter().filter(|limit| !told.contains(limit.trim_end()));
         let unnamed = self.modified.iter().filter(|path| !names(told, path));
-        lost.map(|limit| format!("lost: {}", limit.chars().take(80).collect::<String>()))
+        let unsaid = self.errors.iter().filter(|line| !told.contains(line.as_str()));
+        let begin = |text: &String| text.chars().take(80).collect::<String>();
+        lost.map(|limit| format!("lost: {}", begin(limit)))
             .chain(unnamed.map(|path| format!("not named: {path}")))
+            .chain(unsaid.map(|line| format!("open error not told: {}", begin(line))))
             .collect()
     }
 }
