@@ -161,8 +161,11 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     if now {
         let own = (situation.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
         for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
-            if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
-                return;
+            let whole = in_place(work, &asked, &range, &tokens);
+            for range in whole.into_iter().chain([range]) {
+                if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
+                    return;
+                }
             }
         }
     }
@@ -211,6 +214,15 @@ fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange
     let may = |cut: usize| cut > asked.behind && allowed(work, cut);
     let range = summary::choose(work.history, work.facts, tokens, asked.tail, &may)?;
     Some(keeping(work, range))
+}
+
+/// Returns the range without the messages of the person's that are too long to be quoted, where a fold reaches its end with
+/// them in their place.
+fn in_place(work: &Work<'_>, asked: &Asked, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
+    let whole = range.clone().keeping_long_words(work.facts, tokens, asked.room);
+    let going: Tokens = whole.folded().map(|id| work.tokens_now(id)).sum();
+    let left = work.total - going + asked.room;
+    (whole != *range && left <= asked.budget.scaled(LEAVES)).then_some(whole)
 }
 
 /// What a step pinned stays where it is.

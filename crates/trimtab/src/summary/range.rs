@@ -73,6 +73,15 @@ impl FoldRange {
         self.folded().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
     }
 
+    /// Lets the person's messages stay that are longer than the message that would quote them may be.
+    pub fn keeping_long_words(self, facts: &Facts, tokens: &[Tokens], room: Tokens) -> FoldRange {
+        let is_long = |id: BlockId| tokens.get(widen(id.0)).is_some_and(|tokens| *tokens >= room);
+        let said = |row: &Fact| row.role == Role::User && row.acts_as == BlockKind::Text;
+        self.keeping(|id| {
+            is_long(id) && facts.row(id).is_some_and(|row| said(row) && row.voice == Some(Voice::Person))
+        })
+    }
+
     /// Lets more blocks stay where they are.
     pub(crate) fn keeping(mut self, stays: impl Fn(BlockId) -> bool) -> FoldRange {
         let first = self.blocks.start;

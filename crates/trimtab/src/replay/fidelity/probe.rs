@@ -1,7 +1,7 @@
 //! Figures for the table over recordings. Takes a segment; gives what it used, and what untrimmed views and a plain mask of
 //! old results kept of it. Never a promise: the table is its only reader.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{Fidelity, Uses, fidelity};
 use crate::{
@@ -58,7 +58,13 @@ impl Probe<'_> {
 
     /// Returns what is kept where from a request on some blocks are gone, and a text stands in place of the last of them.
     pub fn without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<Figure> {
-        figures(&fidelity(&self.track, &self.uses, &self.views_without(from, gone, text)))
+        let kept = fidelity(&self.track, &self.uses, &self.views_without(from, gone, text));
+        let path = |block: BlockId| Some(self.track.facts.row(block)?.subject().path()?.to_owned());
+        let files: HashSet<String> = kept.refetches.iter().filter_map(|(block, _)| path(*block)).collect();
+        let files = u64::try_from(files.len()).unwrap_or(u64::MAX);
+        let mut figures = figures(&kept);
+        figures.push(("files read again", files, files));
+        figures
     }
 
     /// Returns what is missed there: the name of the figure, the message that said it, and its beginning.
