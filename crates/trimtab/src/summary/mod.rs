@@ -30,6 +30,7 @@ pub(crate) use folded::{folded_of, prose_of};
 pub use instructions::{Extent, Instructions};
 pub use ledger::{CommandLine, FileLine, Ledger, Unresolved, ledger};
 pub use open_items::OpenItem;
+pub(crate) use pace::LEAST_GAIN;
 pub use pace::{LastFold, MayFold, Pace, may_fold};
 pub use prompt::{PromptFormat, prompt, prompt_request, split};
 pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
