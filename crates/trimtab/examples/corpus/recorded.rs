@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab::{
-    BlockId, Counter, FoldRange, Format, History, Memo, Point, Segment, Start, compacted, facts, files,
-    fold_range, folded_text, ledger, legal_cuts, parse_as, probe, request_of,
+    BlockId, Counter, FoldRange, FoldSizes, Format, History, Memo, Point, Segment, Start, Tokens, compacted,
+    facts, files, fold_range, fold_sizes, folded_text, ledger, legal_cuts, parse_as, probe, request_of,
 };
 
-use crate::compact::{BUDGET, Row, TAIL, Wanted, blocks_before, last_four, modified, tail_tokens, texts};
+use crate::compact::{Row, Wanted, blocks_before, last_four, modified, tail_tokens, texts};
 
 /// Counts what was kept across one compaction.
 pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'static str, Row>) {
@@ -25,7 +25,8 @@ pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'
     let errors = whole.map(|range| ledger(history, &facts, &files, &range).errors).unwrap_or_default();
     let errors = errors.into_iter().filter_map(|error| error.lines.first().cloned()).collect();
     let mut wanted = Wanted::of(history, &facts, errors);
-    wanted.modified = modified(history.bytes(), history.format());
+    let modified = modified(history.bytes(), history.format());
+    wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
     let joined = joined(before, after, &begun);
     let mut probe = joined.as_ref().map(probe);
     if let Some(probe) = &mut probe {
@@ -47,9 +48,10 @@ pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'
     let told = texts(&begun, 0);
     let size = counter.request(&begun, &mut Memo::default()).total().0;
     note("d recorded compactions", size, &told, &said, Some(&told));
-    if let Some(range) = fold_range(history, &facts, &counts, total.scaled(TAIL)) {
-        let range = range.keeping_long_words(&facts, counts.blocks(), BUDGET);
-        let text = folded_text(history, &facts, &files, &range, None, BUDGET, counter).text;
+    // As many tokens as the agent's own compaction left.
+    let FoldSizes { room, tail } = fold_sizes(history, &facts, &counts, Some(Tokens(size)));
+    if let Some(range) = fold_range(history, &facts, &counts, tail) {
+        let text = folded_text(history, &facts, &files, &range, None, room, counter).text;
         let Ok(folded) = parse_as(compacted(history, &range, &text), history.format()) else { return };
         let size = counter.request(&folded, &mut Memo::default()).total().0;
         let gone: Vec<BlockId> = range.folded().collect();

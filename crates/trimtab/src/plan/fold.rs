@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     count::{Counts, Tokens},
+    facts::Voice,
     files::files,
     fit::Folding,
     history::{BlockId, BlockKind, History, Role},
@@ -299,6 +300,11 @@ fn attempt(
 ) -> bool {
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
+    // An earlier summary alone is not told anew in fewer words.
+    let is_new = |id: BlockId| work.facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
+    if !range.folded().any(is_new) {
+        return false;
+    }
     let going: Tokens = goes.iter().map(|id| work.tokens_now(*id)).sum();
     let stands: Tokens = goes.iter().map(|id| work.tokens(*id)).sum();
     // What it comes to at best is known before anything is written.
