@@ -23,7 +23,7 @@ use crate::{
     policy::When,
     summary::{
         self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
-        may_fold, prose_of, rewritten,
+        may_fold, prose_of, rewritten, tells_all,
     },
     wire::{Edit, Format},
 };
@@ -153,10 +153,6 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     let fixed = budget - (sizes.room + sizes.tail);
     let asked = Asked {
         budget,
-        goal: budget.scaled(match when {
-            When::Over { share, .. } => share.min(LEAVES),
-            When::Birth | When::Cold | When::Pays | When::Always => LEAVES,
-        }),
         room: sizes.room,
         tail: budget.scaled(LEAVES) - fixed - sizes.room,
         behind: found(&work.decisions).map_or(0, |fold| fold.messages),
@@ -195,8 +191,6 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
 /// How much may be folded, and how much it may become.
 struct Asked {
     budget: Tokens,
-    /// What is to be left, where that can be reached.
-    goal: Tokens,
     room: Tokens,
     tail: Tokens,
     /// How many messages were folded before.
@@ -320,13 +314,16 @@ fn attempt(
     let ledger = ledger(work.history, work.facts, &files(work.history, work.facts), range);
     let earlier = found(&work.decisions).and_then(|fold| prose_of(fold.text));
     let prose = summary.or(earlier.as_deref());
-    let room = room(asked, going, work.total - going);
-    let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter).text;
-    let tokens = work.memo.text(work.counter, &text);
-    let left = work.total - going + tokens;
-    if !is_smaller(work, &goes, &text) || pace(work, situation, asked, range, left) != MayFold::Fold {
-        return false;
-    }
+    // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
+    let pays = going - asked.budget.scaled(LEAST_GAIN);
+    let written = [asked.room, asked.room.min(pays)].into_iter().find_map(|room| {
+        let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter).text;
+        let tokens = work.memo.text(work.counter, &text);
+        let helps = pace(work, situation, asked, range, work.total - going + tokens) == MayFold::Fold;
+        let is_whole = room == asked.room || tells_all(&ledger, &text);
+        (helps && is_whole && is_smaller(work, &goes, &text)).then_some((text, tokens))
+    });
+    let Some((text, tokens)) = written else { return false };
     let at = step(work);
     let before = situation.memory.reported().map_or(work.total, |reported| reported.max(work.total));
     let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };
@@ -335,14 +332,6 @@ fn attempt(
     need.done = Some(LastFold { step: at, before, after: work.total, said: false });
     need.cannot_help = None;
     true
-}
-
-/// Returns how much a message may count that stands for `going` tokens: never so much that the fold would not pay, and no more than
-/// the rest leaves free, where that is anything.
-fn room(asked: &Asked, going: Tokens, rest: Tokens) -> Tokens {
-    let most = asked.room.min(going - asked.budget.scaled(LEAST_GAIN));
-    let free = asked.goal - rest;
-    if free >= LEAST { most.min(free) } else { most }
 }
 
 /// Tells whether a text has fewer bytes than what it stands for.

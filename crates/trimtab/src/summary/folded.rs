@@ -83,6 +83,14 @@ pub(crate) fn prose_of(text: &str) -> Option<String> {
     read_back(text)?.ledger.earlier_summary
 }
 
+/// Tells whether a folded message names everything that must not be lost: every limit and every modified file.
+pub(crate) fn tells_all(ledger: &Ledger, text: &str) -> bool {
+    let limits = ledger.said.iter().filter_map(Said::limits);
+    let mut sentences = limits.flat_map(|said| said.text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let mut files = ledger.modified.iter();
+    sentences.all(|sentence| text.contains(&sentence)) && files.all(|file| text.contains(&file.path))
+}
+
 fn folded_tokens(history: &History, range: &FoldRange, counter: Counter) -> Tokens {
     let texts = range.folded().filter_map(|id| history.block(id)).map(|block| history.block_text(block));
     texts.map(|text| counter.text(&text)).sum()

@@ -26,7 +26,7 @@ pub use check::{Checked, Rejection, check};
 pub use edits::compacted;
 pub(crate) use edits::{fold_edit, rewritten};
 pub use folded::{Folded, folded_text};
-pub(crate) use folded::{folded_of, prose_of};
+pub(crate) use folded::{folded_of, prose_of, tells_all};
 pub use instructions::{Extent, Instructions};
 pub use ledger::{CommandLine, FileLine, Ledger, Unresolved, ledger};
 pub use open_items::OpenItem;
