@@ -81,9 +81,9 @@ fn joined(before: &Segment, after: &Segment, begun: &History) -> Option<Segment>
     };
     let read = |history: &History| serde_json::from_slice::<Value>(history.bytes()).ok();
     let (mut whole, later, begun) = (read(&before.history)?, read(&after.history)?, read(begun)?);
-    let shown = begun[list].as_array()?.len();
-    let rest = later[list].as_array()?.get(shown..)?.to_vec();
-    whole[list].as_array_mut()?.extend(rest);
+    let shown = begun.get(list)?.as_array()?.len();
+    let rest = later.get(list)?.as_array()?.get(shown..)?.to_vec();
+    whole.get_mut(list)?.as_array_mut()?.extend(rest);
     let history = parse_as(whole.to_string().into_bytes(), format).ok()?;
     let shift = history.messages().len().checked_sub(after.history.messages().len());
     let points = after.points.iter().filter_map(|point| {
