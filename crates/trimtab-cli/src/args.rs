@@ -195,8 +195,9 @@ pub(crate) struct Fit {
     pub(crate) spent: Option<f64>,
 
     /// What a policy's steps that fold do where no summary is known: nothing, or fold by the ledger alone
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Summary, env = "TRIMTAB_FOLD")]
-    pub(crate) fold: Fold,
+    /// [default: summary]
+    #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
+    pub(crate) fold: Option<Fold>,
 
     /// Mend what the protocol forbids before fitting, and say what was mended
     #[arg(long)]

@@ -7,10 +7,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use clap::CommandFactory as _;
 use trimtab::{
-    Circumstances, Config, Knob, Model, Point, Policy, PolicyError, SettingRow as Row, Tokens, find_knob,
-    knobs, nearest_knob, policies,
+    Circumstances, Config, Folding, Knob, Model, Point, Policy, PolicyError, SettingRow as Row, Tokens,
+    find_knob, knobs, nearest_knob, policies,
 };
+
+use crate::args::{Args, Fold};
 
 /// The policy where none is named.
 const DEFAULT_POLICY: &str = "steady";
@@ -41,6 +44,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) model: Option<&'a str>,
     pub(crate) budget: Option<u64>,
     pub(crate) set: &'a [String],
+    pub(crate) fold: Option<Fold>,
     /// What the session has cost, in dollars.
     pub(crate) spent: f64,
     /// The model that the conversation names.
@@ -52,6 +56,7 @@ pub(crate) struct InForce {
     pub(crate) policy: Policy,
     pub(crate) model: Option<String>,
     pub(crate) budget: Option<Tokens>,
+    pub(crate) folding: Folding,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -138,7 +143,19 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     }
     let (budget, budget_row) = budget(asked, files, &policy, known.as_ref());
     rows.extend(budget_row);
-    Ok(InForce { policy, model, budget, rows })
+    let (folding, fold_row) = folding(asked, files);
+    rows.push(fold_row);
+    Ok(InForce { policy, model, budget, folding, rows })
+}
+
+fn folding(asked: &Asked<'_>, files: &Files) -> (Folding, Row) {
+    let from_file = files.found().filter_map(|config| Some((config.fold?, &config.file))).last();
+    let (folding, from) = match (asked.fold, from_file) {
+        (Some(fold), _) => (fold.folding(), "the command line or TRIMTAB_FOLD".to_owned()),
+        (None, Some(((folding, line), file))) => (folding, format!("{file}, line {line}")),
+        (None, None) => (Folding::default(), "default".to_owned()),
+    };
+    (folding, Row { name: "fold".to_owned(), value: folding.name().to_owned(), from })
 }
 
 fn model(asked: &Asked<'_>, files: &Files) -> (Option<String>, Option<Row>) {
@@ -274,19 +291,28 @@ fn cost(point: &Point) -> Option<f64> {
 
 /// Names variables that look like settings and are none, each with the nearest that is.
 pub(crate) fn unknown_variables() -> Vec<String> {
+    let of_flags = flag_variables(&Args::command());
+    // What only the project's own tests read.
+    let of_tests = ["TRIMTAB_BLESS", "TRIMTAB_CASES", "TRIMTAB_FIT_CASES"];
     let known = |name: &str| {
-        let general =
-            ["BUDGET", "COLOR", "MODEL", "POLICY", "SPENT", "BLESS", "CASES", "FIT_CASES"].contains(&name);
-        general || find_knob(&name.to_lowercase()).is_some()
+        of_flags.iter().any(|known| known == name)
+            || of_tests.contains(&name)
+            || find_knob(&name.trim_start_matches("TRIMTAB_").to_lowercase()).is_some()
     };
     let names = variables("TRIMTAB_").into_iter().map(|(name, _)| name);
     names
-        .filter(|name| !known(name.trim_start_matches("TRIMTAB_")))
+        .filter(|name| !known(name))
         .map(|name| match nearest_knob(&name.trim_start_matches("TRIMTAB_").to_lowercase()) {
             Some(near) => format!("{name}, nearest TRIMTAB_{}", near.to_uppercase()),
             None => name,
         })
         .collect()
+}
+
+/// Returns the variables that a command's flags are read from, and those of the commands below it.
+fn flag_variables(command: &clap::Command) -> Vec<String> {
+    let own = command.get_arguments().filter_map(|flag| Some(flag.get_env()?.to_string_lossy().into_owned()));
+    own.chain(command.get_subcommands().flat_map(flag_variables)).collect()
 }
 
 /// Returns the settings that are set under another program's name, with those that a name of ours outweighs.

@@ -112,6 +112,52 @@ fn flags_beat_environment_beats_the_projects_file_beats_the_users() {
 }
 
 #[test]
+fn how_a_policy_folds_is_a_setting_like_any_other() {
+    let project = Project::new("fold", "fold = 'ledger'\n", "fold = 'off'\n");
+    let doctor = |environment: &[(&str, &str)]| in_force(&project.run(&["doctor"], environment), "fold");
+    assert_eq!(doctor(&[]), "ledger (trimtab.toml, line 1)");
+    assert_eq!(doctor(&[("TRIMTAB_FOLD", "summary")]), "summary (the command line or TRIMTAB_FOLD)");
+    let misspelt = project.run(&["doctor"], &[("TRIMTAB_FOLD", "leger")]);
+    assert!(misspelt.code == Some(1) && misspelt.text().contains("TRIMTAB_FOLD"), "{}", misspelt.text());
+    // The file is read by what folds, not by doctor alone.
+    let messages: Vec<serde_json::Value> = (0..40)
+        .map(|number| {
+            let role = if number % 2 == 0 { "user" } else { "assistant" };
+            serde_json::json!({"role": role, "content": format!("words of message {number} ").repeat(60)})
+        })
+        .chain([serde_json::json!({"role": "user", "content": "Go on."})])
+        .collect();
+    let request = serde_json::json!({"model": "gpt-5", "messages": messages}).to_string();
+    fs::write(project.file("request.json"), request).expect("a request");
+    let fitted = |environment: &[(&str, &str)]| {
+        let run =
+            project.run(&["fit", "request.json", "--policy", "ladder", "--budget", "12000"], environment);
+        assert_eq!(run.code, Some(0), "{}", run.words);
+        run.text().contains("[Previous conversation summary]")
+    };
+    assert_eq!((fitted(&[]), fitted(&[("TRIMTAB_FOLD", "off")])), (true, false));
+}
+
+#[test]
+fn doctor_knows_every_variable_that_a_command_reads() {
+    let project = Project::new("variables", "", "");
+    let run = project.run(
+        &["doctor"],
+        &[
+            ("TRIMTAB_STORE", "store.db"),
+            ("TRIMTAB_MCP_MAX_CHARS", "9000"),
+            ("TRIMTAB_FOLD", "off"),
+            ("TRIMTAB_UPSTREAM", "openai=http://localhost:1"),
+            ("TRIMTAB_STOR", "store.db"),
+        ],
+    );
+    let environment =
+        run.text().lines().find(|line| line.contains(" environment ")).unwrap_or_default().to_owned();
+    let unknown = environment.split_once("no setting: ").map_or("", |(_, unknown)| unknown);
+    assert_eq!(unknown, "TRIMTAB_STOR", "{environment}");
+}
+
+#[test]
 fn names_of_the_first_seed_are_read_and_ours_win() {
     let project = Project::new("patchpal", "", "");
     let theirs = ("PATCHPAL_PRUNE_PROTECT", "20000");

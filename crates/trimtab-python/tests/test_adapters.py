@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import trimtab
+from trimtab._usage import read_usage
 from upstream import TURNS, read_file, scripted
 
 DONE = "The values add up."
@@ -130,6 +131,84 @@ def test_anthropic_messages_async():
             history.append({"role": "user", "content": [result]})
 
     check(lambda address, settings: asyncio.run(talk(address, settings)))
+
+
+STREAMS = {
+    "chat": lambda client: client.chat.completions.create(
+        model="gpt-5", stream=True, stream_options={"include_usage": True}, messages=[{"role": "user", "content": QUESTION}]
+    ),
+    "responses": lambda client: client.responses.create(
+        model="gpt-5", stream=True, store=False, input=[{"role": "user", "content": QUESTION}]
+    ),
+    "messages": lambda client: client.messages.create(
+        model="claude-opus-5", stream=True, max_tokens=100, messages=[{"role": "user", "content": QUESTION}]
+    ),
+}
+
+
+def read_all(stream):
+    return [event.model_dump() for event in stream]
+
+
+def read_one_by_one(stream):
+    events = []
+    while (event := next(stream, None)) is not None:
+        events.append(event.model_dump())
+    return events
+
+
+async def aread_all(stream):
+    return [event.model_dump() async for event in await stream]
+
+
+async def aread_one_by_one(stream):
+    events, stream = [], await stream
+    while (event := await anext(stream, None)) is not None:
+        events.append(event.model_dump())
+    return events
+
+
+@pytest.mark.parametrize("interface", STREAMS)
+@pytest.mark.parametrize("read", [read_all, read_one_by_one, aread_all, aread_one_by_one])
+def test_what_a_streamed_answer_reports_is_learnt_and_its_reader_sees_every_event(interface, read, monkeypatch):
+    learnt = []
+    monkeypatch.setattr(trimtab.Session, "answered", lambda self, usage: learnt.append(read_usage(usage)))
+    wrap, kind = (wrapped_anthropic, "Anthropic") if interface == "messages" else (wrapped_openai, "OpenAI")
+    is_async = asyncio.iscoroutinefunction(read)
+
+    def events(settings):
+        async def apart(client):
+            return await read(STREAMS[interface](client))
+
+        with scripted() as (address, _):
+            client = wrap(address, settings, f"Async{kind}" if is_async else kind)
+            return asyncio.run(apart(client)) if is_async else read(STREAMS[interface](client))
+
+    plain = events(None)
+    assert learnt == [] and len(plain) > 2
+    assert events(FITTING) == plain
+    assert [usage["input"] > 0 and usage["output"] for usage in learnt] == [9]
+
+
+def test_a_stream_that_reports_nothing_teaches_nothing():
+    class Stream:
+        response = None
+
+        def __init__(self):
+            self.events = iter([object(), object()])
+
+        def __iter__(self):
+            return self.events
+
+        def __next__(self):
+            return next(self.events)
+
+    from trimtab._streams import is_stream, listened
+
+    learnt, stream = [], Stream()
+    assert is_stream(stream) and not is_stream(object())
+    listened(stream, learnt.append)
+    assert len(list(stream)) == 2 and learnt == []
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

@@ -11,20 +11,12 @@ import provider
 TURNS = 60
 
 
-class Judge:
-    """Judges requests by the rules of the providers, as the provider asks for it."""
-
-    def faults(self, interface, request):
-        messages = request["input" if interface == "responses" else "messages"]
-        return [] if isinstance(messages, str) else checker.faults(interface, messages)
-
-
 @contextlib.contextmanager
 def scripted():
     """Serve; give the address, and the requests as they come: path, size in bytes, faults."""
     before, provider.CALLS = provider.CALLS, TURNS
     server = ThreadingHTTPServer(("127.0.0.1", 0), provider.Handler)
-    server.came, server.judge, server.end = [], Judge(), None
+    server.came, server.judge, server.end = [], checker.judge(), None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", server.came

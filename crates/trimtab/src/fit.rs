@@ -59,6 +59,20 @@ pub enum Folding {
     Ledger,
 }
 
+impl Folding {
+    /// Every way there is.
+    pub const ALL: [Folding; 3] = [Folding::Off, Folding::WhenGiven, Folding::Ledger];
+
+    /// Returns the name by which people choose it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Folding::Off => "off",
+            Folding::WhenGiven => "summary",
+            Folding::Ledger => "ledger",
+        }
+    }
+}
+
 /// Whether a request may carry a cache marker that it did not come with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Markers {

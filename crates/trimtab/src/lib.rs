@@ -65,11 +65,11 @@ pub use report::{
 };
 pub use resend::{Resent, resend};
 pub use summary::{
-    Answer, AnswerError, Asking, Checked, CommandLine, Ending, FileLine, FoldRange, FoldRequest, FoldSizes,
-    Folded, LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection, Said, Unresolved,
-    check as check_summary, compacted, fold_range, fold_sizes, folded_text, ledger, legal_cuts, may_fold,
-    prompt as summary_prompt, prompt_request as summary_request, query_terms, ranked_lines, read_answer,
-    split as split_range,
+    Answer, AnswerError, Asking, Checked, CommandLine, Ending, Extent, FileLine, FoldRange, FoldRequest,
+    FoldSizes, Folded, Instructions, LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection,
+    Said, Unresolved, check as check_summary, compacted, fold_range, fold_sizes, folded_text, ledger,
+    legal_cuts, may_fold, prompt as summary_prompt, prompt_request as summary_request, query_terms,
+    ranked_lines, read_answer, split as split_range,
 };
 pub use warm::Warm;
 pub use wire::{Edit, Format, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};

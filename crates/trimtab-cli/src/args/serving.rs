@@ -122,8 +122,9 @@ pub(crate) struct Fitting {
     pub(crate) off: bool,
 
     /// What a policy's steps that fold do: nothing, ask for a summary in the background, or do without one
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Fold::Summary, env = "TRIMTAB_FOLD")]
-    pub(crate) fold: Fold,
+    /// [default: summary]
+    #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
+    pub(crate) fold: Option<Fold>,
 
     /// The model that writes summaries; without it, the session's own
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]

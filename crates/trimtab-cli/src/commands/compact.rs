@@ -6,8 +6,8 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use trimtab::{
-    Answer, Asking, Counter, Counts, FoldRequest, FoldSizes, History, Memo, Tokens, Usage, compacted, facts,
-    files, fold_range, fold_sizes, folded_text, parse_as,
+    Answer, Asking, Counter, Counts, FoldRange, FoldRequest, FoldSizes, Folded, History, Memo, Tokens, Usage,
+    compacted, facts, files, fold_range, fold_sizes, folded_text, parse_as,
 };
 
 use crate::{
@@ -41,9 +41,19 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     }
     let summary = summary(asked, &asking)?;
     let files = files(&history, &facts);
-    let folded = folded_text(&history, &facts, &files, &range, summary.as_deref(), room, counter);
-    let request = compacted(&history, &range, &folded.text);
-    let after = counter.request(&parse_as(request.clone(), history.format())?, &mut Memo::default()).total();
+    let compact = |range: &FoldRange| -> Result<(Folded, Vec<u8>, Tokens)> {
+        let folded = folded_text(&history, &facts, &files, range, summary.as_deref(), room, counter);
+        let request = compacted(&history, range, &folded.text);
+        let read = parse_as(request.clone(), history.format())?;
+        Ok((folded, request, counter.request(&read, &mut Memo::default()).total()))
+    };
+    // The user's messages that are too long to be quoted stay where they are, if there is room for them.
+    let whole = range.clone().keeping_long_words(&facts, counts.blocks(), room);
+    let stays = range.tokens(&counts) - whole.tokens(&counts);
+    let (mut folded, mut request, mut after) = compact(&whole)?;
+    if budget.map_or(stays > tail, |budget| after > budget) && whole != range {
+        (folded, request, after) = compact(&range)?;
+    }
     if after >= counts.total() {
         return unchanged(asked, &history, &counts, &name, out);
     }

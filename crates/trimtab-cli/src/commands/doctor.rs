@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum as _;
 use serde::Serialize;
 use trimtab::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, parse, prices_date, write};
 
 use crate::{
-    args::Doctor,
+    args::{Doctor, Fold},
     output::Output,
     prices,
     settings::{Asked, Files, foreign_variables, in_force, unknown_variables, variables},
@@ -120,10 +121,14 @@ fn settings() -> Vec<Check> {
     let mut checks = vec![Check { name: "files", good: true, found }];
     let asked = |name: &str| std::env::var(name).ok();
     let (policy, model) = (asked("TRIMTAB_POLICY"), asked("TRIMTAB_MODEL"));
+    let fold = match asked("TRIMTAB_FOLD").map(|fold| Fold::from_str(&fold, false)).transpose() {
+        Ok(fold) => fold,
+        Err(fault) => return bad(&anyhow!("TRIMTAB_FOLD: {fault}")),
+    };
     let budget = asked("TRIMTAB_BUDGET").and_then(|budget| budget.parse().ok());
     let spent = asked("TRIMTAB_SPENT").and_then(|spent| spent.parse().ok()).unwrap_or_default();
     let asked =
-        Asked { policy: policy.as_deref(), model: model.as_deref(), budget, spent, ..Asked::default() };
+        Asked { policy: policy.as_deref(), model: model.as_deref(), budget, spent, fold, ..Asked::default() };
     match in_force(&asked, &files) {
         Ok(in_force) => checks.extend(in_force.rows.into_iter().map(|row| {
             let found = format!("{} = {} ({})", row.name, row.value, row.from);

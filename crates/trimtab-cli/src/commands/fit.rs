@@ -25,6 +25,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         model: asked.model.as_deref(),
         budget: asked.budget,
         set: &asked.set,
+        fold: asked.fold,
         spent: asked.spent.unwrap_or_else(|| spent(&conversation.segment.points)),
         said_model: input::recorded_model(&conversation).or_else(said_model),
     };
@@ -34,7 +35,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
         budget: in_force.budget,
         model: in_force.model,
-        folding: asked.fold.folding(),
+        folding: in_force.folding,
         ..Settings::new(in_force.policy).with_format(conversation.history.format())
     };
     let store = match &asked.input.store.path {

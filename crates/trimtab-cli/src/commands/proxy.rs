@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::{net::TcpListener, runtime::Runtime};
-use trimtab::Tokens;
+use trimtab::{Folding, Tokens};
 
 use crate::{
     args::{Fitting, Proxy as Args},
@@ -55,12 +55,14 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
         model: None,
         budget: fitting.budget,
         set: &fitting.set,
+        fold: fitting.fold,
         spent: 0.0,
         said_model: None,
     };
+    let in_force = in_force(&asked, &Files::read()?)?;
     Ok(Asked {
         upstream: fitting.upstream.clone(),
-        policy: in_force(&asked, &Files::read()?)?.policy,
+        policy: in_force.policy,
         budget: fitting.budget.map(Tokens),
         observe: fitting.observe,
         off: fitting.off,
@@ -71,18 +73,18 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
         sessions: usize::try_from(fitting.sessions)?,
         limits,
         keeping: keeping(fitting)?,
-        summaries: summaries(fitting)?,
+        summaries: summaries(fitting, in_force.folding)?,
     })
 }
 
 /// Settles where summaries come from.
-fn summaries(fitting: &Fitting) -> Result<Summaries> {
+fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
     let key = fitting.summary_key_env.as_ref().map(|name| {
         std::env::var(name)
             .with_context(|| format!("--summary-key-env {name}: the environment has no such variable"))
     });
     Ok(Summaries {
-        folding: fitting.fold.folding(),
+        folding,
         endpoint: fitting.summary_endpoint.clone(),
         model: fitting.summary_model.clone(),
         key: key.transpose()?,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trimtab._adapting import Sessions, fitted_anyway
 from trimtab._session import Session
+from trimtab._streams import is_stream, listened
 
 Client = TypeVar("Client")
 
@@ -58,6 +59,9 @@ def wrapped(client: Client, settings: dict[str, Any]) -> Client:
         return {**body, interface.messages: fitted.messages}, session
 
     def learn(session: Session | None, answer: Any) -> Any:
+        if session is not None and is_stream(answer):
+            listened(answer, session.answered)
+            return answer
         usage = getattr(answer, "usage", None)
         if session is not None and usage is not None and not callable(usage):
             session.answered(usage)

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab::{
     BlockId, BlockKind, Counter, Facts, Figure, FoldRange, Format, History, Memo, Role, Segment, Start,
-    Tokens, Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, legal_cuts,
-    parse_as, probe, request_of,
+    Tokens, Voice, compacted, constraints, facts, files, fold_range, folded_text, ledger, parse_as, probe,
+    request_of,
 };
 
-use crate::{checker, files::File};
+use crate::{checker, files::File, recorded::recorded};
 
 /// What a folded message may count.
 const BUDGET: Tokens = Tokens(8_000);
@@ -19,7 +19,7 @@ const BUDGET: Tokens = Tokens(8_000);
 const LEAST: Tokens = Tokens(8_000);
 /// What stays behind the folded part, as a share of the request.
 const TAIL: f64 = 0.25;
-/// Faults shown in full.
+/// Faults shown in full, where `TRIMTAB_SHOWN` does not say.
 const SHOWN: usize = 20;
 
 /// How much is kept of one kind of thing.
@@ -43,18 +43,19 @@ impl Kept {
 }
 
 #[derive(Default)]
-struct Row {
-    requests: usize,
-    before: u64,
-    after: u64,
+pub(crate) struct Row {
+    pub(crate) requests: usize,
+    pub(crate) before: u64,
+    pub(crate) after: u64,
     invalid: usize,
     limits: Kept,
     modified: Kept,
     errors: Kept,
     /// Of what was used or still held later, by the names of the figures.
     later: BTreeMap<&'static str, Kept>,
-    /// Blocks that would have had to be fetched again.
+    /// Blocks that would have had to be fetched again, and files among them that would have had to be read again.
     fetched: u64,
+    files: u64,
 }
 
 /// What is counted over the rest of a session.
@@ -62,7 +63,8 @@ const LATER: [&str; 4] = ["references", "strict references", "errors", "instruct
 
 /// Prints the table; tells whether every folded request was valid and kept all limits and modified files.
 pub(crate) fn table(files: &[File]) -> bool {
-    let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (every, most) = (number("TRIMTAB_EVERY").unwrap_or(1), number("TRIMTAB_SHOWN").unwrap_or(SHOWN));
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
     let mut shown = 0;
     let recordings = files.iter().filter_map(|file| Some((&file.path, file.recording.as_ref().ok()?)));
@@ -73,7 +75,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     for (path, segment) in segments.step_by(every) {
         for fault in fold(segment, &mut rows) {
             shown += 1;
-            if shown <= SHOWN {
+            if shown <= most {
                 println!("{}: {fault}", path.display());
             }
         }
@@ -83,12 +85,12 @@ pub(crate) fn table(files: &[File]) -> bool {
             if let [before, after] = pair
                 && after.start == Start::Compaction
             {
-                recorded(before, after, rows.entry("d recorded compactions").or_default());
+                recorded(before, after, &mut rows);
             }
         }
     }
     println!(
-        "{:28} {:>8} {:>8} {:>7} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
+        "{:28} {:>8} {:>8} {:>7} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7} {:>5}",
         "kept by",
         "requests",
         "k before",
@@ -103,19 +105,16 @@ pub(crate) fn table(files: &[File]) -> bool {
         "strict",
         "errors",
         "instr",
-        "fetches"
+        "fetches",
+        "files"
     );
     for (name, row) in &rows {
         let count = row.requests.max(1) as f64 * 1000.0;
         let later = LATER.map(|name| row.later.get(name).copied().unwrap_or_default().share());
         let [references, strict, errors, instructions] = later;
-        let fetched = if row.later.is_empty() {
-            "-".to_owned()
-        } else {
-            format!("{:.2}", row.fetched as f64 / row.requests.max(1) as f64)
-        };
+        let mean = |count: u64| format!("{:.2}", count as f64 / row.requests.max(1) as f64);
         println!(
-            "{:28} {:>8} {:>8.1} {:>7.1} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7}",
+            "{:28} {:>8} {:>8.1} {:>7.1} {:>7} | {:>6} {:>6} {:>8} {:>6} {:>5} | {:>6} {:>6} {:>6} {:>6} {:>7} {:>5}",
             name.get(2..).unwrap_or(name),
             row.requests,
             row.before as f64 / count,
@@ -130,12 +129,13 @@ pub(crate) fn table(files: &[File]) -> bool {
             strict,
             errors,
             instructions,
-            fetched
+            mean(row.fetched),
+            mean(row.files)
         );
     }
     println!(
         "\nleft: what must still be there right after; right: what was used or still held over the rest of the session, and how many \
-         blocks per session would have been fetched again"
+         blocks per session would have been fetched again, and files read again; the lower half at the compactions that were recorded"
     );
     let ours = rows.get("a ledger alone");
     ours.is_none_or(|row| {
@@ -159,6 +159,7 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     let facts = facts(&history);
     let range = fold_range(&history, &facts, &counts, before.scaled(TAIL));
     let Some(range) = range.filter(|_| before >= LEAST) else { return Vec::new() };
+    let range = range.keeping_long_words(&facts, counts.blocks(), BUDGET);
     probe.find();
     let files = files(&history, &facts);
     let errors: Vec<String> = ledger(&history, &facts, &files, &range)
@@ -171,17 +172,7 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     // The whole request may tell the session's root where its beginning does not: then paths are seen from there.
     let modified = modified(&request_of(&history, range.messages()), format);
     wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
-    // Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here.
-    let first = history.messages().len().saturating_sub(4);
-    let head = history.entries().len() - history.messages().len();
-    let dropped: Vec<BlockId> = (0..)
-        .map(BlockId)
-        .zip(history.blocks())
-        .filter(|(_, block)| {
-            (head..head + first).contains(&usize::try_from(block.entry.0).unwrap_or_default())
-        })
-        .map(|(id, _)| id)
-        .collect();
+    let (first, dropped) = last_four(&history);
     let folded: Vec<BlockId> = range.folded().collect();
     let either: Vec<BlockId> = {
         let mut both = [dropped.clone(), folded.clone()].concat();
@@ -207,6 +198,13 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         faults.extend(broken);
         faults.extend(wanted.judge(&texts(&after, 0), row));
         row.later(&nothing, &probe.without(from, &folded, Some(&text)));
+        if summary.is_none() {
+            let missed = probe.missed_without(from, &folded, Some(&text)).into_iter();
+            let lasting = missed.filter(|(figure, ..)| matches!(*figure, "errors" | "instructions"));
+            faults.extend(lasting.map(|(figure, entry, what)| {
+                format!("{figure}, message {entry}: {}", what.chars().take(120).collect::<String>())
+            }));
+        }
     }
     let row = rows.entry("c system and last 4 messages").or_default();
     row.requests += 1;
@@ -215,6 +213,21 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     let _ = wanted.judge(&texts(&history, first), row);
     row.later(&nothing, &probe.without(from, &dropped, None));
     faults
+}
+
+/// Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here. Gives the first
+/// message that stays, and the blocks that go.
+pub(crate) fn last_four(history: &History) -> (usize, Vec<BlockId>) {
+    let first = history.messages().len().saturating_sub(4);
+    (first, blocks_before(history, first))
+}
+
+/// Returns the blocks of the first messages.
+pub(crate) fn blocks_before(history: &History, messages: usize) -> Vec<BlockId> {
+    let head = history.entries().len() - history.messages().len();
+    let goes = |entry: u32| (head..head + messages).contains(&usize::try_from(entry).unwrap_or_default());
+    let blocks = (0..).map(BlockId).zip(history.blocks());
+    blocks.filter(|(_, block)| goes(block.entry.0)).map(|(id, _)| id).collect()
 }
 
 /// Stands for a model's summary: the first line of everything the model said in the range, the latest as far as there is room.
@@ -233,7 +246,7 @@ fn in_its_own_words(history: &History, range: &FoldRange) -> String {
 
 impl Row {
     /// Counts what is held of what hiding everything would take away.
-    fn later(&mut self, nothing: &[Figure], kept: &[Figure]) {
+    pub(crate) fn later(&mut self, nothing: &[Figure], kept: &[Figure]) {
         for name in LATER {
             let find = |figures: &[Figure]| figures.iter().find(|(known, ..)| *known == name).copied();
             let (Some((_, least, _)), Some((_, held, _))) = (find(nothing), find(kept)) else { continue };
@@ -242,8 +255,9 @@ impl Row {
             share.of += usize::try_from(of - least).unwrap_or_default();
             share.kept += usize::try_from(held.saturating_sub(least)).unwrap_or_default();
         }
-        self.fetched +=
-            kept.iter().find(|(known, ..)| *known == "refetches").map_or(0, |(_, count, _)| *count);
+        let count = |name| kept.iter().find(|(known, ..)| *known == name).map_or(0, |(_, count, _)| *count);
+        self.fetched += count("refetches");
+        self.files += count("files read again");
     }
 }
 
@@ -255,14 +269,14 @@ fn faults(format: Format, input: &[u8], output: &[u8]) -> Vec<String> {
 }
 
 /// What must still be there.
-struct Wanted {
+pub(crate) struct Wanted {
     limits: Vec<String>,
-    modified: Vec<String>,
+    pub(crate) modified: Vec<String>,
     errors: Vec<String>,
 }
 
 impl Wanted {
-    fn of(history: &History, facts: &Facts, errors: Vec<String>) -> Wanted {
+    pub(crate) fn of(history: &History, facts: &Facts, errors: Vec<String>) -> Wanted {
         let persons = history.blocks().iter().zip(facts.rows()).filter(|(_, row)| {
             row.voice == Some(Voice::Person) && row.role == Role::User && row.acts_as == BlockKind::Text
         });
@@ -276,19 +290,22 @@ impl Wanted {
         Wanted { limits: limits.collect(), modified: Vec::new(), errors }
     }
 
-    fn judge(&self, told: &str, row: &mut Row) -> Vec<String> {
+    pub(crate) fn judge(&self, told: &str, row: &mut Row) -> Vec<String> {
         row.limits.add(self.limits.iter().map(|limit| told.contains(limit.trim_end())));
         row.modified.add(self.modified.iter().map(|path| names(told, path)));
         row.errors.add(self.errors.iter().map(|line| told.contains(line.as_str())));
         let lost = self.limits.iter().filter(|limit| !told.contains(limit.trim_end()));
         let unnamed = self.modified.iter().filter(|path| !names(told, path));
-        lost.map(|limit| format!("lost: {}", limit.chars().take(80).collect::<String>()))
+        let unsaid = self.errors.iter().filter(|line| !told.contains(line.as_str()));
+        let begin = |text: &String| text.chars().take(80).collect::<String>();
+        lost.map(|limit| format!("lost: {}", begin(limit)))
             .chain(unnamed.map(|path| format!("not named: {path}")))
+            .chain(unsaid.map(|line| format!("open error not told: {}", begin(line))))
             .collect()
     }
 }
 
-fn modified(request: &[u8], format: Format) -> Vec<String> {
+pub(crate) fn modified(request: &[u8], format: Format) -> Vec<String> {
     let Ok(history) = parse_as(request.to_vec(), format) else { return Vec::new() };
     facts(&history).modified_files().into_iter().map(str::to_owned).collect()
 }
@@ -299,7 +316,7 @@ fn names(told: &str, path: &str) -> bool {
 }
 
 /// Returns all that is said from a message on, with system.
-fn texts(history: &History, first: usize) -> String {
+pub(crate) fn texts(history: &History, first: usize) -> String {
     let head = history.entries().len() - history.messages().len();
     let mut all = String::new();
     for (index, entry) in history.entries().iter().enumerate() {
@@ -313,7 +330,7 @@ fn texts(history: &History, first: usize) -> String {
     all
 }
 
-fn tail_tokens(history: &History, counter: Counter, first: usize) -> u64 {
+pub(crate) fn tail_tokens(history: &History, counter: Counter, first: usize) -> u64 {
     let counts = counter.request(history, &mut Memo::default());
     let messages = history.messages();
     let behind: usize = messages.iter().skip(first).map(|entry| history.blocks_of(entry).len()).sum();
@@ -322,25 +339,4 @@ fn tail_tokens(history: &History, counter: Counter, first: usize) -> u64 {
     let head: Tokens = counts.blocks().iter().take(all - said).copied().sum();
     let tail: Tokens = counts.blocks().iter().skip(all - behind).copied().sum();
     (head + tail + counts.frame()).0
-}
-
-/// What an agent's own compaction kept of what was said before it.
-fn recorded(before: &Segment, after: &Segment, row: &mut Row) {
-    let (history, later) = (&before.history, &after.history);
-    let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let first = after.points.first().map_or(later.messages().len(), |point| point.messages);
-    let begun = request_of(later, first);
-    let Ok(begun) = parse_as(begun, later.format()) else { return };
-    let facts = facts(history);
-    row.requests += 1;
-    row.before += counter.request(history, &mut Memo::default()).total().0;
-    row.after += counter.request(&begun, &mut Memo::default()).total().0;
-    let files = files(history, &facts);
-    let cuts = legal_cuts(history, &facts);
-    let range = cuts.last().and_then(|cut| FoldRange::new(history, &facts, *cut));
-    let errors = range.map(|range| ledger(history, &facts, &files, &range).errors).unwrap_or_default();
-    let errors = errors.into_iter().filter_map(|error| error.lines.first().cloned()).collect();
-    let mut wanted = Wanted::of(history, &facts, errors);
-    wanted.modified = modified(history.bytes(), history.format());
-    let _ = wanted.judge(&texts(&begun, 0), row);
 }

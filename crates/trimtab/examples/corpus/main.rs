@@ -23,6 +23,7 @@ mod files;
 mod fit;
 mod outcome;
 mod reading;
+mod recorded;
 
 use std::process::ExitCode;
 

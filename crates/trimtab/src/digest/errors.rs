@@ -243,6 +243,17 @@ fn has_log_level(line: &str) -> bool {
     dated && matches!(level, Some("ERROR" | "FATAL" | "CRITICAL" | "PANIC"))
 }
 
+/// Tells whether a line names a place in a file: `a.rs:12`, `File "a.py", line 12`, `a.ts(12,5)`.
+pub(crate) fn has_place(line: &str) -> bool {
+    let digit_at = |at: usize| line.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let named = |at: usize, sign: char| {
+        let before = line.get(..at).and_then(|head| head.rsplit([' ', '"', '(']).next()).unwrap_or_default();
+        before.contains('.') && digit_at(at + sign.len_utf8())
+    };
+    line.contains("\", line ")
+        || line.match_indices([':', '(']).any(|(at, sign)| named(at, sign.chars().next().unwrap_or(':')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_error_line;

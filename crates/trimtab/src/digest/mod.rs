@@ -39,7 +39,7 @@ pub(crate) use arguments::{
     Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
 };
 pub(crate) use choose::choose;
-pub(crate) use errors::is_error_line;
+pub(crate) use errors::{has_place, is_error_line};
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
 pub(crate) use names::{named, named_ends, names, names_bytes};

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     count::{Counts, Tokens},
+    facts::Voice,
     files::files,
     fit::Folding,
     history::{BlockId, BlockKind, History, Role},
@@ -21,8 +22,8 @@ use crate::{
     memory::{ChainHash, Held, Sent},
     policy::When,
     summary::{
-        self, FoldRange, FoldRequest, LastFold, MayFold, Pace, fold_edit, folded_of, ledger, may_fold,
-        prose_of, rewritten,
+        self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
+        may_fold, prose_of, rewritten, tells_all,
     },
     wire::{Edit, Format},
 };
@@ -161,8 +162,11 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     if now {
         let own = (situation.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
         for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
-            if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
-                return;
+            let whole = in_place(work, &asked, &range, &tokens);
+            for range in whole.into_iter().chain([range]) {
+                if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
+                    return;
+                }
             }
         }
     }
@@ -211,6 +215,15 @@ fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange
     let may = |cut: usize| cut > asked.behind && allowed(work, cut);
     let range = summary::choose(work.history, work.facts, tokens, asked.tail, &may)?;
     Some(keeping(work, range))
+}
+
+/// Returns the range without the messages of the person's that are too long to be quoted, where a fold reaches its end with
+/// them in their place.
+fn in_place(work: &Work<'_>, asked: &Asked, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
+    let whole = range.clone().keeping_long_words(work.facts, tokens, asked.room);
+    let going: Tokens = whole.folded().map(|id| work.tokens_now(id)).sum();
+    let left = work.total - going + asked.room;
+    (whole != *range && left <= asked.budget.scaled(LEAVES)).then_some(whole)
 }
 
 /// What a step pinned stays where it is.
@@ -281,6 +294,11 @@ fn attempt(
 ) -> bool {
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
+    // An earlier summary alone is not told anew in fewer words.
+    let is_new = |id: BlockId| work.facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
+    if !range.folded().any(is_new) {
+        return false;
+    }
     let going: Tokens = goes.iter().map(|id| work.tokens_now(*id)).sum();
     let stands: Tokens = goes.iter().map(|id| work.tokens(*id)).sum();
     // What it comes to at best is known before anything is written.
@@ -296,12 +314,16 @@ fn attempt(
     let ledger = ledger(work.history, work.facts, &files(work.history, work.facts), range);
     let earlier = found(&work.decisions).and_then(|fold| prose_of(fold.text));
     let prose = summary.or(earlier.as_deref());
-    let text = folded_of(&ledger, range.messages(), stands, prose, asked.room, work.counter).text;
-    let tokens = work.memo.text(work.counter, &text);
-    let left = work.total - going + tokens;
-    if !is_smaller(work, &goes, &text) || pace(work, situation, asked, range, left) != MayFold::Fold {
-        return false;
-    }
+    // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
+    let pays = going - asked.budget.scaled(LEAST_GAIN);
+    let written = [asked.room, asked.room.min(pays)].into_iter().find_map(|room| {
+        let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter).text;
+        let tokens = work.memo.text(work.counter, &text);
+        let helps = pace(work, situation, asked, range, work.total - going + tokens) == MayFold::Fold;
+        let is_whole = room == asked.room || tells_all(&ledger, &text);
+        (helps && is_whole && is_smaller(work, &goes, &text)).then_some((text, tokens))
+    });
+    let Some((text, tokens)) = written else { return false };
     let at = step(work);
     let before = situation.memory.reported().map_or(work.total, |reported| reported.max(work.total));
     let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };

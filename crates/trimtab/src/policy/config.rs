@@ -9,6 +9,7 @@ use super::{
     rules::{Rule, plain, rules},
     source::{Source, nearest, unknown_key},
 };
+use crate::fit::Folding;
 
 /// What a file of the user's says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +22,8 @@ pub struct Config {
     pub model: Option<(String, usize)>,
     /// The budget in tokens, with its line.
     pub budget: Option<(u64, usize)>,
+    /// How a policy folds, with its line.
+    pub fold: Option<(Folding, usize)>,
     /// Values of settings.
     pub settings: Vec<ConfigSetting>,
     pub(super) rules: Vec<Rule>,
@@ -40,7 +43,7 @@ pub struct ConfigSetting {
 }
 
 /// Keys beside the settings.
-const KEYS: &[&str] = &["policy", "model", "budget", "rule"];
+const KEYS: &[&str] = &["policy", "model", "budget", "fold", "rule"];
 
 impl Config {
     /// Reads a file's text.
@@ -77,6 +80,12 @@ impl Config {
                     let tokens =
                         tokens.ok_or_else(|| wrong("budget is a whole number of tokens".to_owned()))?;
                     config.budget = Some((tokens, line));
+                }
+                "fold" => {
+                    let said = value.get_ref().as_str();
+                    let fold = Folding::ALL.into_iter().find(|fold| said == Some(fold.name()));
+                    let names = Folding::ALL.map(|fold| format!("\"{}\"", fold.name())).join(", ");
+                    config.fold = Some((fold.ok_or_else(|| wrong(format!("fold is one of {names}")))?, line));
                 }
                 "rule" => config.rules = rules(source, value)?,
                 _ if SHIPPED.iter().any(|(policy, _)| *policy == name) => {
@@ -160,6 +169,12 @@ mod tests {
     }
 
     #[test]
+    fn how_a_policy_folds_is_one_of_three_words() {
+        let config = Config::parse("t", "\nfold = 'ledger'\n").expect("a file");
+        assert_eq!(config.fold, Some((Folding::Ledger, 2)));
+    }
+
+    #[test]
     fn a_rule_says_what_it_selects_and_what_becomes_of_it() {
         let toml = "[[rule]]\nname = 'locks'\ntool = ['Read', 'mcp__*']\npath = '*.lock'\ntokens_over = 500\ndo = 'head-tail'\nhead = 3\n\n[[rule]]\ntool = 'Bash'\nolder_than = 4\ndo = 'lines'\nlines = '^error'\nwhen = 'over 0.5 until 0.4'\n";
         let config = Config::parse("t", toml).expect("rules");
@@ -224,6 +239,7 @@ mod tests {
             ("[ladder]\nkep_last = 5", "line 2: there is no key `kep_last`; did you mean `keep_last`?"),
             ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),
             ("zzzzzzzzzzzz = 1", "line 1: there is no key `zzzzzzzzzzzz`; `trimtab policies` lists"),
+            ("fold = 'leger'", "line 1: fold is one of \"off\", \"summary\", \"ledger\""),
             ("ladder = 5", "line 1: the settings of a policy are a table: write [ladder]"),
             ("a = = 1", "line 1: "),
         ] {

@@ -1,11 +1,11 @@
 //! The words of a folded message. Takes the ledger's values; gives its lines: notes in brackets, the user's words behind `>`,
-//! quoted output behind `|`, entries behind `-`. Never lets what is quoted begin a line: it cannot pose as a note or as the user.
+//! quoted output behind `|`, quoted instructions behind `:`, entries behind `-`. Never lets what is quoted begin a line: it cannot pose as a note or as the user.
 
 use super::{
     clip::{clip, counted, number},
     cut,
 };
-use crate::summary::{CommandLine, FileLine, OpenItem, Said, Unresolved};
+use crate::summary::{CommandLine, Extent, FileLine, Instructions, OpenItem, Said, Unresolved};
 
 /// The first line of a folded message; other tools begin theirs with it too.
 pub(crate) const BEGIN: &str = "[Previous conversation summary]";
@@ -15,10 +15,12 @@ pub(crate) const END: &str = "[End of the summary: the conversation goes on from
 /// The heads of the sections, in their order.
 pub(crate) const SUMMARY: &str = "[Summary, written by a model]";
 pub(crate) const SAID: &str = "[The user's own words, oldest first]";
+pub(crate) const INSTRUCTIONS: &str = "[Instructions for agents, as last read: lines behind : are theirs]";
 pub(crate) const MODIFIED: &str = "[Files modified]";
 pub(crate) const READ: &str = "[Files read]";
 pub(crate) const COMMANDS: &str = "[Commands run]";
 pub(crate) const ERRORS: &str = "[Errors not resolved when this was folded]";
+pub(crate) const FAILURES: &str = "[Other calls that failed]";
 pub(crate) const OPEN: &str = "[Open items]";
 pub(crate) const LAST_WORDS: &str = "[The model's last words before this point]";
 
@@ -201,6 +203,57 @@ pub(crate) fn unresolved_of(line: &str) -> Option<Unresolved> {
     let (step, handle) = rest.split_once("; trimtab recall ")?;
     let (what, handle) = (what.to_owned(), handle.to_owned());
     Some(Unresolved { what, step: step.parse().ok()?, handle, lines: Vec::new() })
+}
+
+/// What is said about instructions besides their words.
+const CHANGED: &str = "changed since";
+const LIMITS_ONLY: &str = "its limits only";
+const NOT_SHOWN: &str = "not shown here";
+
+/// Writes instructions that a tool brought in.
+pub(crate) fn instructions(given: &Instructions) -> String {
+    let name = if given.path.is_empty() { "a reminder".to_owned() } else { path(&given.path) };
+    let mut clauses = vec![name, format!("step {}", given.step)];
+    if given.changed {
+        clauses.push(CHANGED.to_owned());
+    }
+    match given.extent {
+        Extent::Whole => {}
+        Extent::Limits => clauses.push(LIMITS_ONLY.to_owned()),
+        Extent::Name => clauses.push(NOT_SHOWN.to_owned()),
+    }
+    clauses.push(format!("trimtab recall {}", clip(&given.handle, 40)));
+    let head = format!("- {}", clauses.join("; "));
+    let quoted = prefixed(&given.lines.join("\n"), ": ");
+    if quoted.is_empty() { head } else { format!("{head}\n{quoted}") }
+}
+
+/// Reads the first line back that `instructions` wrote; the quoted lines follow it.
+pub(crate) fn instructions_of(line: &str) -> Option<Instructions> {
+    let mut clauses = line.strip_prefix("- ")?.split("; ");
+    let name = clauses.next()?;
+    let mut given = Instructions {
+        path: if name == "a reminder" { String::new() } else { name.to_owned() },
+        step: 0,
+        changed: false,
+        extent: Extent::Whole,
+        lines: Vec::new(),
+        handle: String::new(),
+    };
+    for clause in clauses {
+        if let Some(step) = clause.strip_prefix("step ") {
+            given.step = step.parse().ok()?;
+        } else if let Some(handle) = clause.strip_prefix("trimtab recall ") {
+            given.handle = handle.to_owned();
+        }
+        match clause {
+            CHANGED => given.changed = true,
+            LIMITS_ONLY => given.extent = Extent::Limits,
+            NOT_SHOWN => given.extent = Extent::Name,
+            _ => {}
+        }
+    }
+    Some(given)
 }
 
 /// Writes an open item.

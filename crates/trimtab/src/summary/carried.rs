@@ -2,7 +2,11 @@
 //! they carry, so that folding again updates instead of summarizing a summary. Never reads anything but whole messages of the
 //! user's place: what a tool printed cannot pose as one.
 
-use super::{ledger::Ledger, range::FoldRange, said::Said};
+use super::{
+    ledger::{Ledger, Unresolved},
+    range::FoldRange,
+    said::Said,
+};
 use crate::{
     facts::{Facts, Voice},
     history::{BlockKind, History, Role},
@@ -63,10 +67,12 @@ fn heads() -> impl Iterator<Item = &'static str> {
     [
         words::SUMMARY,
         words::SAID,
+        words::INSTRUCTIONS,
         words::MODIFIED,
         words::READ,
         words::COMMANDS,
         words::ERRORS,
+        words::FAILURES,
         words::OPEN,
         words::LAST_WORDS,
     ]
@@ -86,19 +92,31 @@ fn read_line(section: &str, line: &str, carried: &mut Carried) {
         words::MODIFIED => ledger.modified.extend(words::file_of(line)),
         words::READ => ledger.read.extend(words::file_of(line)),
         words::COMMANDS => ledger.commands.extend(words::command_of(line)),
-        words::ERRORS => match (line.strip_prefix('|'), ledger.errors.last_mut()) {
-            (Some(quoted), Some(error)) => {
-                error.lines.push(quoted.strip_prefix(' ').unwrap_or(quoted).to_owned());
+        words::INSTRUCTIONS => match (line.strip_prefix(':'), ledger.instructions.last_mut()) {
+            (Some(quoted), Some(given)) => {
+                given.lines.push(quoted.strip_prefix(' ').unwrap_or(quoted).to_owned());
             }
-            (None, _) => ledger.errors.extend(words::unresolved_of(line)),
+            (None, _) => ledger.instructions.extend(words::instructions_of(line)),
             (Some(_), None) => {}
         },
+        words::ERRORS => read_failure(line, &mut ledger.errors),
+        words::FAILURES => read_failure(line, &mut ledger.other_failures),
         words::OPEN => ledger.open.extend(words::open_item_of(line)),
         words::LAST_WORDS => {
             let quoted = line.strip_prefix('|');
             ledger.last_words.extend(quoted.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()));
         }
         _ => {}
+    }
+}
+
+fn read_failure(line: &str, known: &mut Vec<Unresolved>) {
+    match (line.strip_prefix('|'), known.last_mut()) {
+        (Some(quoted), Some(error)) => {
+            error.lines.push(quoted.strip_prefix(' ').unwrap_or(quoted).to_owned());
+        }
+        (None, _) => known.extend(words::unresolved_of(line)),
+        (Some(_), None) => {}
     }
 }
 

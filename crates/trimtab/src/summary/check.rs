@@ -2,7 +2,7 @@
 //! added that it should have named, or the reason to do without. Never lets a summary speak with another's voice: role marks,
 //! our own notes and heads are made harmless.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use super::{
     answer::{Answer, Ending},
@@ -47,6 +47,8 @@ pub enum Rejection {
         /// What it may count.
         allowed: Tokens,
     },
+    /// It says the same again and again.
+    Repeats,
     /// It is not enough smaller than what it stands for.
     NotSmaller {
         /// What it counts.
@@ -65,6 +67,7 @@ impl fmt::Display for Rejection {
             Rejection::Oversized { tokens, allowed } => {
                 write!(f, "the summary has {tokens} tokens where {allowed} are allowed")
             }
+            Rejection::Repeats => f.write_str("the summary says the same again and again"),
             Rejection::NotSmaller { tokens, of } => {
                 write!(f, "the summary has {tokens} tokens and what it stands for only {of}")
             }
@@ -88,6 +91,9 @@ pub fn check(answer: &Answer, ledger: &Ledger, of: Tokens, target: Tokens, count
     let allowed = target.scaled(LENIENCE);
     if tokens > allowed {
         return Checked::Rejected(Rejection::Oversized { tokens, allowed });
+    }
+    if repeats(text) {
+        return Checked::Rejected(Rejection::Repeats);
     }
     if tokens > of.scaled(WORTHWHILE) {
         return Checked::Rejected(Rejection::NotSmaller { tokens, of });
@@ -134,6 +140,16 @@ fn breaks_off(ending: Ending, text: &str) -> bool {
         // Nobody says how it ended: a last line that is neither a sentence nor an item of a list breaks off.
         Ending::Unknown => open_fence || !(ends || listed),
     }
+}
+
+/// Small models fall into loops: most of what they say then was said before.
+fn repeats(text: &str) -> bool {
+    let mut seen = HashSet::new();
+    let pieces = text.split(['\n', '.', '!', '?']).map(str::trim);
+    let telling = |piece: &&str| piece.chars().filter(|letter| letter.is_alphanumeric()).count() >= 4;
+    let new: Vec<bool> = pieces.filter(telling).map(|piece| seen.insert(piece)).collect();
+    let again = new.iter().filter(|new| !**new).count();
+    again > 3 && again * 2 > new.len()
 }
 
 /// Returns the names of the ledger that a summary does not name: modified files, and the errors that are open.

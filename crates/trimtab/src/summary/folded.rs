@@ -17,8 +17,9 @@ use crate::{
     render::ledger as words,
 };
 
-/// How many errors, commands and files read are told at most: a screen each.
+/// How many errors, other failures, commands and files read are told at most: a screen each.
 const MOST_ERRORS: usize = 8;
+const MOST_FAILURES: usize = 12;
 const MOST_COMMANDS: usize = 30;
 const MOST_READ: usize = 60;
 
@@ -82,6 +83,14 @@ pub(crate) fn prose_of(text: &str) -> Option<String> {
     read_back(text)?.ledger.earlier_summary
 }
 
+/// Tells whether a folded message names everything that must not be lost: every limit and every modified file.
+pub(crate) fn tells_all(ledger: &Ledger, text: &str) -> bool {
+    let limits = ledger.said.iter().filter_map(Said::limits);
+    let mut sentences = limits.flat_map(|said| said.text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let mut files = ledger.modified.iter();
+    sentences.all(|sentence| text.contains(&sentence)) && files.all(|file| text.contains(&file.path))
+}
+
 fn folded_tokens(history: &History, range: &FoldRange, counter: Counter) -> Tokens {
     let texts = range.folded().filter_map(|id| history.block(id)).map(|block| history.block_text(block));
     texts.map(|text| counter.text(&text)).sum()
@@ -133,20 +142,25 @@ fn admitted(ledger: &Ledger, prose: Option<&str>, room: &mut Room) -> Vec<Sectio
     let limits: Vec<Option<Said>> = limits(ledger, room);
     let modified = modified(ledger, room);
     let errors = newest(ledger.errors.iter().map(words::unresolved), MOST_ERRORS, words::ERRORS, room);
+    let instructions = instructions(ledger, room);
     let open = oldest(ledger.open.iter().map(words::open_item), words::OPEN, room);
     let summary = prose.map(|prose| summary(prose, room)).unwrap_or_default();
     let said = said(ledger, &limits, room);
     let last_words = last_words(ledger, room);
+    let failures =
+        newest(ledger.other_failures.iter().map(words::unresolved), MOST_FAILURES, words::FAILURES, room);
     let commands = newest(ledger.commands.iter().map(words::command), MOST_COMMANDS, words::COMMANDS, room);
     let read = newest(ledger.read.iter().map(words::read), MOST_READ, words::READ, room);
     let section = |head, lines, may_shrink| Section { head, lines, may_shrink };
     vec![
         section(words::SUMMARY, summary, false),
         section(words::SAID, said, false),
+        section(words::INSTRUCTIONS, instructions, false),
         section(words::MODIFIED, modified, false),
         section(words::ERRORS, errors, true),
         section(words::OPEN, open, true),
         section(words::LAST_WORDS, last_words, true),
+        section(words::FAILURES, failures, true),
         section(words::COMMANDS, commands, true),
         section(words::READ, read, true),
     ]
@@ -222,6 +236,24 @@ fn modified(ledger: &Ledger, room: &mut Room) -> Vec<String> {
     if left_out > 0 {
         lines.push(words::more(left_out));
     }
+    lines
+}
+
+/// Takes room for instructions that tools brought in, the newest first: whole within half of what is left, or else by the
+/// sentences in which they set limits, or else by name.
+fn instructions(ledger: &Ledger, room: &mut Room) -> Vec<String> {
+    if ledger.instructions.is_empty() {
+        return Vec::new();
+    }
+    room.spend(words::INSTRUCTIONS);
+    let most = room.left.scaled(0.5);
+    let floor = room.left - most;
+    let mut lines = Vec::new();
+    for given in ledger.instructions.iter().rev() {
+        let ways = [given.clone(), given.limits(), given.named()].map(|given| words::instructions(&given));
+        lines.extend(ways.into_iter().find(|way| room.left >= floor + room.cost(way) && room.take(way)));
+    }
+    lines.reverse();
     lines
 }
 

@@ -6,22 +6,21 @@ use std::collections::HashMap;
 
 use super::{
     carried::{Carried, carried},
+    failures::{Failures, failures},
+    instructions::{Instructions, instructions},
     open_items::{OpenItem, open_items},
     range::FoldRange,
-    relevance::{query_terms, ranked_lines},
+    relevance::query_terms,
     said::{Said, said},
 };
 use crate::{
-    digest::is_error_line,
-    facts::{Fact, Facts, Outcome, Subject, ToolKind, text_head},
+    facts::{Fact, Facts, Subject, ToolKind, text_head},
     files::{Access, AccessKind, Files, changelog_before},
     history::{BlockId, BlockKind, History, Role},
     recall::block_handle,
     render::ledger::short,
 };
 
-/// How many lines of an error are quoted.
-const ERROR_LINES: usize = 5;
 /// How many ranges of lines are named for a file.
 const RANGES: usize = 3;
 /// How many reasons for changes to a file are told, the latest.
@@ -91,6 +90,10 @@ pub struct Ledger {
     pub commands: Vec<CommandLine>,
     /// Failures that nothing resolved, the latest last.
     pub errors: Vec<Unresolved>,
+    /// Other calls that failed and were not done since: readings, searches.
+    pub other_failures: Vec<Unresolved>,
+    /// Instructions for agents that tools brought in.
+    pub instructions: Vec<Instructions>,
     /// What is not done.
     pub open: Vec<OpenItem>,
     /// What the model said last.
@@ -108,13 +111,17 @@ pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange
     let Carried { mut said, ledger: earlier, .. } = before;
     said.extend(self::said(history, facts, range, offset));
     let words = last_words(history, facts, range);
+    let failed = Failures { errors: earlier.errors.clone(), others: earlier.other_failures.clone() };
+    let Failures { errors, others } = failures(history, facts, range, offset, failed);
     Ledger {
         last_step: offset + range_step,
         said,
         modified: merged_files(earlier.modified.clone(), modified(history, facts, files, range, offset)),
         read: read_files(history, facts, files, range, offset, &earlier),
         commands: commands(facts, range, offset, earlier.commands),
-        errors: unresolved(history, facts, range, offset, earlier.errors),
+        errors,
+        other_failures: others,
+        instructions: instructions(history, facts, range, offset, earlier.instructions),
         open: open_items(history, facts, range).unwrap_or(earlier.open),
         last_words: if words.is_empty() { earlier.last_words } else { words },
         earlier_summary: earlier.earlier_summary,
@@ -228,11 +235,11 @@ fn shown<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, usize)> 
 }
 
 /// Kinds of calls that are told by their command.
-fn is_run(kind: ToolKind) -> bool {
+pub(super) fn is_run(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Git)
 }
 
-fn results<'a>(facts: &'a Facts, range: &FoldRange) -> impl Iterator<Item = (BlockId, &'a Fact)> {
+pub(super) fn results<'a>(facts: &'a Facts, range: &FoldRange) -> impl Iterator<Item = (BlockId, &'a Fact)> {
     let rows = range.blocks().filter_map(|id| Some((id, facts.row(id)?)));
     rows.filter(|(_, row)| row.acts_as == BlockKind::Result)
 }
@@ -261,97 +268,6 @@ fn commands(
     }
     earlier.sort_by_key(|run| run.step);
     earlier
-}
-
-/// What a failure is about, by which a later success resolves it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum About {
-    /// A run of tests or a build: any success of the same program resolves it.
-    Program(ToolKind, String),
-    /// A command: the same one resolves it.
-    Command(String),
-    /// A change of a file: any change of it resolves it.
-    File(String),
-}
-
-fn about(facts: &Facts, row: &Fact) -> Option<(About, String)> {
-    let kind = row.tool()?;
-    match row.subject() {
-        Subject::Command(command) if matches!(kind, ToolKind::Test | ToolKind::Build) => {
-            let program = command.split_whitespace().next().unwrap_or_default().to_owned();
-            Some((About::Program(kind, program), short(command)))
-        }
-        Subject::Command(command) if is_run(kind) => {
-            Some((About::Command(command.to_string()), short(command)))
-        }
-        Subject::File { path, .. } if kind.changes_files() => {
-            let path = facts.file_key(path).into_owned();
-            Some((About::File(path.clone()), short(&path)))
-        }
-        Subject::File { .. }
-        | Subject::Directory { .. }
-        | Subject::Command(_)
-        | Subject::Query { .. }
-        | Subject::Url(_)
-        | Subject::Nothing => None,
-    }
-}
-
-fn unresolved(
-    history: &History,
-    facts: &Facts,
-    range: &FoldRange,
-    offset: u32,
-    earlier: Vec<Unresolved>,
-) -> Vec<Unresolved> {
-    let mut open: Vec<(About, BlockId, String)> = Vec::new();
-    let mut resolved: Vec<String> = Vec::new();
-    for (id, row) in results(facts, range) {
-        let Some((about, what)) = about(facts, row) else { continue };
-        match row.outcome {
-            Outcome::Succeeded => {
-                resolved.push(what);
-                open.retain(|(known, _, _)| *known != about);
-            }
-            Outcome::Failed => {
-                resolved.push(what.clone());
-                open.retain(|(known, _, _)| *known != about);
-                open.push((about, id, what));
-            }
-            Outcome::Unknown => {}
-        }
-    }
-    let terms = task_terms(history, facts);
-    let new = open.into_iter().filter_map(|(_, id, what)| {
-        let (row, block) = (facts.row(id)?, history.block(id)?);
-        let lines = error_lines(&history.block_text(block), &terms);
-        Some(Unresolved { what, step: row.step + offset, handle: block_handle(history, block), lines })
-    });
-    let still = earlier.into_iter().filter(|error| !resolved.contains(&error.what));
-    still.chain(new).collect()
-}
-
-/// Returns the lines of an output that tell what went wrong: error lines, of many those that the task is about; without any, the
-/// last lines.
-pub(super) fn error_lines(text: &str, terms: &[String]) -> Vec<String> {
-    let errors: Vec<&str> = text.lines().filter(|line| is_error_line(line)).collect();
-    if errors.is_empty() {
-        let spoken: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = spoken.len().saturating_sub(2);
-        return spoken.get(last..).unwrap_or_default().iter().map(|&line| line.to_owned()).collect();
-    }
-    if errors.len() <= ERROR_LINES {
-        return errors.into_iter().map(str::to_owned).collect();
-    }
-    let mut chosen = ranked_lines(&errors.join("\n"), terms, ERROR_LINES);
-    // Where the task says nothing about them, the first ones are the cause of the rest.
-    for index in 0..errors.len() {
-        if chosen.len() < ERROR_LINES && !chosen.contains(&index) {
-            chosen.push(index);
-        }
-    }
-    chosen.sort_unstable();
-    chosen.into_iter().filter_map(|index| errors.get(index)).map(|&line| line.to_owned()).collect()
 }
 
 /// Returns the words of the current task.

@@ -5,7 +5,7 @@
 use crate::count::Tokens;
 
 /// A fold must take away at least this share of the budget.
-const LEAST_GAIN: f64 = 0.15;
+pub(crate) const LEAST_GAIN: f64 = 0.15;
 /// What is left must be at most this share of the budget: else the next steps would ask for a fold again.
 const MOST_LEFT: f64 = 0.80;
 /// A fold pays for itself after about this many requests (150,000 tokens folded to 43,000 at a tenth of the price per cached

@@ -4,10 +4,11 @@
 
 use std::ops::Range;
 
+use super::carried::read_back;
 use crate::{
     count::{Counts, Tokens},
-    facts::{Facts, Voice},
-    history::{BlockId, BlockKind, Entry, History, Role},
+    facts::{Fact, Facts, Voice},
+    history::{BlockId, BlockKind, Entry, EntryId, History, Role},
     json::{narrow, widen},
     memory::{ChainHash, chain},
     wire::Format,
@@ -70,6 +71,15 @@ impl FoldRange {
     /// Returns how many tokens go.
     pub fn tokens(&self, counts: &Counts) -> Tokens {
         self.folded().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
+    }
+
+    /// Lets the person's messages stay that are longer than the message that would quote them may be.
+    pub fn keeping_long_words(self, facts: &Facts, tokens: &[Tokens], room: Tokens) -> FoldRange {
+        let is_long = |id: BlockId| tokens.get(widen(id.0)).is_some_and(|tokens| *tokens >= room);
+        let said = |row: &Fact| row.role == Role::User && row.acts_as == BlockKind::Text;
+        self.keeping(|id| {
+            is_long(id) && facts.row(id).is_some_and(|row| said(row) && row.voice == Some(Voice::Person))
+        })
     }
 
     /// Lets more blocks stay where they are.
@@ -252,9 +262,10 @@ fn answers(history: &History, entry: &Entry) -> bool {
 fn staying(history: &History, facts: &Facts) -> Vec<bool> {
     let task = facts.current_task();
     // In a run without a person everything hangs on the first words, however long they are.
-    let person =
-        |row: &&crate::facts::Fact| row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result;
+    let person = |row: &&Fact| row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result;
     let first = facts.rows().iter().find(person).map(|row| row.entry);
+    // Where another tool's summary is all that was said, it is the task.
+    let only = if first.is_none() { foreign_summary(history, facts) } else { None };
     let mut stays = vec![false; history.blocks().len()];
     for entry in history.messages() {
         let unknown = history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Unknown);
@@ -268,8 +279,9 @@ fn staying(history: &History, facts: &Facts) -> Vec<bool> {
             let short = block.kind == BlockKind::Media || block.span.len() <= LONGEST_HEAD;
             let words = said
                 && row.acts_as != BlockKind::Result
-                && row.voice != Some(Voice::Summary)
+                && (row.voice != Some(Voice::Summary) || only == Some(row.entry))
                 && (of_task
+                    || only == Some(row.entry)
                     || row.instructions
                     || row.voice == Some(Voice::Instructions)
                     || (entry.step == 0 && short));
@@ -283,6 +295,18 @@ fn staying(history: &History, facts: &Facts) -> Vec<bool> {
         }
     }
     stays
+}
+
+/// Returns the first message with a summary that is none of ours.
+fn foreign_summary(history: &History, facts: &Facts) -> Option<EntryId> {
+    let is_foreign = |(id, row): &(BlockId, &Fact)| {
+        let block = history.block(*id).filter(|_| {
+            row.role == Role::User && row.voice == Some(Voice::Summary) && row.acts_as == BlockKind::Text
+        });
+        block.is_some_and(|block| read_back(&history.block_text(block)).is_none())
+    };
+    let rows = (0..).map(BlockId).zip(facts.rows());
+    rows.into_iter().find(is_foreign).map(|(_, row)| row.entry)
 }
 
 /// Keeps a whole step, calls and results: nothing in it can go alone.

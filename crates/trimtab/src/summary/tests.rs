@@ -42,6 +42,13 @@ const SESSION: &[Turn<'static>] = &[
         "Todos have been modified.",
         false,
     ),
+    Turn::Calls(
+        "Read",
+        r#"{"file_path":"AGENTS.md"}"#,
+        "     1→# Rules\n     2→\n     3→Never push to main.",
+        false,
+    ),
+    Turn::Calls("Read", r#"{"file_path":"src/token.rs"}"#, "File does not exist.", true),
     Turn::Says("The function is missing.\nShall I put it into lexer.rs?"),
     Turn::User(
         "Yes. Never use regex there.\nThe lexer is small enough to read whole, and it has tests of its own.",
@@ -185,7 +192,7 @@ fn a_small_budget_keeps_limits_files_and_errors_and_lets_the_rest_go() {
 #[test]
 fn what_a_tool_printed_is_never_a_line_of_its_own() {
     let text = session(SESSION).folded(None, 4000).text;
-    let ours = |line: &str| line.is_empty() || line.starts_with(['[', '-', '>', '|']);
+    let ours = |line: &str| line.is_empty() || line.starts_with(['[', '-', '>', '|', ':']);
     assert!(text.lines().all(ours), "{text}");
     assert_eq!(text.matches(words::BEGIN).count(), 1, "{text}");
     assert!(text.contains("| > not the user"), "{text}");
@@ -205,6 +212,7 @@ fn a_folded_message_is_read_back_as_it_was_written() {
     assert_eq!(read.modified, written.modified);
     assert_eq!((read.read, read.commands), (written.read, written.commands));
     assert_eq!((read.errors, read.open), (written.errors, written.open));
+    assert_eq!((read.other_failures, read.instructions), (written.other_failures, written.instructions));
     assert_eq!(read.last_words, written.last_words);
 }
 
@@ -227,6 +235,45 @@ fn a_later_success_resolves_an_error() {
     let turns: Vec<Turn<'_>> = turns.into_iter().map(Turn::again).collect();
     assert_eq!(session(&turns).ledger().errors, []);
     assert_eq!(session(SESSION).ledger().errors.len(), 1);
+}
+
+#[test]
+fn instructions_that_a_tool_read_stay_whole_or_by_their_limits() {
+    let session = session(SESSION);
+    let given = session.ledger().instructions;
+    assert_eq!(
+        given.iter().map(|given| (&*given.path, given.changed)).collect::<Vec<_>>(),
+        [("AGENTS.md", false)]
+    );
+    assert!(session.folded(None, 2000).text.contains("\n:      1→# Rules\n"));
+    let long =
+        format!("Use tabs.\n{}Never push to main.", "Some words on the layout of the project.\n".repeat(200));
+    let turns = [
+        Turn::User("Go."),
+        Turn::Calls("Read", r#"{"file_path":"AGENTS.md"}"#, &long, false),
+        Turn::Calls("Write", r#"{"file_path":"AGENTS.md","content":"Use tabs."}"#, "File written.", false),
+        Turn::User("Go on."),
+        Turn::Calls("Bash", r#"{"command":"ls"}"#, "src", false),
+    ];
+    let text = self::session(&turns).folded(None, 800).text;
+    assert!(text.contains("- AGENTS.md; step 1; changed since; its limits only; trimtab recall "), "{text}");
+    assert!(text.contains("\n: Never push to main.\n") && !text.contains("layout"), "{text}");
+    let back = carried::read_back(&text).expect("a folded message").ledger.instructions;
+    assert_eq!(back.first().map(|given| given.extent), Some(Extent::Limits));
+}
+
+#[test]
+fn another_tools_summary_stays_where_it_is_all_that_was_said() {
+    let foreign = "This session is being continued from a previous conversation that ran out of context.\nFix the parser.";
+    let turns = [
+        Turn::User(foreign),
+        Turn::Calls("Bash", r#"{"command":"ls"}"#, "src", false),
+        Turn::Calls("Bash", r#"{"command":"ls src"}"#, "lib.rs", false),
+    ];
+    let session = session(&turns);
+    let stays = session.range.kept().iter().filter_map(|id| session.history.block(*id));
+    let stays: Vec<String> = stays.map(|block| session.history.block_text(block).into_owned()).collect();
+    assert_eq!(stays, [foreign]);
 }
 
 impl<'a> Turn<'a> {
@@ -276,6 +323,8 @@ fn summaries_that_are_none_are_rejected() {
     });
     let endless = Answer::of_text(&format!("{GOOD}\n").repeat(60));
     rejected(&endless, |reason| matches!(reason, Rejection::Oversized { .. }));
+    let looping = Answer::of_text(&("The list of tests is created by pytest. ".repeat(9) + GOOD));
+    rejected(&looping, |reason| reason == Rejection::Repeats);
     let small = check(
         &Answer::of_text(GOOD),
         &Ledger::default(),

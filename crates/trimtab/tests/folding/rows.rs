@@ -7,6 +7,9 @@ use trimtab::{Answer, Folding, Format, Memory, Millis, Policy, Settings, Tokens,
 use super::{checker, fold, value};
 use crate::read;
 
+/// The first message, as JSON spells it.
+const FIRST: &str = r"Port the tool to Rust.\nYou must keep the file format.";
+
 const FORMATS: [Format; 4] = Format::ALL;
 
 /// Ten rounds of work, each on a file of its own, with a new limit each, folded after each.
@@ -35,7 +38,7 @@ fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
             messages = output[list(format)].as_array().expect("messages").clone();
             sizes.push(folded.len());
             let all = String::from_utf8_lossy(&folded).into_owned();
-            assert!(all.contains("Port the tool to Rust."), "{format}, round {round}: {all}");
+            assert!(all.contains(FIRST), "{format}, round {round}: {all}");
             for earlier in 1..=round {
                 assert!(all.contains(&format!("Never rename module_{earlier}.")), "{format}, {round}: {all}");
             }
@@ -78,7 +81,7 @@ fn ten_folds_in_a_fitted_session_lose_nothing_and_stay_in_the_budget() {
             assert!(faults.is_empty(), "{format}, round {round}: {faults:?}");
             assert!(fitted.plan.after() <= budget && fitted.plan.floor().is_none(), "{format}, {round}");
             let all = String::from_utf8_lossy(&fitted.request).into_owned();
-            assert!(all.contains("Port the tool to Rust."), "{format}, round {round}: {all}");
+            assert!(all.contains(FIRST), "{format}, round {round}: {all}");
             for earlier in 0..=round.min(9) {
                 assert!(all.contains(&format!("Never rename module_{earlier}.")), "{format}, {round}: {all}");
             }

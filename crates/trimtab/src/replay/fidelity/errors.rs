@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::{lasting::Lasting, normal::Normal, texts::Texts, visible::arrival};
 use crate::{
-    digest::is_error_line,
+    digest::{has_place, is_error_line},
     facts::{Fact, Outcome, Subject, ToolKind},
     history::{BlockId, BlockKind},
     json::narrow,
@@ -79,17 +79,6 @@ fn signature(normal: &Normal) -> Vec<String> {
 
 fn cut(line: &str) -> String {
     line.chars().take(LINE_CHARACTERS).collect()
-}
-
-/// Tells whether a line names a place in a file: `a.rs:12`, `File "a.py", line 12`, `a.ts(12,5)`.
-fn has_place(line: &str) -> bool {
-    let digit_at = |at: usize| line.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    let named = |at: usize, sign: char| {
-        let before = line.get(..at).and_then(|head| head.rsplit([' ', '"', '(']).next()).unwrap_or_default();
-        before.contains('.') && digit_at(at + sign.len_utf8())
-    };
-    line.contains("\", line ")
-        || line.match_indices([':', '(']).any(|(at, sign)| named(at, sign.chars().next().unwrap_or(':')))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::{lasting::Lasting, texts::Texts, visible::arrival};
 use crate::{
-    facts::{Fact, Outcome, ToolKind, Voice, constraints},
+    facts::{Fact, Outcome, Section, ToolKind, Voice, constraints, sections},
     history::{BlockId, BlockKind, Role},
     json::narrow,
     replay::Track,
@@ -30,7 +30,12 @@ pub(super) fn instructions(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
         let Some(normal) = texts.block(block).filter(|_| is_told) else { continue };
         let requests = arrival(track, block)..replaced(track, index, fact);
         let text = normal.plain();
-        found.extend(Lasting::of(block, vec![text.to_owned()], requests.clone(), texts));
+        let whole = fact.role == Role::System || fact.acts_as == BlockKind::Result;
+        let told = if whole { vec![text] } else { told(text) };
+        found.extend(
+            told.into_iter()
+                .filter_map(|words| Lasting::of(block, vec![words.to_owned()], requests.clone(), texts)),
+        );
         if fact.voice == Some(Voice::Person) {
             let sentences = constraints(text).into_iter().filter_map(|range| text.get(range));
             found.extend(sentences.filter_map(|sentence| {
@@ -39,6 +44,12 @@ pub(super) fn instructions(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
         }
     }
     found
+}
+
+/// Returns what a message tells, without what the harness put around it.
+fn told(text: &str) -> Vec<&str> {
+    let told = |section: &Section| matches!(section.voice, Voice::Person | Voice::Instructions);
+    sections(text).into_iter().filter(told).filter_map(|section| text.get(section.range)).collect()
 }
 
 /// Returns the request from which on something else stands in the place of a file of instructions.

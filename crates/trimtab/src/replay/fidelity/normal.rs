@@ -9,6 +9,7 @@ use memchr::memmem;
 use crate::{
     digest::as_terminal_shows,
     json::{Value, scan},
+    render::ledger::BEGIN as FOLDED,
 };
 
 /// A text in every way in which it may be read.
@@ -23,6 +24,9 @@ impl Normal {
     pub(super) fn of(text: &str) -> Normal {
         let mut ways = Vec::new();
         push(&mut ways, text);
+        if let Some(words) = unquoted(text) {
+            push(&mut ways, &words);
+        }
         if let Some(strings) = json_strings(text) {
             push(&mut ways, &strings.join("\n"));
         }
@@ -73,6 +77,16 @@ impl Normal {
     pub(super) fn words(&self) -> HashSet<u64> {
         self.ways.iter().flat_map(|way| words(way)).map(|word| hash(word.text)).collect()
     }
+}
+
+/// Returns a folded message without the marks behind which it quotes: what is quoted line by line is there word by word.
+fn unquoted(text: &str) -> Option<String> {
+    let folded = text.trim_start().starts_with(FOLDED);
+    let lines = text.lines().map(|line| {
+        let rest = line.strip_prefix(['>', '|', ':']).unwrap_or(line);
+        rest.strip_prefix(' ').filter(|_| rest.len() < line.len()).unwrap_or(rest)
+    });
+    folded.then(|| lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn push(ways: &mut Vec<String>, text: &str) {

@@ -1,7 +1,7 @@
 //! Figures for the table over recordings. Takes a segment; gives what it used, and what untrimmed views and a plain mask of
 //! old results kept of it. Never a promise: the table is its only reader.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{Fidelity, Uses, fidelity};
 use crate::{
@@ -58,6 +58,29 @@ impl Probe<'_> {
 
     /// Returns what is kept where from a request on some blocks are gone, and a text stands in place of the last of them.
     pub fn without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<Figure> {
+        let kept = fidelity(&self.track, &self.uses, &self.views_without(from, gone, text));
+        let path = |block: BlockId| Some(self.track.facts.row(block)?.subject().path()?.to_owned());
+        let files: HashSet<String> = kept.refetches.iter().filter_map(|(block, _)| path(*block)).collect();
+        let files = u64::try_from(files.len()).unwrap_or(u64::MAX);
+        let mut figures = figures(&kept);
+        figures.push(("files read again", files, files));
+        figures
+    }
+
+    /// Returns what is missed there: the name of the figure, the message that said it, and its beginning.
+    pub fn missed_without(
+        &self,
+        from: usize,
+        gone: &[BlockId],
+        text: Option<&str>,
+    ) -> Vec<(&'static str, usize, String)> {
+        let views = self.views_without(from, gone, text);
+        let entry = |id| self.track.history.block(id).map_or(0, |block| widen(block.entry.0));
+        let misses = fidelity(&self.track, &self.uses, &views).misses;
+        misses.into_iter().map(|miss| (miss.metric, entry(miss.hidden), miss.what)).collect()
+    }
+
+    fn views_without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Views {
         let mut changes = vec![Vec::new(); self.track.requests.len()];
         let shown = |block: &BlockId| match text.filter(|_| gone.last() == Some(block)) {
             Some(text) => Shown::Text { text: text.into(), tokens: self.track.counter.text(text) },
@@ -66,7 +89,7 @@ impl Probe<'_> {
         if let Some(at) = changes.get_mut(from) {
             *at = gone.iter().map(|block| Change { block: *block, shown: shown(block) }).collect();
         }
-        figures(&fidelity(&self.track, &self.uses, &Views::of(changes)))
+        Views::of(changes)
     }
 
     /// Returns what is kept where every request shows only its last `keep` results.

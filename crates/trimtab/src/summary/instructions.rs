@@ -1,0 +1,95 @@
+//! Instructions for agents that tools brought in. Takes history and facts; gives what files like AGENTS.md said where they were last
+//! read in a range, and what harnesses put of them into other results. Never reads a file by itself: what stands in the
+//! user's place stays there and is no part of this.
+
+use super::{ledger::results, range::FoldRange};
+use crate::{
+    facts::{Facts, Outcome, ToolKind, Voice, constraints, sections},
+    history::{BlockId, History},
+    recall::block_handle,
+};
+
+/// How much of instructions is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of them.
+    Whole,
+    /// The sentences that set limits.
+    Limits,
+    /// Where they stand.
+    Name,
+}
+
+/// What instructions a file gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instructions {
+    /// The file's path, seen from the session's root; of a reminder in another result, that result's subject.
+    pub path: String,
+    /// The step at which they were last read.
+    pub step: u32,
+    /// Whether the file was changed since.
+    pub changed: bool,
+    /// How much of it `lines` tell.
+    pub extent: Extent,
+    /// The words.
+    pub lines: Vec<String>,
+    /// The name by which the whole is brought back.
+    pub handle: String,
+}
+
+/// Finds the instructions that results in a range brought; `offset` steps were folded before, with what `earlier` tells.
+pub(super) fn instructions(
+    history: &History,
+    facts: &Facts,
+    range: &FoldRange,
+    offset: u32,
+    mut found: Vec<Instructions>,
+) -> Vec<Instructions> {
+    for (id, row) in results(facts, range) {
+        let path = row.subject().path().map(|path| facts.file_key(path).into_owned()).unwrap_or_default();
+        let changes = row.tool().is_some_and(ToolKind::changes_files) && row.outcome != Outcome::Failed;
+        for known in found.iter_mut().filter(|known| changes && known.path == path) {
+            known.changed = true;
+        }
+        if !row.instructions || !range.folds(id) {
+            continue;
+        }
+        let Some(text) = words(history, id, row.voice) else { continue };
+        let handle = history.block(id).map(|block| block_handle(history, block)).unwrap_or_default();
+        let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+        // The same words under another name are the same instructions.
+        found.retain(|known| known.path != path && known.lines != lines);
+        let step = row.step + offset;
+        found.push(Instructions { path, step, changed: false, extent: Extent::Whole, lines, handle });
+    }
+    found
+}
+
+/// Returns the instructions in a result: all of it, or what stands in a harness's tags.
+fn words(history: &History, id: BlockId, voice: Option<Voice>) -> Option<String> {
+    let text = history.block_text(history.block(id)?);
+    if voice == Some(Voice::Instructions) {
+        return Some(text.trim_matches('\n').to_owned());
+    }
+    let tagged = sections(&text).into_iter().filter(|section| section.voice == Voice::Instructions);
+    let words: Vec<&str> = tagged.filter_map(|section| text.get(section.range)).collect();
+    // A part of a file, read with its lines: they are instructions too.
+    Some(if words.is_empty() { text.trim_matches('\n').to_owned() } else { words.join("\n") })
+}
+
+impl Instructions {
+    /// Tells less of them: only the sentences that set limits.
+    pub(super) fn limits(&self) -> Instructions {
+        if self.extent != Extent::Whole {
+            return self.clone();
+        }
+        let text = self.lines.join("\n");
+        let limits = constraints(&text).into_iter().filter_map(|range| text.get(range)).map(str::to_owned);
+        Instructions { lines: limits.collect(), extent: Extent::Limits, ..self.clone() }
+    }
+
+    /// Tells only where they stand.
+    pub(super) fn named(&self) -> Instructions {
+        Instructions { lines: Vec::new(), extent: Extent::Name, ..self.clone() }
+    }
+}
