@@ -130,11 +130,9 @@ fn take(proxy: &Running, turn: Turn, body: &[u8]) -> Result<Duration, String> {
         Turn::BreaksOff => 5,
         Turn::Overloaded | Turn::Faulty | Turn::Leaves => 0,
     };
-    // Chunks may arrive in one piece; what is under way when a provider breaks off may go with it.
+    // Chunks may arrive in one piece.
     let whole: Vec<u8> = (0..expected).flat_map(chunk).collect();
-    let arrived = found.concat();
-    let right = arrived == whole || (turn == Turn::BreaksOff && whole.starts_with(&arrived));
-    if right { Ok(first) } else { Err(format!("{turn:?}: {} chunks", found.len())) }
+    if found.concat() == whole { Ok(first) } else { Err(format!("{turn:?}: {} chunks", found.len())) }
 }
 
 /// What the clients saw, by kind of turn.
