@@ -21,6 +21,7 @@ use trimtab::{
 };
 
 use super::{
+    buffers::Buffers,
     fold::Wanted,
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
@@ -103,6 +104,11 @@ impl Planner {
     /// Lets steps fold, unless nothing is to be changed.
     pub(crate) fn with_folding(self, folding: Folding) -> Planner {
         Planner { folding: if self.observe { Folding::Off } else { folding }, ..self }
+    }
+
+    /// Returns the buffers that requests are read into.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        self.warmth.buffers()
     }
 
     /// Finds a model once for every name.
@@ -230,12 +236,10 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
 
 /// Notes what will be sent, unless the clock was first.
 fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result<Prepared, Fault> {
-    let Draft { planned, about, chain, refused, now } = draft;
+    let Draft { planned, request, about, chain, passive, now } = draft;
     if !ticket.take(Ticket::PLAN) {
         return Err(Fault::Late);
     }
-    let passive = refused && about.raw_fits;
-    let request = if planner.observe || passive { None } else { planned.write().map(Bytes::from) };
     let how = match (planner.observe, &request) {
         (true, _) => How::Observed,
         (false, None) => How::Kept,
@@ -254,10 +258,12 @@ fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result
 /// What is planned and not yet sent.
 struct Draft {
     planned: Planned,
+    /// The bytes to send; none where the request goes as it came.
+    request: Option<Bytes>,
     about: About,
     chain: Vec<ChainHash>,
-    /// Whether the provider refused what was changed of this session.
-    refused: bool,
+    /// Whether the request is left alone because the provider refused what was changed of its session.
+    passive: bool,
     now: Millis,
 }
 
@@ -292,7 +298,9 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
     let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
-    Ok(Draft { planned, about, chain: warm.chain().to_vec(), refused, now })
+    let passive = refused && about.raw_fits;
+    let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
+    Ok(Draft { planned, request, about, chain: warm.chain().to_vec(), passive, now })
 }
 
 fn unread(job: &Job, fault: &trimtab::WireError) -> Stop {
