@@ -84,6 +84,11 @@ impl Ticket {
     fn take(&self, side: u8) -> bool {
         self.0.compare_exchange(0, side, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
+
+    /// Tells whether somebody decided already.
+    fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
 }
 
 impl Planner {
@@ -157,11 +162,12 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         // A request that would be refused is worse than one that waits.
         let fits = again.as_ref().is_some_and(|again| again.fits);
         let decided = fits && ticket.take(Ticket::CLOCK);
-        if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, planning).await {
+        if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, &mut planning).await {
             return Ok(Prepared { fault: Some(Fault::Late), ..prepared });
         }
-        // A plan that comes later still must not count as sent.
+        // A plan that comes later still must not count as sent, and one that has not begun would only keep others waiting.
         ticket.take(Ticket::CLOCK);
+        planning.abort();
     }
     let Some(Again { resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
     if planner.observe {
@@ -230,6 +236,9 @@ pub(crate) fn now() -> Millis {
 
 /// Plans for a request and notes what will be sent, unless the clock was first.
 fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Stop> {
+    if ticket.is_taken() {
+        return Err(Stop::Fault(Fault::Late));
+    }
     let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now()))?;
     Ok(commit(planner, job, draft, ticket)?)
 }
