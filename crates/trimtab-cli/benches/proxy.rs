@@ -1,8 +1,9 @@
 //! What the proxy adds to a request: asked directly, through a minimal pass-through on the same stack, and through trimtab,
 //! side by side in one run; then its memory over many sessions, and how long it takes to start.
-//! `cargo bench -p trimtab-cli --bench proxy [-- SECONDS]`.
+//! `cargo bench -p trimtab-cli --bench proxy [-- SECONDS [KILOBYTES]]`; with a size, of that size alone and nothing else.
 //!
-//! Timed is the next request of a conversation: the one before it, sent untimed, is a turn of 4 KB shorter.
+//! Timed is the next request of a conversation: it goes on with the one before, which is sent untimed, by a turn of 4 KB. The turn is
+//! another one each time, so that nothing of it was read, counted or looked at before.
 
 #![allow(
     clippy::expect_used,
@@ -40,7 +41,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Events of a scripted answer.
 const EVENTS: usize = 50;
-/// Rounds before anything is timed: the first requests of a conversation are cold.
+/// Tells this program to be the minimal pass-through: a process of its own, as every proxy is.
+const PASS: &str = "pass";
+/// Rounds before anything is timed.
 const WARMING: usize = 4;
 /// Clients at once where requests per second are measured.
 const CLIENTS: usize = 8;
@@ -48,16 +51,24 @@ const CLIENTS: usize = 8;
 type Body = BoxBody<Bytes, hyper::Error>;
 
 fn main() {
-    let seconds: f64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(3.0);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, provider] = &words[..]
+        && first == PASS
+    {
+        return pass_for(provider.parse().expect("an address"));
+    }
+    let numbers: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let seconds = numbers.first().copied().unwrap_or(3.0);
+    let only = numbers.get(1).map(|kilobytes| *kilobytes as usize);
     let provider = serve(provide);
-    let minimal = serve(move |request| pass(provider, request));
+    let minimal = Minimal::start(provider);
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("store.db");
     let plain = Trimtab::start(provider, &["--no-store"]);
     let keeping = Trimtab::start(provider, &["--store", store.to_str().expect("a path")]);
     let targets = [
         Target { name: "direct", address: provider, switch: "" },
-        Target { name: "minimal", address: minimal, switch: "" },
+        Target { name: "minimal", address: minimal.address, switch: "" },
         Target { name: "trimtab off", address: plain.address, switch: "off" },
         Target { name: "trimtab", address: plain.address, switch: "on" },
         Target { name: "with store", address: keeping.address, switch: "on" },
@@ -66,7 +77,7 @@ fn main() {
         "{:10} {:12} {:>9} {:>9} {:>12} {:>8} {:>8}",
         "request", "through", "p50 us", "p99 us", "over minimal", "req/s", "share"
     );
-    for kilobytes in [40, 400, 4000] {
+    for kilobytes in only.map_or(vec![40, 400, 4000], |only| vec![only]) {
         let runtime = runtime();
         let timed = runtime.block_on(alone(&targets, kilobytes * 1000, seconds));
         let least = percentile(&timed[1], 0.5);
@@ -87,8 +98,10 @@ fn main() {
         }
     }
     drop((plain, keeping));
-    sessions(provider);
-    starts(provider);
+    if only.is_none() {
+        sessions(provider);
+        starts(provider);
+    }
 }
 
 /// Memory of a proxy that meets one new session after the other.
@@ -99,9 +112,9 @@ fn sessions(provider: SocketAddr) {
     runtime.block_on(async {
         let mut client = connect(trimtab.address).await;
         for number in 1..=10_000 {
-            let (before, next) = conversation(20_000, number);
-            ask(&mut client, "on", &before).await;
-            ask(&mut client, "on", &next).await;
+            let begun = conversation(20_000, number);
+            ask(&mut client, "on", &grown(&begun, 0, 0)).await;
+            ask(&mut client, "on", &grown(&begun, 0, 1)).await;
             if matches!(number, 1_000 | 5_000 | 10_000) {
                 print!(" {} MB after {number};", trimtab.resident_kilobytes() / 1024);
             }
@@ -118,7 +131,7 @@ fn starts(provider: SocketAddr) {
             let trimtab = Trimtab::spawn(provider, &["--no-store"]);
             runtime().block_on(async {
                 let mut client = connect(trimtab.address).await;
-                ask(&mut client, "on", &conversation(4_000, 1).0).await;
+                ask(&mut client, "on", &grown(&conversation(4_000, 1), 0, 0)).await;
             });
             started.elapsed().as_secs_f64() * 1e3
         })
@@ -137,21 +150,28 @@ struct Target {
 
 /// One client, every target in turn.
 async fn alone(targets: &[Target], bytes: usize, seconds: f64) -> Vec<Vec<f64>> {
-    let (before, next) = conversation(bytes, 0);
     let mut clients = Vec::new();
     for target in targets {
-        let mut client = connect(target.address).await;
-        warm(&mut client, target.switch, &before, &next).await;
-        clients.push((client, target.switch));
+        clients.push((connect(target.address).await, target.switch));
     }
+    let begun = conversation(bytes, 0);
     let mut timed = vec![Vec::new(); targets.len()];
-    let started = Instant::now();
-    while started.elapsed().as_secs_f64() < seconds * targets.len() as f64 {
+    let mut started = Instant::now();
+    for round in 0.. {
+        if round == WARMING {
+            started = Instant::now();
+        }
+        if round > WARMING && started.elapsed().as_secs_f64() > seconds * targets.len() as f64 {
+            break;
+        }
+        let (before, next) = (grown(&begun, round, 0), grown(&begun, round, 1));
         for ((client, switch), timed) in clients.iter_mut().zip(&mut timed) {
             ask(client, switch, &before).await;
             let sent = Instant::now();
             ask(client, switch, &next).await;
-            timed.push(sent.elapsed().as_secs_f64() * 1e6);
+            if round >= WARMING {
+                timed.push(sent.elapsed().as_secs_f64() * 1e6);
+            }
         }
     }
     timed
@@ -162,10 +182,12 @@ async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
     let clients: Vec<_> = (1..=CLIENTS)
         .map(|number| {
             tokio::spawn(async move {
-                let (before, next) = conversation(bytes, number);
                 let mut client = connect(target.address).await;
-                warm(&mut client, target.switch, &before, &next).await;
-                (client, before, next)
+                let begun = conversation(bytes, number);
+                for count in 0..2 * WARMING {
+                    ask(&mut client, target.switch, &grown(&begun, count, count % 2)).await;
+                }
+                (client, begun)
             })
         })
         .collect();
@@ -176,11 +198,12 @@ async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
     let started = Instant::now();
     let tasks: Vec<_> = ready
         .into_iter()
-        .map(|(mut client, before, next)| {
+        .map(|(mut client, begun)| {
             tokio::spawn(async move {
                 let mut count = 0;
                 while started.elapsed().as_secs_f64() < seconds {
-                    ask(&mut client, target.switch, if count % 2 == 0 { &next } else { &before }).await;
+                    let request = grown(&begun, 2 * WARMING + count, count % 2);
+                    ask(&mut client, target.switch, &request).await;
                     count += 1;
                 }
                 count
@@ -191,14 +214,7 @@ async fn together(target: Target, bytes: usize, seconds: f64) -> f64 {
     for task in tasks {
         sum += task.await.expect("a client");
     }
-    f64::from(sum) / started.elapsed().as_secs_f64()
-}
-
-async fn warm(client: &mut SendRequest<Full<Bytes>>, switch: &str, before: &Bytes, next: &Bytes) {
-    for _ in 0..WARMING {
-        ask(client, switch, before).await;
-        ask(client, switch, next).await;
-    }
+    sum as f64 / started.elapsed().as_secs_f64()
 }
 
 async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
@@ -293,6 +309,40 @@ where
     told.recv().expect("an address")
 }
 
+/// Passes requests on until it is killed.
+fn pass_for(provider: SocketAddr) {
+    println!("{}", serve(move |request| pass(provider, request)));
+    loop {
+        thread::park();
+    }
+}
+
+/// The minimal pass-through.
+struct Minimal {
+    address: SocketAddr,
+    child: Child,
+}
+
+impl Minimal {
+    fn start(provider: SocketAddr) -> Minimal {
+        let mut child = Command::new(std::env::current_exe().expect("a program"))
+            .args([PASS, &provider.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program");
+        let mut word = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut word).expect("an address");
+        Minimal { address: word.trim().parse().expect("an address"), child }
+    }
+}
+
+impl Drop for Minimal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// The program, as a process of its own.
 struct Trimtab {
     address: SocketAddr,
@@ -337,26 +387,35 @@ impl Drop for Trimtab {
     }
 }
 
-/// A chat with tool results, of about so many bytes: without its last turn, and with it.
-fn conversation(bytes: usize, number: usize) -> (Bytes, Bytes) {
+/// The beginning of a chat with tool results, of about so many bytes.
+fn conversation(bytes: usize, number: usize) -> String {
     let mut request =
         format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"Find the value of {number}."}}"#);
-    let mut turn = 0;
-    let mut before = 0;
+    let mut turns = 0;
     while request.len() < bytes {
-        before = request.len();
-        turn += 1;
-        let value = number * 1_000_003 + turn * 7919;
-        let lines: String = (0..60)
-            .map(|line| format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, value + line))
-            .collect();
-        request += &format!(
-            r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{turn}","type":"function","function":{{"name":"grep","arguments":"{{\"pattern\":\"value_{turn}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c{turn}","content":"{lines}"}}"#
-        );
+        turns += 1;
+        request += &turn(turns, number * 1_000_003 + turns * 7919);
     }
-    let shorter = format!("{}]}}", &request[..before]);
-    request += "]}";
-    (Bytes::from(shorter), Bytes::from(request))
+    request
+}
+
+/// The request of a conversation that has gone on by so many turns; they are others in every round.
+fn grown(begun: &str, round: usize, turns: usize) -> Bytes {
+    let mut request = begun.to_owned();
+    for number in 1..=turns {
+        let name = (round + 1) * 1000 + number;
+        request += &turn(name, name * 7919);
+    }
+    Bytes::from(request + "]}")
+}
+
+fn turn(name: usize, value: usize) -> String {
+    let lines: String = (0..60)
+        .map(|line| format!("src/module_{line}.rs:{}: let value = {};\\n", line * 3, value + line))
+        .collect();
+    format!(
+        r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{name}","type":"function","function":{{"name":"grep","arguments":"{{\"pattern\":\"value_{name}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c{name}","content":"{lines}"}}"#
+    )
 }
 
 fn runtime() -> tokio::runtime::Runtime {

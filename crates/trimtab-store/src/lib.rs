@@ -30,7 +30,7 @@ mod sqlite;
 mod types;
 
 pub use error::StoreError;
-pub use name::{name_from_headers, name_from_request};
+pub use name::{name_from_headers, name_from_request, name_in_history};
 pub use place::default_path;
 pub use sqlite::Sqlite;
 pub use types::{
@@ -38,7 +38,7 @@ pub use types::{
     SessionId, SessionInfo, StoredRequest, Summary, Tidied,
 };
 
-use trimtab::{History, Usage};
+use trimtab::{ChainHash, History, Usage};
 
 /// A store of conversations. Every call is one transaction: done as a whole, or not at all.
 pub trait Store: Send + Sync {
@@ -47,6 +47,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Says what is wrong with the store.
     fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError>;
+
+    /// Finds the session that a request goes on with, for a request that is fitted already: the memory stays empty. `chain` is the
+    /// identity of every block.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn place(
+        &self,
+        history: &History,
+        chain: Vec<ChainHash>,
+        name: Option<&str>,
+    ) -> Result<Recognized, StoreError>;
 
     /// Keeps a request and what became of its blocks. When this returns, all of it survives a crash.
     ///

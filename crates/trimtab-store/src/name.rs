@@ -2,6 +2,7 @@
 //! name. Never gives anything else of them: no other header is kept anywhere.
 
 use serde_json::Value;
+use trimtab::History;
 
 /// Headers that name a session, the most telling first. Only these are ever looked at.
 const HEADERS: [&str; 14] = [
@@ -39,12 +40,21 @@ pub fn name_from_request(request: &[u8]) -> Option<String> {
         metadata: Option<Value>,
     }
     let keys: Keys = serde_json::from_slice(request).ok()?;
-    let metadata = keys.metadata.unwrap_or_default();
+    named(keys.metadata.as_ref(), keys.prompt_cache_key.as_ref())
+}
+
+/// Returns the name that a request gives the conversation, where it was read already.
+pub fn name_in_history(history: &History) -> Option<String> {
+    let field = |key: &str| history.field(key).and_then(|value| serde_json::from_slice(value).ok());
+    named(field("metadata").as_ref(), field("prompt_cache_key").as_ref())
+}
+
+fn named(metadata: Option<&Value>, prompt_cache_key: Option<&Value>) -> Option<String> {
     let text = |value: &Value| value.as_str().and_then(name);
-    let of_key = |key: &str| metadata.get(key).and_then(text);
+    let of_key = |key: &str| metadata?.get(key).and_then(text);
     let said = ["session_id", "conversation_id", "thread_id"].into_iter().find_map(of_key);
-    said.or_else(|| metadata.get("user_id")?.as_str().and_then(name_in_user))
-        .or_else(|| keys.prompt_cache_key.as_ref().and_then(text))
+    said.or_else(|| metadata?.get("user_id")?.as_str().and_then(name_in_user))
+        .or_else(|| prompt_cache_key.and_then(text))
 }
 
 /// Claude Code writes its session's id into the id of the user: behind `_session_`, or as a key of a JSON text.
@@ -85,6 +95,13 @@ mod tests {
     fn requests_name_their_session_in_several_ways() {
         let check = |request: &str, expected: Option<&str>| {
             assert_eq!(name_from_request(request.as_bytes()).as_deref(), expected, "{request}");
+            let read = trimtab::parse_as(
+                request.replacen('{', r#"{"input":[],"#, 1).into_bytes(),
+                trimtab::Format::Responses,
+            );
+            if let Ok(history) = read {
+                assert_eq!(name_in_history(&history).as_deref(), expected, "{request}");
+            }
         };
         check(r#"{"prompt_cache_key":"0199-ab"}"#, Some("0199-ab"));
         check(r#"{"metadata":{"user_id":"user_1_account__session_5e9f"}}"#, Some("5e9f"));

@@ -61,7 +61,22 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
     assert!(error.contains("made by an older trimtab"), "reading changes nothing: {error}");
     assert_eq!(version(&path), 1);
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 2);
+    assert_eq!(version(&path), 3);
+    holds_what_was_kept(&store);
+}
+
+#[test]
+fn a_store_of_the_second_version_is_brought_forward_with_all_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trimtab.db");
+    let second = include_str!("../src/sqlite/shorter-indexes.sql");
+    make(&path, &format!("{}{second}PRAGMA user_version = 2;", include_str!("version-1.sql")));
+    let store = Sqlite::open(&path).unwrap();
+    assert_eq!(version(&path), 3);
+    holds_what_was_kept(&store);
+}
+
+fn holds_what_was_kept(store: &Sqlite) {
     for (id, thread, steps) in KEPT {
         let expected = request(&conversation(thread, steps));
         let stored = store.request(RequestId(id)).unwrap();
@@ -79,7 +94,7 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
     // It goes on where it was: the same session, the same words for what was hidden.
     let before = store.request(RequestId(12)).unwrap();
     let bytes = request(&conversation(0, 6));
-    let kept = fit_and_keep(&store, bytes.clone(), &settings("recent", 1500), 2, None).unwrap();
+    let kept = fit_and_keep(store, bytes.clone(), &settings("recent", 1500), 2, None).unwrap();
     assert_eq!(kept.session, before.info.session);
     let after = store.request(kept.request).unwrap();
     assert!(after.bytes == bytes);
@@ -88,6 +103,9 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
         assert!(same.is_some(), "what was hidden stays hidden");
     }
     assert_eq!(store.search("round 0 thread", 9).unwrap().len(), 4);
+    // Older versions did not keep what a session has cost: it is counted from here on.
+    let known = store.recognize(&parse(bytes).unwrap(), None).unwrap();
+    assert_eq!(known.memory.spent(), kept.fitted.plan.cost());
 }
 
 #[test]

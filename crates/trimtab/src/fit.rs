@@ -185,6 +185,11 @@ impl Planned {
     pub fn write(&self) -> Option<Vec<u8>> {
         written(&self.history, &self.plan, &mut Made::default())
     }
+
+    /// Writes the same bytes sooner: what was written for earlier requests of the conversation is copied.
+    pub fn write_warm(&self, warm: &mut Warm) -> Option<Vec<u8>> {
+        written(&self.history, &self.plan, &mut warm.made)
+    }
 }
 
 /// A request that could not be fitted.

@@ -162,8 +162,8 @@ impl Memory {
         self.ends.get(&hash).is_some_and(|at| *at > after)
     }
 
-    /// Returns what the requests so far have cost.
-    pub(crate) fn spent(&self) -> Cost {
+    /// Returns what the requests so far have cost as input.
+    pub fn spent(&self) -> Cost {
         self.spent
     }
 

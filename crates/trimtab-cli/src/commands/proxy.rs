@@ -4,7 +4,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
-use tokio::{net::TcpListener, runtime::Runtime};
+use tokio::net::TcpListener;
 use trimtab::{Folding, Tokens};
 
 use crate::{
@@ -14,9 +14,6 @@ use crate::{
     settings::{self, Files, in_force},
     store,
 };
-
-/// Threads that forward. Planning has its own; forwarding is waiting, mostly.
-const WORKERS: usize = 2;
 
 /// Time in which a request must have arrived.
 const ARRIVAL: Duration = Duration::from_secs(120);
@@ -33,8 +30,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
-    let runtime = runtime()?;
-    runtime.block_on(async {
+    proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind(asked.listen).await.with_context(|| {
             format!("{} cannot be listened at; --listen names another address", asked.listen)
         })?;
@@ -102,15 +98,6 @@ fn keeping(fitting: &Fitting) -> Result<Keeping> {
 
 pub(super) fn mebibytes(count: u32) -> usize {
     usize::try_from(u64::from(count) * 1024 * 1024).unwrap_or(usize::MAX)
-}
-
-pub(super) fn runtime() -> Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .thread_name("forward")
-        .enable_all()
-        .build()
-        .context("no threads can be started")
 }
 
 /// Returns what ends when somebody asks the program to stop.

@@ -7,7 +7,7 @@ use hyper::{
     body::{Body, Incoming},
 };
 
-use super::Limits;
+use super::{Limits, buffers::Buffers};
 
 /// Bytes that are set aside because a client says that they come.
 const BELIEVED: usize = 8 * 1024 * 1024;
@@ -41,11 +41,12 @@ impl NotRead {
 }
 
 /// Reads a body of at most the limit.
-pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Vec<u8>, NotRead> {
+pub(crate) async fn read(body: Incoming, limits: &Limits, buffers: &Buffers) -> Result<Vec<u8>, NotRead> {
     if body.size_hint().lower() > u64::try_from(limits.request).unwrap_or(u64::MAX) {
         return Err(NotRead::TooLarge);
     }
-    match tokio::time::timeout(limits.arrival, collect(body, limits.request)).await {
+    let buffer = buffers.take(announced(&body, limits.request));
+    match tokio::time::timeout(limits.arrival, collect_into(buffer, body, limits.request)).await {
         Err(_) => Err(NotRead::TooSlow),
         Ok(Ok((bytes, None))) => Ok(bytes),
         Ok(Ok((_, Some(_)))) => Err(NotRead::TooLarge),
@@ -55,12 +56,22 @@ pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Vec<u8>, Not
 
 /// Reads a body until its end or until there is more than `most`: then the rest comes with it.
 pub(crate) async fn collect(
+    body: Incoming,
+    most: usize,
+) -> Result<(Vec<u8>, Option<Incoming>), hyper::Error> {
+    collect_into(Vec::with_capacity(announced(&body, most)), body, most).await
+}
+
+/// Returns how many bytes are announced: that is believed up to what most requests have.
+fn announced(body: &Incoming, most: usize) -> usize {
+    usize::try_from(body.size_hint().lower()).unwrap_or_default().min(most).min(BELIEVED)
+}
+
+async fn collect_into(
+    mut bytes: Vec<u8>,
     mut body: Incoming,
     most: usize,
 ) -> Result<(Vec<u8>, Option<Incoming>), hyper::Error> {
-    let expected = usize::try_from(body.size_hint().lower()).unwrap_or_default();
-    // What a client announces is believed up to what most requests have.
-    let mut bytes = Vec::with_capacity(expected.min(most).min(BELIEVED));
     while let Some(frame) = body.frame().await {
         if let Some(data) = frame?.data_ref() {
             bytes.extend_from_slice(data);

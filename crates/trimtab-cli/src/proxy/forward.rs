@@ -100,7 +100,7 @@ async fn converse(
         return Ok(passed(proxy, route, format, sent, reason, permit));
     }
     let limits = &proxy.config.limits;
-    let arrived = body::read(incoming, limits)
+    let arrived = body::read(incoming, limits, proxy.planner.buffers())
         .await
         .map_err(|fault| Failed { status: fault.status(), reason: fault.words(limits) })?;
     let started = Instant::now();

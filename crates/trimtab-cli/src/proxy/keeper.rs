@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Result, anyhow, bail};
 use trimtab::{ChainHash, History, Memory, Millis, Plan, Usage};
-use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, Summary, name_from_request};
+use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, Summary, name_in_history};
 
 use crate::store::tidy_now_and_then;
 
@@ -114,7 +114,7 @@ impl Keeper {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn known(&self, history: &History) -> Result<Memory> {
-        let known = self.store.recognize(history, name_from_request(history.bytes()).as_deref())?;
+        let known = self.store.recognize(history, name_in_history(history).as_deref())?;
         let mut memory = known.memory;
         if let Some(session) = known.session {
             for summary in self.store.summaries(session)? {
@@ -198,7 +198,7 @@ fn one(store: &Sqlite, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -
 
 fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
     let Summarized { history, covers, text, .. } = summarized;
-    let known = store.recognize(history, name_from_request(history.bytes()).as_deref())?;
+    let known = store.recognize(history, name_in_history(history).as_deref())?;
     // A conversation of which nothing is kept has nothing to go on with either.
     let Some(session) = known.session else { return Ok(()) };
     Ok(store.summarized(session, &Summary { at: now(), through: *covers, text: text.clone() })?)
@@ -206,7 +206,7 @@ fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
 
 fn append(store: &Sqlite, kept: &Kept) -> Result<RequestId> {
     let Kept { history, plan, now, .. } = kept;
-    let known = store.recognize(history, name_from_request(history.bytes()).as_deref())?;
+    let known = store.place(history, plan.chain().to_vec(), name_in_history(history).as_deref())?;
     match store.append(&Append::new(history, plan, &known, *now))? {
         Appended::Stored { request, .. } => Ok(request),
         Appended::SaidBefore { .. } => bail!("another process just hid other parts of this conversation"),

@@ -2,6 +2,7 @@
 //! requests that fit. Never changes anything but blocks of a conversation, never stores a key, never fails a turn.
 
 mod body;
+mod buffers;
 mod connect;
 mod encoding;
 pub(crate) mod fold;
@@ -10,6 +11,7 @@ mod guard;
 mod headers;
 mod held;
 pub(crate) mod keeper;
+mod lanes;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
@@ -48,11 +50,11 @@ use tokio::{
 use trimtab::{Policy, Tokens};
 
 use self::{
-    connect::Connector, fold::Summaries, log::Log, metrics::Metrics, planning::Planner, sessions::Sessions,
-    tap::Tap, upstream::Upstreams,
+    connect::Connector, fold::Summaries, lanes::Lanes, log::Log, metrics::Metrics, planning::Planner,
+    sessions::Sessions, tap::Tap, upstream::Upstreams,
 };
 
-pub(crate) use self::sessions::Keeping;
+pub(crate) use self::{lanes::runtime, sessions::Keeping};
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
@@ -105,12 +107,13 @@ pub(crate) struct Limits {
 
 /// What every request is answered with.
 pub(crate) struct Proxy {
-    config: Config,
+    config: Arc<Config>,
     planner: Arc<Planner>,
+    connector: HttpsConnector<Connector>,
     client: Client<HttpsConnector<Connector>, Outgoing>,
     in_flight: Arc<Semaphore>,
-    pub(crate) metrics: Metrics,
-    pub(crate) log: Log,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Arc<Log>,
 }
 
 struct Config {
@@ -142,13 +145,15 @@ impl Proxy {
         let sessions = Sessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding);
+        let connector = connector();
         Ok(Proxy {
-            client: client(),
+            client: client(connector.clone()),
+            connector,
             planner: Arc::new(planner),
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
-            metrics: Metrics::default(),
-            log,
-            config: Config {
+            metrics: Arc::default(),
+            log: Arc::new(log),
+            config: Arc::new(Config {
                 upstreams,
                 off: asked.off,
                 announce: asked.announce,
@@ -156,18 +161,34 @@ impl Proxy {
                 allowed_hosts: asked.allowed_hosts,
                 limits: asked.limits,
                 summaries: asked.summaries,
-            },
+            }),
         })
+    }
+
+    /// Returns the same proxy with connections to providers of its own.
+    fn beside(&self) -> Proxy {
+        Proxy {
+            config: Arc::clone(&self.config),
+            planner: Arc::clone(&self.planner),
+            connector: self.connector.clone(),
+            client: client(self.connector.clone()),
+            in_flight: Arc::clone(&self.in_flight),
+            metrics: Arc::clone(&self.metrics),
+            log: Arc::clone(&self.log),
+        }
     }
 }
 
-fn client() -> Client<HttpsConnector<Connector>, Outgoing> {
+fn connector() -> HttpsConnector<Connector> {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
-    let connector = https.https_or_http().enable_http1().wrap_connector(Connector::from_env());
+    https.https_or_http().enable_http1().wrap_connector(Connector::from_env())
+}
+
+fn client(connector: HttpsConnector<Connector>) -> Client<HttpsConnector<Connector>, Outgoing> {
     Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
@@ -192,22 +213,19 @@ pub(crate) async fn serve(
     // Connections are told to end by the one channel, and have ended when the other has no sender left.
     let (stopping, stopped) = watch::channel(());
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
+    let lanes = Lanes::start(&proxy, &stopped)?;
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((connection, _)) = accepted else {
             // Out of files, most likely: those that are open must end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (proxy, stopped, open) = (Arc::clone(&proxy), stopped.clone(), open.clone());
-        tokio::spawn(async move {
-            let _open = open;
-            converse(proxy, stream, stopped).await;
-        });
+        lanes.take(connection, open.clone());
     }
     drop((listener, stopping, open));
     let grace = proxy.config.limits.grace;
@@ -216,6 +234,7 @@ pub(crate) async fn serve(
             .log
             .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
     }
+    lanes.end();
     Ok(())
 }
 

@@ -78,7 +78,7 @@ async fn fit_once(
 ) -> Result<Response<Bytes>, (StatusCode, String)> {
     let wrong = |reason: String| (StatusCode::BAD_REQUEST, reason);
     let settings = settings(proxy, request.uri().query().unwrap_or_default()).map_err(wrong)?;
-    let whole = body::read(request.into_body(), &proxy.config.limits)
+    let whole = body::read(request.into_body(), &proxy.config.limits, proxy.planner.buffers())
         .await
         .map_err(|fault| (fault.status(), fault.words(&proxy.config.limits)))?;
     let fitted = tokio::task::spawn_blocking(move || fit(whole, &Memory::default(), &settings, now()));

@@ -21,6 +21,7 @@ use trimtab::{
 };
 
 use super::{
+    buffers::Buffers,
     fold::Wanted,
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
@@ -83,6 +84,11 @@ impl Ticket {
     fn take(&self, side: u8) -> bool {
         self.0.compare_exchange(0, side, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
+
+    /// Tells whether somebody decided already.
+    fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
 }
 
 impl Planner {
@@ -103,6 +109,11 @@ impl Planner {
     /// Lets steps fold, unless nothing is to be changed.
     pub(crate) fn with_folding(self, folding: Folding) -> Planner {
         Planner { folding: if self.observe { Folding::Off } else { folding }, ..self }
+    }
+
+    /// Returns the buffers that requests are read into.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        self.warmth.buffers()
     }
 
     /// Finds a model once for every name.
@@ -151,11 +162,12 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         // A request that would be refused is worse than one that waits.
         let fits = again.as_ref().is_some_and(|again| again.fits);
         let decided = fits && ticket.take(Ticket::CLOCK);
-        if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, planning).await {
+        if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, &mut planning).await {
             return Ok(Prepared { fault: Some(Fault::Late), ..prepared });
         }
-        // A plan that comes later still must not count as sent.
+        // A plan that comes later still must not count as sent, and one that has not begun would only keep others waiting.
         ticket.take(Ticket::CLOCK);
+        planning.abort();
     }
     let Some(Again { resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
     if planner.observe {
@@ -224,18 +236,19 @@ pub(crate) fn now() -> Millis {
 
 /// Plans for a request and notes what will be sent, unless the clock was first.
 fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Stop> {
+    if ticket.is_taken() {
+        return Err(Stop::Fault(Fault::Late));
+    }
     let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now()))?;
     Ok(commit(planner, job, draft, ticket)?)
 }
 
 /// Notes what will be sent, unless the clock was first.
 fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result<Prepared, Fault> {
-    let Draft { planned, about, chain, refused, now } = draft;
+    let Draft { planned, request, about, chain, passive, now } = draft;
     if !ticket.take(Ticket::PLAN) {
         return Err(Fault::Late);
     }
-    let passive = refused && about.raw_fits;
-    let request = if planner.observe || passive { None } else { planned.write().map(Bytes::from) };
     let how = match (planner.observe, &request) {
         (true, _) => How::Observed,
         (false, None) => How::Kept,
@@ -254,10 +267,12 @@ fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result
 /// What is planned and not yet sent.
 struct Draft {
     planned: Planned,
+    /// The bytes to send; none where the request goes as it came.
+    request: Option<Bytes>,
     about: About,
     chain: Vec<ChainHash>,
-    /// Whether the provider refused what was changed of this session.
-    refused: bool,
+    /// Whether the request is left alone because the provider refused what was changed of its session.
+    passive: bool,
     now: Millis,
 }
 
@@ -292,7 +307,9 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
     let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
-    Ok(Draft { planned, about, chain: warm.chain().to_vec(), refused, now })
+    let passive = refused && about.raw_fits;
+    let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
+    Ok(Draft { planned, request, about, chain: warm.chain().to_vec(), passive, now })
 }
 
 fn unread(job: &Job, fault: &trimtab::WireError) -> Stop {

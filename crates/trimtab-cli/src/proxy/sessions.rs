@@ -193,6 +193,7 @@ impl Sessions {
         now: Millis,
     ) -> Result<Option<KeptAs>> {
         let kept_as = match sending {
+            Sending::Planned(..) if matches!(self.keeping, Keeping::Nothing) => None,
             Sending::Planned(history, plan) => {
                 let anew = lock(&session.state).known.memory.hides_anew(plan);
                 let when = if anew { When::BeforeSending } else { When::Later };

@@ -1,16 +1,31 @@
 //! An answer on its way to the client. Takes the provider's body; gives every frame on as it is and shows a copy to the reader
-//! of usage. Never buffers: the next frame is asked for when the client has taken the last, and a client that leaves ends
-//! the request upstream.
+//! of usage. Never waits for more: what came together is written together, and that at once. A client that takes nothing stops
+//! the provider, and one that leaves ends the request upstream.
 
 use std::{
+    collections::VecDeque,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep};
 
 use super::usage::{Reader, Reading};
+
+/// How long the end of an answer is held back that broke off. A server that is told of it closes the connection at once, and what
+/// it has not yet written goes with that: the client would get less than the provider said.
+const WRITTEN_IN: Duration = Duration::from_millis(100);
+
+/// How often in succession nothing must have come until what came is written. The server looks twice before it lets the provider's
+/// connection bring more, so that it is the third look that finds it.
+const LOOKS: u8 = 3;
+
+/// How many frames and bytes are written together at most.
+const FRAMES: usize = 64;
+const BYTES: usize = 64 * 1024;
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,28 +41,86 @@ type Done = Box<dyn FnOnce(End, Option<Reading>) + Send>;
 
 /// An answer that is read along.
 pub(crate) struct Tap {
-    /// What was already read to look at it.
-    first: Option<Bytes>,
     inner: Option<Incoming>,
+    /// What has come and is not yet given on: also what was already read to look at it.
+    ready: VecDeque<Frame<Bytes>>,
+    stage: Stage,
     reader: Option<Reader>,
     done: Option<Done>,
+    /// Why the provider broke off, and when the client is to learn of it.
+    broken: Option<(hyper::Error, Pin<Box<Sleep>>)>,
+}
+
+/// What is done with frames.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// They are collected; so many looks found nothing.
+    Collecting(u8),
+    /// They are given on.
+    Giving,
 }
 
 impl Tap {
     pub(crate) fn new(first: Bytes, inner: Option<Incoming>, reader: Option<Reader>, done: Done) -> Tap {
-        let first = Some(first).filter(|first| !first.is_empty());
-        Tap { first, inner, reader, done: Some(done) }
+        let mut tap = Tap {
+            inner,
+            ready: VecDeque::new(),
+            stage: Stage::Collecting(0),
+            reader,
+            done: Some(done),
+            broken: None,
+        };
+        if !first.is_empty() {
+            tap.see(Frame::data(first));
+            tap.stage = Stage::Giving;
+        }
+        tap
     }
 
-    fn see(&mut self, frame: &Frame<Bytes>) {
+    fn see(&mut self, frame: Frame<Bytes>) {
         if let (Some(reader), Some(data)) = (&mut self.reader, frame.data_ref()) {
             reader.feed(data);
         }
+        self.ready.push_back(frame);
     }
 
     fn end(&mut self, end: End) {
         let Some(done) = self.done.take() else { return };
         done(end, self.reader.as_mut().map(Reader::finish));
+    }
+
+    /// Collects what has come. The provider's connection hands frames over one by one, and whoever writes to the client writes
+    /// as soon as there is none: without a second look every event of a burst would be written by itself.
+    fn collect(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.ready.len() < FRAMES && self.bytes() < BYTES && self.broken.is_none() {
+            let Some(inner) = self.inner.as_mut().filter(|inner| !inner.is_end_stream()) else { break };
+            match Pin::new(inner).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.see(frame);
+                    self.stage = Stage::Collecting(0);
+                }
+                Poll::Ready(Some(Err(fault))) => {
+                    self.end(End::Broken);
+                    self.broken = Some((fault, Box::pin(sleep(WRITTEN_IN))));
+                }
+                Poll::Ready(None) => self.inner = None,
+                Poll::Pending if self.ready.is_empty() => return Poll::Pending,
+                Poll::Pending => match self.stage {
+                    Stage::Collecting(looks) if looks + 1 < LOOKS => {
+                        self.stage = Stage::Collecting(looks + 1);
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Stage::Collecting(_) | Stage::Giving => break,
+                },
+            }
+        }
+        self.stage = Stage::Giving;
+        Poll::Ready(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.ready.iter().filter_map(Frame::data_ref).map(Bytes::len).sum()
     }
 }
 
@@ -59,36 +132,31 @@ impl Body for Tap {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        if let Some(first) = self.first.take() {
-            let frame = Frame::data(first);
-            self.see(&frame);
+        if self.ready.is_empty() || self.stage != Stage::Giving {
+            ready!(self.collect(context));
+        }
+        if let Some(frame) = self.ready.pop_front() {
             return Poll::Ready(Some(Ok(frame)));
         }
-        let Some(inner) = &mut self.inner else {
+        let Some((_, written)) = &mut self.broken else {
             self.end(End::Whole);
             return Poll::Ready(None);
         };
-        let polled = Pin::new(inner).poll_frame(context);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => self.see(frame),
-            Poll::Ready(Some(Err(_))) => self.end(End::Broken),
-            Poll::Ready(None) => self.end(End::Whole),
-            Poll::Pending => {}
-        }
-        polled
+        ready!(written.as_mut().poll(context));
+        Poll::Ready(self.broken.take().map(|(fault, _)| Err(fault)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_none() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+        self.ready.is_empty() && self.broken.is_none() && self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let first = self.first.as_ref().map_or(0, |first| u64::try_from(first.len()).unwrap_or(u64::MAX));
+        let ready = u64::try_from(self.bytes()).unwrap_or(u64::MAX);
         let rest = self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower().saturating_add(first));
+        hint.set_lower(rest.lower().saturating_add(ready));
         if let Some(upper) = rest.upper() {
-            hint.set_upper(upper.saturating_add(first));
+            hint.set_upper(upper.saturating_add(ready));
         }
         hint
     }

@@ -1,7 +1,10 @@
 //! Reads what an answer cost. Takes a copy of the answer's bytes as they arrive, streamed or whole; gives the usage that the
 //! provider reports. Never holds the answer back, and never keeps more of it than one event.
 
+use std::sync::LazyLock;
+
 use hyper::{HeaderMap, header::CONTENT_TYPE};
+use memchr::memmem::Finder;
 use serde_json::Value;
 use trimtab::{Format, Usage};
 
@@ -9,6 +12,10 @@ use super::encoding::Decoder;
 
 /// The longest event or answer that is read: a Responses stream ends in an event that holds the whole answer.
 const LONGEST: usize = 32 * 1024 * 1024;
+
+/// What is looked for in every event: made once, and not for each.
+static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"usage"));
+static TOO_LONG: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"context_length_exceeded\""));
 
 /// Reads one answer.
 pub(crate) struct Reader {
@@ -92,10 +99,10 @@ impl Events {
         } else {
             text
         };
-        if memchr::memmem::find(data, b"\"context_length_exceeded\"").is_some() {
+        if TOO_LONG.find(data).is_some() {
             self.reading.too_long = true;
         }
-        if memchr::memmem::find(data, b"\"usage").is_none() {
+        if USAGE.find(data).is_none() {
             return;
         }
         let Ok(value) = serde_json::from_slice::<Value>(data) else { return };

@@ -9,6 +9,8 @@ use std::{
 
 use trimtab::{Format, History, Warm};
 
+use super::buffers::Buffers;
+
 /// How many conversations are kept warm: each is compared with every request, at some ten nanoseconds.
 const CONVERSATIONS: usize = 256;
 
@@ -32,6 +34,7 @@ const SOON: Duration = Duration::from_millis(5);
 pub(crate) struct Warmth {
     shelf: Mutex<Shelf>,
     most: usize,
+    buffers: Buffers,
 }
 
 #[derive(Default)]
@@ -64,7 +67,12 @@ struct Claimed {
 impl Warmth {
     /// Keeps states of about so many bytes.
     pub(crate) fn new(most: usize) -> Warmth {
-        Warmth { shelf: Mutex::default(), most }
+        Warmth { shelf: Mutex::default(), most, buffers: Buffers::default() }
+    }
+
+    /// Returns the buffers of requests that another one has followed.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
     }
 
     /// Works with the state of the conversation that a request goes on with; with a new one where there is none. Requests of
@@ -95,10 +103,13 @@ impl Warmth {
 
     fn work<T>(&self, claimed: &Claimed, state: &mut Warm, work: impl FnOnce(&mut Warm) -> T) -> T {
         let started = Instant::now();
+        let before = state.latest().cloned();
         let done = work(state);
         if let Some(latest) = state.latest() {
             self.settle(claimed, latest, started.elapsed());
         }
+        let unheld = before.and_then(Arc::into_inner).and_then(History::reclaim);
+        unheld.into_iter().for_each(|buffer| self.buffers.give(buffer));
         done
     }
 
@@ -150,11 +161,13 @@ impl Shelf {
 impl Slot {
     /// Tells how far a request begins as the latest of this conversation did, where it goes on with it.
     fn depth(&self, request: &[u8]) -> Option<usize> {
-        let same = |(end, tail): &&(usize, [u8; TAIL])| {
+        let differs = |(end, tail): &(usize, [u8; TAIL])| {
             let start = end.checked_sub(TAIL);
-            start.is_some_and(|start| request.get(start..*end) == Some(tail.as_slice()))
+            start.is_some_and(|start| request.get(start..*end) != Some(tail.as_slice()))
         };
-        self.marks.iter().find(same).map(|(end, _)| *end)
+        // Two conversations may go on with the same words at the same place: what stands before must be the same too.
+        let same = self.marks.iter().rposition(differs).map_or(0, |index| index + 1);
+        self.marks.get(same).map(|(end, _)| *end).filter(|end| *end > 0)
     }
 }
 
@@ -200,6 +213,14 @@ mod tests {
         assert_eq!(check(&warmth, &["another"]), 0);
         assert_eq!(check(&warmth, &["one", "two", "three"]), 2);
         assert_eq!(check(&warmth, &["another", "and", "on"]), 1);
+    }
+
+    #[test]
+    fn the_same_words_at_the_same_place_are_not_the_same_conversation() {
+        let warmth = Warmth::new(1 << 20);
+        check(&warmth, &["one", "two", "both"]);
+        assert_eq!(check(&warmth, &["six", "ten", "both"]), 0);
+        assert_eq!(check(&warmth, &["one", "two", "both", "more"]), 3);
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn session(
     transaction: &Transaction<'_>,
     asked: &Append<'_>,
 ) -> Result<(i64, Option<RequestId>), StoreError> {
-    let known = asked.known;
+    let (known, cost) = (asked.known, asked.plan.cost());
     let after = |session: i64| -> Result<Option<RequestId>, StoreError> {
         // What was to be continued may have been forgotten, or another request came in between.
         let sql = "SELECT coalesce((SELECT id FROM request WHERE id = ?1 AND session = ?2), \
@@ -109,17 +109,20 @@ fn session(
     if let Some(SessionId(session)) = known.session {
         let changed = transaction
             .prepare_cached(
-                "UPDATE session SET last_at = max(last_at, ?1), requests = requests + 1, name = coalesce(name, ?2) \
-                 WHERE id = ?3",
+                "UPDATE session SET last_at = max(last_at, ?1), requests = requests + 1, name = coalesce(name, ?2), \
+                 spent_ours = spent_ours + ?3, spent_raw = spent_raw + ?4 WHERE id = ?5",
             )?
-            .execute(params![asked.at.0, known.name, session])?;
+            .execute(params![asked.at.0, known.name, cost.ours, cost.raw, session])?;
         if changed > 0 {
             return Ok((session, after(session)?));
         }
     }
     transaction
-        .prepare_cached("INSERT INTO session (name, first_at, last_at, requests) VALUES (?1, ?2, ?2, 1)")?
-        .execute(params![known.name, asked.at.0])?;
+        .prepare_cached(
+            "INSERT INTO session (name, first_at, last_at, requests, spent_ours, spent_raw) \
+             VALUES (?1, ?2, ?2, 1, ?3, ?4)",
+        )?
+        .execute(params![known.name, asked.at.0, cost.ours, cost.raw])?;
     Ok((transaction.last_insert_rowid(), None))
 }
 

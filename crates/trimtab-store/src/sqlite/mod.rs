@@ -19,7 +19,7 @@ use std::{
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use trimtab::{History, Usage};
+use trimtab::{ChainHash, History, Usage};
 
 use crate::{
     Append, Appended, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId, RequestInfo,
@@ -142,6 +142,15 @@ struct Writing<'a> {
 impl Store for Sqlite {
     fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError> {
         self.read(|connection| recognize::recognize(connection, history, name))
+    }
+
+    fn place(
+        &self,
+        history: &History,
+        chain: Vec<ChainHash>,
+        name: Option<&str>,
+    ) -> Result<Recognized, StoreError> {
+        self.read(|connection| recognize::placed(connection, history, chain, name))
     }
 
     fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError> {

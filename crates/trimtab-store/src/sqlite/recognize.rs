@@ -2,7 +2,7 @@
 //! continues, and what was sent before. A name never decides: it chooses between sessions that fit equally.
 
 use rusqlite::{Connection, OptionalExtension};
-use trimtab::{Block, ChainHash, History, Memory, Millis, Role, StoredVerdict};
+use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict};
 
 use super::{contents::Contents, read};
 use crate::{Recognized, RequestId, SessionId, StoreError};
@@ -12,20 +12,32 @@ pub(super) fn recognize(
     history: &History,
     name: Option<&str>,
 ) -> Result<Recognized, StoreError> {
-    let chain = history.chain();
+    let placed = placed(connection, history, history.chain(), name)?;
+    let mut memory = memory(connection, placed.chain.get(..placed.known_blocks).unwrap_or_default())?;
+    if let Some(SessionId(session)) = placed.session {
+        let (last, requests, spent) = connection
+            .prepare_cached("SELECT last_at, requests, spent_ours, spent_raw FROM session WHERE id = ?")?
+            .query_row([session], |row| {
+                Ok((row.get(0)?, row.get(1)?, Cost { ours: row.get(2)?, raw: row.get(3)? }))
+            })?;
+        memory.resume(Millis(last), requests, spent);
+    }
+    Ok(Recognized { memory, ..placed })
+}
+
+/// Finds all but the memory.
+pub(super) fn placed(
+    connection: &Connection,
+    history: &History,
+    chain: Vec<ChainHash>,
+    name: Option<&str>,
+) -> Result<Recognized, StoreError> {
     let seen = seen(connection)?;
     let known_blocks = known_blocks(connection, &chain)?;
     let place = place(connection, history, &chain, known_blocks, name)?;
-    let mut memory = memory(connection, chain.get(..known_blocks).unwrap_or_default())?;
-    if let Some((session, _)) = place {
-        let (last, requests) = connection
-            .prepare_cached("SELECT last_at, requests FROM session WHERE id = ?")?
-            .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        memory.resume(Millis(last), requests);
-    }
     Ok(Recognized {
         session: place.map(|(session, _)| SessionId(session)),
-        memory,
+        memory: Memory::default(),
         chain,
         known_blocks,
         after: place.and_then(|(_, after)| after).map(RequestId),

@@ -97,7 +97,15 @@ pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
     let history = parse(request(&working(20))).unwrap();
     let known = store.recognize(&history, None).unwrap();
     assert_eq!(remembered(&known.memory), remembered(&memory));
+    assert!(memory.spent().raw > 0.0);
+    assert_eq!(known.memory.spent(), memory.spent());
     assert_eq!(known.known_blocks, history.blocks().len());
+    let placed = store.place(&history, history.chain(), None).unwrap();
+    assert!(placed.memory.is_empty());
+    assert_eq!(
+        (placed.session, placed.after, placed.known_blocks, placed.seen),
+        (known.session, known.after, known.known_blocks, known.seen)
+    );
 }
 
 pub(crate) fn a_hidden_block_is_hidden_in_the_same_words_for_ever(store: &dyn Store) {

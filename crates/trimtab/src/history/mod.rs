@@ -180,6 +180,11 @@ impl History {
         Arc::unwrap_or_clone(self.bytes)
     }
 
+    /// Gives the request's bytes back where nobody else holds them.
+    pub fn reclaim(self) -> Option<Vec<u8>> {
+        Arc::into_inner(self.bytes)
+    }
+
     /// Returns a field of the request beside the conversation, as it stands in JSON.
     pub fn field(&self, key: &str) -> Option<&[u8]> {
         Some(self.root()?.get(key)?.span().of(&self.bytes))

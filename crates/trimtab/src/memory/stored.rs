@@ -4,7 +4,7 @@
 use super::{ChainHash, Memory, Sent, chain};
 use crate::{
     history::History,
-    plan::{Plan, Reason, Verdict},
+    plan::{Cost, Plan, Reason, Verdict},
     recording::Millis,
 };
 
@@ -67,10 +67,11 @@ impl Memory {
         }
     }
 
-    /// Remembers that `requests` requests were sent, the last of them at `last`.
-    pub fn resume(&mut self, last: Millis, requests: u32) {
+    /// Remembers that `requests` requests were sent, the last of them at `last`, and what they have cost together.
+    pub fn resume(&mut self, last: Millis, requests: u32, spent: Cost) {
         self.last_request = Some(last);
         self.requests = requests;
+        self.spent = spent;
     }
 
     /// Returns what every block was sent as, in no order.

@@ -254,6 +254,11 @@ impl Plan {
         &self.decisions
     }
 
+    /// Returns the identity of every block.
+    pub fn chain(&self) -> &[ChainHash] {
+        &self.chain
+    }
+
     /// Returns the tokens of the request as it came.
     pub fn before(&self) -> Tokens {
         self.before

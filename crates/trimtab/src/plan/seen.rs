@@ -69,10 +69,17 @@ impl SeenLines {
         }
     }
 
-    /// Forgets all but the first blocks; what is left of the places is made anew.
+    /// Forgets all but the first blocks.
     pub(super) fn truncate(&mut self, known: usize) {
-        if known < self.blocks.len() {
-            *self = SeenLines::default();
+        for lines in self.blocks.drain(known.min(self.blocks.len())..) {
+            for line in lines.iter().filter(|line| is_seed(**line)) {
+                // Places stand in the order of their blocks.
+                let Some(places) = self.places.get_mut(&line.hash) else { continue };
+                places.truncate(places.partition_point(|(block, _)| widen(*block) < known));
+                if places.is_empty() {
+                    self.places.remove(&line.hash);
+                }
+            }
         }
     }
 

@@ -37,7 +37,12 @@ pub(crate) fn handle_of_hash(hash: &[u8; 16]) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let digit = |half: u8| DIGITS.get(usize::from(half & 15)).copied().unwrap_or('0');
-    hash.iter().take(6).flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    let mut handle = String::with_capacity(12);
+    for byte in hash.iter().take(6) {
+        handle.push(digit(byte >> 4));
+        handle.push(digit(*byte));
+    }
+    handle
 }
 
 /// Writes a text as its pieces and notes.

@@ -51,15 +51,15 @@ fn results_are_hidden_down_to_the_low_water_mark_and_not_much_further() {
 }
 
 /// Fits into a budget; gives the numbers of the results that are hidden.
-fn hidden(calls: Vec<(&'static str, Value, String)>, share: f64) -> Vec<usize> {
+fn hidden(calls: &[(&'static str, Value, String)], share: f64) -> Vec<usize> {
     let fitted = |budget| {
         let policy = Policy::shipped_with("steady", &[("low_water".to_owned(), 1.0)]).expect("a policy");
         let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
-        fit(request(calls.clone()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
+        fit(request(calls.iter().cloned()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
     let budget = fitted(None).before().scaled(share);
     let plan = fitted(Some(budget));
-    let history = trimtab::parse(request(calls.clone())).expect("a request");
+    let history = trimtab::parse(request(calls.iter().cloned())).expect("a request");
     let results = history.blocks().iter().zip(plan.decisions());
     let results = results.filter(|(block, _)| block.kind == BlockKind::Result).enumerate();
     results.filter(|(_, (_, decision))| decision.verdict != Verdict::Keep).map(|(number, _)| number).collect()
@@ -67,14 +67,14 @@ fn hidden(calls: Vec<(&'static str, Value, String)>, share: f64) -> Vec<usize> {
 
 #[test]
 fn of_results_that_were_seen_the_large_one_goes_before_smaller_older_ones() {
-    let calls = vec![read(0, 30), read(1, 30), read(2, 300), read(3, 30), read(4, 30)];
-    assert_eq!(hidden(calls, 0.8), [2]);
+    let calls = [read(0, 30), read(1, 30), read(2, 300), read(3, 30), read(4, 30)];
+    assert_eq!(hidden(&calls, 0.8), [2]);
 }
 
 #[test]
 fn of_equal_results_the_oldest_goes_first_and_the_latest_not_at_all() {
-    let calls = vec![read(0, 100), read(1, 100), read(2, 100), read(3, 100)];
-    assert_eq!(hidden(calls, 0.8), [0]);
+    let calls = [read(0, 100), read(1, 100), read(2, 100), read(3, 100)];
+    assert_eq!(hidden(&calls, 0.8), [0]);
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn an_older_view_of_a_file_that_was_changed_goes_before_a_larger_newer_one() {
     let edit =
         ("edit_file", json!({"path": "src/file_0.rs", "old_string": "value_1", "new_string": "value"}));
     let (tool, arguments) = edit;
-    let calls = vec![
+    let calls = [
         read(0, 30),
         (tool, arguments, "The file was changed.".to_owned()),
         read(0, 300),
         read(1, 30),
         read(2, 30),
     ];
-    assert_eq!(hidden(calls, 0.7), [0, 2]);
+    assert_eq!(hidden(&calls, 0.7), [0, 2]);
 }

@@ -22,7 +22,7 @@ use self::{
     agents::{AGENTS, ANY, Agent, filled},
     folder::StandIn,
 };
-use super::proxy::{mebibytes, runtime, say_sums, wanted};
+use super::proxy::{mebibytes, say_sums, wanted};
 use crate::{
     args::Wrap,
     output::{self, Output},
@@ -46,7 +46,7 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
     let known = AGENTS.iter().find(|agent| agent.name == name);
     let (agent, program) = known.map_or((&ANY, name), |agent| (agent, agent.program));
     let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS })?;
-    let code = runtime()?.block_on(async {
+    let code = proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::waiting())?);

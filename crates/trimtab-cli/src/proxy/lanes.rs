@@ -1,0 +1,114 @@
+//! Threads that forward. Takes connections of clients; gives each to the thread that has the fewest. A thread has connections to
+//! providers of its own, so that a request and its answer stay on it: to wake another thread for every event of a stream costs
+//! more than the event. Never looks at a request.
+
+use std::{
+    convert::Infallible,
+    net,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use anyhow::{Context, Result};
+use tokio::{
+    net::TcpStream,
+    runtime::{Builder, Runtime},
+    sync::{mpsc, watch},
+};
+
+use super::{Proxy, converse};
+
+/// The fewest and the most threads. Two, so that a plan made on one does not hold up all; few, because forwarding is waiting,
+/// mostly, and plans that take long have threads of their own.
+const FEWEST: usize = 2;
+const MOST: usize = 4;
+
+/// All threads that forward.
+pub(super) struct Lanes(Vec<Lane>);
+
+struct Lane {
+    connections: mpsc::UnboundedSender<(net::TcpStream, Open)>,
+    open: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+/// A connection that has not ended.
+struct Open {
+    of_lane: Arc<AtomicUsize>,
+    _of_all: mpsc::Sender<Infallible>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.of_lane.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Lanes {
+    /// Starts the threads. Their connections end when `stopped` changes.
+    ///
+    /// # Errors
+    /// Says that no thread can be started.
+    pub(super) fn start(proxy: &Proxy, stopped: &watch::Receiver<()>) -> Result<Lanes> {
+        let cores = thread::available_parallelism().map_or(FEWEST, std::num::NonZeroUsize::get);
+        let lanes = (0..cores.clamp(FEWEST, MOST)).map(|_| Lane::start(proxy.beside(), stopped.clone()));
+        Ok(Lanes(lanes.collect::<Result<_>>()?))
+    }
+
+    /// Hands a connection to the thread that has the fewest; it holds `open` until it has ended.
+    pub(super) fn take(&self, connection: TcpStream, open: mpsc::Sender<Infallible>) {
+        let fewest = self.0.iter().min_by_key(|lane| lane.open.load(Ordering::Relaxed));
+        // A connection that is broken already has nobody to be told.
+        let (Some(lane), Ok(connection)) = (fewest, connection.into_std()) else { return };
+        lane.open.fetch_add(1, Ordering::Relaxed);
+        let open = Open { of_lane: Arc::clone(&lane.open), _of_all: open };
+        let _ = lane.connections.send((connection, open));
+    }
+
+    /// Ends the threads, and what is still under way on them.
+    pub(super) fn end(self) {
+        let threads: Vec<_> = self.0.into_iter().map(|lane| lane.thread).collect();
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Lane {
+    fn start(proxy: Proxy, stopped: watch::Receiver<()>) -> Result<Lane> {
+        let runtime = runtime()?;
+        let (connections, taken) = mpsc::unbounded_channel();
+        let thread = thread::Builder::new()
+            .name("forward".to_owned())
+            .spawn(move || runtime.block_on(forward(Arc::new(proxy), taken, stopped)))
+            .context("no thread can be started")?;
+        Ok(Lane { connections, open: Arc::default(), thread })
+    }
+}
+
+/// Makes what a single thread runs on.
+///
+/// # Errors
+/// Says that the system has nothing left for it.
+pub(crate) fn runtime() -> Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("no runtime can be started")
+}
+
+/// Converses on all connections that are handed over, until there are no more to come.
+async fn forward(
+    proxy: Arc<Proxy>,
+    mut taken: mpsc::UnboundedReceiver<(net::TcpStream, Open)>,
+    stopped: watch::Receiver<()>,
+) {
+    while let Some((connection, open)) = taken.recv().await {
+        let Ok(connection) = TcpStream::from_std(connection) else { continue };
+        let (proxy, stopped) = (Arc::clone(&proxy), stopped.clone());
+        tokio::spawn(async move {
+            let _open = open;
+            converse(proxy, connection, stopped).await;
+        });
+    }
+}

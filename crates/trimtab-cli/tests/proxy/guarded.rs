@@ -1,0 +1,138 @@
+//! Limits and safety: who is answered, how much is taken, what is said when a provider is not there, and how it stops.
+
+use std::{io::BufReader, time::Duration};
+
+use serde_json::Value;
+
+use crate::{
+    GEMINI, STREAM, common,
+    conversations::anthropic,
+    good,
+    running::{Running, send},
+    upstream::{Came, Script, Upstream, read_chunk, read_head},
+};
+
+#[test]
+fn only_requests_that_name_this_machine_are_answered() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &["--allow-host", "box.lan"]);
+    for path in ["/v1/messages", "/trimtab/health"] {
+        let answer = proxy.ask(&[&format!("GET {path} HTTP/1.1"), "Host: evil.example"], b"");
+        assert_eq!(answer.head[0], "HTTP/1.1 403 Forbidden");
+    }
+    assert!(upstream.came().is_empty());
+    assert_eq!(
+        proxy.ask(&["GET /trimtab/health HTTP/1.1", "Host: box.lan:8790"], b"").head[0],
+        "HTTP/1.1 200 OK"
+    );
+    let elsewhere = proxy.ask(&["GET http://127.0.0.1:1/v1/models HTTP/1.1"], b"");
+    assert_eq!(
+        (&elsewhere.head[0][..], upstream.came().len()),
+        ("HTTP/1.1 200 OK", 1),
+        "a request chooses no host"
+    );
+}
+
+#[test]
+fn other_machines_need_a_token_for_what_is_ours() {
+    let refused = common::trimtab(&["proxy", "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.words.contains("--token"), "{}", refused.words);
+    let upstream = good();
+    let proxy = Running::before(&upstream, &["--token", "secret"]);
+    assert_eq!(proxy.ask(&["GET /trimtab/health HTTP/1.1"], b"").head[0], "HTTP/1.1 401 Unauthorized");
+    let head = ["GET /trimtab/health HTTP/1.1", "Authorization: Bearer secret"];
+    assert_eq!(proxy.ask(&head, b"").head[0], "HTTP/1.1 200 OK");
+    assert_eq!(
+        proxy.post("/v1/messages", &anthropic(1)).head[0],
+        "HTTP/1.1 200 OK",
+        "the provider's key is the provider's"
+    );
+}
+
+#[test]
+fn a_request_over_the_limit_is_refused_in_the_provider_s_words() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &["--max-request", "1"]);
+    let body = vec![b' '; 1024 * 1024 + 1];
+    let packed = zstd::encode_all(&body[..], 3).unwrap();
+    let answers = [
+        ("request_too_large", proxy.post("/v1/messages", &body)),
+        ("invalid_request_error", proxy.post("/v1/chat/completions", &body)),
+        ("INVALID_ARGUMENT", proxy.post(GEMINI, &body)),
+        ("request_too_large", proxy.ask(&["POST /v1/messages HTTP/1.1", "Content-Encoding: zstd"], &packed)),
+    ];
+    for (word, answer) in answers {
+        assert_eq!(answer.head[0], "HTTP/1.1 413 Payload Too Large");
+        let body = String::from_utf8(answer.body).unwrap();
+        assert!(body.contains(word) && body.contains("--max-request"), "{body}");
+    }
+    assert!(upstream.came().is_empty());
+}
+
+#[test]
+fn too_many_requests_at_once_are_told_to_come_again() {
+    let upstream = Upstream::start(|_, _| Script::Endless(b"data: {}\n\n".to_vec()));
+    let proxy = Running::before(&upstream, &["--max-in-flight", "1"]);
+    let mut busy = proxy.connect();
+    send(&mut busy, &proxy.address, &["POST /v1/messages HTTP/1.1"], &anthropic(1));
+    read_head(&mut BufReader::new(busy.try_clone().unwrap())).expect("a head");
+    let answer = proxy.post("/v1/messages", &anthropic(1));
+    assert_eq!(
+        (&answer.head[0][..], answer.header("retry-after")),
+        ("HTTP/1.1 503 Service Unavailable", Some("1"))
+    );
+}
+
+#[test]
+fn a_provider_that_is_not_there_is_an_error_in_its_own_shape() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &["--upstream", "anthropic=http://127.0.0.1:1"]);
+    let answer = proxy.post("/v1/messages", &anthropic(1));
+    assert_eq!(answer.head[0], "HTTP/1.1 502 Bad Gateway");
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(body["error"]["type"], "api_error");
+    assert!(
+        body["error"]["message"].as_str().unwrap().contains("http://127.0.0.1:1 cannot be reached"),
+        "{body}"
+    );
+}
+
+/// Asks a provider that does not exist through the proxy for the web that the environment names; gives what that saw.
+fn asked_of_web_proxy(upstream: &str, spared: &str) -> Vec<Came> {
+    let web = Upstream::start(|_, _| Script::Whole("502 Bad Gateway", Vec::new(), Vec::new()));
+    let variables = [("HTTPS_PROXY", web.url.as_str()), ("NO_PROXY", spared)];
+    let flag = format!("anthropic={upstream}");
+    let proxy = Running::with(&web, &["--upstream", &flag], &variables);
+    let answer = proxy.post("/v1/messages", &anthropic(1));
+    assert!(answer.head[0].contains("502"), "{:?}", answer.head);
+    web.came()
+}
+
+#[test]
+fn a_provider_is_reached_through_the_proxy_that_the_environment_names() {
+    let came = asked_of_web_proxy("https://provider.invalid", "other.invalid");
+    assert_eq!(came[0].head[0], "CONNECT provider.invalid:443 HTTP/1.1");
+    assert!(asked_of_web_proxy("https://provider.invalid", "provider.invalid").is_empty());
+    assert!(asked_of_web_proxy("http://provider.invalid", "").is_empty(), "without TLS");
+}
+
+#[test]
+fn a_proxy_that_is_asked_to_stop_ends_its_answers_first() {
+    let chunks: Vec<Vec<u8>> = (0..5).map(|number| format!("data: {number}\n\n").into_bytes()).collect();
+    let given = chunks.clone();
+    let upstream = Upstream::start(move |_, _| {
+        Script::Chunks(vec![STREAM.to_owned()], given.clone(), Duration::from_millis(200))
+    });
+    let mut proxy = Running::before(&upstream, &[]);
+    let mut connection = proxy.connect();
+    send(&mut connection, &proxy.address, &["POST /v1/messages HTTP/1.1"], &anthropic(1));
+    let mut reader = BufReader::new(connection);
+    read_head(&mut reader).expect("a head");
+    let mut arrived = vec![read_chunk(&mut reader).expect("a chunk")];
+    proxy.terminate();
+    arrived.extend(std::iter::from_fn(|| read_chunk(&mut reader)));
+    assert_eq!(arrived, chunks);
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    assert!(std::net::TcpStream::connect(&proxy.address).is_err());
+}
