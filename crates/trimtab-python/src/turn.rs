@@ -367,9 +367,7 @@ impl State {
         if sent > Tokens::ZERO && usage.total_input() > 0 {
             self.calibration.observe_whole(sent, Tokens(usage.total_input()));
             self.memory.answered(Tokens(usage.total_input()));
-            if usage.cache_read == 0 {
-                self.memory.cache_was_lost();
-            }
+            self.memory.cache_gave(usage.cache_read, usage.total_input());
         }
         match (store, number) {
             (Some(store), Some(number)) => store.answered(number, &usage),

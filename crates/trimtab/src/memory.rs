@@ -134,8 +134,16 @@ impl Memory {
         }
     }
 
+    /// Remembers how much of the latest request the provider found in its cache. Where that is less than half, what earlier requests
+    /// left there is taken for lost: caches let the tail of a conversation go before its head.
+    pub fn cache_gave(&mut self, read: u64, input: u64) {
+        if read.saturating_mul(2) < input {
+            self.cache_was_lost();
+        }
+    }
+
     /// Remembers that the provider's cache had lost what earlier requests left there: only the latest has an entry now.
-    pub fn cache_was_lost(&mut self) {
+    pub(crate) fn cache_was_lost(&mut self) {
         let last = self.last_request;
         self.ends.retain(|_, at| Some(*at) == last);
     }
@@ -245,5 +253,28 @@ fn update_without_marker(hasher: &mut blake3::Hasher, raw: &[u8]) {
     for (key, member) in value.members().filter(|(key, _)| !key.is("cache_control")) {
         update(hasher, key.raw());
         update(hasher, member.raw());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_gave_less_than_half_has_lost_what_earlier_requests_left() {
+        let end = |number: u8| ChainHash([number; 16]);
+        let of = |read: u64| {
+            let mut memory = Memory::default();
+            memory.last_request = Some(Millis(1));
+            memory.ended_with([end(1)]);
+            memory.last_request = Some(Millis(2));
+            memory.ended_with([end(2)]);
+            memory.cache_gave(read, 100);
+            [end(1), end(2)].map(|end| memory.is_end(end, Millis(0)))
+        };
+        assert_eq!(
+            [of(0), of(49), of(50), of(100)],
+            [[false, true], [false, true], [true, true], [true, true]]
+        );
     }
 }

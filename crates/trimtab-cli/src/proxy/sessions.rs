@@ -322,9 +322,7 @@ impl Session {
             let here = reported.scaled(1.0 / known.calibration.factor());
             let memory = Arc::make_mut(&mut known.memory);
             memory.answered(here);
-            if usage.cache_read == 0 {
-                memory.cache_was_lost();
-            }
+            memory.cache_gave(usage.cache_read, usage.total_input());
         }
     }
 

@@ -115,12 +115,15 @@ fn a_good_summary_is_asked_of_the_own_provider_and_used_later() {
 
 #[test]
 fn summaries_that_cannot_be_trusted_are_done_without() {
-    let endless = chat_answer(&format!("{GOOD} ").repeat(200), "stop");
+    let endless: String = (0..2000).map(|step| format!("Step {step} looked at value {step}. ")).collect();
+    let endless = chat_answer(&endless, "stop");
+    let looping = chat_answer(&format!("{GOOD} ").repeat(200), "stop");
     for (answer, said) in [
         (chat_answer("", "stop"), "the summary is empty"),
         (chat_answer("I'm sorry, I can't help with that.", "stop"), "the model refused"),
         (chat_answer("Asked: find the value, and then the", "length"), "breaks off"),
         (endless, "the summary has"),
+        (looping, "the same again and again"),
     ] {
         check(move || ok(&answer), &[], false, said);
     }

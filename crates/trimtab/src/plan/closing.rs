@@ -85,7 +85,7 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
 /// The blocks of the turns that may go with the person's words in them, the oldest first.
 fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
     let turns = work.units.chunk_by(|one, other| one.turn == other.turn);
-    let held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id));
+    let held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id));
     let going = turns.filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
     going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }

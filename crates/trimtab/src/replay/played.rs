@@ -26,8 +26,8 @@ pub(crate) struct Played {
 }
 
 /// Returns what a budget leaves for what is recorded, in our own counts: what the recording leaves out of the head counts all
-/// the same, and what the log says of our counts makes room for their error needless.
-pub(crate) fn room(track: &Track<'_>, budget: Tokens) -> Tokens {
+/// the same.
+fn room(track: &Track<'_>, budget: Tokens) -> Tokens {
     (budget - track.unseen_head).scaled(1.0 / track.scale)
 }
 
@@ -40,7 +40,10 @@ pub(crate) fn played(
     clock: fn() -> Duration,
 ) -> Played {
     let recorded = track.requests.iter().find_map(|request| request.model.clone());
-    let budget = room(track, budget).scaled(track.counter.tokenizer().exactness().guard());
+    // Where the log says what our counts are off by, room for their error is needless.
+    let reported = track.requests.iter().any(|request| request.usage.is_some());
+    let needless = if reported { track.counter.tokenizer().exactness().guard() } else { 1.0 };
+    let budget = room(track, budget).scaled(needless);
     let settings = Settings {
         budget: Some(budget),
         model: Some(recorded.unwrap_or_default()),
@@ -84,7 +87,7 @@ pub(crate) fn played(
         }
         memory.sent(&fitted.plan, now);
         // The usage that a provider reports tells that; a recording's does.
-        if request.found == Found::Nothing {
+        if matches!(request.found, Found::Nothing | Found::HeadOnly) {
             memory.cache_was_lost();
         }
         played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));

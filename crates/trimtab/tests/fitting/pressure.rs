@@ -91,3 +91,24 @@ fn an_older_view_of_a_file_that_was_changed_goes_before_a_larger_newer_one() {
     ];
     assert_eq!(hidden(&calls, 0.7), [0, 2]);
 }
+
+#[test]
+fn a_turn_with_a_result_that_is_pinned_stays() {
+    let pins = "base = 'ladder'\n[[step]]\nwhen = 'always'\nselect = { tools = ['read_file'] }\ndo = 'pin'\n";
+    let settings =
+        Settings::new(Policy::from_toml("pins.toml", pins, &[]).expect("a policy")).with_format(Format::Chat);
+    let settings = Settings { budget: Some(Tokens(100)), ..settings };
+    let said = |text: &str| json!({"role": "user", "content": text});
+    let mut messages = Vec::new();
+    for file in 0..3 {
+        let request: Value = serde_json::from_slice(&request([read(file, 50)])).expect("a request");
+        messages.extend(request["messages"].as_array().expect("messages").clone());
+        messages.push(json!({"role": "assistant", "content": "Read."}));
+    }
+    messages.push(said("And now?"));
+    let bytes = json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
+    let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");
+    let sent = String::from_utf8(fitted.request).expect("text");
+    assert!((0..3).all(|file| sent.contains(&format!("compute({file}, 49)"))), "{sent}");
+    assert!(fitted.plan.floor().is_some(), "what cannot go is named");
+}
