@@ -264,8 +264,7 @@ mod tests {
     fn a_cache_that_gave_less_than_half_has_lost_what_earlier_requests_left() {
         let end = |number: u8| ChainHash([number; 16]);
         let of = |read: u64| {
-            let mut memory = Memory::default();
-            memory.last_request = Some(Millis(1));
+            let mut memory = Memory { last_request: Some(Millis(1)), ..Memory::default() };
             memory.ended_with([end(1)]);
             memory.last_request = Some(Millis(2));
             memory.ended_with([end(2)]);
