@@ -60,7 +60,7 @@ def test_a_changed_copy_that_was_given_back_is_made_anew():
     messages = chat(30)
     session = trimtab.Session(model="gpt-5", budget=20_000)
     first = session.fit(messages)
-    place = next(place for place, message in enumerate(first.messages) if "omitted" in str(message))
+    place = next(place for place, message in enumerate(first.messages) if "trimtab recall" in str(message))
     said = copy.deepcopy(first.messages[place])
     first.messages[place]["content"] = "spoilt by the caller"
     assert session.fit(messages).messages[place] == said
