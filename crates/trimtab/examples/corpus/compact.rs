@@ -14,11 +14,11 @@ use trimtab::{
 use crate::{checker, files::File, recorded::recorded};
 
 /// What a folded message may count.
-const BUDGET: Tokens = Tokens(8_000);
+pub(crate) const BUDGET: Tokens = Tokens(8_000);
 /// Requests below this are not worth folding.
 const LEAST: Tokens = Tokens(8_000);
 /// What stays behind the folded part, as a share of the request.
-const TAIL: f64 = 0.25;
+pub(crate) const TAIL: f64 = 0.25;
 /// Faults shown in full, where `TRIMTAB_SHOWN` does not say.
 const SHOWN: usize = 20;
 

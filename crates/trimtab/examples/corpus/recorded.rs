@@ -10,7 +10,7 @@ use trimtab::{
     facts, files, fold_range, fold_sizes, folded_text, ledger, legal_cuts, parse_as, probe, request_of,
 };
 
-use crate::compact::{Row, Wanted, blocks_before, last_four, modified, tail_tokens, texts};
+use crate::compact::{BUDGET, Row, TAIL, Wanted, blocks_before, last_four, modified, tail_tokens, texts};
 
 /// Counts what was kept across one compaction.
 pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'static str, Row>) {
@@ -48,18 +48,35 @@ pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'
     let told = texts(&begun, 0);
     let size = counter.request(&begun, &mut Memo::default()).total().0;
     note("d recorded compactions", size, &told, &said, Some(&told));
-    // As many tokens as the agent's own compaction left.
-    let FoldSizes { room, tail } = fold_sizes(history, &facts, &counts, Some(Tokens(size)));
-    if let Some(range) = fold_range(history, &facts, &counts, tail) {
-        let text = folded_text(history, &facts, &files, &range, None, room, counter).text;
-        let Ok(folded) = parse_as(compacted(history, &range, &text), history.format()) else { return };
+    // In as many tokens as the agent's own compaction left, and in those that a fold takes where it may.
+    let same = fold_sizes(history, &facts, &counts, Some(Tokens(size)));
+    let own = FoldSizes { room: BUDGET, tail: total.scaled(TAIL) };
+    for (name, sizes) in [("e ledger, as many tokens", same), ("f ledger, as large as above", own)] {
+        let Some(range) = fold_range(history, &facts, &counts, sizes.tail) else { continue };
+        let range = range.keeping_long_words(&facts, counts.blocks(), sizes.room);
+        let text = folded_text(history, &facts, &files, &range, None, sizes.room, counter).text;
+        let Ok(folded) = parse_as(compacted(history, &range, &text), history.format()) else { continue };
         let size = counter.request(&folded, &mut Memo::default()).total().0;
         let gone: Vec<BlockId> = range.folded().collect();
-        note("e ledger alone, there", size, &texts(&folded, 0), &gone, Some(&text));
+        if std::env::var_os("DBG").is_some() {
+            for (figure, entry, what) in
+                probe.as_ref().map(|probe| probe.missed_without(from, &gone, Some(&text))).unwrap_or_default()
+            {
+                if figure == "instructions" {
+                    println!(
+                        "{name} {size} room {:?} tail {:?}: {figure} {entry} {}",
+                        sizes.room,
+                        sizes.tail,
+                        what.chars().take(300).collect::<String>()
+                    );
+                }
+            }
+        }
+        note(name, size, &texts(&folded, 0), &gone, Some(&text));
     }
     let (first, dropped) = last_four(history);
     let size = tail_tokens(history, counter, first);
-    note("f last 4 messages, there", size, &texts(history, first), &dropped, None);
+    note("g last 4 messages", size, &texts(history, first), &dropped, None);
 }
 
 /// Returns the first request after a compaction.

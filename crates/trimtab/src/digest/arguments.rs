@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_keeps_its_first_line_and_a_patch_nothing() {
+    fn a_command_keeps_its_first_line_and_a_patch_its_files() {
         let script = format!("python - <<EOF\n{}EOF", "print('x')\n".repeat(60));
         let short =
             shortened(&json!({"command": script}).to_string(), Leaves::All, LONGEST).expect("shorter");
@@ -301,11 +301,20 @@ mod tests {
         );
         let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
         let rule = |leaves| LeafRule { leaves, longest: LONGEST, note: &note };
-        let patch = "*** Begin Patch\n".repeat(30);
-        assert!(
-            shorten_plain(&patch, &rule(Leaves::Contents))
-                .is_some_and(|note| note.starts_with("[480 characters"))
+        let lines = "+let value = 1;\n".repeat(30);
+        let patch = format!(
+            "*** Begin Patch\n*** Add File: a.rs\n{lines}*** Update File: b.rs\n@@\n{lines}*** End Patch"
         );
+        assert_eq!(
+            shorten_plain(&patch, &rule(Leaves::Contents)).as_deref(),
+            Some(
+                "*** Begin Patch\n*** Add File: a.rs\n*** Update File: b.rs\n\
+                 [1,033 characters, 65 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
+            )
+        );
+        let page = format!("# Patches\n{lines}");
+        let page = shorten_plain(&page, &rule(Leaves::Contents));
+        assert!(page.is_some_and(|note| note.starts_with("[490 characters")), "of a content nothing stays");
         assert_eq!(shorten_plain(&patch, &rule(Leaves::Replaced)), None);
     }
 

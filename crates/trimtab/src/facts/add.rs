@@ -31,10 +31,6 @@ impl Facts {
             for action in row.actions.iter() {
                 self.known.forget(action.kind, &self.key_of(action), first);
             }
-            let key = (row.acts_as, row.digest);
-            if self.contents.get(&key).is_some_and(|block| *block >= first) {
-                self.contents.remove(&key);
-            }
             for (older, _) in &row.supersedes {
                 if let Some(older) = self.row_mut(*older) {
                     older.superseded_by = None;
@@ -44,6 +40,7 @@ impl Facts {
                 call.unanswer();
             }
         }
+        self.contents.retain(|_, block| *block < first);
         self.persons.retain(|(_, block)| *block < first);
         self.summaries.retain(|block| *block < first);
         self.sessions.retain(|(_, block)| *block < first);

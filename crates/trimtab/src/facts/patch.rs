@@ -1,4 +1,5 @@
-//! Which files a patch changes. Takes the text of an `apply_patch` call or a unified diff; gives one action per file.
+//! Which files a patch changes. Takes the text of an `apply_patch` call or a unified diff; gives one action per file,
+//! and the lines that say so.
 //! Never applies anything.
 
 use super::{
@@ -19,6 +20,17 @@ pub(crate) fn actions(text: &str) -> Vec<Action> {
         actions.push(Action { kind: ToolKind::Edit, subject: Subject::Nothing });
     }
     actions
+}
+
+/// Returns the lines of a patch that name its files, each once.
+pub(crate) fn file_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim_end).filter(|line| header(line).is_some()) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn header(line: &str) -> Option<Action> {

@@ -339,6 +339,8 @@ fn rows_that_are_taken_back_leave_no_trace() {
         let mut other: Vec<String> = messages[..kept].to_vec();
         other.push(text("user", "Something else"));
         other.extend(used("z", "read_file", &path("/srv/app/src/part1.rs"), "text"));
+        // What was taken back may come again, an observation in a text too.
+        other.extend_from_slice(&messages[kept.max(10)..]);
         let branch = parse_after(&whole, history(&other).into_bytes()).expect("a request");
         facts_so_far.extend(&branch);
         let at_once = facts(&branch);

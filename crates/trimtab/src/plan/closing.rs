@@ -2,7 +2,7 @@
 //! gives the floor where even the end of the order does not suffice. Never touches system, instructions or the current task.
 
 use super::{
-    Floor, Reason, Unit, UnitKind, Verdict,
+    Floor, Reason, Unit, UnitKind, Verdict, units,
     work::{Work, is_exchange},
 };
 use crate::{
@@ -84,9 +84,9 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
 
 /// The blocks of the turns that may go with the person's words in them, the oldest first.
 fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
-    let turns = work.units.chunk_by(|one, other| one.turn == other.turn);
     let held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id));
-    let going = turns.filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
+    let going =
+        units::turns(&work.units).filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
     going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }
 

@@ -227,8 +227,10 @@ impl Plan {
             check_block(history, counts, decision)?;
         }
         fold::check(history, &decisions)?;
-        for turn in units.chunk_by(|one, other| one.turn == other.turn) {
-            if !is_whole_turn_gone(turn, &decisions) {
+        let mut heads = units.iter().filter(|unit| unit.kind == UnitKind::Head);
+        heads.try_for_each(|unit| check_unit(unit, &decisions))?;
+        for turn in units::turns(units) {
+            if !is_whole_turn_gone(&turn, &decisions) {
                 turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
             }
         }
@@ -397,7 +399,7 @@ fn is_same_kind(before: &str, after: &str, kind: PartKind) -> bool {
 }
 
 /// Tells whether a turn that may go as a whole did.
-fn is_whole_turn_gone(turn: &[Unit], decisions: &[Decision]) -> bool {
+fn is_whole_turn_gone(turn: &[&Unit], decisions: &[Decision]) -> bool {
     let dropped = |id: &BlockId| decisions.get(widen(id.0)).is_some_and(is_out);
     turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
 }

@@ -10,7 +10,7 @@ use super::{
     cost::{Cost, broken, cost, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
-    units::running_loop,
+    units::{running_loop, turns},
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
 use crate::{
@@ -93,7 +93,9 @@ pub(crate) fn plan(
     // What closing hides may be what a note points at, and what the note then says may be longer. Each note changes once.
     let floor = loop {
         let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
-        if mend_pointers(&mut work) == Mended::Nothing {
+        // With less behind its cut, a fold that could not help before closing may help now.
+        if mend_pointers(&mut work) == Mended::Nothing && !fold_what_is_left(&mut work, situation, &mut need)
+        {
             break floor;
         }
     };
@@ -111,6 +113,18 @@ pub(crate) fn plan(
     plan.cut = cut;
     plan.marker = marker(&plan, situation);
     Ok(plan)
+}
+
+/// Takes the steps that fold once more, unless one did; tells whether one does now.
+fn fold_what_is_left(work: &mut Work<'_>, situation: &Situation<'_>, need: &mut FoldNeed) -> bool {
+    let folds = situation.policy.steps.iter().filter(|step| step.act == Act::Fold);
+    for step in folds {
+        if need.done.is_some() {
+            return false;
+        }
+        fold(work, step.when, situation, need);
+    }
+    need.done.is_some()
 }
 
 /// Says behind which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
@@ -178,11 +192,9 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
         folded.is_some_and(|end| *id < end)
             || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
     };
-    let whole_turns: Vec<BlockId> = work
-        .units
-        .chunk_by(|one, other| one.turn == other.turn)
+    let whole_turns: Vec<BlockId> = turns(&work.units)
         .filter(|turn| turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone)))
-        .flat_map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()))
+        .flat_map(|turn| turn.into_iter().flat_map(|unit| unit.blocks.clone()))
         .collect();
     for id in whole_turns {
         work.drop_alone(id, &Reason::OverBudget);

@@ -2,6 +2,7 @@
 //! lines that one earlier result in sight shows too. Never keeps a text: a line is known by its hash, without its number.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
@@ -13,6 +14,7 @@ use crate::{
     facts::{Facts, Outcome},
     history::{BlockId, BlockKind, History},
     json::{narrow, widen},
+    render::holds_note,
 };
 
 /// The shortest run that is worth a note (a study of recorded sessions).
@@ -60,6 +62,8 @@ impl SeenLines {
             let block = history.block(id).filter(|_| fact.is_some());
             let failed = fact.is_some_and(|fact| fact.outcome == Outcome::Failed);
             let text = block.map(|block| history.block_text(block)).unwrap_or_default();
+            // What came shortened is no source, as it was none when it was shortened.
+            let text = if holds_note(&text) { Cow::default() } else { text };
             let text = Text::new(&text, About::default());
             let lines: Box<[Line]> = text.lines().map(|text| line(text, failed)).collect();
             for (number, line) in lines.iter().enumerate().filter(|(_, line)| is_seed(**line)) {
@@ -316,6 +320,14 @@ mod tests {
             .map(|line| format!("{:>6}\u{2192}let value_{line} = compute({line});\n", line + 3))
             .collect();
         check([&numbered(1..80), &moved], Shows::File, &[]);
+    }
+
+    #[test]
+    fn what_came_shortened_is_no_source() {
+        let shortened = plain(1..80)
+            + "[Bash `make` at step 1: 90 lines, 4,000 chars, 900 tokens; trimtab recall 0123456789ab]";
+        check([&shortened, &plain(1..80)], Shows::Other, &[]);
+        check([&plain(1..80), &plain(1..80)], Shows::Other, &["1-79 from 1"]);
     }
 
     #[test]

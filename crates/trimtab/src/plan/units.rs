@@ -60,6 +60,12 @@ pub(crate) fn units(history: &History, facts: &Facts) -> Vec<Unit> {
     units
 }
 
+/// Returns the units of every turn, those of the system apart: what it says in the middle of a turn stays when the turn goes.
+pub(crate) fn turns(units: &[Unit]) -> impl Iterator<Item = Vec<&Unit>> {
+    let turns = units.chunk_by(|one, other| one.turn == other.turn);
+    turns.map(|turn| turn.iter().filter(|unit| unit.kind != UnitKind::Head).collect())
+}
+
 /// Counts turns, and tells which may go as a whole: all before the last that hold nothing but talk, calls and results.
 fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
     let mut turn = 0;
@@ -75,8 +81,9 @@ fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
     };
     for of_turn in units.chunk_by_mut(|one, other| one.turn == other.turn) {
         let number = of_turn.first().map_or(0, |unit| unit.turn);
-        let blocks: Vec<BlockId> = of_turn.iter().flat_map(|unit| unit.blocks.clone()).collect();
-        let answered = of_turn.last().is_some_and(|unit| unit.kind != UnitKind::Said);
+        let said = || of_turn.iter().filter(|unit| unit.kind != UnitKind::Head);
+        let blocks: Vec<BlockId> = said().flat_map(|unit| unit.blocks.clone()).collect();
+        let answered = said().next_back().is_some_and(|unit| unit.kind != UnitKind::Said);
         // The first turn holds what was asked: it stays as long as the last.
         let goes = number > 1
             && number < turn
@@ -84,7 +91,7 @@ fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
             && known(history, &blocks)
             && closed(facts, &blocks)
             && !blocks.iter().any(instructs);
-        of_turn.iter_mut().for_each(|unit| unit.turn_may_go = goes);
+        of_turn.iter_mut().for_each(|unit| unit.turn_may_go = goes && unit.kind != UnitKind::Head);
     }
 }
 

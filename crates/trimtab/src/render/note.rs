@@ -3,6 +3,7 @@
 use super::clip::{beginning, clip, counted, number};
 use crate::{
     digest::{Container, Ended, Leaves, Note, without_number},
+    facts::patched_files,
     plan::Reason,
 };
 
@@ -115,21 +116,37 @@ pub(super) fn cut(characters: usize) -> String {
 /// The longest first line that stays of a long argument, in characters.
 const FIRST_LINE: usize = 120;
 
-/// Writes what stands in the place of a long argument of a call: a note, behind the first line of what is no content of a
-/// file, since a command or a task is known by how it begins.
+/// The most files that stay named of a patch.
+const PATCHED_FILES: usize = 20;
+
+/// Writes what stands in the place of a long argument of a call: a note, behind what tells the argument from others. Of a
+/// patch that are the lines that name its files; of what is no content of a file the first line, since a command or a task is
+/// known by how it begins.
 pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str) -> String {
     let lines = text.lines().count().max(1);
-    let first = match (class, text.split_once('\n')) {
-        (Leaves::All, Some((first, _))) if first.chars().count() <= FIRST_LINE => format!("{first}\n"),
-        (Leaves::All | Leaves::Replaced | Leaves::Contents, _) => String::new(),
-    };
+    let begin = text.split_once('\n').map(|(first, _)| first.trim_end());
+    let mut kept: Vec<&str> = Vec::new();
+    if class == Leaves::All || is_patch(text) {
+        kept.extend(begin.filter(|first| first.chars().count() <= FIRST_LINE));
+    }
+    if is_patch(text) {
+        kept.extend(patched_files(text).into_iter().filter(|line| Some(*line) != begin).take(PATCHED_FILES));
+    }
+    let kept: String = kept.into_iter().flat_map(|line| [line, "\n"]).collect();
     format!(
-        "{first}[{}, {} of this argument are hidden: {}; trimtab recall {}]",
+        "{kept}[{}, {} of this argument are hidden: {}; trimtab recall {}]",
         counted(text.chars().count(), "character", "characters"),
         counted(lines, "line", "lines"),
         reason(why),
         clip(handle, NAME)
     )
+}
+
+/// Tells whether a text is a patch, or a command that carries one.
+fn is_patch(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| line.trim_end() == "*** Begin Patch")
+        || ["--- ", "diff --git "].iter().any(|begin| text.starts_with(begin))
 }
 
 /// Writes the note that closes a shortened text.

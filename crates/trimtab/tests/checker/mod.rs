@@ -97,7 +97,9 @@ fn human_words(format: &str, input: &Value, output: &Value) -> Option<String> {
             let contents = contents(format, message);
             contents.iter().filter_map(|content| said(format, content)).map(str::to_owned).collect()
         });
-        texts.filter(|texts: &Vec<String>| !texts.is_empty()).collect::<Vec<_>>()
+        // A message of blanks asks for nothing.
+        let says = |texts: &Vec<String>| texts.iter().any(|text| !text.trim().is_empty());
+        texts.filter(says).collect::<Vec<_>>()
     };
     let (before, after) = (words(input), words(output));
     // Where messages must alternate, other texts may stand in one message with them.

@@ -11,7 +11,7 @@ pub(crate) fn long_conversation() -> impl Strategy<Value = Conversation> {
         (words(), prop::collection::vec(step(), 0..5), prop::option::of(words())),
         1..4,
     );
-    let fault = prop_oneof![12 => Just(Fault::None), 1 => Just(Fault::Dangling), 1 => text().prop_map(Fault::Strange)];
+    let fault = prop_oneof![12 => Just(Fault::None), 1 => Just(Fault::Dangling), 1 => text().prop_map(Fault::Strange), 2 => words().prop_map(Fault::System)];
     (prop::option::of(words()), turns, any::<bool>(), fault).prop_map(|(system, turns, running, fault)| {
         let mut all = Vec::new();
         let count = turns.len();
@@ -34,7 +34,7 @@ pub(crate) fn long_conversation() -> impl Strategy<Value = Conversation> {
     })
 }
 
-/// What comes in broken.
+/// What comes in broken, or where few expect it.
 #[derive(Debug, Clone)]
 enum Fault {
     None,
@@ -42,6 +42,8 @@ enum Fault {
     Dangling,
     /// A block that nobody knows stands in the middle.
     Strange(String),
+    /// The system speaks in the middle.
+    System(String),
 }
 
 fn put_in(turns: &mut Vec<Turn>, fault: Fault) {
@@ -51,13 +53,14 @@ fn put_in(turns: &mut Vec<Turn>, fault: Fault) {
         Fault::Dangling => {
             let with_calls = turns.iter_mut().skip(middle).find_map(|turn| match turn {
                 Turn::Answer { calls, .. } => calls.last_mut(),
-                Turn::Human { .. } | Turn::Strange(_) => None,
+                Turn::Human { .. } | Turn::System(_) | Turn::Strange(_) => None,
             });
             if let Some(call) = with_calls {
                 call.result = CallResult::Missing;
             }
         }
         Fault::Strange(text) => turns.insert(middle, Turn::Strange(text)),
+        Fault::System(text) => turns.insert(middle, Turn::System(text)),
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) enum Turn {
     Human { text: String, picture: bool },
     /// The model answers and perhaps calls tools; all calls but the dangling are answered.
     Answer { reasoning: Option<String>, text: Option<String>, calls: Vec<Call> },
+    /// The system says something in the middle, where the format has a place for it.
+    System(String),
     /// A block of a kind that nobody knows.
     Strange(String),
 }
@@ -104,7 +106,7 @@ fn turn() -> impl Strategy<Value = Turn> {
     let human = (text(), any::<bool>()).prop_map(|(text, picture)| Turn::Human { text, picture });
     let answer = (prop::option::of(text()), prop::option::of(text()), prop::collection::vec(call(), 0..4))
         .prop_map(|(reasoning, text, calls)| Turn::Answer { reasoning, text, calls });
-    prop_oneof![3 => human, 6 => answer, 1 => text().prop_map(Turn::Strange)]
+    prop_oneof![3 => human, 6 => answer, 1 => text().prop_map(Turn::System), 1 => text().prop_map(Turn::Strange)]
 }
 
 fn call() -> impl Strategy<Value = Call> {
@@ -220,6 +222,7 @@ impl Conversation {
                         messages.push(json!({"role": "user", "content": results}));
                     }
                 }
+                Turn::System(_) => {}
                 Turn::Strange(text) => {
                     found.push(expect(BlockKind::Unknown, None, None));
                     messages.push(json!({"role": "user", "content": [{"type": "hologram", "data": text}]}));
@@ -300,6 +303,10 @@ impl Conversation {
                             "content": content}));
                     }
                 }
+                Turn::System(text) => {
+                    found.push(expect(BlockKind::Text, None, Some(text)));
+                    messages.push(json!({"role": "system", "content": text}));
+                }
                 Turn::Strange(text) => {
                     found.push(expect(BlockKind::Unknown, None, None));
                     messages.push(json!({"role": "user", "content": [{"type": "hologram", "data": text}]}));
@@ -377,6 +384,11 @@ impl Conversation {
                             "output": output}));
                     }
                 }
+                Turn::System(text) => {
+                    found.push(expect(BlockKind::Text, None, Some(text)));
+                    let content = json!([{"type": "input_text", "text": text}]);
+                    input.push(json!({"type": "message", "role": "developer", "content": content}));
+                }
                 Turn::Strange(text) => {
                     found.push(expect(BlockKind::Unknown, None, None));
                     input.push(json!({"type": "hologram", "data": text}));
@@ -453,6 +465,7 @@ impl Conversation {
                         contents.push(json!({"role": "user", "parts": answers}));
                     }
                 }
+                Turn::System(_) => {}
                 Turn::Strange(text) => {
                     found.push(expect(BlockKind::Unknown, None, None));
                     contents.push(json!({"role": "user", "parts": [{"hologram": text}]}));

@@ -35,7 +35,7 @@ fn talk() -> impl Strategy<Value = Conversation> {
         |(mut talk, limits)| {
             let humans = talk.turns.iter_mut().filter_map(|turn| match turn {
                 Turn::Human { text, .. } => Some(text),
-                Turn::Answer { .. } | Turn::Strange(_) => None,
+                Turn::Answer { .. } | Turn::System(_) | Turn::Strange(_) => None,
             });
             for (text, limit) in humans.zip(limits) {
                 text.extend(limit.map(|limit| format!("\n{limit}")));

@@ -36,14 +36,19 @@ pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
     for (index, message) in messages.iter().enumerate() {
         let read = read(index, *message, &mut log);
         let may_be_empty = index == last && read.role == "assistant";
-        let is_empty = read.blocks.is_empty();
-        if is_empty && !may_be_empty {
+        if read.is_empty() && !may_be_empty {
             log.say(index, format!("an empty message of {}, removed", read.role));
         } else {
             all.push(read);
         }
     }
     let mut all = answer(all, &mut log);
+    // The model's last message may be empty as long as it is the last.
+    let last = all.len().saturating_sub(1);
+    let now_inside = all.iter().take(last).position(Message::is_empty).map(|at| all.remove(at));
+    if let Some(Message { index, role, .. }) = now_inside {
+        log.say(index, format!("an empty message of {role}, removed"));
+    }
     if all.first().is_some_and(|first| first.role == "assistant") {
         log.say(
             all.first().map_or(0, |first| first.index),
@@ -277,6 +282,10 @@ fn missing(call: &str) -> Block {
 }
 
 impl Message {
+    fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     fn write(self) -> Vec<u8> {
         if !self.changed {
             return self.raw;
