@@ -58,20 +58,6 @@ pub(crate) fn recorded(before: &Segment, after: &Segment, rows: &mut BTreeMap<&'
         let Ok(folded) = parse_as(compacted(history, &range, &text), history.format()) else { continue };
         let size = counter.request(&folded, &mut Memo::default()).total().0;
         let gone: Vec<BlockId> = range.folded().collect();
-        if std::env::var_os("DBG").is_some() {
-            for (figure, entry, what) in
-                probe.as_ref().map(|probe| probe.missed_without(from, &gone, Some(&text))).unwrap_or_default()
-            {
-                if figure == "instructions" {
-                    println!(
-                        "{name} {size} room {:?} tail {:?}: {figure} {entry} {}",
-                        sizes.room,
-                        sizes.tail,
-                        what.chars().take(300).collect::<String>()
-                    );
-                }
-            }
-        }
         note(name, size, &texts(&folded, 0), &gone, Some(&text));
     }
     let (first, dropped) = last_four(history);

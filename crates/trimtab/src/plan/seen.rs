@@ -24,7 +24,9 @@ const RUN_BYTES: usize = 150;
 const SEAM: usize = 3;
 /// Shorter lines stand everywhere: they go on a run and never begin one.
 const SEED_BYTES: usize = 8;
-/// How many of the places of a line are looked at, and how many results as sources: the latest.
+/// How many of the places of a line are looked at, how many of those count that are in sight, and how many results as sources:
+/// the latest.
+const LOOKED_AT: usize = 1024;
 const PLACES: usize = 16;
 const SOURCES: usize = 4;
 /// Lines of a harness that may stand around a file which is printed without numbers.
@@ -111,9 +113,14 @@ impl SeenLines {
     /// Returns the earlier results that hold most of the lines, the latest first among equals.
     fn sources(&self, id: BlockId, lines: &[Line], in_sight: impl Fn(BlockId) -> bool) -> Vec<BlockId> {
         let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
+        // Only what is in sight has a voice: what is hidden now may come as a note the next time.
+        let mut seen: HashMap<u32, bool> = HashMap::new();
         for line in lines.iter().filter(|line| is_seed(**line)) {
             let mut voted = None;
-            for (block, _) in self.earlier(line.hash, id).rev().take(PLACES) {
+            let places = self.earlier(line.hash, id).rev().take(LOOKED_AT);
+            let places =
+                places.filter(|(block, _)| *seen.entry(*block).or_insert_with(|| in_sight(BlockId(*block))));
+            for (block, _) in places.take(PLACES) {
                 if voted != Some(*block) {
                     *votes.entry(*block).or_default() += 1;
                     voted = Some(*block);
@@ -123,7 +130,7 @@ impl SeenLines {
         let mut ranked: Vec<(usize, BlockId)> = votes
             .into_iter()
             .map(|(block, votes)| (votes, BlockId(block)))
-            .filter(|(votes, source)| *votes >= RUN_LINES / 2 && in_sight(*source))
+            .filter(|(votes, _)| *votes >= RUN_LINES / 2)
             .collect();
         ranked.sort_unstable_by(|one, other| other.cmp(one));
         ranked.into_iter().take(SOURCES).map(|(_, source)| source).collect()
@@ -261,9 +268,8 @@ mod tests {
         lines.map(|number| format!("let value_{number} = compute({number});\n")).collect()
     }
 
-    /// Gives the pieces of the second result, with the first in sight, as words.
-    #[track_caller]
-    fn check(results: [&str; 2], shows: Shows, expected: &[&str]) {
+    /// Reads a conversation with these results.
+    fn read(results: &[&str]) -> (SeenLines, Vec<BlockId>) {
         let message = |role: &str, content: Value| json!({"role": role, "content": [content]});
         let mut messages = vec![json!({"role": "user", "content": "go"})];
         for (number, text) in results.iter().enumerate() {
@@ -283,7 +289,13 @@ mod tests {
         let mut seen = SeenLines::default();
         seen.extend(&history, &facts(&history));
         let result = |id: &BlockId| history.block(*id).unwrap().kind == BlockKind::Result;
-        let ids: Vec<BlockId> = (0..narrow(history.blocks().len())).map(BlockId).filter(result).collect();
+        (seen, (0..narrow(history.blocks().len())).map(BlockId).filter(result).collect())
+    }
+
+    /// Gives the pieces of the second result, with the first in sight, as words.
+    #[track_caller]
+    fn check(results: [&str; 2], shows: Shows, expected: &[&str]) {
+        let (seen, ids) = read(&results);
         let found = seen.pieces(ids[1], shows, |_| true);
         let said: Vec<String> = found
             .into_iter()
@@ -320,6 +332,14 @@ mod tests {
             .map(|line| format!("{:>6}\u{2192}let value_{line} = compute({line});\n", line + 3))
             .collect();
         check([&numbered(1..80), &moved], Shows::File, &[]);
+    }
+
+    #[test]
+    fn many_copies_that_are_hidden_do_not_stand_before_one_in_sight() {
+        let text = plain(1..20);
+        let (seen, ids) = read(&[text.as_str(); 40]);
+        let found = seen.pieces(ids[39], Shows::Other, |source| source == ids[0]);
+        assert_eq!(found.map(|(source, _)| source), Some(ids[0]));
     }
 
     #[test]
