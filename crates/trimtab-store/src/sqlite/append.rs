@@ -39,22 +39,31 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
     }
     let (session, base) = session(&writing.transaction, asked)?;
     let base = match base {
-        Some(base) => Some(writing.recents.get(&writing.transaction, base)?),
+        Some(base) => Some(writing.recents.take(&writing.transaction, base)?),
         None => None,
     };
     let ends = parts::ends(history);
-    let shares = shares(base.as_deref(), history, &ends, chain);
+    let shares = shares(base.as_ref(), history, &ends, chain);
     let mut packing = Packing::new(&writing.transaction, writing.packer, session)?;
     let parts = put_parts(&mut packing, history, &ends, &shares)?;
     let (plan, delta) =
-        put_plan(&writing.transaction, &mut packing, session, base.as_deref(), &shares, chain, &verdicts)?;
+        put_plan(&writing.transaction, &mut packing, session, base.as_ref(), &shares, chain, &verdicts)?;
     packing.flush()?;
     put_chain(&writing.transaction, session, chain, shares.blocks, &plan)?;
     let request =
-        put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_deref())?;
-    let bytes = history.bytes().to_vec();
+        put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_ref())?;
+    let bytes = bytes(base, history, &ends, &shares);
     writing.recents.keep(Recent { request, bytes, ends, chain: chain.clone(), plan });
     Ok(Appended::Stored { session: SessionId(session), request })
+}
+
+/// Returns the bytes of a request, in the place of its base's where they begin alike: most of a request is its base.
+fn bytes(base: Option<Recent>, history: &History, ends: &[usize], shares: &Shares) -> Vec<u8> {
+    let same = shares.front.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
+    let mut bytes = base.map(|base| base.bytes).unwrap_or_default();
+    bytes.truncate(same);
+    bytes.extend_from_slice(history.bytes().get(bytes.len()..).unwrap_or_default());
+    bytes
 }
 
 /// Returns what other processes said about these blocks after the caller looked, where the plan says something else.

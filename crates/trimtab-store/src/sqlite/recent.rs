@@ -1,7 +1,7 @@
 //! The last requests, as they were appended: what the next one is compared with. A bounded cache that may vanish at any
 //! time; what is not in it is read from the store.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use rusqlite::Connection;
 use trimtab::{ChainHash, parse_as};
@@ -23,26 +23,22 @@ pub(super) struct Recent {
 
 #[derive(Default)]
 pub(super) struct Recents {
-    newest_last: VecDeque<Arc<Recent>>,
+    newest_last: VecDeque<Recent>,
     bytes: usize,
 }
 
 impl Recents {
     pub(super) fn keep(&mut self, recent: Recent) {
         self.bytes += recent.bytes.len();
-        self.newest_last.push_back(Arc::new(recent));
+        self.newest_last.push_back(recent);
         while self.bytes > KEPT_BYTES {
             let Some(oldest) = self.newest_last.pop_front() else { return };
             self.bytes -= oldest.bytes.len();
         }
     }
 
-    /// Returns a request that is in the store.
-    pub(super) fn get(
-        &mut self,
-        connection: &Connection,
-        request: RequestId,
-    ) -> Result<Arc<Recent>, StoreError> {
+    /// Takes out a request that is in the store.
+    pub(super) fn take(&mut self, connection: &Connection, request: RequestId) -> Result<Recent, StoreError> {
         let found = self.newest_last.iter().position(|recent| recent.request == request);
         // It is about to be followed by a newer one: there is no use in keeping it.
         if let Some(recent) = found.and_then(|index| self.newest_last.remove(index)) {
@@ -55,7 +51,7 @@ impl Recents {
             parse_as(bytes, info.format).map_err(|fault| damaged(format!("request {}", request.0), fault))?;
         let plan = read::plan(connection, request)?;
         let (ends, chain) = (parts::ends(&history), history.chain());
-        Ok(Arc::new(Recent { request, bytes: history.into_bytes(), ends, chain, plan }))
+        Ok(Recent { request, bytes: history.into_bytes(), ends, chain, plan })
     }
 
     pub(super) fn clear(&mut self) {
