@@ -160,7 +160,9 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     let given = given(work, situation).filter(|(range, _)| range.messages() > asked.behind);
     let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
     if now {
-        let own = (situation.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
+        let own = (situation.folding == Folding::Ledger)
+            .then(|| chosen(work, situation, &asked, &tokens))
+            .flatten();
         for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
             let whole = in_place(work, &asked, &range, &tokens);
             for range in whole.into_iter().chain([range]) {
@@ -174,7 +176,8 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     if (given.is_some() && !now) || asked.room < LEAST {
         return;
     }
-    let Some(range) = chosen(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
+    let Some(range) = chosen(work, situation, &asked, &tokens).filter(|range| range.messages() > longest)
+    else {
         return;
     };
     let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
@@ -203,7 +206,7 @@ fn given(work: &Work<'_>, situation: &Situation<'_>) -> Option<(FoldRange, Optio
     let held =
         |(number, hash): (usize, &ChainHash)| Some((BlockId(narrow(number)), situation.memory.held(*hash)?));
     let (last, held) = known.find_map(held)?;
-    let range = FoldRange::through(work.history, work.facts, last)?;
+    let range = FoldRange::through(work.history, work.facts, last, situation.chain)?;
     let range = allowed(work, range.messages()).then(|| keeping(work, range))?;
     Some(match held {
         Held::Summary(text) => (range, Some(Arc::clone(text))),
@@ -211,9 +214,9 @@ fn given(work: &Work<'_>, situation: &Situation<'_>) -> Option<(FoldRange, Optio
     })
 }
 
-fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
+fn chosen(work: &Work<'_>, situation: &Situation<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
     let may = |cut: usize| cut > asked.behind && allowed(work, cut);
-    let range = summary::choose(work.history, work.facts, tokens, asked.tail, &may)?;
+    let range = summary::choose(work.history, work.facts, tokens, asked.tail, situation.chain, &may)?;
     Some(keeping(work, range))
 }
 

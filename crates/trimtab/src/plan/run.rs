@@ -92,10 +92,12 @@ pub(crate) fn plan(
     }
     // What closing hides may be what a note points at, and what the note then says may be longer. Each note changes once.
     let floor = loop {
+        let before = work.total;
         let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
+        let same = mend_pointers(&mut work) == Mended::Nothing;
+        let closed = work.total != before;
         // With less behind its cut, a fold that could not help before closing may help now.
-        if mend_pointers(&mut work) == Mended::Nothing && !fold_what_is_left(&mut work, situation, &mut need)
-        {
+        if same && !(closed && fold_what_is_left(&mut work, situation, &mut need)) {
             break floor;
         }
     };
@@ -115,10 +117,10 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// Takes the steps that fold once more, unless one did; tells whether one does now.
+/// Takes the steps that fold once more, unless one did or none can fold by itself; tells whether one does now.
 fn fold_what_is_left(work: &mut Work<'_>, situation: &Situation<'_>, need: &mut FoldNeed) -> bool {
     let folds = situation.policy.steps.iter().filter(|step| step.act == Act::Fold);
-    for step in folds {
+    for step in folds.filter(|_| situation.folding == Folding::Ledger) {
         if need.done.is_some() {
             return false;
         }

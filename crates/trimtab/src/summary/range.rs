@@ -30,16 +30,17 @@ pub struct FoldRange {
 impl FoldRange {
     /// Makes the range of the first `messages` messages; nothing where it may not be cut there.
     pub fn new(history: &History, facts: &Facts, messages: usize) -> Option<FoldRange> {
-        legal_cuts(history, facts).contains(&messages).then(|| FoldRange::cut(history, facts, messages))
+        let cuts = legal_cuts(history, facts);
+        cuts.contains(&messages).then(|| FoldRange::cut(history, facts, messages, &chain(history)))
     }
 
-    fn cut(history: &History, facts: &Facts, messages: usize) -> FoldRange {
+    fn cut(history: &History, facts: &Facts, messages: usize, chain: &[ChainHash]) -> FoldRange {
         let all = history.messages();
         let first = all.first().map_or(0, |entry| entry.first_block);
         let end = first_block(history, messages);
         let stays = staying(history, facts);
         let kept = (first..end).map(BlockId).filter(|id| stays.get(widen(id.0)) == Some(&true)).collect();
-        let last = widen(end).checked_sub(1).and_then(|last| chain(history).get(last).copied());
+        let last = widen(end).checked_sub(1).and_then(|last| chain.get(last).copied());
         FoldRange { messages, blocks: first..end, kept, covers: last.unwrap_or(ChainHash([0; 16])) }
     }
 
@@ -93,10 +94,15 @@ impl FoldRange {
     }
 
     /// Returns the range that ends with a block; nothing where it may not be cut behind it.
-    pub(crate) fn through(history: &History, facts: &Facts, last: BlockId) -> Option<FoldRange> {
+    pub(crate) fn through(
+        history: &History,
+        facts: &Facts,
+        last: BlockId,
+        chain: &[ChainHash],
+    ) -> Option<FoldRange> {
         let behind = |messages: &usize| first_block(history, *messages) == last.0 + 1;
         let cut = legal_cuts(history, facts).into_iter().find(behind)?;
-        Some(FoldRange::cut(history, facts, cut))
+        Some(FoldRange::cut(history, facts, cut, chain))
     }
 
     /// Returns the first block behind it.
@@ -153,7 +159,7 @@ pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
 /// Chooses the range that leaves at most `tail` tokens behind it; the longest possible where none does. Nothing where nothing new
 /// would go.
 pub fn fold_range(history: &History, facts: &Facts, counts: &Counts, tail: Tokens) -> Option<FoldRange> {
-    let range = choose(history, facts, counts.blocks(), tail, &|_| true)?;
+    let range = choose(history, facts, counts.blocks(), tail, &chain(history), &|_| true)?;
     let is_new = |id: BlockId| facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
     let worth = range.folded().any(is_new);
     worth.then_some(range)
@@ -165,16 +171,17 @@ pub(crate) fn choose(
     facts: &Facts,
     tokens: &[Tokens],
     tail: Tokens,
+    chain: &[ChainHash],
     allowed: &dyn Fn(usize) -> bool,
 ) -> Option<FoldRange> {
-    let cuts: Vec<usize> = legal_cuts(history, facts).into_iter().filter(|cut| allowed(*cut)).collect();
+    let cuts = legal_cuts(history, facts);
     let behind = |messages: usize| -> Tokens {
         tokens.get(widen(first_block(history, messages))..).unwrap_or_default().iter().copied().sum()
     };
     // The tail only gets shorter from cut to cut.
-    let first = cuts.partition_point(|cut| behind(*cut) > tail);
-    let chosen = cuts.get(first).or(cuts.last())?;
-    Some(FoldRange::cut(history, facts, *chosen))
+    let (long, short) = cuts.split_at(cuts.partition_point(|cut| behind(*cut) > tail));
+    let chosen = short.iter().chain(long.iter().rev()).find(|cut| allowed(**cut))?;
+    Some(FoldRange::cut(history, facts, *chosen, chain))
 }
 
 /// What a folded message and what follows it may count where no budget says: the figures of a session that is folded at
