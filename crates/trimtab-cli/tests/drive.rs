@@ -26,7 +26,7 @@ mod upstream;
 
 use std::{fs, path::Path};
 
-use play::{Driven, Kill, Part, drive};
+use play::{Driven, Kill, Part, at, drive};
 use trimtab::{Budget, Contender, Terms, Tokens, find_model, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
@@ -43,8 +43,8 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     let recording = read(&bytes).unwrap();
     let mut segment = recording.segments.into_iter().max_by_key(|segment| segment.points.len()).unwrap();
     // The proxy goes by the clock on the wall: the pauses and reports of the recording are not played.
-    for point in &mut segment.points {
-        (point.at, point.usage, point.model) = (None, None, Some(model.to_owned()));
+    for (number, point) in segment.points.iter_mut().enumerate() {
+        (point.at, point.usage, point.model) = (Some(at(number)), None, Some(model.to_owned()));
     }
     let priced = find_model(model).unwrap();
     let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens) };

@@ -69,6 +69,8 @@ pub struct Memory {
     last_fold: Option<LastFold>,
     /// What the provider reported for the last request.
     reported: Option<Tokens>,
+    /// Whether the last request changed what the provider's cache held.
+    rewrote: bool,
 }
 
 impl Memory {
@@ -76,6 +78,7 @@ impl Memory {
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
         self.record(&plan.chain, plan.decisions(), now);
         self.fold_sent(plan);
+        self.rewrote = plan.broken().is_some();
         self.spent.ours += plan.cost.ours;
         self.spent.raw += plan.cost.raw;
     }
@@ -83,6 +86,7 @@ impl Memory {
     /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
     pub fn resent(&mut self, resent: &Resent, now: Millis) {
         self.record(&resent.chain, &resent.decisions, now);
+        self.rewrote = false;
     }
 
     fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
@@ -134,10 +138,11 @@ impl Memory {
         }
     }
 
-    /// Remembers how much of the latest request the provider found in its cache. Where that is less than half, what earlier requests
-    /// left there is taken for lost: caches let the tail of a conversation go before its head.
+    /// Remembers how much of the latest request the provider found in its cache. Where that is less than half, and the request
+    /// began as the ones before, what earlier requests left there is taken for lost: caches let the tail of a conversation go
+    /// before its head.
     pub fn cache_gave(&mut self, read: u64, input: u64) {
-        if read.saturating_mul(2) < input {
+        if read.saturating_mul(2) < input && !self.rewrote {
             self.cache_was_lost();
         }
     }
@@ -263,8 +268,8 @@ mod tests {
     #[test]
     fn a_cache_that_gave_less_than_half_has_lost_what_earlier_requests_left() {
         let end = |number: u8| ChainHash([number; 16]);
-        let of = |read: u64| {
-            let mut memory = Memory { last_request: Some(Millis(1)), ..Memory::default() };
+        let of = |read: u64, rewrote: bool| {
+            let mut memory = Memory { last_request: Some(Millis(1)), rewrote, ..Memory::default() };
             memory.ended_with([end(1)]);
             memory.last_request = Some(Millis(2));
             memory.ended_with([end(2)]);
@@ -272,8 +277,9 @@ mod tests {
             [end(1), end(2)].map(|end| memory.is_end(end, Millis(0)))
         };
         assert_eq!(
-            [of(0), of(49), of(50), of(100)],
+            [0, 49, 50, 100].map(|read| of(read, false)),
             [[false, true], [false, true], [true, true], [true, true]]
         );
+        assert_eq!(of(0, true), [true, true], "what was written anew is not lost");
     }
 }

@@ -53,6 +53,11 @@ struct Stage {
     faults: Vec<String>,
 }
 
+/// Says when a request is made, by the provider's clock: one after the other, as they are here.
+pub(crate) fn at(number: usize) -> Millis {
+    Millis(100 * i64::try_from(number).unwrap_or(i64::MAX / 100))
+}
+
 /// Plays a segment.
 pub(crate) fn drive(part: &Part<'_>, kill: Kill) -> Driven {
     let format = part.segment.history.format();
@@ -90,7 +95,6 @@ pub(crate) fn drive(part: &Part<'_>, kill: Kill) -> Driven {
         proxy.figure("trimtab_overhead_seconds_sum") / proxy.figure("trimtab_overhead_seconds_count") * 1e3;
     let stage = stage.lock().expect("no panic");
     let mut raw = CacheSimulation::new(part.model);
-    let at = |number: usize| Millis(60_000 * i64::try_from(number).unwrap_or(i64::MAX));
     let untouched: Vec<Usage> = (0..)
         .zip(&requests)
         .map(|(number, request)| {
@@ -124,8 +128,7 @@ impl Stage {
             return Script::Whole("400 Bad Request", headers, error.to_string().into_bytes());
         }
         let history = parse_as(came.body.clone(), self.format).expect("a request");
-        let at = Millis(60_000 * i64::try_from(number).unwrap_or(i64::MAX));
-        let usage = self.cache.request(&history, at);
+        let usage = self.cache.request(&history, at(number));
         self.reported.push(usage);
         Script::Whole("200 OK", headers, reported(self.format, said, usage).to_string().into_bytes())
     }
