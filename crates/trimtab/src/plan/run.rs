@@ -259,8 +259,16 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     pending.drain(..from);
-    let less: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
-    if is_cacheless(work, situation, less) {
+    let mut less = Tokens::ZERO;
+    let count = pending.len();
+    pending.retain(|(id, _, act)| {
+        let with = less + saving(work, *id, act);
+        let stays = is_cacheless(work, situation, with);
+        less = if stays { less } else { with };
+        !stays
+    });
+    // Where the cache is cold each edit stands for itself; else they pay together or not at all.
+    if !situation.cold && pending.len() < count {
         return None;
     }
     let needed = newest_of_stale(work, &pending);
