@@ -364,8 +364,13 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
         .filter_map(|id| {
             let copy = work.decisions.get(widen(pointer(work, id)?.0))?;
             let reason = copy.reason.clone().filter(|_| copy.verdict != Verdict::Keep)?;
-            // This block is in no summary itself.
-            let reason = if copy.is_folded() { Reason::OverBudget } else { reason };
+            // This block is in no summary itself, and what came before it says nothing about it.
+            let step = work.facts.row(id).map_or(0, |fact| fact.step);
+            let reason = match reason {
+                _ if copy.is_folded() => Reason::OverBudget,
+                Reason::Stale { edit: at } | Reason::Superseded { by: at } if at <= step => Reason::TooOld,
+                reason => reason,
+            };
             Some((id, reason))
         })
         .collect();

@@ -156,3 +156,21 @@ fn a_pinned_file_is_not_hidden() {
     assert!(!talk.fit("supersede", &[], talk.tokens() * 100 / 90).fitted.plan.keeps_all());
     assert!(talk.fit("none", &[], ROOM).fitted.plan.keeps_all());
 }
+
+/// A file that is brought back to what it was: the newer view points at the older one, which then goes for an edit between them.
+#[test]
+fn a_newer_view_is_never_called_stale_by_an_edit_before_it() {
+    let text: String =
+        (1..120).map(|line| format!("{line:>6}\u{2192}let value_{line} = compute({line});\n")).collect();
+    let edit = json!({"path": "a.rs", "old_string": "compute(3)", "new_string": "compute(4)"});
+    let mut talk = Talk::new().reads("a.rs", &text).calls("edit_file", edit, "ok");
+    talk = talk.runs("git checkout a.rs", "Updated 1 path from the index").reads("a.rs", &text);
+    for number in 0..40 {
+        talk = talk
+            .runs("make", &format!("step {number}: {}", "compiled another part of it, fine\n".repeat(12)));
+    }
+    let sent = talk.fit("steady", &[("changed_age", 5.0), ("file_age", 5.0)], 1_000_000);
+    assert!(sent.shown(1).contains("stale since the edit at step 2"), "{}", sent.shown(1));
+    assert!(!sent.shown(4).contains("stale since"), "{}", sent.shown(4));
+    assert!(sent.shown(4).contains("trimtab recall "), "{}", sent.shown(4));
+}
