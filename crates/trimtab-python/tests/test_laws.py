@@ -27,7 +27,8 @@ exchanges = st.lists(
 # Two copies, one of which is hidden: together with what is older, the other would leave too little for a cache.
 LINES = "\n".join(f"{line}: value {line * 31}" for line in range(34))
 ROWS = json.dumps([{"row": row, "name": f"n{row}"} for row in range(51)])
-TWO_COPIES = [("read_file", "", ""), ("bash", "", LINES), ("bash", "", ROWS), ("read_file", "", ROWS), ("read_file", "", "0:" * 20)]
+EMPTY = ("read_file", "", "")
+TWO_COPIES = [EMPTY, EMPTY, ("bash", "", LINES), ("bash", "", ROWS), ("read_file", "", ROWS), ("read_file", "", "0:" * 19 + "0")]
 
 
 def conversation(format, said):
