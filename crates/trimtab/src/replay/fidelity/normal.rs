@@ -61,6 +61,13 @@ impl Normal {
         self.ways.iter().flat_map(|way| way.split('\n')).map(str::trim).filter(|line| !line.is_empty())
     }
 
+    /// Tells whether every line is among these, in one way of reading it.
+    pub(super) fn has_only(&self, lines: &HashSet<&str>) -> bool {
+        let all =
+            |way: &String| way.split('\n').map(str::trim).all(|line| line.is_empty() || lines.contains(line));
+        self.ways.iter().any(all)
+    }
+
     /// Returns the text as a person would read it: what JSON says, where it is JSON.
     pub(super) fn readable(&self) -> &str {
         let is_json = self.ways.first().is_some_and(|way| way.trim_start().starts_with(['{', '[']));

@@ -4,8 +4,8 @@
 //! where the conversation does not tell, a line is not stale, and one that merely moved is current.
 //!
 //! A newer view of a line is the call that changed it (an edit or a write shows what stands there now), or a later reading
-//! of the same place. It counts where it is visible whole. A shortened text with a note in it says itself that it is not
-//! the file as it stands.
+//! of the same place. It counts where it is visible whole, or where a note in its place points at a text in sight that holds
+//! its lines. A shortened text with a note in it says itself that it is not the file as it stands.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -213,7 +213,8 @@ pub(super) fn unmarked(all: &[Stale], visible: &Visible<'_>) -> Tokens {
 }
 
 fn at(stale: &Stale, request: usize, visible: &Visible<'_>) -> Tokens {
-    if stale.newer.iter().any(|block| visible.is_whole(*block, request)) {
+    let tells = |block: &BlockId| visible.is_whole(*block, request) || visible.is_pointed_at(*block, request);
+    if stale.newer.iter().any(tells) {
         return Tokens::ZERO;
     }
     match visible.shown(stale.shown_in, request) {

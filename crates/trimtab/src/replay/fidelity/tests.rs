@@ -382,6 +382,25 @@ fn an_old_line_is_unmarked_where_its_change_is_hidden() {
 }
 
 #[test]
+fn a_note_that_points_at_the_lines_that_stand_there_marks_old_ones_only_while_they_are_in_sight() {
+    let (old, new) = ("     1→alpha line\n     2→beta line", "     1→alpha line\n     2→new line");
+    // Somebody else changes the file, back, and again.
+    let views = [("1", old), ("2", new), ("3", old), ("4", new)];
+    let messages: Vec<Value> = views.iter().flat_map(|(id, text)| read(id, "a.txt", text)).collect();
+    let stale = |shown: &[As<'_>]| judged(&messages, shown).unmarked_stale;
+    let one = Counter::for_model("claude-sonnet-4-5").text("beta line");
+    let handle = crate::render::handle_of(new.as_bytes());
+    let note = format!("[Same as at step 2, shown there: a.txt at step 4, 2 lines; trimtab recall {handle}]");
+    let wrong = note.replace(&handle, &crate::render::handle_of(old.as_bytes()));
+    assert_eq!(stale(&[]), Tokens::ZERO);
+    assert_eq!(stale(&[As::Text("4", &note)]), Tokens::ZERO);
+    // The lines of the first and of the third view, in the last request.
+    assert_eq!(stale(&[As::Text("4", &wrong)]), one.times(2), "what it points at is another text");
+    // Also the line of the first view while the second was the newest.
+    assert_eq!(stale(&[As::Text("4", &note), As::Handle("2")]), one.times(3), "what it points at is hidden");
+}
+
+#[test]
 fn a_hidden_block_whose_handle_is_shown_is_recoverable_but_not_visible() {
     let mut messages = read("1", "a.txt", "     1→alpha line").to_vec();
     messages.extend(edit("2", "a.txt", "alpha line", "x"));

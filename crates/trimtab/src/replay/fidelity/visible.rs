@@ -12,6 +12,7 @@ use crate::{
     history::BlockId,
     json::widen,
     recall::block_handle,
+    render::{hash_of, points_at},
     replay::{Shown, Track, Views},
 };
 
@@ -80,6 +81,24 @@ impl<'a> Visible<'a> {
             true => *self.shown(block, request) == Shown::Whole,
             false => request >= arrival(self.track, block),
         }
+    }
+
+    /// Tells whether a request shows, in the place of a block, a note that points at another one which it shows whole and which
+    /// holds the lines that are missing. What the note says is looked up, not believed.
+    pub(super) fn is_pointed_at(&self, block: BlockId, request: usize) -> bool {
+        let history = self.track.history;
+        let Shown::Text { text, .. } = self.shown(block, request) else { return false };
+        let (Some(hash), Some(missing)) = (points_at(text), history.block(block)) else { return false };
+        let is_source = |id: &BlockId| {
+            let source = history.block(*id).filter(|_| self.is_whole(*id, request));
+            source.is_some_and(|source| hash_of(&block_handle(history, source)) == Some(hash))
+        };
+        let Some(source) = (0..block.0).map(BlockId).find(is_source).and_then(|id| history.block(id)) else {
+            return false;
+        };
+        let (there, here) = (Normal::of(&history.block_text(source)), Normal::of(text));
+        let lines: HashSet<&str> = there.lines().chain(here.lines()).collect();
+        Normal::of(&history.block_text(missing)).has_only(&lines)
     }
 
     /// Returns the stretches of requests that show a block in another way than before; none for one that is always whole.
