@@ -82,8 +82,7 @@ pub(crate) fn plan(
             When::Pays if paid => {}
             When::Pays => {
                 paid = true;
-                let together: Vec<&Step> = steps.iter().filter(|step| step.when == When::Pays).collect();
-                cut = take_what_pays(&mut work, &together, situation);
+                cut = take_what_pays(&mut work, situation);
             }
             When::Birth | When::Cold | When::Over { .. } | When::Always => {
                 take(&mut work, step, situation, &mut need);
@@ -95,6 +94,15 @@ pub(crate) fn plan(
         let before = work.total;
         let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
         let same = mend_pointers(&mut work) == Mended::Nothing;
+        if !same && situation.cold {
+            // With longer notes, what would have left too little for the cache leaves enough.
+            for step in steps.iter().filter(|step| step.when == When::Birth) {
+                take(&mut work, step, situation, &mut need);
+            }
+            if paid {
+                take_what_pays(&mut work, situation);
+            }
+        }
         let closed = work.total != before;
         // With less behind its cut, a fold that could not help before closing may help now.
         if same && !(closed && fold_what_is_left(&mut work, situation, &mut need)) {
@@ -246,10 +254,10 @@ fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
 }
 
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold.
-fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_>) -> Option<Cut> {
+fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<Cut> {
     let sources = pointed_at(work);
     let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
-    for step in steps {
+    for step in situation.policy.steps.iter().filter(|step| step.when == When::Pays) {
         let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
         pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
     }
@@ -259,21 +267,20 @@ fn take_what_pays(work: &mut Work<'_>, steps: &[&Step], situation: &Situation<'_
     let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
     let from = sum.map_or(0, |sum| sum.from);
     pending.drain(..from);
-    let mut less = Tokens::ZERO;
-    let count = pending.len();
-    pending.retain(|(id, _, act)| {
-        let with = less + saving(work, *id, act);
-        let stays = is_cacheless(work, situation, with);
-        less = if stays { less } else { with };
-        !stays
-    });
-    // Where the cache is cold each edit stands for itself; else they pay together or not at all.
-    if !situation.cold && pending.len() < count {
+    // What pays, pays together or not at all.
+    let together: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
+    if sum.is_some() && is_cacheless(work, situation, together) {
         return None;
     }
-    let needed = newest_of_stale(work, &pending);
-    for (id, reason, act) in pending.into_iter().filter(|(id, ..)| !needed.contains(id)) {
-        work.apply(id, act, &reason);
+    let mut needed = newest_of_stale(work, &pending);
+    for (at, (id, reason, act)) in pending.iter().enumerate() {
+        // Where the cache is cold each edit stands for itself, oldest first: what is left alone now is left alone the next time.
+        let stays = situation.cold && is_cacheless(work, situation, saving(work, *id, act));
+        if stays {
+            needed = newest_of_stale(work, pending.get(at + 1..).unwrap_or_default());
+        } else if !needed.contains(id) {
+            work.apply(*id, act, reason);
+        }
     }
     sum
 }

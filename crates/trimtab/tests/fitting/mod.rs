@@ -5,6 +5,7 @@ mod folds;
 mod honest;
 mod inputs;
 mod pressure;
+mod small;
 
 use std::cell::Cell;
 
