@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{edits::encoded, seen::SeenLines};
+use super::{disagree::Told, edits::encoded, seen::SeenLines};
 use crate::{
     count::{Counter, Tokens},
     history::BlockId,
@@ -22,6 +22,8 @@ pub(crate) struct Made {
     sent: Vec<Option<Json>>,
     /// The lines of results.
     pub(super) lines: SeenLines,
+    /// What views tell about lines of files.
+    pub(super) told: HashMap<BlockId, Told>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
@@ -38,6 +40,7 @@ impl Made {
         self.handles.retain(|id, _| widen(id.0) < known);
         self.sent.truncate(known);
         self.lines.truncate(known);
+        self.told.retain(|id, _| widen(id.0) < known);
     }
 
     /// Returns the handle of a block; the same block is hashed once.

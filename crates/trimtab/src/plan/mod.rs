@@ -4,6 +4,7 @@
 mod candidates;
 mod closing;
 mod cost;
+mod disagree;
 mod edits;
 mod fold;
 mod index;

@@ -285,32 +285,34 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<Cut>
     sum
 }
 
-/// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest.
-fn newest_of_stale(work: &Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
+/// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file
+/// was changed between them, or they show other lines in the same place.
+fn newest_of_stale(work: &mut Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
+    let is_view = |id: &BlockId| {
+        let shows = work.index.row(*id).and_then(|row| row.shows);
+        let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile | Shows::Search));
+        is_view && *work.verdict(*id) == Verdict::Keep
+    };
+    let views: Vec<BlockId> = (0..narrow(work.decisions.len())).map(BlockId).filter(is_view).collect();
+    work.read_views(&views);
+    let going: HashSet<BlockId> = going.iter().map(|(id, ..)| *id).collect();
     let mut oldest: HashMap<u32, BlockId> = HashMap::new();
-    let mut needed = HashSet::new();
-    let mut going = going.iter().map(|(id, ..)| *id).peekable();
-    for id in (0..narrow(work.decisions.len())).map(BlockId) {
-        let goes = going.next_if_eq(&id).is_some();
-        let shows = work.index.row(id).and_then(|row| row.shows);
-        let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile));
-        if !is_view || *work.verdict(id) != Verdict::Keep {
-            continue;
-        }
+    let mut staying: Vec<BlockId> = Vec::new();
+    for id in views {
         let files = work.index.files(id);
         let is_stale =
             |file: &u32| oldest.get(file).is_some_and(|older| work.index.changed_between(*file, *older, id));
-        if goes && !files.iter().any(is_stale) {
-            continue;
-        }
-        if goes {
-            needed.insert(id);
-        }
-        for file in files {
-            oldest.entry(*file).or_insert(id);
+        let is_needed =
+            || files.iter().any(is_stale) || staying.iter().any(|older| work.contradicts(id, *older));
+        if !going.contains(&id) || is_needed() {
+            staying.push(id);
+            for file in files {
+                oldest.entry(*file).or_insert(id);
+            }
         }
     }
-    needed
+    staying.retain(|id| going.contains(id));
+    staying.into_iter().collect()
 }
 
 /// Finds the best cut that the guard allows.

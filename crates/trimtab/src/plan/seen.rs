@@ -8,9 +8,9 @@ use std::{
     ops::Range,
 };
 
-use super::Shows;
+use super::{Shows, disagree::numbered};
 use crate::{
-    digest::{About, Note, Piece, Text, is_error_line, without_number},
+    digest::{About, Note, Piece, Text, is_error_line},
     facts::{Facts, Outcome},
     history::{BlockId, BlockKind, History},
     json::{narrow, widen},
@@ -183,9 +183,7 @@ impl SeenLines {
 }
 
 fn line(text: &str, failed: bool) -> Line {
-    let content = without_number(text);
-    let number = text.get(..text.len() - content.len()).unwrap_or_default();
-    let number = number.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok();
+    let (number, content) = numbered(text).map_or((None, text), |(number, content)| (Some(number), content));
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     let is_error = failed && is_error_line(text);

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, edits::shortened,
-    index::Shows, may_shorten, unit_of_block, visible::Visible,
+    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, disagree::Told,
+    edits::shortened, index::Shows, may_shorten, unit_of_block, visible::Visible,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
@@ -212,6 +212,22 @@ impl<'a> Work<'a> {
             }
             Some(_) | None => false,
         }
+    }
+
+    /// Reads what views tell about lines of files, those that were not read before.
+    pub(super) fn read_views(&mut self, views: &[BlockId]) {
+        for id in views {
+            if let (Some(block), Some(fact)) = (self.history.block(*id), self.facts.row(*id)) {
+                let read = || Told::of(&self.history.block_text(block), fact);
+                self.made.told.entry(*id).or_insert_with(read);
+            }
+        }
+    }
+
+    /// Tells whether a view shows that an older one is no longer true. Both must have been read.
+    pub(super) fn contradicts(&self, newer: BlockId, older: BlockId) -> bool {
+        let (newer, older) = (self.made.told.get(&newer), self.made.told.get(&older));
+        newer.zip(older).is_some_and(|(newer, older)| newer.contradicts(older))
     }
 
     /// Tells whether a view of a file may point at an older one of it: without it no other one in sight passes for the newest.

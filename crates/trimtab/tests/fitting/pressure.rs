@@ -1,4 +1,4 @@
-//! What `steady` hides once the budget is exceeded, and how far it goes.
+//! What `steady` hides where the cache is cold and once the budget is exceeded, and how far it goes.
 
 use serde_json::{Value, json};
 use trimtab::{BlockKind, Format, Memory, Millis, Policy, Settings, Tokens, Verdict, fit};
@@ -90,6 +90,27 @@ fn an_older_view_of_a_file_that_was_changed_goes_before_a_larger_newer_one() {
         read(2, 30),
     ];
     assert_eq!(hidden(&calls, 0.7), [0, 2]);
+}
+
+/// Lines of a file with their numbers.
+fn numbered(file: usize, from: usize, count: usize, line: &str) -> String {
+    (from..from + count).map(|number| format!("{number:>6}\t    {line}({file}, {number});\n")).collect()
+}
+
+#[test]
+fn the_newest_view_of_a_file_that_somebody_else_changed_stays_while_an_older_one_is_in_sight() {
+    // There is room for all: what a command printed is old at the second result, a file that was read at the fifteenth.
+    let hidden_with = |file: usize, from: usize| {
+        let read_once =
+            ("read_file", json!({"path": "src/file_0.rs"}), numbered(0, 1, 60, "let value = compute"));
+        let command = format!("cat -n src/file_{file}.rs | sed -n '{from},{}p'", from + 29);
+        let printed =
+            ("bash", json!({"command": command}), numbered(file, from, 30, "let other = calculate"));
+        hidden(&[read_once, printed, read(2, 30), read(3, 30), read(4, 30)], 2.0)
+    };
+    assert!(hidden_with(0, 20).is_empty(), "it shows other lines in the same place");
+    assert_eq!(hidden_with(0, 80), [1], "it shows another place");
+    assert_eq!(hidden_with(1, 20), [1], "it shows another file");
 }
 
 #[test]
