@@ -1,6 +1,7 @@
 //! When an edit of what was sent before pays for itself. Takes what could be hidden and what the cache costs; gives the
 //! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
 
+use super::work::whole;
 use crate::count::Tokens;
 
 /// What the provider's cache costs, as multiples of the plain input price.
@@ -38,6 +39,20 @@ pub struct Cut {
     pub break_even: f64,
     /// How many more are expected.
     pub expected: f64,
+}
+
+impl Cut {
+    /// Returns the cut with what it really saves, and costs beyond what the request would have cost without it; nothing where
+    /// that is more than it may cost or does not pay.
+    pub(super) fn really(self, saved: Tokens, dearer: f64, rates: Rates) -> Option<Cut> {
+        let saves = rates.read * saved.float();
+        if dearer > rates.may_cost || dearer >= self.expected * saves {
+            return None;
+        }
+        let rewritten = whole((dearer + saves) / rates.rewrite);
+        let rewritten = Tokens(u64::try_from(rewritten).unwrap_or(u64::MAX));
+        Some(Cut { saved, rewritten, break_even: (dearer / saves).max(0.0), ..self })
+    }
 }
 
 /// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
@@ -85,6 +100,18 @@ mod tests {
     #[test]
     fn older_edits_ride_along_when_they_pay_together() {
         check(&[(30_000, 3_000), (40_000, 2_000)], 5, Some(0));
+    }
+
+    #[test]
+    fn a_cut_that_saves_less_than_it_seemed_is_none() {
+        let cut = best_cut(&[(Tokens(3_300), Tokens(240))], 8, CLAUDE).unwrap();
+        // 2,100 tokens x 0.1 x 0.8 requests = 168.
+        let really = |dearer| cut.really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
+        let good = really(160.0).unwrap();
+        assert_eq!((good.saved, good.rewritten), (Tokens(2_100), Tokens(321)));
+        assert!(good.break_even < good.expected && really(170.0).is_none());
+        assert_eq!(cut.really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }), None);
+        assert_eq!(cut.really(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
     }
 
     #[test]

@@ -58,6 +58,24 @@ pub(crate) fn plan(
     made: &mut Made,
     situation: &Situation<'_>,
 ) -> Result<Plan, PlanError> {
+    plan_with(sight, memo, made, situation, Cuts::MayPay)
+}
+
+/// Whether a warm cache may be cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cuts {
+    MayPay,
+    /// A cut was tried, and what it hides saves less than it seemed.
+    Regretted,
+}
+
+fn plan_with(
+    sight: Sight<'_>,
+    memo: &mut Memo,
+    made: &mut Made,
+    situation: &Situation<'_>,
+    cuts: Cuts,
+) -> Result<Plan, PlanError> {
     let ages = if situation.cold { situation.policy.cold_ages } else { 1.0 };
     let mut work = Work::new(sight, memo, made, situation.policy, ages);
     let bound = situation.bound && has_reasoning(&work);
@@ -79,10 +97,13 @@ pub(crate) fn plan(
         match step.when {
             When::Cold | When::Pays if bound => {}
             // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
-            When::Pays if paid => {}
+            When::Pays if paid || cuts == Cuts::Regretted => {}
             When::Pays => {
                 paid = true;
-                cut = take_what_pays(&mut work, situation);
+                cut = match take_what_pays(&mut work, situation) {
+                    Ok(cut) => cut,
+                    Err(Regret) => return plan_with(sight, memo, made, situation, Cuts::Regretted),
+                };
             }
             When::Birth | When::Cold | When::Over { .. } | When::Always => {
                 take(&mut work, step, situation, &mut need);
@@ -100,7 +121,8 @@ pub(crate) fn plan(
                 take(&mut work, step, situation, &mut need);
             }
             if paid {
-                take_what_pays(&mut work, situation);
+                // On a cold cache nothing is regretted.
+                let _ = take_what_pays(&mut work, situation);
             }
         }
         let closed = work.total != before;
@@ -253,8 +275,12 @@ fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
     situation.sent.get(widen(id.0)).is_some_and(Option::is_some)
 }
 
-/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold.
-fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<Cut> {
+/// What was hidden does not pay for itself.
+struct Regret;
+
+/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
+/// by estimates before anything is hidden, and by what was really saved afterwards.
+fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Option<Cut>, Regret> {
     let sources = pointed_at(work);
     let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
     for step in situation.policy.steps.iter().filter(|step| step.when == When::Pays) {
@@ -264,13 +290,18 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<Cut>
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
     pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
-    let sum = if situation.cold { None } else { Some(best_sum(work, &pending, situation)?) };
-    let from = sum.map_or(0, |sum| sum.from);
-    pending.drain(..from);
+    let before = (work.total, cost(work, situation));
+    let rates = rates(before.1, situation);
+    let cut = if situation.cold { None } else { best_sum(work, &pending, situation, rates) };
+    match cut {
+        Some(cut) => drop(pending.drain(..cut.from)),
+        None if situation.cold => {}
+        None => return Ok(None),
+    }
     // What pays, pays together or not at all.
     let together: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
-    if sum.is_some() && is_cacheless(work, situation, together) {
-        return None;
+    if cut.is_some() && is_cacheless(work, situation, together) {
+        return Ok(None);
     }
     let mut needed = newest_of_stale(work, &pending);
     for (at, (id, reason, act)) in pending.iter().enumerate() {
@@ -282,7 +313,9 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<Cut>
             work.apply(*id, act, reason);
         }
     }
-    sum
+    let Some(cut) = cut else { return Ok(None) };
+    let (saved, dearer) = (before.0 - work.total, cost(work, situation).ours - before.1.ours);
+    cut.really(saved, dearer, rates).map(Some).ok_or(Regret)
 }
 
 /// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file
@@ -316,7 +349,12 @@ fn newest_of_stale(work: &mut Work<'_>, going: &[(BlockId, Reason, &Act)]) -> Ha
 }
 
 /// Finds the best cut that the guard allows.
-fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Situation<'_>) -> Option<Cut> {
+fn best_sum(
+    work: &Work<'_>,
+    pending: &[(BlockId, Reason, &Act)],
+    situation: &Situation<'_>,
+    rates: Rates,
+) -> Option<Cut> {
     let anew = tokens_anew(work, situation);
     // What is written anew is what stands there now less what this and later edits take away.
     let mut taken = Tokens::ZERO;
@@ -327,14 +365,17 @@ fn best_sum(work: &Work<'_>, pending: &[(BlockId, Reason, &Act)], situation: &Si
         survivors.push((saves, anew.get(widen(id.0)).copied().unwrap_or_default() - taken));
     }
     survivors.reverse();
+    best_cut(&survivors, situation.memory.requests(), rates)
+}
+
+/// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
+fn rates(now: Cost, situation: &Situation<'_>) -> Rates {
     let Cost { ours, raw } = situation.memory.spent();
-    let now = cost(work, situation);
-    let rates = Rates {
+    Rates {
         read: situation.prices.read,
         rewrite: situation.prices.write - situation.prices.read,
         may_cost: GUARD * (raw + now.raw) - ours - now.ours,
-    };
-    best_cut(&survivors, situation.memory.requests(), rates)
+    }
 }
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.
