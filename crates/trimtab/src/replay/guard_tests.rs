@@ -17,6 +17,8 @@ struct Call {
     tool: &'static str,
     file: usize,
     lines: usize,
+    /// Whether what comes back are errors, which stay: little is saved by hiding it.
+    errors: bool,
     pause: i64,
 }
 
@@ -24,10 +26,12 @@ fn call() -> impl Strategy<Value = Call> {
     let tool = prop::sample::select(vec!["Read", "Read", "Bash", "Grep", "Edit", "Task"]);
     let lines = prop_oneof![4 => 1..40_usize, 3 => 40..300_usize, 1 => 300..1500_usize];
     let pause = prop_oneof![12 => 2..60_i64, 2 => 60..330_i64, 2 => 330..900_i64, 1 => 900..20_000_i64];
-    (tool, 0..6_usize, lines, pause).prop_map(|(tool, file, lines, pause)| Call { tool, file, lines, pause })
+    (tool, 0..6_usize, lines, prop::bool::weighted(0.3), pause)
+        .prop_map(|(tool, file, lines, errors, pause)| Call { tool, file, lines, errors, pause })
 }
 
-fn segment(calls: &[Call]) -> Segment {
+/// A session behind a system prompt of so many lines.
+fn segment(calls: &[Call], head: usize) -> Segment {
     let mut messages =
         vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];
     let mut points = vec![Point { messages: 1, at: Some(Millis(0)), model: None, usage: None }];
@@ -42,8 +46,14 @@ fn segment(calls: &[Call]) -> Segment {
             "Bash" => json!({"command": format!("python -m tool_{} --step {step}", call.file)}),
             _ => json!({"pattern": format!("total_{}", call.file), "prompt": "look"}),
         };
-        let text: String =
-            (0..call.lines).map(|line| format!("{} row_{line} of {path} at {step}\n", call.tool)).collect();
+        let row = |line: usize| match call.errors {
+            true if line % 3 == 0 => {
+                format!("error[E{line}]: part_{line} of step {step} is not where it should be\n")
+            }
+            true => format!("   it was looked for at {line} and at the places behind it\n"),
+            false => format!("{} row_{line} of {path} at {step}\n", call.tool),
+        };
+        let text: String = (0..call.lines).map(row).collect();
         let id = format!("toolu_{step}");
         let spoken = |role: &str, content: Value| json!({"role": role, "content": [content]});
         messages.push(spoken(
@@ -54,15 +64,20 @@ fn segment(calls: &[Call]) -> Segment {
         now += call.pause * 1000;
         points.push(Point { messages: messages.len(), at: Some(Millis(now)), model: None, usage: None });
     }
-    let request = json!({"model": "claude-opus-5", "max_tokens": 1000, "messages": messages});
+    let system: String =
+        (0..head).map(|rule| format!("Rule {rule}: do what is right, and say so.\n")).collect();
+    let mut request = json!({"model": "claude-opus-5", "max_tokens": 1000, "messages": messages});
+    if head > 0 {
+        request["system"] = json!(system);
+    }
     let history = parse(request.to_string().into_bytes()).unwrap();
     Segment { name: None, start: Start::Session, history, points }
 }
 
 /// Replays a session under every preset at the prices of four providers.
 #[track_caller]
-fn check(calls: &[Call]) {
-    let segment = segment(calls);
+fn check(calls: &[Call], head: usize) {
+    let segment = segment(calls, head);
     let contenders: Vec<_> =
         ["steady", "steady.safe", "steady.bold"].iter().map(|name| Contender::parse(name).unwrap()).collect();
     let models: Vec<Model> = ["claude-opus-5", "gpt-6.1-sol", "deepseek-v4-flash", "gemini-3.1-pro-preview"]
@@ -78,16 +93,30 @@ fn check(calls: &[Call]) {
 
 #[test]
 fn where_a_request_was_too_small_for_the_cache_nothing_is_found() {
-    let call = |tool, file, lines, pause| Call { tool, file, lines, pause };
+    let call = |tool, file, lines, pause| Call { tool, file, lines, errors: false, pause };
     let small = || call("Read", 0, 1, 2);
-    check(&[small(), small(), small(), call("Bash", 0, 97, 4), call("Task", 5, 145, 22)]);
+    check(&[small(), small(), small(), call("Bash", 0, 97, 4), call("Task", 5, 145, 22)], 0);
+}
+
+#[test]
+fn a_cut_that_saves_less_than_it_seems_is_not_made() {
+    let call = |tool, file, lines, errors| Call { tool, file, lines, errors, pause: 10 };
+    for lines in (100..400).step_by(25) {
+        let mut calls = vec![call("Edit", 0, 3, false); 7];
+        calls.push(call("Bash", 1, lines, true));
+        calls.extend(vec![call("Edit", 0, 3, false); 4]);
+        check(&calls, 2500);
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_session_is_dearer_than_untouched(calls in prop::collection::vec(call(), 5..60)) {
-        check(&calls);
+    fn no_session_is_dearer_than_untouched(
+        calls in prop::collection::vec(call(), 5..60),
+        head in prop_oneof![Just(0), 0..2500_usize],
+    ) {
+        check(&calls, head);
     }
 }
