@@ -47,7 +47,7 @@ fn segment(calls: &[Call], head: usize) -> Segment {
             _ => json!({"pattern": format!("total_{}", call.file), "prompt": "look"}),
         };
         let row = |line: usize| match call.errors {
-            true if line % 3 == 0 => {
+            true if line.is_multiple_of(3) => {
                 format!("error[E{line}]: part_{line} of step {step} is not where it should be\n")
             }
             true => format!("   it was looked for at {line} and at the places behind it\n"),
