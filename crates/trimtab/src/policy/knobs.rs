@@ -131,6 +131,18 @@ pub(super) const KNOBS: &[Knob] = &[
         "The budget where none is given; never more than the model's window leaves.",
     ),
     knob(
+        "birth_copies",
+        Unit::Switch,
+        "Send a result that is the same as one in sight as a pointer from the first.",
+    ),
+    knob(
+        "birth_lines",
+        Unit::Switch,
+        "Send runs of lines that a result in sight shows as pointers from the first.",
+    ),
+    knob("birth_logs", Unit::Switch, "Shorten long logs of tests and builds from the first."),
+    knob("birth_repeats", Unit::Switch, "Fold lines of runs, tests and builds that repeat, from the first."),
+    knob(
         "changed_age",
         Unit::Count,
         "Results after the last change of a file until an older view of it may be hidden.",

@@ -92,6 +92,39 @@ fn an_older_view_of_a_file_that_was_changed_goes_before_a_larger_newer_one() {
     assert_eq!(hidden(&calls, 0.7), [0, 2]);
 }
 
+#[test]
+fn each_rule_of_what_is_shortened_at_once_can_be_switched_off() {
+    const SWITCHES: [&str; 4] = ["birth_copies", "birth_lines", "birth_logs", "birth_repeats"];
+    let run = |command: &str, text: String| ("bash", json!({"command": command}), text);
+    let report = |lines: std::ops::Range<usize>| -> String {
+        lines.map(|line| format!("the report says {line} about part {}\n", line * 7)).collect()
+    };
+    let log: String = (0..200).map(|test| format!("test part_{test}::works ... ok\n")).collect();
+    let lasts = [
+        run("./report --again", report(0..60)),
+        run("./report --part", report(20..50) + "and no more\n"),
+        run("cargo test", format!("running 200 tests\n{log}test result: ok. 200 passed\n")),
+        run("./wait", "still waiting for the other side\n".repeat(60)),
+    ];
+    // What came last was never sent before, and is not old.
+    let is_whole = |last: usize, on: Option<usize>| {
+        let set: Vec<(String, f64)> = SWITCHES
+            .iter()
+            .enumerate()
+            .map(|(number, switch)| ((*switch).to_owned(), f64::from(u8::from(on == Some(number)))))
+            .collect();
+        let policy = Policy::shipped_with("steady", &set).expect("a policy");
+        let settings = Settings::new(policy).with_format(Format::Chat);
+        let calls = [run("./report", report(0..60)), run("./other", report(100..190)), lasts[last].clone()];
+        let fitted = fit(request(calls), &Memory::default(), &settings, Millis(0)).expect("a fit");
+        fitted.plan.decisions().last().is_some_and(|decision| decision.verdict == Verdict::Keep)
+    };
+    for (number, switch) in SWITCHES.iter().enumerate() {
+        assert!(!is_whole(number, Some(number)), "{switch} shortens");
+        assert!(is_whole(number, None), "{switch} is all that does");
+    }
+}
+
 /// Lines of a file with their numbers.
 fn numbered(file: usize, from: usize, count: usize, line: &str) -> String {
     (from..from + count).map(|number| format!("{number:>6}\t    {line}({file}, {number});\n")).collect()
