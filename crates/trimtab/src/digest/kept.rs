@@ -23,12 +23,28 @@ pub(super) struct Kept<'t, 'a> {
     facts: Vec<Note>,
     passing: Vec<Range<usize>>,
     context: usize,
+    long: LongLines,
+}
+
+/// What becomes of lines that are too long to be given whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LongLines {
+    AreCut,
+    /// All but progress displays, of which the last state is what a person would have seen.
+    Stay,
 }
 
 impl<'t, 'a> Kept<'t, 'a> {
     /// Begins with no line.
     pub(super) fn none(text: &'t Text<'a>) -> Kept<'t, 'a> {
-        Kept { text, keep: vec![false; text.len()], facts: Vec::new(), passing: Vec::new(), context: 0 }
+        Kept {
+            text,
+            keep: vec![false; text.len()],
+            facts: Vec::new(),
+            passing: Vec::new(),
+            context: 0,
+            long: LongLines::AreCut,
+        }
     }
 
     /// Begins with all lines.
@@ -85,6 +101,11 @@ impl<'t, 'a> Kept<'t, 'a> {
         self.context = lines;
     }
 
+    /// Gives long lines whole.
+    pub(super) fn whole_lines(&mut self) {
+        self.long = LongLines::Stay;
+    }
+
     /// Adds what a digest counted.
     pub(super) fn fact(&mut self, note: Note) {
         self.facts.push(note);
@@ -93,7 +114,7 @@ impl<'t, 'a> Kept<'t, 'a> {
     /// Gives the pieces; nothing where nothing would be left out.
     pub(super) fn pieces(mut self) -> Option<Vec<Piece>> {
         self.keep_errors();
-        let mut pieces = Pieces { text: self.text, list: Vec::new(), less: false };
+        let mut pieces = Pieces { text: self.text, long: self.long, list: Vec::new(), less: false };
         let mut at = 0;
         let mut gap = 0;
         while at < self.text.len() {
@@ -156,6 +177,7 @@ impl<'t, 'a> Kept<'t, 'a> {
 
 struct Pieces<'t, 'a> {
     text: &'t Text<'a>,
+    long: LongLines,
     list: Vec<Piece>,
     /// Whether something is left out.
     less: bool,
@@ -164,7 +186,11 @@ struct Pieces<'t, 'a> {
 impl Pieces<'_, '_> {
     fn lines(&mut self, lines: Range<usize>) {
         for index in lines {
-            if let Some(cut) = cut(self.text, index) {
+            let cut = match self.long {
+                LongLines::AreCut => cut(self.text, index),
+                LongLines::Stay => last_state(self.text, index),
+            };
+            if let Some(cut) = cut {
                 self.list.push(cut);
                 self.less = true;
             } else if let Some(Piece::Lines(before)) = self.list.last_mut()
@@ -191,16 +217,19 @@ impl Pieces<'_, '_> {
 
 /// Gives the piece for a line that is too long to be given whole.
 pub(super) fn cut(text: &Text<'_>, index: usize) -> Option<Piece> {
+    let long = is_long(text.line(index));
+    last_state(text, index).or_else(|| long.then(|| cut_at(text.line(index), index, CUT_HEAD, CUT_TAIL)))
+}
+
+/// Gives the piece for a long progress display: its last state is what a person would have seen.
+fn last_state(text: &Text<'_>, index: usize) -> Option<Piece> {
     let line = text.line(index);
-    if line.len() <= LONGEST_LINE || line.chars().count() <= LONGEST_LINE {
-        return None;
-    }
-    // Of a progress display the last state is what a person would have seen.
-    let last_state = line.rfind('\r').map(|back| line.len() - back - 1).filter(|tail| *tail <= CUT_HEAD);
-    Some(match last_state {
-        Some(tail) => cut_at(line, index, 0, tail),
-        None => cut_at(line, index, CUT_HEAD, CUT_TAIL),
-    })
+    let tail = line.rfind('\r').map(|back| line.len() - back - 1).filter(|tail| *tail <= CUT_HEAD)?;
+    is_long(line).then(|| cut_at(line, index, 0, tail))
+}
+
+fn is_long(line: &str) -> bool {
+    line.len() > LONGEST_LINE && line.chars().count() > LONGEST_LINE
 }
 
 /// Gives a cut of a line with about that many bytes at both ends.

@@ -8,6 +8,7 @@ pub(super) const DIGEST: Digest = Digest {
     about: "Folds lines that repeat 4 times or more and runs of passing lines; keeps everything else.",
     shorten: |text| {
         let mut kept = Kept::all(text);
+        kept.whole_lines();
         fold_passing(text, &mut kept);
         kept.pieces()
     },

@@ -190,6 +190,19 @@ fn a_log_of_ten_thousand_errors_still_shrinks() {
 }
 
 #[test]
+fn what_is_said_once_in_a_long_line_stays_where_repetitions_are_folded() {
+    let digest = super::find_digest("repeats").expect("a digest");
+    let long = format!("{{\"description\": \"{}\"}}\n", "see the part of definePromptTemplate; ".repeat(30));
+    let waiting = "waiting for the server to come up\n".repeat(20);
+    let given = |text: &str| shortened(text, About::default(), digest);
+    assert!(given(&long).is_none(), "nothing repeats");
+    let folded = given(&format!("{long}{waiting}")).expect("it repeats");
+    assert!(folded.contains(long.trim_end()), "{folded}");
+    let progress = format!("{}100%\n", "10%\r".repeat(300));
+    assert!(given(&progress).is_some_and(|last| last.contains("100%") && last.len() < 200));
+}
+
+#[test]
 fn repeated_lines_and_blocks_fold_to_one() {
     let digest = super::find_digest("repeats").expect("a digest");
     let text = "start\n".to_owned()
