@@ -132,7 +132,7 @@ fn numbered(file: usize, from: usize, count: usize, line: &str) -> String {
 
 #[test]
 fn the_newest_view_of_a_file_that_somebody_else_changed_stays_while_an_older_one_is_in_sight() {
-    // There is room for all: what a command printed is old at the second result, a file that was read at the fifteenth.
+    // There is room for all: what a command printed is old at the third result, a file that was read at the fifteenth.
     let hidden_with = |file: usize, from: usize| {
         let read_once =
             ("read_file", json!({"path": "src/file_0.rs"}), numbered(0, 1, 60, "let value = compute"));
