@@ -2,11 +2,9 @@
 //! result and what its call was about; gives its lines by file and number. Never guesses: a text without numbers, of no hunk
 //! of a diff, says nothing about another one.
 
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::BTreeMap;
 
+use super::visible::hash;
 use crate::{
     digest::without_number,
     facts::{Fact, Subject},
@@ -103,12 +101,6 @@ fn found(line: &str) -> Option<(&str, u32, &str)> {
 
 fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
-}
-
-fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
-    hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
 };
 
-use super::{Shows, disagree::numbered};
+use super::{Shows, disagree::numbered, visible::hash};
 use crate::{
     digest::{About, Note, Piece, Text, is_error_line},
     facts::{Facts, Outcome},
@@ -184,10 +183,8 @@ impl SeenLines {
 
 fn line(text: &str, failed: bool) -> Line {
     let (number, content) = numbered(text).map_or((None, text), |(number, content)| (Some(number), content));
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
     let is_error = failed && is_error_line(text);
-    Line { hash: hasher.finish(), bytes: narrow(content.len()), number, is_error }
+    Line { hash: hash(content), bytes: narrow(content.len()), number, is_error }
 }
 
 fn is_seed(line: Line) -> bool {

@@ -41,9 +41,10 @@ fn distinct(text: &str) -> HashSet<u64> {
     names(text).map(hash).collect()
 }
 
-fn hash(name: &str) -> u64 {
+/// Returns the hash by which names and lines are known.
+pub(super) fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
+    text.hash(&mut hasher);
     hasher.finish()
 }
 
