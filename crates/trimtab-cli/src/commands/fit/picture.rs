@@ -37,4 +37,14 @@ pub(super) fn explain(fitted: &Fitted) {
     }
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
     say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
+    if let Some(cut) = fitted.plan.cut() {
+        say(format_args!(
+            "what was sent before was cut because it pays: {} tokens fewer at every request, {} written anew now; paid back after {:.1} \
+             requests, {:.1} more are expected",
+            grouped(cut.saved.0),
+            grouped(cut.rewritten.0),
+            cut.break_even,
+            cut.expected
+        ));
+    }
 }
