@@ -285,7 +285,7 @@ pub fn plan_latest(
         chain: &warm.chain,
         sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
         cold,
-        alive_after: Millis(now.0.saturating_sub(lifetime.min(CACHE_LIFETIME))),
+        alive_after: Millis(now.0.saturating_sub(lifetime.min(Memory::ENDS_LAST_MS))),
         unseen: settings.unseen,
         prices,
         minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),

@@ -40,7 +40,7 @@ pub use fit::{FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fi
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{ChainHash, Memory, StoredVerdict, chain};
-pub use plan::{Broken, Cost, Cut, Decision, Floor, Plan, PlanError, Reason, Verdict};
+pub use plan::{Broken, Cost, Decision, Floor, Moment, Plan, PlanError, Reason, Sum, Verdict};
 pub use policy::{
     Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
     policies, shared_steps,

@@ -74,6 +74,10 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// For how many milliseconds after a request the end of it is surely in the provider's cache. Later nobody counts on it, so
+    /// that older ends need not be remembered.
+    pub const ENDS_LAST_MS: i64 = 5 * 60 * 1000;
+
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
         self.record(&plan.chain, plan.decisions(), now);
@@ -153,10 +157,12 @@ impl Memory {
         self.ends.retain(|_, at| Some(*at) == last);
     }
 
-    /// Remembers that requests ended with these blocks.
-    pub fn ended_with(&mut self, ends: impl IntoIterator<Item = ChainHash>) {
-        let at = self.last_request.unwrap_or(Millis(0));
-        self.ends.extend(ends.into_iter().map(|end| (end, at)));
+    /// Remembers that requests ended with these blocks, and when they were sent.
+    pub fn ended_with(&mut self, ends: impl IntoIterator<Item = (ChainHash, Millis)>) {
+        for (end, at) in ends {
+            let known = self.ends.entry(end).or_insert(at);
+            *known = at.max(*known);
+        }
     }
 
     /// Tells whether a plan hides something that was not hidden in the same way before.
@@ -270,9 +276,9 @@ mod tests {
         let end = |number: u8| ChainHash([number; 16]);
         let of = |read: u64, rewrote: bool| {
             let mut memory = Memory { last_request: Some(Millis(1)), rewrote, ..Memory::default() };
-            memory.ended_with([end(1)]);
+            memory.ended_with([(end(1), Millis(1))]);
             memory.last_request = Some(Millis(2));
-            memory.ended_with([end(2)]);
+            memory.ended_with([(end(2), Millis(2))]);
             memory.cache_gave(read, 100);
             [end(1), end(2)].map(|end| memory.is_end(end, Millis(0)))
         };

@@ -351,14 +351,18 @@ fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: Str
 fn begun_before(planner: &Planner, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
     // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
     let mut memory = planner.sessions.known_before(history).unwrap_or_default();
+    let is_known = !memory.is_empty();
     let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
     let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
     memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
+    if is_known {
+        return memory;
+    }
     // A request ended where the model began to answer.
     let turns = history.messages().iter().zip(history.messages().iter().skip(1));
     let asked = turns.filter(|(said, next)| said.role != Role::Assistant && next.role == Role::Assistant);
     let ends = asked.filter_map(|(said, _)| chain.get(history.blocks_before_end(said).checked_sub(1)?));
-    memory.ended_with(ends.copied());
+    memory.ended_with(ends.map(|end| (*end, now)));
     memory
 }
 

@@ -21,8 +21,26 @@ pub(super) fn recognize(
                 Ok((row.get(0)?, row.get(1)?, Cost { ours: row.get(2)?, raw: row.get(3)? }))
             })?;
         memory.resume(Millis(last), requests, spent);
+        memory.ended_with(ends(connection, session, Millis(last))?);
     }
     Ok(Recognized { memory, ..placed })
+}
+
+/// Returns the last blocks of the requests of a session that may still be cached, with the times at which they were sent.
+fn ends(connection: &Connection, session: i64, last: Millis) -> Result<Vec<(ChainHash, Millis)>, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT tip, at FROM request WHERE session = ? ORDER BY id DESC")?;
+    let rows = statement.query_map([session], |row| Ok((ChainHash(row.get(0)?), Millis(row.get(1)?))))?;
+    let mut ends = Vec::new();
+    for row in rows {
+        let (end, at) = row?;
+        // Another process may have kept an older request later: only what is much older ends the search.
+        if at.0 < last.0.saturating_sub(2 * Memory::ENDS_LAST_MS) {
+            break;
+        }
+        ends.push((end, at));
+    }
+    Ok(ends)
 }
 
 /// Finds all but the memory.

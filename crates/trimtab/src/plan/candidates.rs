@@ -23,7 +23,11 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     let often = rereads(work, select, &meant);
     let series = select.edits_beyond.map(whole);
     meant.truncate(unspared(work, select, &meant));
+    let saves_money = matches!(step.when, When::Cold | When::Pays);
     let fits = |id: &BlockId| {
+        if saves_money && !was_answered(work, *id) {
+            return false;
+        }
         // What is shortened already can still go; everything else is decided once.
         let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
@@ -58,7 +62,7 @@ fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(B
     let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
     let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
     let overdue = |id: BlockId| {
-        let fact = work.facts.row(id)?;
+        let fact = work.facts.row(id).filter(|_| was_answered(work, id))?;
         let due = |step: &&Step| {
             let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
             reason(work, step, id, None).map(|_| late.min(LATEST))
@@ -100,6 +104,12 @@ fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(
         moved.extend(going.into_iter().filter_map(|id| Some((id, waiting.remove(&id)?))));
     }
     moved
+}
+
+/// Tells whether the model has said something since: what it has not seen is not hidden to save money, and results that came
+/// together were seen together.
+fn was_answered(work: &Work<'_>, id: BlockId) -> bool {
+    work.facts.age(id).is_some_and(|age| age > 0)
 }
 
 fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {

@@ -107,12 +107,12 @@ pub(super) fn tokens_anew(work: &Work<'_>, situation: &Situation<'_>) -> Vec<Tok
     anew
 }
 
-fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
+pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
     situation.sent.get(widen(id.0)).copied().flatten()
 }
 
 /// Tells whether a block is sent as it was before.
-fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
+pub(super) fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
     match (sent(situation, id), work.verdict(id)) {
         (Some(Sent::Whole), Verdict::Keep) | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
         (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => before == text,

@@ -12,6 +12,7 @@ mod made;
 mod pays;
 mod run;
 mod seen;
+mod sums;
 mod units;
 mod visible;
 mod work;
@@ -24,8 +25,8 @@ pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::{Index, Shows};
 pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
-pub use pays::Cut;
 pub(crate) use run::{Situation, plan};
+pub use sums::{Moment, Sum};
 pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
 pub(crate) use work::Sight;
 
@@ -195,7 +196,9 @@ pub struct Plan {
     pub(crate) floor: Option<Floor>,
     pub(crate) cost: Cost,
     pub(crate) broken: Option<Broken>,
-    pub(crate) cut: Option<Cut>,
+    /// When each block is hidden.
+    moments: Vec<Option<Moment>>,
+    sums: Vec<Sum>,
     pub(crate) marker: Option<BlockId>,
 }
 
@@ -247,7 +250,8 @@ impl Plan {
             floor: None,
             cost: Cost::default(),
             broken: None,
-            cut: None,
+            moments: Vec::new(),
+            sums: Vec::new(),
             marker: None,
         })
     }
@@ -323,9 +327,14 @@ impl Plan {
         self.broken
     }
 
-    /// Returns the sum behind edits that were made because they pay.
-    pub fn cut(&self) -> Option<Cut> {
-        self.cut
+    /// Returns when a block is hidden, which says what that costs; nothing for what is kept.
+    pub fn moment_of(&self, block: BlockId) -> Option<Moment> {
+        self.moments.get(widen(block.0)).copied().flatten()
+    }
+
+    /// Returns what is saved and paid, by the moment at which blocks are hidden.
+    pub fn sums(&self) -> &[Sum] {
+        &self.sums
     }
 
     /// Returns the block behind which a cache marker is added.

@@ -2,7 +2,7 @@
 //! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
 
 use super::work::whole;
-use crate::count::Tokens;
+use crate::{count::Tokens, history::BlockId};
 
 /// What the provider's cache costs, as multiples of the plain input price.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,18 +27,20 @@ const EXPECTED_SHARE: f64 = 0.1;
 const LEAST_REQUESTS: f64 = 5.0;
 
 /// A cut that pays, and the sum behind it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cut {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cut {
     /// The first of the possible edits that is made.
-    pub(crate) from: usize,
+    pub(super) from: usize,
+    /// What it hides, once it is made.
+    pub(super) edits: Vec<BlockId>,
     /// How many tokens it saves at every later request.
-    pub saved: Tokens,
+    pub(super) saved: Tokens,
     /// How many tokens behind it are written anew.
-    pub rewritten: Tokens,
+    pub(super) rewritten: Tokens,
     /// How many requests it takes until it has paid for itself.
-    pub break_even: f64,
+    pub(super) break_even: f64,
     /// How many more are expected.
-    pub expected: f64,
+    pub(super) expected: f64,
 }
 
 impl Cut {
@@ -51,8 +53,13 @@ impl Cut {
         }
         let rewritten = whole((dearer + saves) / rates.rewrite);
         let rewritten = Tokens(u64::try_from(rewritten).unwrap_or(u64::MAX));
-        Some(Cut { saved, rewritten, break_even: (dearer / saves).max(0.0), ..self })
+        Some(Cut { saved, rewritten, break_even: break_even(dearer, saves), ..self })
     }
+}
+
+/// Returns how many more requests it takes until what a request costs more now is paid back by what each saves.
+pub(super) fn break_even(dearer: f64, saves: f64) -> f64 {
+    if dearer <= 0.0 { 0.0 } else { dearer / saves }
 }
 
 /// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
@@ -65,9 +72,10 @@ pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates
         saved += *saves;
         let dearer = rates.rewrite * rewritten.float() - rates.read * saved.float();
         let gain = expected * rates.read * saved.float() - dearer;
-        if dearer <= rates.may_cost && gain > 0.0 && best.is_none_or(|(_, most)| gain > most) {
-            let break_even = (dearer / (rates.read * saved.float())).max(0.0);
-            best = Some((Cut { from, saved, rewritten: *rewritten, break_even, expected }, gain));
+        if dearer <= rates.may_cost && gain > 0.0 && best.as_ref().is_none_or(|(_, most)| gain > *most) {
+            let break_even = break_even(dearer, rates.read * saved.float());
+            let edits = Vec::new();
+            best = Some((Cut { from, edits, saved, rewritten: *rewritten, break_even, expected }, gain));
         }
     }
     best.map(|(cut, _)| cut)
@@ -106,11 +114,15 @@ mod tests {
     fn a_cut_that_saves_less_than_it_seemed_is_none() {
         let cut = best_cut(&[(Tokens(3_300), Tokens(240))], 8, CLAUDE).unwrap();
         // 2,100 tokens x 0.1 x 0.8 requests = 168.
-        let really = |dearer| cut.really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
+        let really =
+            |dearer| cut.clone().really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
         let good = really(160.0).unwrap();
         assert_eq!((good.saved, good.rewritten), (Tokens(2_100), Tokens(321)));
         assert!(good.break_even < good.expected && really(170.0).is_none());
-        assert_eq!(cut.really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }), None);
+        assert_eq!(
+            cut.clone().really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }),
+            None
+        );
         assert_eq!(cut.really(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
     }
 

@@ -7,9 +7,10 @@ use super::{
     Made, Plan, PlanError, Reason, Shows, Verdict,
     candidates::{candidates, leaves},
     closing::close,
-    cost::{Cost, broken, cost, tokens_anew},
+    cost::{Cost, broken, cost, is_same, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
+    sums::{moments, sums},
     units::{running_loop, turns},
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
@@ -136,13 +137,16 @@ fn plan_with(
     }
     let cost = cost(&work, situation);
     let broken = broken(&work, situation);
+    let moments = moments(&work, situation, cut.as_ref());
+    let sums = sums(&work, situation, &moments, cut.as_ref(), broken);
     let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
     plan.chain = situation.chain.into();
     plan.fold = need;
     plan.floor = floor;
     plan.cost = cost;
     plan.broken = broken;
-    plan.cut = cut;
+    plan.moments = moments;
+    plan.sums = sums;
     plan.marker = marker(&plan, situation);
     Ok(plan)
 }
@@ -293,7 +297,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     let before = (work.total, cost(work, situation));
     let rates = rates(before.1, situation);
     let cut = if situation.cold { None } else { best_sum(work, &pending, situation, rates) };
-    match cut {
+    match &cut {
         Some(cut) => drop(pending.drain(..cut.from)),
         None if situation.cold => {}
         None => return Ok(None),
@@ -313,7 +317,11 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
             work.apply(*id, act, reason);
         }
     }
-    let Some(cut) = cut else { return Ok(None) };
+    let Some(mut cut) = cut else { return Ok(None) };
+    // Notes that point at what was hidden are part of the price.
+    mend_pointers(work);
+    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+    cut.edits = blocks.filter(|id| was_sent(situation, *id) && !is_same(work, situation, *id)).collect();
     let (saved, dearer) = (before.0 - work.total, cost(work, situation).ours - before.1.ours);
     cut.really(saved, dearer, rates).map(Some).ok_or(Regret)
 }

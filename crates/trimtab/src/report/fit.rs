@@ -8,7 +8,7 @@ use crate::{
     facts::facts,
     fit::Fitted,
     history::{BlockId, History},
-    plan::{Plan, Verdict},
+    plan::{Moment, Plan, Sum, Verdict},
     policy::Policy,
     wire::Mended,
 };
@@ -39,6 +39,8 @@ pub struct FitReport<'a> {
     /// What cannot be hidden, where that is more than the budget.
     floor: Option<Floor>,
     verdicts: Vec<Row>,
+    /// What is saved and paid, by the moment at which blocks are hidden.
+    sums: Vec<Sum>,
     supersedes: Vec<Superseding>,
     mended: Vec<String>,
 }
@@ -68,6 +70,7 @@ struct Row {
     reason: String,
     tokens: Tokens,
     saved: Tokens,
+    when: Option<Moment>,
     handle: Option<String>,
 }
 
@@ -103,6 +106,7 @@ pub fn fit_report<'a>(
         reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
         saved: plan.saved(decision.block),
+        when: plan.moment_of(decision.block),
         handle: decision.handle.clone(),
     });
     FitReport {
@@ -121,6 +125,7 @@ pub fn fit_report<'a>(
         }),
         floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
+        sums: plan.sums().to_vec(),
         supersedes: supersedes(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }
