@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{Run, trimtab};
+use common::{Run, trimtab, trimtab_reading};
 use serde_json::Value;
 
 const RECORDING: &str = "fixtures/recordings/claude-code.jsonl";
@@ -111,4 +111,67 @@ fn wrong_words_are_told() {
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
     assert!(none.words.contains("nothing is kept yet"), "{}", none.words);
+}
+
+/// A request of a conversation in which a command printed much and others little, after so many steps.
+fn after(steps: usize) -> Vec<u8> {
+    let task = "Look at every part of this program, one after the other, and say what you think of it.\n"
+        .repeat(300);
+    let mut messages = vec![serde_json::json!({"role": "user", "content": task})];
+    for step in 1..=steps {
+        let lines = if step == 20 { 600 } else { 8 };
+        let text: String =
+            (0..lines).map(|line| format!("step {step}: part {line} is at {}\n", line * 7)).collect();
+        let id = format!("toolu_{step}");
+        let call = serde_json::json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": format!("./part {step}")}});
+        let result = serde_json::json!({"type": "tool_result", "tool_use_id": id, "content": text});
+        messages.push(serde_json::json!({"role": "assistant", "content": [call]}));
+        messages.push(serde_json::json!({"role": "user", "content": [result]}));
+    }
+    serde_json::json!({"model": "claude-opus-5", "max_tokens": 1000, "messages": messages})
+        .to_string()
+        .into_bytes()
+}
+
+#[test]
+fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [store, report] =
+        ["trimtab.db", "report.json"].map(|name| folder.path().join(name).display().to_string());
+    let mut cut = None;
+    for steps in 1..=24 {
+        let arguments =
+            ["fit", "-", "--store", &store, "--policy", "steady", "--explain", "--report", &report];
+        let fitted = trimtab_reading(&arguments, &after(steps));
+        assert_eq!(fitted.code, Some(0), "{}", fitted.words);
+        let told: Value = serde_json::from_slice(&std::fs::read(&report).expect("a report")).expect("JSON");
+        let sums = told["sums"].as_array().expect("sums").clone();
+        let line = |word: &str| fitted.words.lines().find(|line| line.starts_with(word)).map(str::to_owned);
+        match (&cut, sums.as_slice()) {
+            (None, []) => {}
+            (None, [pays]) => {
+                assert!(steps > 20 && pays["when"] == "pays" && pays["blocks"] == 1, "{steps}: {pays}");
+                let number = |name: &str| pays[name].as_f64().expect("a number");
+                assert!(number("break_even_requests") < number("expected_requests"), "{pays}");
+                let (saved, anew) = (number("saved_per_request"), number("written_anew"));
+                // The command printed some 8,700 tokens; what stands behind it and what is left of it are some hundred.
+                assert!(saved > 5_000.0 && anew > 0.0 && anew < 1_000.0, "{pays}");
+                let line = line("pays ").expect("the sum");
+                for part in [
+                    "1 block, it pays: ",
+                    " tokens fewer at every request, ",
+                    " written anew now; paid back ",
+                ] {
+                    assert!(line.contains(part), "{line}");
+                }
+                cut = Some(saved);
+            }
+            (Some(saved), [before]) => {
+                assert!(before["when"] == "before" && before["written_anew"] == 0, "{before}");
+                assert_eq!(before["saved_per_request"].as_f64(), Some(*saved), "sent again as it was");
+            }
+            (_, other) => panic!("{steps}: {other:?}"),
+        }
+    }
+    assert!(cut.is_some(), "nothing was cut");
 }

@@ -16,8 +16,8 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab::{
-    Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Policy, Reason, Settings, Tokens,
-    Verdict, Warm, fit, fit_warm, policies, request_of,
+    Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Moment, Policy, Reason, Settings,
+    Tokens, Verdict, Warm, fit, fit_warm, policies, request_of,
 };
 
 use crate::{
@@ -287,6 +287,7 @@ fn sticky_what_was_sent_before_is_sent_again() {
             );
             assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
             named_break(earlier.as_ref(), &fitted, case.policy);
+            sums_add_up(&fitted, case.policy);
             if let Some(earlier) = &earlier {
                 same_again(earlier, &fitted, case.policy);
             }
@@ -294,6 +295,36 @@ fn sticky_what_was_sent_before_is_sent_again() {
             earlier = Some(fitted);
         }
     });
+}
+
+/// All that is hidden has its moment, the sums of the moments are those of the blocks, and only a warm cache is paid for.
+fn sums_add_up(fitted: &Fitted, policy: &str) {
+    let plan = &fitted.plan;
+    for decision in plan.decisions() {
+        let has_moment = plan.moment_of(decision.block).is_some();
+        assert_eq!(has_moment, decision.verdict != Verdict::Keep, "{policy}\n{}", shown(fitted));
+    }
+    for sum in plan.sums() {
+        let of_it =
+            plan.decisions().iter().filter(|decision| plan.moment_of(decision.block) == Some(sum.when));
+        let blocks: Vec<Tokens> = of_it.map(|decision| plan.saved(decision.block)).collect();
+        let added = (blocks.len(), blocks.into_iter().sum::<Tokens>());
+        assert_eq!(added, (sum.blocks, sum.saved_per_request), "{policy}\n{}", shown(fitted));
+        let is_free = !matches!(sum.when, Moment::Pays | Moment::Warm);
+        assert!(!is_free || sum.written_anew == Tokens::ZERO, "{policy}: {sum:?}");
+        let pays = sum.expected_requests.is_none_or(|expected| sum.break_even_requests < expected);
+        assert!(
+            pays && (plan.broken().is_some() || is_free || sum.when == Moment::Pays),
+            "{policy}: {sum:?}"
+        );
+    }
+    let hidden = plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep).count();
+    assert_eq!(
+        plan.sums().iter().map(|sum| sum.blocks).sum::<usize>(),
+        hidden,
+        "{policy}\n{}",
+        shown(fitted)
+    );
 }
 
 /// The plan names the first block that is sent otherwise than before, and nothing where none is.

@@ -174,3 +174,21 @@ fn a_newer_view_is_never_called_stale_by_an_edit_before_it() {
     assert!(!sent.shown(4).contains("stale since"), "{}", sent.shown(4));
     assert!(sent.shown(4).contains("trimtab recall "), "{}", sent.shown(4));
 }
+
+/// Three commands at once: what the first two printed is no older than what the third did, and the model has seen none of it.
+#[test]
+fn results_that_came_together_are_seen_together() {
+    let printed = |number: usize| output(60).replace("line", &format!("part {number}, line"));
+    let texts = [printed(1), printed(2), printed(3)];
+    let calls: Vec<(&str, serde_json::Value, &str)> = (1..)
+        .zip(&texts)
+        .map(|(number, text)| ("bash", json!({"command": format!("./part {number}")}), text.as_str()))
+        .collect();
+    let talk = Talk::new().calls_together(&calls);
+    assert!(talk.fit("steady", &[], ROOM).fitted.plan.keeps_all());
+    let talk = talk.runs("./last", &printed(4));
+    assert_eq!(talk.whole("steady", &[], ROOM), [4]);
+    // Where there is no room, what was seen goes first.
+    let talk = Talk::new().runs("./first", &printed(4)).calls_together(&calls);
+    assert_eq!(talk.whole("steady", &[], talk.tokens() * 100 / 90), [2, 3, 4]);
+}
