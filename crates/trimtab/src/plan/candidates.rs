@@ -29,7 +29,11 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
             return false;
         }
         // What is shortened already can still go; everything else is decided once.
-        let open = if step.act == Act::Drop { work.may_drop(*id) } else { work.is_open(*id) };
+        let open = match step.act {
+            Act::Drop => work.may_drop(*id),
+            Act::Names if step.when == When::Pays => work.is_open(*id) || work.is_trimmed(*id),
+            _ => work.is_open(*id),
+        };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
         let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
         let between = series.is_none_or(|most| edited_often(work, *id, most).is_some());

@@ -332,7 +332,7 @@ fn newest_of_stale(work: &mut Work<'_>, going: &[(BlockId, Reason, &Act)]) -> Ha
     let is_view = |id: &BlockId| {
         let shows = work.index.row(*id).and_then(|row| row.shows);
         let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile | Shows::Search));
-        is_view && *work.verdict(*id) == Verdict::Keep
+        is_view && (*work.verdict(*id) == Verdict::Keep || work.is_trimmed(*id))
     };
     let views: Vec<BlockId> = (0..narrow(work.decisions.len())).map(BlockId).filter(is_view).collect();
     work.read_views(&views);
@@ -447,7 +447,7 @@ fn is_worth_it(work: &Work<'_>, id: BlockId, act: &Act) -> bool {
     if *act != Act::Names {
         return true;
     }
-    let tokens = work.tokens(id);
+    let tokens = work.tokens_now(id);
     let names = whole(f64::from(work.index.row(id).map_or(0, |row| row.names)) / LEAST_NAME_BYTES);
     let left = LONGEST_NOTE + Tokens(u64::try_from(names).unwrap_or(u64::MAX));
     left <= tokens.scaled(NAMES_LEAVE_AT_MOST) && left + NAMES_SAVE_AT_LEAST <= tokens
@@ -474,7 +474,7 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
     const DIGEST_LEAVES: f64 = 0.15;
     /// The share of names that stand nowhere else; assumed.
     const NAMES_ALONE: f64 = 0.5;
-    let tokens = work.tokens(id);
+    let tokens = work.tokens_now(id);
     match act {
         Act::Names => tokens - named_tokens(work, id, NAMES_ALONE),
         Act::Clear | Act::Drop => tokens - NOTE_TOKENS,

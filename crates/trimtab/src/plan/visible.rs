@@ -29,10 +29,14 @@ impl Visible {
         }
     }
 
-    /// Returns the names of a text that is sent which stand in no other one, each once.
-    pub(super) fn only_in(&self, text: &str) -> Vec<String> {
+    /// Returns the names of a text which stand in no other one, each once. What is sent of it is among the texts.
+    pub(super) fn only_in(&self, text: &str, sent: &str) -> Vec<String> {
         let mut seen = HashSet::new();
-        let alone = |name: &&str| self.texts.get(&hash(name)).copied().unwrap_or_default() <= 1;
+        let own = distinct(sent);
+        let alone = |name: &&str| {
+            let name = hash(name);
+            self.texts.get(&name).copied().unwrap_or_default() <= u32::from(own.contains(&name))
+        };
         names(text).filter(alone).filter(|name| seen.insert(*name)).map(str::to_owned).collect()
     }
 }
@@ -57,9 +61,12 @@ mod tests {
         let mut visible = Visible::default();
         let texts = ["read_file in src/lib.rs", "src/lib.rs and src/main.rs"];
         texts.iter().for_each(|text| visible.add(text));
-        assert_eq!(visible.only_in(texts[0]), ["read_file"]);
+        assert_eq!(visible.only_in(texts[0], texts[0]), ["read_file"]);
         visible.forget(texts[0]);
         visible.add("[names in it: read_file]");
-        assert_eq!(visible.only_in(texts[1]), ["src/lib.rs", "src/main.rs"]);
+        assert_eq!(visible.only_in(texts[1], texts[1]), ["src/lib.rs", "src/main.rs"]);
+        // Of a text that is sent in part, a name in the other part stands elsewhere or nowhere.
+        visible.add("src/other.rs");
+        assert_eq!(visible.only_in("src/other.rs and src/main.rs", texts[1]), ["src/main.rs"]);
     }
 }

@@ -2,6 +2,7 @@
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
@@ -122,6 +123,16 @@ impl<'a> Work<'a> {
     /// Tells whether a block may still be hidden.
     pub(super) fn is_open(&self, id: BlockId) -> bool {
         *self.verdict(id) == Verdict::Keep && !self.is_pinned(id)
+    }
+
+    /// Tells whether lines of a block are not sent because another one shows them: all others are, and may still be hidden.
+    pub(super) fn is_trimmed(&self, id: BlockId) -> bool {
+        let decision = self.decisions.get(widen(id.0));
+        let trimmed = |decision: &Decision| {
+            matches!(decision.verdict, Verdict::Shorten { .. })
+                && matches!(decision.reason, Some(Reason::Shown { .. }))
+        };
+        decision.is_some_and(trimmed) && !self.is_pinned(id)
     }
 
     /// Tells whether a block may still go with its unit.
@@ -327,10 +338,9 @@ impl<'a> Work<'a> {
             *latest = id.max(*latest);
         }
         let gone = verdict == Verdict::Drop;
+        let text_before = self.visible.is_some().then(|| self.text_now(id)).flatten();
         if let Some(visible) = &mut self.visible {
-            let block = self.history.block(id);
-            let text = block.map(|block| self.history.block_text(block)).unwrap_or_default();
-            visible.forget(&text);
+            visible.forget(&text_before.unwrap_or_default());
             if let Verdict::Shorten { text, .. } = &verdict {
                 visible.add(text);
             }
@@ -351,6 +361,15 @@ impl<'a> Work<'a> {
         // There what stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
         if gone && self.history.format() == Format::Gemini {
             self.recount_folded();
+        }
+    }
+
+    /// Returns the text that a block is sent as; nothing where it is not sent.
+    fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
+        match self.verdict(id) {
+            Verdict::Keep => self.history.block(id).map(|block| self.history.block_text(block)),
+            Verdict::Shorten { text, .. } => Some(Cow::Owned(text.to_string())),
+            Verdict::Drop => None,
         }
     }
 
@@ -377,7 +396,8 @@ impl<'a> Work<'a> {
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
     fn shortened(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        if !self.is_open(id) || !may_shorten(self.history, id) {
+        let open = self.is_open(id) || (*act == Act::Names && self.is_trimmed(id));
+        if !open || !may_shorten(self.history, id) {
             return None;
         }
         self.text_for(id, act, reason)
@@ -426,7 +446,7 @@ impl<'a> Work<'a> {
         let text = history.block_text(block);
         let tool = history.tool_name(block);
         let about = about(fact, tool.as_deref());
-        let names = if *act == Act::Names { self.names_only_in(&text) } else { Vec::new() };
+        let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
         let shows = self.index.row(id).and_then(|row| row.shows);
         let mut pieces = pieces(history, id, &Text::new(&text, about), (act, names, shows))?;
         if matches!(reason, Reason::EditedOften { .. }) {
@@ -435,7 +455,8 @@ impl<'a> Work<'a> {
         }
         let (shorter, tokens) = self.written(id, &pieces, reason, style)?;
         let most = if *act == Act::Names {
-            self.tokens(id).scaled(NAMES_LEAVE_AT_MOST).min(self.tokens(id) - NAMES_SAVE_AT_LEAST)
+            let now = self.tokens_now(id);
+            now.scaled(NAMES_LEAVE_AT_MOST).min(now - NAMES_SAVE_AT_LEAST)
         } else {
             self.tokens(id) - Tokens(1)
         };
@@ -501,8 +522,8 @@ impl<'a> Work<'a> {
         (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
     }
 
-    /// Returns the names of a text that stand in nothing else that is sent, in order, each once.
-    fn names_only_in(&mut self, text: &str) -> Vec<String> {
+    /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
+    fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
         if self.visible.is_none() {
             let mut visible = Visible::default();
             for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
@@ -514,7 +535,8 @@ impl<'a> Work<'a> {
             }
             self.visible = Some(visible);
         }
-        self.visible.as_ref().map(|visible| visible.only_in(text)).unwrap_or_default()
+        let sent = self.text_now(id).unwrap_or_default();
+        self.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
     }
 
     fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
