@@ -192,3 +192,20 @@ fn results_that_came_together_are_seen_together() {
     let talk = Talk::new().runs("./first", &printed(4)).calls_together(&calls);
     assert_eq!(talk.whole("steady", &[], talk.tokens() * 100 / 110), [2, 3, 4]);
 }
+
+/// A report that repeats lines of a file in sight is sent without them, and is no younger for that.
+#[test]
+fn what_is_left_of_a_trimmed_result_goes_when_the_whole_would() {
+    let file = source(1, 60);
+    let repeated: String = file.lines().skip(10).take(30).map(|line| format!("{line}\n")).collect();
+    let report = repeated + &output(60).replace("imported", "left out");
+    // A request that a cache takes however much of it is hidden.
+    let talk = Talk::new().says("user", &"Look at all of it. ".repeat(800));
+    let talk = talk.reads("a.py", &file).runs("./report", &report);
+    let sent = talk.fit("steady", &[], ROOM);
+    assert_eq!(sent.shown(2).matches("left out").count(), 60, "{}", sent.shown(2));
+    assert!(!sent.shown(2).contains("value_15"), "{}", sent.shown(2));
+    let sent = talk.runs("./more", &output(60)).fit("steady", &[], ROOM);
+    assert_eq!(sent.shown(1), file);
+    assert!(sent.shown(2).matches("left out").count() < 3, "its last line at most: {}", sent.shown(2));
+}
