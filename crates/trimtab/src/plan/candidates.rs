@@ -31,7 +31,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         // What is shortened already can still go; everything else is decided once.
         let open = match step.act {
             Act::Drop => work.may_drop(*id),
-            Act::Names if step.when == When::Pays => work.is_open(*id) || work.is_trimmed(*id),
+            Act::Names if step.when == When::Pays => work.may_be_names(*id),
             _ => work.is_open(*id),
         };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));

@@ -294,6 +294,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
     pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
+    spare_sources(work, &mut pending, &HashSet::new());
     let before = (work.total, cost(work, situation));
     let rates = rates(before.1, situation);
     let cut = if situation.cold { None } else { best_sum(work, &pending, situation, rates) };
@@ -308,6 +309,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
         return Ok(None);
     }
     let mut needed = newest_of_stale(work, &pending);
+    spare_sources(work, &mut pending, &needed);
     for (at, (id, reason, act)) in pending.iter().enumerate() {
         // Where the cache is cold each edit stands for itself, oldest first: what is left alone now is left alone the next time.
         let stays = situation.cold && is_cacheless(work, situation, saving(work, *id, act));
@@ -324,6 +326,21 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     cut.edits = blocks.filter(|id| was_sent(situation, *id) && !is_same(work, situation, *id)).collect();
     let (saved, dearer) = (before.0 - work.total, cost(work, situation).ours - before.1.ours);
     cut.really(saved, dearer, rates).map(Some).ok_or(Regret)
+}
+
+/// Leaves out what a result points at that is sent in part and stays: its note says where the other lines stand.
+fn spare_sources(work: &Work<'_>, going: &mut Vec<(BlockId, Reason, &Act)>, staying: &HashSet<BlockId>) {
+    let all = going.iter().map(|(id, ..)| *id);
+    let mut gone: HashSet<BlockId> = all.filter(|id| !staying.contains(id)).collect();
+    for id in (0..narrow(work.decisions.len())).rev().map(BlockId) {
+        if work.is_trimmed(id)
+            && !gone.contains(&id)
+            && let Some(source) = pointer(work, id)
+        {
+            gone.remove(&source);
+        }
+    }
+    going.retain(|(id, ..)| gone.contains(id));
 }
 
 /// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file

@@ -125,14 +125,17 @@ impl<'a> Work<'a> {
         *self.verdict(id) == Verdict::Keep && !self.is_pinned(id)
     }
 
-    /// Tells whether lines of a block are not sent because another one shows them: all others are, and may still be hidden.
+    /// Tells whether lines of a block are not sent because another one shows them; the others are.
     pub(super) fn is_trimmed(&self, id: BlockId) -> bool {
-        let decision = self.decisions.get(widen(id.0));
-        let trimmed = |decision: &Decision| {
+        self.decisions.get(widen(id.0)).is_some_and(|decision| {
             matches!(decision.verdict, Verdict::Shorten { .. })
                 && matches!(decision.reason, Some(Reason::Shown { .. }))
-        };
-        decision.is_some_and(trimmed) && !self.is_pinned(id)
+        })
+    }
+
+    /// Tells whether a block, or what is left of it, may still be hidden but for its names.
+    pub(super) fn may_be_names(&self, id: BlockId) -> bool {
+        self.is_open(id) || (self.is_trimmed(id) && !self.is_pinned(id))
     }
 
     /// Tells whether a block may still go with its unit.
@@ -396,7 +399,7 @@ impl<'a> Work<'a> {
 
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
     fn shortened(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        let open = self.is_open(id) || (*act == Act::Names && self.is_trimmed(id));
+        let open = if *act == Act::Names { self.may_be_names(id) } else { self.is_open(id) };
         if !open || !may_shorten(self.history, id) {
             return None;
         }
