@@ -193,6 +193,20 @@ fn what_the_log_shows_to_have_lived_on_is_there() {
 }
 
 #[test]
+fn a_log_of_which_nothing_was_ever_cached_says_nothing_about_pauses() {
+    let mut segment = segment(&conversation(), &[(1, 0), (3, 400), (3, 410)]);
+    for (point, input) in segment.points.iter_mut().zip([8007, 8165, 8165]) {
+        point.usage = Some(Usage { input, ..Usage::default() });
+    }
+    check(
+        &segment,
+        &nothing_hidden(&segment),
+        "claude-opus-4-6",
+        &[(0, 8007, 8007), (0, 8165, 8165), (8165, 0, 8165)],
+    );
+}
+
+#[test]
 fn reasoning_of_an_earlier_turn_is_left_out_by_models_that_drop_it() {
     let request = serde_json::json!({"model": "m", "max_tokens": 1, "messages": [
         {"role": "user", "content": words(5000)},

@@ -113,7 +113,9 @@ fn note_found(requests: &mut [Request], lifetime: i64) {
     for request in requests {
         let (Some(at), Some(usage)) = (request.at, request.usage) else { continue };
         let cached = usage.cache_read + usage.cache_write;
-        if let Some((_, last, left)) = earlier.take().filter(|(model, ..)| *model == request.model) {
+        // Where nothing is known to be left, what was found says nothing.
+        let comparable = |(model, _, left): &(Option<String>, i64, u64)| *model == request.model && *left > 0;
+        if let Some((_, last, left)) = earlier.take().filter(comparable) {
             let expired = at.0 - last >= lifetime;
             let spoken = request.turn != turn;
             let whole = Tokens(usage.cache_read) >= Tokens(left).scaled(KEPT_SHARE);
