@@ -61,22 +61,24 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
 
 /// Orders blocks by what hiding them costs least: how far each is beyond the age at which a step would let it go where that pays
 /// (a fourfold age weighs twice), times what it counts, because one large text is hardly needed more often than one small one.
-/// Leaves out what no such step is about and what the model has not seen yet.
+/// What the model has not seen yet comes last. Leaves out what no such step is about and the latest result.
 fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
     let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
     let overdue = |id: BlockId| {
-        let fact = work.facts.row(id).filter(|_| was_answered(work, id))?;
+        let fact = work.facts.row(id)?;
         let due = |step: &&Step| {
             let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
             reason(work, step, id, None).map(|_| late.min(LATEST))
         };
         let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
-        Some(late.sqrt() * work.tokens(id).float())
+        Some((was_answered(work, id), late.sqrt() * work.tokens(id).float()))
     };
-    let mut weighed: Vec<(f64, (BlockId, Reason))> =
+    let mut weighed: Vec<((bool, f64), (BlockId, Reason))> =
         chosen.into_iter().filter_map(|(id, reason)| Some((overdue(id)?, (id, reason)))).collect();
-    weighed.sort_by(|(one, (first, _)), (other, (second, _))| other.total_cmp(one).then(first.cmp(second)));
+    weighed.sort_by(|((was_seen, one), (first, _)), ((is_seen, other), (second, _))| {
+        is_seen.cmp(was_seen).then(other.total_cmp(one)).then(first.cmp(second))
+    });
     stale_before_newer(work, weighed.into_iter().map(|(_, block)| block).collect())
 }
 
