@@ -203,7 +203,7 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// Show on standard error what becomes of every block, and why
+    /// Show on standard error what becomes of every block, why and when, and what that saves and costs
     #[arg(long)]
     pub(crate) explain: bool,
 
