@@ -285,15 +285,18 @@ struct Regret;
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
 /// by estimates before anything is hidden, and by what was really saved afterwards.
 fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Option<Cut>, Regret> {
-    let sources = pointed_at(work);
-    let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
-    for step in situation.policy.steps.iter().filter(|step| step.when == When::Pays) {
-        let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
-        pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
+    let mut pending = what_may_pay(work, situation);
+    let trimmed = |(id, ..): &(BlockId, Reason, &Act)| work.is_trimmed(*id);
+    if pending.iter().any(trimmed) {
+        let of_itself = work.without_pointers(|work| ids(&what_may_pay(work, situation)));
+        let due = ids(&pending);
+        // What is old but for a result that points at it is as young as that one: without it, it would be hidden the next time.
+        let keeps_young = |id: BlockId| {
+            let source = pointer(work, id).filter(|_| work.is_trimmed(id));
+            source.is_some_and(|source| !due.contains(&source) && of_itself.contains(&source))
+        };
+        pending.retain(|(id, ..)| !keeps_young(*id));
     }
-    pending.sort_by_key(|(id, ..)| *id);
-    pending.dedup_by_key(|(id, ..)| *id);
-    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
     spare_sources(work, &mut pending, &HashSet::new());
     let before = (work.total, cost(work, situation));
     let rates = rates(before.1, situation);
@@ -326,6 +329,24 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     cut.edits = blocks.filter(|id| was_sent(situation, *id) && !is_same(work, situation, *id)).collect();
     let (saved, dearer) = (before.0 - work.total, cost(work, situation).ours - before.1.ours);
     cut.really(saved, dearer, rates).map(Some).ok_or(Regret)
+}
+
+/// Returns what the steps that wait until it pays would hide, oldest first.
+fn what_may_pay<'a>(work: &Work<'_>, situation: &Situation<'a>) -> Vec<(BlockId, Reason, &'a Act)> {
+    let sources = pointed_at(work);
+    let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
+    for step in situation.policy.steps.iter().filter(|step| step.when == When::Pays) {
+        let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
+        pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
+    }
+    pending.sort_by_key(|(id, ..)| *id);
+    pending.dedup_by_key(|(id, ..)| *id);
+    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
+    pending
+}
+
+fn ids(blocks: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
+    blocks.iter().map(|(id, ..)| *id).collect()
 }
 
 /// Leaves out what a result points at that is sent in part and stays: its note says where the other lines stand.

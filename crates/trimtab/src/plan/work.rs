@@ -288,6 +288,14 @@ impl<'a> Work<'a> {
         self.pointed_at.get(&id).copied().unwrap_or(id)
     }
 
+    /// Looks at the blocks as if nothing pointed at another.
+    pub(super) fn without_pointers<T>(&mut self, look: impl FnOnce(&Work<'_>) -> T) -> T {
+        let pointed_at = std::mem::take(&mut self.pointed_at);
+        let seen = look(self);
+        self.pointed_at = pointed_at;
+        seen
+    }
+
     /// Repeats a text that a block was sent as before.
     pub(super) fn repeat(&mut self, id: BlockId, text: &Arc<str>, reason: &Reason) {
         if !self.is_open(id) || !may_shorten(self.history, id) {

@@ -1,7 +1,7 @@
 //! Results that a later one supersedes: which, and when it is worth it.
 
 use serde_json::json;
-use trimtab::{Config, Outcome, Policy, Rule};
+use trimtab::{Config, Format, Memory, Millis, Outcome, Policy, Rule, Settings, Tokens, fit};
 
 use crate::talk::{ROOM, Talk, output, source};
 
@@ -208,4 +208,28 @@ fn what_is_left_of_a_trimmed_result_goes_when_the_whole_would() {
     let sent = talk.runs("./more", &output(60)).fit("steady", &[], ROOM);
     assert_eq!(sent.shown(1), file);
     assert!(sent.shown(2).matches("left out").count() < 3, "its last line at most: {}", sent.shown(2));
+}
+
+/// A file is as young as the report that repeats its lines, so that report is not hidden from under it.
+#[test]
+fn a_trimmed_result_stays_where_it_keeps_a_file_young_and_fitting_twice_changes_nothing() {
+    let file = source(1, 60);
+    let repeated: String = file.lines().skip(10).take(30).map(|line| format!("{line}\n")).collect();
+    let report = repeated + &output(60).replace("imported", "left out");
+    let runs = |mut talk: Talk, numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            let text = output(20).replace("imported", &format!("{number} times imported"));
+            talk = talk.runs(&format!("./more {number}"), &text);
+        }
+        talk
+    };
+    let talk = Talk::new().says("user", &"Look at all of it. ".repeat(800)).reads("a.py", &file);
+    let talk = runs(runs(talk, 0..8).runs("./report", &report), 8..16);
+    let sent = talk.fit("steady", &[], ROOM);
+    assert_eq!(sent.shown(1), file, "old by itself, but pointed at eight results ago");
+    assert_eq!(sent.shown(10).matches("left out").count(), 60, "{}", sent.shown(10));
+    let policy = Policy::shipped("steady").expect("a policy");
+    let settings = Settings::new(policy).with_budget(Tokens(ROOM)).with_format(Format::Chat);
+    let again = fit(sent.fitted.request.to_vec(), &Memory::default(), &settings, Millis(0)).expect("a fit");
+    assert!(again.plan.keeps_all(), "fitting twice");
 }
