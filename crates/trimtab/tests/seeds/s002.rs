@@ -230,6 +230,6 @@ fn a_trimmed_result_stays_where_it_keeps_a_file_young_and_fitting_twice_changes_
     assert_eq!(sent.shown(10).matches("left out").count(), 60, "{}", sent.shown(10));
     let policy = Policy::shipped("steady").expect("a policy");
     let settings = Settings::new(policy).with_budget(Tokens(ROOM)).with_format(Format::Chat);
-    let again = fit(sent.fitted.request.to_vec(), &Memory::default(), &settings, Millis(0)).expect("a fit");
+    let again = fit(sent.fitted.request.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit");
     assert!(again.plan.keeps_all(), "fitting twice");
 }
