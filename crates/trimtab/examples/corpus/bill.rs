@@ -137,9 +137,11 @@ impl Judged {
         self.predicted.dollars - self.logged.dollars
     }
 
-    /// Returns the errors in hundredths of what was logged.
+    /// Returns the errors in hundredths of what was logged; no number where nothing was.
     fn errors(&self) -> Sums {
-        let error = |predicted: f64, logged: f64| (predicted / logged.max(1e-9) - 1.0) * 100.0;
+        let error = |predicted: f64, logged: f64| {
+            if logged > 0.0 { (predicted / logged - 1.0) * 100.0 } else { f64::NAN }
+        };
         let (p, l) = (self.predicted, self.logged);
         Sums {
             total: error(p.total, l.total),
