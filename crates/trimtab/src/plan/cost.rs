@@ -1,6 +1,8 @@
 //! What a plan costs the provider's cache. Takes the verdicts and what was sent before; gives what this request costs, what
 //! it would have cost untouched, and the first block that is sent otherwise than before. Never decides anything.
 
+use std::sync::Arc;
+
 use super::{Verdict, run::Situation, work::Work};
 use crate::{
     count::Tokens,
@@ -115,7 +117,10 @@ pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sen
 pub(super) fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
     match (sent(situation, id), work.verdict(id)) {
         (Some(Sent::Whole), Verdict::Keep) | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
-        (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => before == text,
+        // What is repeated is the very text that was sent.
+        (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => {
+            Arc::ptr_eq(before, text) || before == text
+        }
         (None | Some(Sent::Whole | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => false,
     }
 }

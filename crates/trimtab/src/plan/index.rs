@@ -83,13 +83,22 @@ pub(crate) struct Index {
     rows: Vec<Row>,
     numbers: HashMap<Box<str>, u32>,
     changes: Vec<Vec<Changed>>,
+    /// The blocks with a hash that begins so, oldest first.
+    named: HashMap<[u8; 6], Vec<BlockId>>,
 }
 
 impl Index {
     /// Goes on with a history of which the first `known` blocks are those of the rows.
     pub(crate) fn extend(&mut self, history: &History, facts: &Facts, counts: &Counts, known: usize) {
+        let is_shorter = known < self.rows.len();
         self.rows.truncate(known);
         let first = BlockId(narrow(self.rows.len()));
+        if is_shorter {
+            self.named.retain(|_, blocks| {
+                blocks.truncate(blocks.partition_point(|block| *block < first));
+                !blocks.is_empty()
+            });
+        }
         for changes in &mut self.changes {
             while changes.last().is_some_and(|change| change.block >= first) {
                 changes.pop();
@@ -115,6 +124,9 @@ impl Index {
                 let change = Changed { block: id, step: fact.step, results };
                 self.changes.get_mut(widen(number)).into_iter().for_each(|changes| changes.push(change));
             }
+        }
+        if let Some(name) = fact.digest.first_chunk::<6>() {
+            self.named.entry(*name).or_default().push(id);
         }
         let medium = |kind: PartKind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
         let text = if is_result { history.block_text(block) } else { Cow::Borrowed("") };
@@ -142,6 +154,11 @@ impl Index {
 
     pub(crate) fn row(&self, id: BlockId) -> Option<&Row> {
         self.rows.get(widen(id.0))
+    }
+
+    /// Returns the blocks that a handle stands for, by the beginning of their hash, oldest first.
+    pub(crate) fn named(&self, hash: [u8; 6]) -> &[BlockId] {
+        self.named.get(&hash).map_or(&[], Vec::as_slice)
     }
 
     /// Returns how many results that count came after a block.

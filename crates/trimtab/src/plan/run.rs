@@ -286,21 +286,27 @@ struct Regret;
 /// by estimates before anything is hidden, and by what was really saved afterwards.
 fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Option<Cut>, Regret> {
     let mut pending = what_may_pay(work, situation);
-    let trimmed = |(id, ..): &(BlockId, Reason, &Act)| work.is_trimmed(*id);
-    if pending.iter().any(trimmed) {
-        let of_itself = work.without_pointers(|work| ids(&what_may_pay(work, situation)));
-        let due = ids(&pending);
-        // What is old but for a result that points at it is as young as that one: without it, it would be hidden the next time.
-        let keeps_young = |id: BlockId| {
-            let source = pointer(work, id).filter(|_| work.is_trimmed(id));
-            source.is_some_and(|source| !due.contains(&source) && of_itself.contains(&source))
-        };
-        pending.retain(|(id, ..)| !keeps_young(*id));
-    }
-    spare_sources(work, &mut pending, &HashSet::new());
     let before = (work.total, cost(work, situation));
     let rates = rates(before.1, situation);
-    let cut = if situation.cold { None } else { best_sum(work, &pending, situation, rates) };
+    let cut = |work: &Work<'_>, pending: &[_]| best_sum(work, pending, situation, rates);
+    // What does not pay before something is spared does not pay afterwards.
+    if !situation.cold && cut(work, &pending).is_none() {
+        return Ok(None);
+    }
+    let due = ids(&pending);
+    let young: HashMap<BlockId, BlockId> = pending
+        .iter()
+        .filter(|(id, ..)| work.is_trimmed(*id))
+        .filter_map(|(id, ..)| Some((*id, pointer(work, *id)?)))
+        .filter(|(_, source)| !due.contains(source))
+        .collect();
+    if !young.is_empty() {
+        // What is old but for a result that points at it is as young as that one: without it, it would be hidden the next time.
+        let of_itself = work.without_pointers(|work| ids(&what_may_pay(work, situation)));
+        pending.retain(|(id, ..)| young.get(id).is_none_or(|source| !of_itself.contains(source)));
+    }
+    spare_sources(work, &mut pending, &HashSet::new());
+    let cut = if situation.cold { None } else { cut(work, &pending) };
     match &cut {
         Some(cut) => drop(pending.drain(..cut.from)),
         None if situation.cold => {}
@@ -426,16 +432,9 @@ fn rates(now: Cost, situation: &Situation<'_>) -> Rates {
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.
 fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
-    let blocks = || (0..narrow(work.decisions.len())).map(BlockId);
-    let handles: HashSet<[u8; 6]> = blocks().filter_map(|id| work.index.row(id)?.points_at).collect();
-    if handles.is_empty() {
-        return HashSet::new();
-    }
-    let is_source = |id: &BlockId| {
-        let digest = work.facts.row(*id).and_then(|fact| fact.digest.first_chunk::<6>());
-        digest.is_some_and(|beginning| handles.contains(beginning))
-    };
-    blocks().filter(is_source).collect()
+    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+    let handles = blocks.filter_map(|id| work.index.row(id)?.points_at);
+    handles.flat_map(|handle| work.index.named(handle)).copied().collect()
 }
 
 /// Returns what a block points at, where a note stands in its place that says so.

@@ -264,10 +264,7 @@ impl<'a> Work<'a> {
             Reason::Identical { .. } => self.facts.row(id)?.identical_to,
             Reason::Shown { handle, .. } => {
                 let hash = render::hash_of(handle)?;
-                let named = |other: &BlockId| {
-                    self.facts.row(*other).is_some_and(|fact| fact.digest.starts_with(&hash))
-                };
-                let blocks = || (0..id.0).map(BlockId).filter(named);
+                let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
                 blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
             }
             Reason::TooOld
