@@ -233,3 +233,20 @@ fn a_trimmed_result_stays_where_it_keeps_a_file_young_and_fitting_twice_changes_
     let again = fit(sent.fitted.request.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit");
     assert!(again.plan.keeps_all(), "fitting twice");
 }
+
+/// A report that the model has not seen repeats lines of an older one, which is old enough to go.
+#[test]
+fn what_a_result_sent_in_part_points_at_stays_in_sight() {
+    let first = output(60);
+    let repeated: String = first.lines().take(30).map(|line| format!("{line}\n")).collect();
+    let report = repeated + &output(60).replace("imported", "left out");
+    let other = output(60).replace("imported", "counted");
+    let talk = Talk::new().says("user", &"Look at all of it. ".repeat(800)).runs("./all", &first);
+    let calls = [
+        ("bash", json!({"command": "./report"}), report.as_str()),
+        ("bash", json!({"command": "./count"}), other.as_str()),
+    ];
+    let sent = talk.calls_together(&calls).fit("steady", &[], ROOM);
+    assert_eq!(sent.shown(1), first);
+    assert!(sent.shown(2).len() < report.len() && sent.shown(2).matches("left out").count() == 60);
+}
