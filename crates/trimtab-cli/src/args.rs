@@ -2,14 +2,18 @@
 //! Never reads a file.
 
 mod serving;
+mod wishes;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use trimtab::{Budget, Contender, Folding, Format, Model, Tokens};
+use trimtab::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
 
-pub(crate) use self::serving::{Fitting, Proxy, Wrap};
+pub(crate) use self::{
+    serving::{Fitting, Proxy, Wrap},
+    wishes::{InSession, Pin, Restore, Undo, Unpin},
+};
 
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
@@ -43,6 +47,8 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Show a file as the conversation knew it at a step
     FileAt(FileAt),
+    /// List the files that a conversation touched, the latest first
+    Files(TouchedFiles),
     /// Tell what was done to which file, and why
     Changelog(Changelog),
     /// Write a request that fits, in the format it came in
@@ -59,8 +65,16 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Bring the original behind a note back
     Recall(Recall),
+    /// Keep blocks from being hidden while a session runs
+    Pin(Pin),
+    /// Take pins back
+    Unpin(Unpin),
+    /// Take back that blocks are hidden
+    Undo(Undo),
     /// List the conversations that are kept, the newest first
     Sessions(Sessions),
+    /// Write a request of a session that is kept, byte for byte
+    Restore(Restore),
     /// Find blocks of all conversations that are kept by their words
     Search(Search),
     /// Forget conversations that are kept
@@ -153,6 +167,33 @@ pub(crate) struct FileAt {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Steps are counted back from the last one. With several conditions, all of them hold.\n\n\
+    Examples:\n  trimtab files session.jsonl --recent 10\n  trimtab files s12 --modified --stale 20\n  \
+    trimtab files session.jsonl --json | jq -r '.files[].path'"
+)]
+pub(crate) struct TouchedFiles {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    /// Only files that were read or changed in the last N steps
+    #[arg(long, value_name = "N")]
+    pub(crate) recent: Option<u32>,
+
+    /// Only files that were neither read nor changed for more than N steps
+    #[arg(long, value_name = "N")]
+    pub(crate) stale: Option<u32>,
+
+    /// Only files that the session changed
+    #[arg(long)]
+    pub(crate) modified: bool,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 #[command(after_help = "Reasons are the `intent` that a call names, else the words said before it.\n\n\
     Example:\n  trimtab changelog session.jsonl")]
 pub(crate) struct Changelog {
@@ -203,6 +244,10 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) repair: bool,
 
+    /// Hide whatever is no longer needed: the provider's cache holds nothing of this conversation
+    #[arg(long)]
+    pub(crate) cold: bool,
+
     /// Show on standard error what becomes of every block, why and when, and what that saves and costs
     #[arg(long)]
     pub(crate) explain: bool,
@@ -210,6 +255,10 @@ pub(crate) struct Fit {
     /// Write a report as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+
+    /// Never hide the block with this handle; with a store, this holds for the session from now on
+    #[arg(long = "pin", value_name = "HANDLE", value_parser = wishes::handle)]
+    pub(crate) pins: Vec<Handle>,
 
     /// Keep nothing, even where `TRIMTAB_STORE` names a store
     #[arg(long)]
@@ -310,6 +359,10 @@ pub(crate) struct Recall {
     /// Write the bytes as they are on a terminal too, control characters included
     #[arg(long)]
     pub(crate) raw: bool,
+
+    /// Write the original to a file instead; of a picture, its bytes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
 
     /// Only these lines, counted from 1
     #[arg(long, value_name = "A-B", value_parser = lines)]
@@ -487,7 +540,7 @@ pub(crate) struct Stats {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Speaks on standard input and output with the agent that starts it, and ends with it. Tools: recall, \
-    search_history, file_at, changelog.\n\n\
+    search_history, file_at, files, changelog, pin, unpin, undo.\n\n\
     Examples:\n  claude mcp add trimtab -- trimtab mcp\n  codex mcp add trimtab -- trimtab mcp\n  trimtab mcp --in session.jsonl"
 )]
 pub(crate) struct Mcp {

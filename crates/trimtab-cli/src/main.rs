@@ -4,9 +4,11 @@
 mod args;
 mod commands;
 mod endpoint;
+mod hint;
 mod input;
 mod mcp;
 mod output;
+mod pictures;
 mod prices;
 mod proxy;
 mod settings;

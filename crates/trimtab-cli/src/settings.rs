@@ -18,6 +18,9 @@ use crate::args::{Args, Fold};
 /// The policy where none is named.
 const DEFAULT_POLICY: &str = "steady";
 
+/// The setting that lets thresholds adapt.
+const ADAPTIVE: &str = "adaptive";
+
 /// The project's own file.
 const LOCAL_FILE: &str = "trimtab.toml";
 
@@ -109,7 +112,11 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     let circumstances =
         Circumstances { window: known.as_ref().map(|model| model.window), spent: asked.spent };
     let plain = Policy::from_toml(&name, &toml, &[]).map_err(wrong)?;
-    let adapted = Policy::adapted(&name, &toml, &[], &circumstances).map_err(wrong)?;
+    let has_switch = plain.settings.iter().any(|(setting, _)| setting == ADAPTIVE);
+    let switch = if has_switch { from_layers(ADAPTIVE, &name, asked, files)? } else { None };
+    let switch: Vec<(String, f64)> =
+        switch.map(|(value, _)| (ADAPTIVE.to_owned(), value)).into_iter().collect();
+    let adapted = Policy::adapted(&name, &toml, &switch, &circumstances).map_err(wrong)?;
     let mut changed: Vec<(String, f64)> = Vec::new();
     let mut rows = vec![Row { name: "policy".to_owned(), value: name.clone(), from: policy_from }];
     rows.extend(model_row);
@@ -127,12 +134,7 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
         };
         rows.push(Row { name: setting.clone(), value: written(value), from });
     }
-    for (setting, value) in asked.set.iter().map(|words| assignment(words)).collect::<Result<Vec<_>>>()? {
-        if !plain.settings.iter().any(|(name, _)| *name == setting) {
-            // The library knows best what to say about it.
-            Policy::from_toml(&name, &toml, &[(setting.clone(), value)]).map_err(wrong)?;
-        }
-    }
+    refuse_settings_of_other_policies(&plain, asked, files)?;
     let mut policy = Policy::adapted(&name, &toml, &changed, &circumstances).map_err(wrong)?;
     for config in files.found() {
         policy = policy.with_config(config);
@@ -146,6 +148,30 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     let (folding, fold_row) = folding(asked, files);
     rows.push(fold_row);
     Ok(InForce { policy, model, budget, folding, rows })
+}
+
+/// Refuses a setting that the policy in force does not have, wherever it is set for every policy.
+fn refuse_settings_of_other_policies(policy: &Policy, asked: &Asked<'_>, files: &Files) -> Result<()> {
+    let mut given: Vec<(String, String)> = Vec::new();
+    for words in asked.set {
+        given.push((assignment(words)?.0, format!("--set {words}")));
+    }
+    for knob in knobs() {
+        let variable = knob.variable();
+        if std::env::var_os(&variable).is_some() {
+            given.push((knob.name.to_owned(), variable));
+        }
+    }
+    for config in files.found() {
+        let for_all = config.settings.iter().filter(|setting| setting.policy.is_none());
+        given.extend(
+            for_all.map(|setting| (setting.name.clone(), format!("{}, line {}", config.file, setting.line))),
+        );
+    }
+    for (setting, place) in given {
+        policy.check_setting(&setting).map_err(|fault| wrong(format_args!("{place}: {fault}")))?;
+    }
+    Ok(())
 }
 
 fn folding(asked: &Asked<'_>, files: &Files) -> (Folding, Row) {
@@ -275,18 +301,8 @@ pub(crate) fn spent(points: &[Point]) -> f64 {
 }
 
 fn cost(point: &Point) -> Option<f64> {
-    let usage = point.usage?;
-    let prices = crate::prices::find_model(point.model.as_deref()?).ok()?.prices;
-    let write_1h = prices.cache_write_1h.unwrap_or(prices.cache_write);
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no bill comes near 2^52 tokens")]
-    let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
-    Some(
-        dollars(usage.input, prices.input)
-            + dollars(usage.cache_read, prices.cache_read)
-            + dollars(usage.cache_write.saturating_sub(usage.cache_write_1h), prices.cache_write)
-            + dollars(usage.cache_write_1h, write_1h)
-            + dollars(usage.output, prices.output),
-    )
+    let model = crate::prices::find_model(point.model.as_deref()?).ok()?;
+    Some(model.cost(point.usage?))
 }
 
 /// Names variables that look like settings and are none, each with the nearest that is.

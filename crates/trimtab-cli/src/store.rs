@@ -65,6 +65,18 @@ pub(crate) fn open_existing(place: &StorePlace) -> Result<Sqlite> {
     }
 }
 
+/// Finds a session by its ID, or by the name that its client gave it: the newest of that name.
+pub(crate) fn session_named(store: &dyn Store, word: &str) -> Result<SessionId> {
+    let sessions = store.sessions()?;
+    let id = SessionId::named(word);
+    let is_meant = |session: &&trimtab_store::SessionInfo| match id {
+        Some(id) => session.id == id,
+        None => session.name.as_deref() == Some(word),
+    };
+    let found = sessions.iter().find(is_meant).map(|session| session.id);
+    found.ok_or_else(|| StoreError::UnknownSession(word.to_owned()).into())
+}
+
 /// Reads a session as a recording: one segment for each way that it took, with the requests that were made on it as points.
 pub(crate) fn recording(place: &StorePlace, session: SessionId) -> Result<Recording> {
     recording_in(&open_existing(place)?, session)

@@ -14,8 +14,8 @@ const UNKNOWN_WINDOW: Tokens = Tokens(32_000);
 pub(crate) struct Summarized {
     /// The answer to the last part, not yet checked.
     pub(crate) answer: Result<Answer>,
-    /// What all answers used.
-    pub(crate) used: Usage,
+    /// What each answer used, where its provider tells.
+    pub(crate) used: Vec<Usage>,
 }
 
 /// Returns what a model can read besides what it is to write, where nothing says so for a model that is not in the table.
@@ -33,7 +33,7 @@ pub(crate) fn summarized(
     window: Tokens,
     mut ask: impl FnMut(&[u8]) -> Result<Vec<u8>>,
 ) -> Summarized {
-    let mut used = Usage::default();
+    let mut used = Vec::new();
     let answer = in_turn(asking, model, format, window, &mut ask, &mut used);
     Summarized { answer, used }
 }
@@ -44,7 +44,7 @@ fn in_turn(
     format: PromptFormat,
     window: Tokens,
     ask: &mut impl FnMut(&[u8]) -> Result<Vec<u8>>,
-    used: &mut Usage,
+    used: &mut Vec<Usage>,
 ) -> Result<Answer> {
     let most = asking.request().target.scaled(2.0);
     let mut notes = asking.notes().map(str::to_owned);
@@ -52,10 +52,7 @@ fn in_turn(
     for part in asking.parts(window) {
         let prompt = asking.prompt(&part, notes.as_deref(), window);
         let answer = read_answer(&ask(&summary_request(format, model, &prompt, most))?)?;
-        if let Some(usage) = answer.usage {
-            used.input += usage.total_input();
-            used.output += usage.output;
-        }
+        used.extend(answer.usage);
         // A part that cannot be trusted would spoil the notes on all that follow.
         if let Err(reason) = asking.check_part(&answer) {
             bail!("{reason}");
@@ -67,8 +64,7 @@ fn in_turn(
 }
 
 /// Returns what a summary cost, in dollars; nothing for a model without a price.
-pub(crate) fn dollars(model: &str, used: Usage) -> Option<f64> {
-    let prices = prices::find_model(model).ok()?.prices;
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a price for people")]
-    Some((used.input as f64 * prices.input + used.output as f64 * prices.output) / 1_000_000.0)
+pub(crate) fn dollars(model: &str, used: &[Usage]) -> Option<f64> {
+    let model = prices::find_model(model).ok()?;
+    Some(used.iter().map(|usage| model.cost(*usage)).sum())
 }

@@ -324,6 +324,83 @@ fn a_path_that_is_not_known_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn files_are_listed_with_their_last_access_and_by_question() {
+    let file = "fixtures/recordings/claude-code.jsonl";
+    let text = trimtab(&["files", file]).text();
+    let money = text.split("ledger/money.py\n").nth(1).expect("the file").lines().next().expect("a line");
+    for part in [" at step ", " UTC; ", " lines; modified; ", " reads, ", " tokens"] {
+        assert!(money.contains(part), "no {part:?} in {money}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let run = trimtab(&[&["files", file, "--json"], arguments].concat());
+        serde_json::from_slice(&run.out).expect("JSON")
+    };
+    let all = json(&[]);
+    let step = all["step"].as_u64().expect("a step");
+    let files = |value: &serde_json::Value| value["files"].as_array().expect("files").clone();
+    let age = |file: &serde_json::Value| step - file["last_access_step"].as_u64().expect("a step");
+    let count = files(&all).len();
+    assert!(
+        count > 3 && files(&all).windows(2).all(|pair| age(&pair[0]) <= age(&pair[1])),
+        "the latest first"
+    );
+    let middle = age(&files(&all)[count / 2]).to_string();
+    let (recent, stale) = (json(&["--recent", &middle]), json(&["--stale", &middle]));
+    assert!(
+        files(&recent).iter().all(|file| age(file).to_string().parse::<u64>().ok() <= middle.parse().ok())
+    );
+    assert_eq!(files(&recent).len() + files(&stale).len(), count, "each file is one of both");
+    assert!(!files(&stale).is_empty() && !files(&recent).is_empty());
+    let modified = json(&["--modified"]);
+    assert!(
+        files(&modified).iter().all(|file| file["modified"] == true && file["changes"].as_u64() > Some(0))
+    );
+    let money =
+        files(&modified).into_iter().find(|file| file["path"] == "ledger/money.py").expect("the file");
+    let whole = trimtab(&["file-at", file, "ledger/money.py", "--json"]);
+    let whole: serde_json::Value = serde_json::from_slice(&whole.out).expect("JSON");
+    assert_eq!(money["line_count"], whole["line_count"]);
+    let preview: String = whole["text"].as_str().expect("a text").chars().take(200).collect();
+    assert_eq!(money["preview"], preview);
+    assert!(money["last_access_time"].as_i64() > Some(1_500_000_000_000), "{money}");
+    let inspected: serde_json::Value =
+        serde_json::from_slice(&trimtab(&["inspect", file, "--json"]).out).expect("JSON");
+    assert!(inspected["files"].as_array().expect("files").contains(&money), "inspect tells the same");
+    let last = format!(
+        "ledger/money.py ({} {})",
+        money["operation"].as_str().expect("a word"),
+        money["last_access_step"]
+    );
+    assert!(trimtab(&["inspect", file]).text().contains(&last), "{last}");
+    let none =
+        trimtab_reading(&["files", "-"], br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#);
+    assert_eq!(none.text(), "standard input: no call touched a file\n");
+}
+
+#[test]
+fn a_changelog_leaves_no_intent_out() {
+    let calls = |number: usize| {
+        let arguments = serde_json::json!({"path": "config.py", "old_str": "a", "new_str": "b",
+            "intent": format!("Raise the limit number {number}")});
+        [
+            serde_json::json!({"role": "assistant", "tool_calls": [{"id": number.to_string(), "type": "function",
+                "function": {"name": "edit_file", "arguments": arguments.to_string()}}]}),
+            serde_json::json!({"role": "tool", "tool_call_id": number.to_string(), "content": "ok"}),
+        ]
+    };
+    let messages: Vec<serde_json::Value> =
+        std::iter::once(serde_json::json!({"role": "user", "content": "Go."}))
+            .chain((1..=14).flat_map(calls))
+            .collect();
+    let request = serde_json::json!({"model": "gpt-5", "messages": messages}).to_string();
+    let text = trimtab_reading(&["changelog", "-"], request.as_bytes()).text();
+    for number in 1..=14 {
+        assert!(text.contains(&format!("Raise the limit number {number}\n")), "{number} is missing: {text}");
+    }
+}
+
+#[test]
 fn changelog_groups_by_file_with_steps_and_reasons() {
     let file = "fixtures/recordings/claude-code.jsonl";
     let text = trimtab(&["changelog", file]).text();

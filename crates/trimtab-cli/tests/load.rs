@@ -241,3 +241,68 @@ fn twenty_streams_with_every_kind_of_trouble() {
 fn two_hundred_streams_for_a_minute() {
     check(200, Duration::from_secs(60));
 }
+
+/// Keeps every processor busy until it is told to stop.
+fn spin(stop: &Arc<AtomicUsize>, threads: usize) -> Vec<thread::JoinHandle<()>> {
+    let spinner = || {
+        let stop = Arc::clone(stop);
+        thread::spawn(move || {
+            while stop.load(Ordering::Relaxed) == 0 {
+                std::hint::spin_loop();
+            }
+        })
+    };
+    (0..threads).map(|_| spinner()).collect()
+}
+
+#[test]
+#[ignore = "minutes of load: ./scripts/test long load"]
+fn on_a_busy_machine_hardly_a_plan_is_late() {
+    /// Requests, results in the longest conversation, and busy threads for each processor.
+    const REQUESTS: usize = 3000;
+    const RESULTS: usize = 60;
+    const BUSY: usize = 2;
+    let wanted = |name: &str, usual: usize| {
+        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+    };
+    let requests = wanted("BUSY_REQUESTS", REQUESTS);
+    let plan_time = wanted("BUSY_PLAN_TIME", 50).to_string();
+    let upstream = Upstream::keeping(0, |_, _| {
+        Script::Whole("200 OK", vec!["Content-Type: application/json".to_owned()], b"{}".to_vec())
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("kept.db");
+    let store = store.to_str().expect("a path");
+    let flags = [
+        "--policy",
+        "steady",
+        "--budget",
+        "40000",
+        "--store",
+        store,
+        "--plan-time",
+        &plan_time,
+        "--log",
+        "quiet",
+    ];
+    let stop = Arc::new(AtomicUsize::new(0));
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let spinners = spin(&stop, cores * BUSY);
+    let proxy = Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
+    let started = Instant::now();
+    for number in 0..requests {
+        let name = format!("conversation {}", number / RESULTS);
+        let text = String::from_utf8(chat(number % RESULTS)).expect("text");
+        let body = text.replacen("\"content\":\"", &format!("\"content\":\"{name}: "), 1);
+        proxy.post("/v1/chat/completions", body.as_bytes());
+    }
+    stop.store(1, Ordering::Relaxed);
+    spinners.into_iter().for_each(|spinner| spinner.join().expect("no panic"));
+    let late = proxy.figure("trimtab_faults_total{kind=\"late\"}").abs();
+    println!(
+        "{requests} requests with {} busy threads on {cores} processors: {late} plans late, {:.1} ms a request",
+        cores * BUSY,
+        started.elapsed().as_secs_f64() * 1e3 / requests as f64
+    );
+    assert!(late * 1000.0 <= requests as f64, "{late} of {requests} plans were late");
+}

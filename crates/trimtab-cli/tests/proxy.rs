@@ -20,8 +20,12 @@ mod fitted;
 mod folds;
 #[path = "proxy/guarded.rs"]
 mod guarded;
+#[path = "proxy/intents.rs"]
+mod intents;
 #[path = "proxy/markers.rs"]
 mod markers;
+#[path = "proxy/recalls.rs"]
+mod recalls;
 #[path = "proxy/refused.rs"]
 mod refused;
 #[path = "proxy/running.rs"]
@@ -34,6 +38,8 @@ mod transparent;
 mod untouched;
 #[path = "proxy/upstream.rs"]
 mod upstream;
+#[path = "proxy/wishes.rs"]
+mod wishes;
 
 use serde_json::json;
 use upstream::{Came, Script, Upstream};

@@ -198,7 +198,10 @@ fn nothing_to_replay_is_said() {
 fn wrong_words_are_refused_with_what_is_expected() {
     for (arguments, sentence) in [
         (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; there are: none, recent"),
-        (&["--policy", "recent(keep=1)"], "policy \"recent\" has no setting \"keep\"; it has: deduplication"),
+        (
+            &["--policy", "recent(keep=1)"],
+            "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication",
+        ),
         (&["--policy", "recent(5)"], "expected recent(SETTING=VALUE)"),
         (
             &["--model", "claude-opos-5"],

@@ -180,7 +180,7 @@ fn names_of_the_first_seed_are_read_and_ours_win() {
 
 #[test]
 fn thresholds_adapt_to_window_and_cost_unless_they_are_set() {
-    let project = Project::new("adapt", "policy = 'per-tool'\n", "");
+    let project = Project::new("adapt", "policy = 'per-tool'\nadaptive = true\n", "");
     let protect =
         |environment: &[(&str, &str)]| in_force(&project.run(&["doctor"], environment), "prune_protect");
     assert_eq!(protect(&[]), "40000 (default)");

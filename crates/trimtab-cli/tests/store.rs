@@ -33,8 +33,8 @@ fn what_fit_hides_is_recalled_from_the_store() {
     let (_folder, store, fitted) = kept();
     assert!(fitted.words.contains("conversations are kept in"), "{}", fitted.words);
     let text = fitted.text();
-    let (_, behind) = text.split_once("trimtab recall ").expect("something is hidden");
-    let handle = &behind[..12];
+    let (_, handle) = common::recall_in(&text).expect("something is hidden");
+    let handle = handle.as_str();
     let recalled = trimtab(&["recall", handle, "--store", &store]);
     let in_file = trimtab(&["recall", handle, "--in", RECORDING]);
     assert_eq!(recalled.code, Some(0), "{}", recalled.words);
@@ -174,4 +174,132 @@ fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
         }
     }
     assert!(cut.is_some(), "nothing was cut");
+}
+
+/// The handles in the notes of a request.
+fn handles(text: &str) -> Vec<String> {
+    let pattern = regex::Regex::new(r"recall (?:--store \S+ )?([0-9a-f]{12})").expect("a pattern");
+    pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+fn fit_again(store: &str, more: &[&str]) -> Run {
+    let fitted = trimtab(
+        &[
+            &[
+                "fit", RECORDING, "--policy", "recent", "--set", "batch=1", "--budget", "20000", "--store",
+                store,
+            ],
+            more,
+        ]
+        .concat(),
+    );
+    assert_eq!(fitted.code, Some(0), "{}", fitted.words);
+    fitted
+}
+
+/// A store that holds a request of which something is hidden that would fit.
+fn kept_with_room() -> (tempfile::TempDir, String, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("trimtab.db").display().to_string();
+    let hidden = handles(&fit_again(&store, &[]).text());
+    assert!(hidden.len() > 1, "{hidden:?}");
+    (folder, store, hidden)
+}
+
+#[test]
+fn what_is_pinned_is_shown_again_at_once_and_stays_until_it_is_unpinned() {
+    let (_folder, store, hidden) = kept_with_room();
+    let pinned = trimtab(&["pin", &hidden[0], "--store", &store]);
+    assert!(pinned.words.contains("is pinned in s1"), "{}", pinned.words);
+    let again = fit_again(&store, &["--explain"]);
+    assert!(!handles(&again.text()).contains(&hidden[0]));
+    assert!(again.words.contains("[pinned: shown again]"), "{}", again.words);
+    let later = fit_again(&store, &["--explain"]);
+    assert!(later.words.contains("[pinned] ") && later.out == again.out, "{}", later.words);
+    let list = json(&trimtab(&["pin", "--list", "--json", "--store", &store]));
+    assert_eq!(
+        (list[0]["handle"].as_str(), list[0]["session"].as_str()),
+        (Some(hidden[0].as_str()), Some("s1"))
+    );
+    assert!(trimtab(&["pin", "--list", "--session", "s1", "--store", &store]).text().starts_with(&hidden[0]));
+    assert_eq!(trimtab(&["unpin", &hidden[0], "--store", &store]).code, Some(0));
+    assert!(handles(&fit_again(&store, &[]).text()).contains(&hidden[0]));
+}
+
+#[test]
+fn fit_pins_with_a_flag_for_once_and_with_a_store_for_the_session() {
+    let (_folder, store, hidden) = kept_with_room();
+    // Nothing is kept, so that no note names a handle; the picture of the plan does.
+    let without = ["fit", RECORDING, "--policy", "recent", "--budget", "20000", "--explain"];
+    let once = trimtab(&[&without[..], &["--pin", &hidden[0], "--pin", &hidden[1]]].concat());
+    assert!(!handles(&once.words).iter().any(|handle| hidden[..2].contains(handle)), "{}", once.words);
+    assert!(handles(&trimtab(&without).words).contains(&hidden[0]));
+    fit_again(&store, &["--pin", &hidden[0]]);
+    assert!(!handles(&fit_again(&store, &[]).text()).contains(&hidden[0]), "it is remembered");
+    let tight = trimtab(&["fit", RECORDING, "--policy", "recent", "--budget", "100", "--pin", &hidden[0]]);
+    assert!(tight.code == Some(1) && tight.words.contains("pinned "), "{}", tight.words);
+    let unknown = trimtab(&[&without[..], &["--pin", "0123456789ab"]].concat());
+    assert!(
+        unknown.code == Some(1) && unknown.words.contains("no block has the handle 0123456789ab"),
+        "{}",
+        unknown.words
+    );
+}
+
+#[test]
+fn an_undo_waits_for_a_free_moment_unless_it_is_asked_for_now() {
+    let (_folder, store, hidden) = kept_with_room();
+    let undone = trimtab(&["undo", &hidden[0], "--store", &store]);
+    assert!(undone.words.contains("as soon as that costs nothing"), "{}", undone.words);
+    assert!(handles(&fit_again(&store, &[]).text()).contains(&hidden[0]), "the cache is warm");
+    let now = trimtab(&["undo", &hidden[1], "--now", "--store", &store]);
+    assert!(now.words.contains("with the next request"), "{}", now.words);
+    let shown = fit_again(&store, &["--explain"]);
+    assert!(!handles(&shown.text()).contains(&hidden[1]));
+    assert!(shown.words.contains("[shown again] "), "{}", shown.words);
+    let again = trimtab(&["undo", &hidden[1], "--store", &store]);
+    assert!(again.code == Some(1) && again.words.contains("is not hidden"), "{}", again.words);
+}
+
+#[test]
+fn a_session_is_restored_as_it_came_and_as_it_was_sent() {
+    let (folder, store, _) = kept_with_room();
+    let whole = trimtab(&["fit", RECORDING, "--policy", "none"]);
+    let first = fit_again(&store, &[]);
+    let tight = trimtab(&["fit", RECORDING, "--policy", "ladder", "--budget", "6000", "--store", &store]);
+    let restored = |more: &[&str]| trimtab(&[&["restore", "s1", "--store", &store], more].concat());
+    assert_eq!(restored(&[]).out, whole.out);
+    assert_eq!(restored(&["--request", "1"]).out, whole.out);
+    assert_eq!(restored(&["--sent"]).out, tight.out, "the latest");
+    assert_eq!(restored(&["--sent", "--request", "2"]).out, first.out);
+    let file = folder.path().join("request.json");
+    let name = file.display().to_string();
+    let written = restored(&["--out", &name]);
+    assert!(written.out.is_empty() && written.words.contains("request 3 of 3 of s1"), "{}", written.words);
+    assert_eq!(std::fs::read(&file).expect("the file"), whole.out);
+    let refused = restored(&["--sent", "--out", &name]);
+    assert!(refused.code == Some(1) && refused.words.contains("--force"), "{}", refused.words);
+    assert_eq!(std::fs::read(&file).expect("the file"), whole.out, "nothing is overwritten");
+    assert_eq!(restored(&["--sent", "--out", &name, "--force"]).code, Some(0));
+    assert_eq!(std::fs::read(&file).expect("the file"), tight.out);
+}
+
+#[test]
+fn wrong_words_about_single_blocks_and_requests_are_told() {
+    let (_folder, store, hidden) = kept_with_room();
+    let check = |arguments: &[&str], code: i32, words: &str| {
+        let run = trimtab(&[arguments, &["--store", &store]].concat());
+        assert_eq!(run.code, Some(code), "{arguments:?}: {}", run.words);
+        assert!(run.words.contains(words), "{arguments:?}: {}", run.words);
+    };
+    check(&["pin"], 2, "required");
+    check(&["pin", "xyz"], 2, "is no handle");
+    check(&["pin", "0123456789ab"], 1, "no block has the handle");
+    check(&["pin", &hidden[0], "--session", "s9"], 1, "there is no session s9");
+    check(&["unpin", &hidden[0]], 1, "is not pinned");
+    check(&["undo", "0123456789ab"], 1, "no block has the handle");
+    check(&["restore", "s9"], 1, "there is no session s9");
+    check(&["restore", "s1", "--request", "9"], 1, "has the requests 1 to 1");
+    check(&["restore", "s1", "--request", "0"], 2, "0 is not in");
+    check(&["restore", "s1", "--force"], 2, "--out");
 }

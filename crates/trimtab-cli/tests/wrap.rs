@@ -3,19 +3,28 @@
 #![cfg(unix)]
 #![allow(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test stops at the first thing that is wrong"
 )]
 
 mod common;
+#[path = "proxy/conversations.rs"]
+#[allow(dead_code, reason = "the proxy's tests use all of it")]
+mod conversations;
+#[path = "proxy/upstream.rs"]
+#[allow(dead_code, reason = "the proxy's tests use all of it")]
+mod upstream;
 
 use std::{
+    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
 
-use common::{command, trimtab};
+use common::{command, recall_in, trimtab};
+use upstream::{Script, Upstream};
 
 fn check(script: &str, code: i32, out: &str) -> String {
     let run = trimtab(&["wrap", "sh", "--", "-c", script]);
@@ -80,4 +89,62 @@ fn settings_of_pi_are_laid_over_in_a_folder_of_our_own() {
     );
     assert_eq!(std::fs::read_to_string(home.join(".pi/agent/models.json")).expect("a file"), own);
     std::fs::remove_dir_all(home).expect("a folder");
+}
+
+/// An agent that sends its conversation to the model and runs, in a login shell with a path of its own, what the model says.
+const AGENT: &str = r#"
+address=${ANTHROPIC_BASE_URL#http://}
+exec 3<>"/dev/tcp/${address%:*}/${address#*:}"
+size=$(wc -c < "$1")
+printf 'POST /v1/messages HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n' "$address" "$size" >&3
+cat "$1" >&3
+command=$(tail -n 1 <&3)
+PATH=/usr/bin:/bin exec bash -lc "PATH=/usr/bin:/bin; $command"
+"#;
+
+/// Runs the agent, whose model recalls what the first note names; gives what the provider saw and what the agent got.
+fn check_recall(flags: &[&str], home: &Path) -> (String, String) {
+    let upstream = Upstream::start(|_, came| {
+        let sent = String::from_utf8_lossy(&came.body);
+        let command = recall_in(&sent).map_or("echo no recall".to_owned(), |(command, _)| command);
+        let head = vec!["Content-Type: text/plain".to_owned()];
+        Script::Whole("200 OK", head, format!("{command}\n").into_bytes())
+    });
+    let request = home.join("request.json");
+    std::fs::write(&request, conversations::anthropic(30)).expect("a file");
+    std::fs::write(home.join("agent.sh"), AGENT).expect("a file");
+    let provider = format!("anthropic={}", upstream.url);
+    let mut arguments = vec!["wrap", "--upstream", &provider, "--policy", "steady", "--budget", "40000"];
+    arguments.extend(["--plan-time", "20000"].iter().chain(flags));
+    let script = home.join("agent.sh").display().to_string();
+    let request = request.display().to_string();
+    arguments.extend(["bash", "--", &script, &request]);
+    let mut wrapped = command(&arguments);
+    wrapped.env_remove("TRIMTAB_NO_STORE").env_remove("XDG_DATA_HOME").env("HOME", home);
+    let done = wrapped.stdin(Stdio::null()).output().expect("an end");
+    let words = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{words}");
+    let sent = String::from_utf8(upstream.last().body).expect("text");
+    assert!(sent.contains(" at step "), "something is hidden: {words}");
+    (sent, String::from_utf8(done.stdout).expect("text"))
+}
+
+#[test]
+fn a_login_shell_of_the_agent_recalls_what_a_note_names() {
+    let home = tempfile::tempdir().expect("a folder");
+    let kept = home.path().join("its own place.db").display().to_string();
+    for flags in [&[][..], &["--store", &kept]] {
+        let (sent, recalled) = check_recall(flags, home.path());
+        assert!(sent.contains(" recall "), "{flags:?}");
+        assert_eq!(recalled, conversations::output(0, 120), "{flags:?}");
+    }
+    assert!(Path::new(&kept).exists() && home.path().join(".local/share/trimtab/trimtab.db").exists());
+}
+
+#[test]
+fn where_nothing_is_kept_no_note_promises_a_recall() {
+    let home = tempfile::tempdir().expect("a folder");
+    let (sent, recalled) = check_recall(&["--no-store"], home.path());
+    assert!(sent.contains("hidden: ") && !sent.contains("recall"), "{sent}");
+    assert_eq!(recalled, "no recall\n");
 }

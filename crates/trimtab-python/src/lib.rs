@@ -18,7 +18,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use trimtab::Millis;
+use trimtab::{CacheHint, Millis};
 
 use crate::{
     fitted::PyFitted,
@@ -32,7 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Fits messages that stand for themselves: nothing is remembered.
 #[pyfunction]
-#[pyo3(signature = (messages, *, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, system=None, tools=None, max_output=None, fold=None, now=0))]
+#[pyo3(signature = (messages, *, model=None, policy=None, budget=None, format=None, settings=None, spent=0.0, system=None, tools=None, max_output=None, fold=None, pin=None, cold=false, now=0))]
 #[expect(clippy::too_many_arguments, reason = "they are named where it is called")]
 fn fit(
     messages: &Bound<'_, PyList>,
@@ -46,13 +46,20 @@ fn fit(
     tools: Option<&Bound<'_, PyAny>>,
     max_output: Option<u64>,
     fold: Option<&str>,
+    pin: Option<Vec<String>>,
+    cold: bool,
     now: i64,
 ) -> PyResult<Py<PyFitted>> {
     let py = messages.py();
     let set = changes(settings)?;
-    let in_force = settings::in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+    let mut in_force = settings::in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+    if cold {
+        in_force.settings.cache = CacheHint::Cold;
+    }
     let turn = Turn { messages, system, tools, max_output, now: Millis(now), going: Going::Once };
-    let done = take(&turn, &mut State::default(), &in_force, None)?;
+    let pins = pin.unwrap_or_default();
+    let pins = pins.iter().map(|word| session::handle_of(py, word)).collect::<PyResult<_>>()?;
+    let done = take(&turn, &mut State::with_pins(pins), &in_force, None)?;
     fitted::fitted(py, done, &in_force)
 }
 
@@ -64,7 +71,7 @@ mod _engine {
         asking::PyAsking,
         fit,
         fitted::PyFitted,
-        read::{PyConversation, changes_files, count_text, policies, replay},
+        read::{PyConversation, changes_files, count_text, policies, read_usage, replay},
         session::{PySession, default_store},
     };
 }

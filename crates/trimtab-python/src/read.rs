@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
 use std::{
+    borrow::Cow,
     fs,
     path::{Path, PathBuf},
     sync::LazyLock,
@@ -12,8 +13,9 @@ use std::{
 use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
 use trimtab::{
-    Budget, Changes, Contender, Counter, FileChanges, History, Kept, Knobs, Memo, Policy, Recording, Segment,
-    Session, Terms, Tokens, ToolKind, contenders, facts, find_model, models, parse_as, pool, read,
+    Budget, Changes, Contender, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Kept,
+    Knobs, Memo, Policy, Recording, Segment, Session, Terms, Tokens, ToolKind, Usage, contenders, facts,
+    find_model, models, parse_as, pool, read,
 };
 
 use crate::{
@@ -58,6 +60,12 @@ struct ChangesRow<'a> {
     first_step: u32,
     last_step: u32,
     words: &'a [String],
+}
+
+#[derive(Serialize)]
+struct TouchedFiles<'a> {
+    step: u32,
+    files: Vec<&'a FilePart>,
 }
 
 #[pymethods]
@@ -122,6 +130,21 @@ impl PyConversation {
         let found = trimtab::file_at(path, step, &facts, &files);
         let (path, state) = found.map_err(|fault| missing(fault.to_string()))?;
         to_python(py, &trimtab::file_report(path, step, &state, &files))
+    }
+
+    /// Lists the files that were touched, the latest first.
+    #[pyo3(signature = (*, recent=None, stale=None, modified=false))]
+    fn files<'py>(
+        &self,
+        py: Python<'py>,
+        recent: Option<u32>,
+        stale: Option<u32>,
+        modified: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let segment = self.segment(py)?;
+        let tracker = py.detach(|| tracker(segment));
+        let files = tracker.find(FileQuestion { recent, stale, modified });
+        to_python(py, &TouchedFiles { step: tracker.step, files })
     }
 
     /// Tells what was done to which file, and why.
@@ -192,6 +215,16 @@ fn history(
     py.detach(|| parse_as(looked.request(format, &beside, &known, None).bytes, format)).map_err(wrong)
 }
 
+fn tracker(segment: &Segment) -> FileTracker {
+    let history = &segment.history;
+    let recorded = || segment.points.iter().rev().find_map(|point| point.model.clone());
+    let model = history.model().map(Cow::into_owned).or_else(recorded).unwrap_or_default();
+    let counts = Counter::for_model(&model).request(history, &mut Memo::default());
+    let facts = facts(history);
+    let files = trimtab::files(history, &facts);
+    FileTracker::of(history, &facts, &files, &counts, &segment.points)
+}
+
 fn changed_file(file: &FileChanges) -> ChangedFile<'_> {
     let rows = file.changes.iter().map(|Changes { count, first, last, words }| ChangesRow {
         count: *count,
@@ -208,6 +241,15 @@ fn changed_file(file: &FileChanges) -> ChangedFile<'_> {
 pub(crate) fn count_text(py: Python<'_>, text: &str, model: Option<&str>) -> u64 {
     let counter = Counter::for_model(model.unwrap_or_default());
     py.detach(|| counter.text(text)).0
+}
+
+/// Reads what a provider reports to have used, in JSON: input, cache read, cache write, the part of it for an hour, and
+/// output; nothing where it reports no input.
+#[pyfunction]
+pub(crate) fn read_usage(report: &str) -> Option<(u64, u64, u64, u64, u64)> {
+    let Usage { input, cache_read, cache_write, cache_write_1h, output } =
+        Usage::of_report(report.as_bytes())?;
+    Some((input, cache_read, cache_write, cache_write_1h, output))
 }
 
 /// Lists the policies that ship.

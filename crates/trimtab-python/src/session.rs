@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -14,8 +14,8 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use trimtab::{Millis, Usage, recall};
-use trimtab_store::{Sqlite, Store, StoreError, default_path};
+use trimtab::{Handle, Millis, RecallHint, Usage, recall};
+use trimtab_store::{Sqlite, Store, StoreError, WishKind, default_path};
 
 use crate::{
     asking::{PyAsking, read},
@@ -83,7 +83,10 @@ impl PySession {
         fold: Option<&str>,
     ) -> PyResult<PySession> {
         let set = changes(settings)?;
-        let in_force = in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+        let mut in_force = in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+        if let Some(path) = &store {
+            in_force.settings.recall = recall_from(path);
+        }
         let place = store.map(|path| Place { path, name });
         let session = PySession { in_force, place, slot: Mutex::default() };
         let mut held = Box::<Held>::default();
@@ -179,11 +182,18 @@ impl PySession {
                 (None, None) => Err(StoreError::UnknownHandle(handle.to_owned())),
             }
         });
-        let original = found.map_err(|fault| match fault {
-            StoreError::UnknownHandle(_) | StoreError::NotAHandle(_) => raise(py, Kind::NotFound, fault),
-            fault => raise(py, Kind::Store, fault),
-        })?;
+        let original = found.map_err(|fault| not_found(py, fault))?;
         Ok(String::from_utf8_lossy(&original).into_owned())
+    }
+
+    /// Keeps a block from being hidden, from the next request on.
+    fn pin(&self, py: Python<'_>, handle: &str) -> PyResult<()> {
+        self.set_pin(py, handle, WishKind::Pin)
+    }
+
+    /// Takes a pin back.
+    fn unpin(&self, py: Python<'_>, handle: &str) -> PyResult<()> {
+        self.set_pin(py, handle, WishKind::Unpin)
     }
 
     /// Returns the budget that was asked for or that the policy names.
@@ -207,6 +217,16 @@ impl PySession {
         Ok(Taken { slot: &self.slot, held: Some(held) })
     }
 
+    fn set_pin(&self, py: Python<'_>, handle: &str, kind: WishKind) -> PyResult<()> {
+        let handle = handle_of(py, handle)?;
+        let mut taken = self.take(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        let Held { state, store } = held;
+        let store = store.as_ref().map(|(_, store)| store);
+        py.detach(|| state.pin(handle, kind, store)).map_err(|fault| not_found(py, fault))
+    }
+
     /// Opens the store, once in every process.
     fn open(&self, held: &mut Held) -> Result<(), StoreError> {
         let Some(place) = &self.place else { return Ok(()) };
@@ -223,6 +243,19 @@ impl PySession {
     }
 }
 
+/// Reads a handle.
+pub(crate) fn handle_of(py: Python<'_>, word: &str) -> PyResult<Handle> {
+    let wrong = || raise(py, Kind::NotFound, StoreError::NotAHandle(word.to_owned()));
+    Handle::parse(word).ok_or_else(wrong)
+}
+
+fn not_found(py: Python<'_>, fault: StoreError) -> PyErr {
+    match fault {
+        StoreError::UnknownHandle(_) | StoreError::NotAHandle(_) => raise(py, Kind::NotFound, fault),
+        fault => raise(py, Kind::Store, fault),
+    }
+}
+
 fn busy() -> PyErr {
     PyRuntimeError::new_err("the session is at work: a message's own code asked it again")
 }
@@ -231,4 +264,13 @@ fn busy() -> PyErr {
 #[pyfunction]
 pub(crate) fn default_store() -> Option<PathBuf> {
     default_path()
+}
+
+/// Returns how notes name the recall from a store.
+fn recall_from(store: &Path) -> RecallHint {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if default_path().is_some_and(|usual| absolute(&usual) == absolute(store)) {
+        return RecallHint::default();
+    }
+    RecallHint::Command(format!("trimtab recall --store {}", absolute(store).display()).into())
 }

@@ -9,7 +9,8 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyString},
 };
 use trimtab::{
-    Circumstances, Folding, Format, Model, Policy, Settings, Tokens, find_knob, find_model, policies,
+    Circumstances, Folding, Format, Model, Policy, RecallHint, Settings, Tokens, find_knob, find_model,
+    policies,
 };
 
 use crate::errors::{Kind, raise};
@@ -69,7 +70,8 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
     let budget = asked.budget.map(Tokens).or(most);
     let settings =
         Settings { budget, model: asked.model, format, prices: known.clone(), ..Settings::new(policy) };
-    let settings = Settings { folding, ..settings };
+    // Where nothing is kept, no note promises a recall.
+    let settings = Settings { folding, recall: RecallHint::Nothing, ..settings };
     let set = asked.set.into_iter().map(|(name, _)| name).collect();
     Ok(InForce { settings, known, set })
 }

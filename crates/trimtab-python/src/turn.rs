@@ -13,10 +13,12 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use trimtab::{
-    Answer, Asking, Calibration, FitError, Fitted, Format, History, Memory, Millis, Rejection, Role,
-    Settings, Tokens, Warm, fit_warm, parse_after, parse_as, request_of, resend,
+    Answer, Asking, Calibration, FitError, Fitted, Format, Handle, History, Memory, Millis, Rejection, Role,
+    Settings, Tokens, Warm, fit_warm, parse_after, parse_as, recall, request_of, resend,
 };
-use trimtab_store::{Append, Appended, Recognized, RequestId, Sqlite, Store, StoreError, Summary};
+use trimtab_store::{
+    Append, Appended, AskedWish, Recognized, RequestId, Sqlite, Store, StoreError, Summary, WishKind,
+};
 
 use crate::{
     back::{self, Sent},
@@ -45,6 +47,8 @@ pub(crate) struct State {
     last: Option<(Tokens, Option<RequestId>)>,
     /// Summaries that the store has not been given yet.
     unkept: Vec<Summary>,
+    /// Pins, set and taken back, that the store has not been given yet.
+    unkept_pins: Vec<(Handle, WishKind)>,
 }
 
 /// Whether a message has shown the format.
@@ -214,7 +218,12 @@ fn work(
             recognized = Some(recall_from(store, name, state, &bytes, format)?);
         }
         if state.memory.is_empty() {
+            let wishes = state.memory.wishes().clone();
             state.memory = already_sent(&bytes, format, now)?;
+            state.memory.set_wishes(wishes);
+        }
+        for (handle, kind) in &state.unkept_pins {
+            pin_in(&mut state.memory, *handle, *kind);
         }
     }
     let mut fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
@@ -231,6 +240,13 @@ fn work(
             Appended::Stored { request, session } => {
                 for summary in state.unkept.drain(..) {
                     store.summarized(session, &summary)?;
+                }
+                for (handle, kind) in state.unkept_pins.drain(..) {
+                    match store.wish(&AskedWish { session: Some(session), handle, kind, at: now }) {
+                        // It is a block of another conversation, or was unpinned meanwhile: there is nothing to do.
+                        Ok(_) | Err(StoreError::NotInSession { .. } | StoreError::NotPinned(_)) => {}
+                        Err(fault) => return Err(fault.into()),
+                    }
                 }
                 number = Some(request);
                 break;
@@ -280,6 +296,8 @@ fn recall_from(
         None => parse_as(bytes.to_vec(), format)?,
     };
     let known = store.recognize(&history, name)?;
+    // Another process may have asked for something since.
+    state.memory.set_wishes(known.memory.wishes().clone());
     if state.memory.is_empty() {
         state.memory = known.memory.clone();
         let kept = known.session.map(|session| store.summaries(session)).transpose()?;
@@ -365,8 +383,10 @@ impl State {
     ) -> Result<(), StoreError> {
         let Some((sent, number)) = self.last else { return Ok(()) };
         if sent > Tokens::ZERO && usage.total_input() > 0 {
-            self.calibration.observe_whole(sent, Tokens(usage.total_input()));
-            self.memory.answered(Tokens(usage.total_input()));
+            let reported = Tokens(usage.total_input());
+            self.calibration.observe_whole(sent, reported);
+            // In tokens as they are counted here, like everything that it is compared with.
+            self.memory.answered(self.calibration.in_own_tokens(reported));
             self.memory.cache_gave(usage.cache_read, usage.total_input());
         }
         match (store, number) {
@@ -376,7 +396,47 @@ impl State {
     }
 }
 
+/// Sets or takes back a pin.
+fn pin_in(memory: &mut Memory, handle: Handle, kind: WishKind) {
+    match kind {
+        WishKind::Pin => memory.pin(handle),
+        WishKind::Unpin => memory.unpin(handle),
+        // The store alone takes undos: it knows what is hidden.
+        WishKind::Undo(_) => {}
+    }
+}
+
 impl State {
+    /// Pins a block from the next request on, or takes that back; with a store it is kept with that request.
+    pub(crate) fn pin(
+        &mut self,
+        handle: Handle,
+        kind: WishKind,
+        store: Option<&Sqlite>,
+    ) -> Result<(), StoreError> {
+        let named = handle.to_string();
+        let is_here = self.latest.as_ref().is_some_and(|latest| recall(latest, &named).is_some());
+        match store {
+            None if !is_here => return Err(StoreError::UnknownHandle(named)),
+            None => {}
+            Some(store) => {
+                if !is_here {
+                    store.recall(&named)?;
+                }
+                self.unkept_pins.push((handle, kind));
+            }
+        }
+        pin_in(&mut self.memory, handle, kind);
+        Ok(())
+    }
+
+    /// Returns the state of messages of which these blocks are pinned.
+    pub(crate) fn with_pins(pins: Vec<Handle>) -> State {
+        let mut state = State::default();
+        pins.into_iter().for_each(|handle| state.memory.pin(handle));
+        state
+    }
+
     /// Takes a summary for what a plan asked for; it is kept with the next request.
     pub(crate) fn folded(&mut self, asking: &Asking, answer: &Answer, now: Millis) -> Result<(), Rejection> {
         let text = asking.check(answer)?;

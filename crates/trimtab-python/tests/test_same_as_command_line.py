@@ -67,6 +67,9 @@ def test_what_is_told_of_a_recording_is_the_command_lines(path, command_line):
         return
     assert trimtab.inspect(path) == json.loads(data)
     assert trimtab.changelog(path) == json.loads(command_line("changelog", path, "--json")[1])
+    assert trimtab.files(path) == json.loads(command_line("files", path, "--json")[1])
+    recent = json.loads(command_line("files", path, "--recent", "5", "--modified", "--json")[1])
+    assert trimtab.files(path, recent=5, modified=True) == recent
     for changed in trimtab.changelog(path)[:2]:
         theirs = json.loads(command_line("file-at", path, changed["path"], "--json")[1])
         assert trimtab.file_state_at(path, changed["path"]) == theirs

@@ -7,10 +7,12 @@ import multiprocessing
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import trimtab
 from conftest import CONVERSATIONS, anthropic, chat
+from trimtab._usage import read_usage
 
 
 def turns(session, messages, now=1_000.0):
@@ -60,7 +62,7 @@ def test_a_changed_copy_that_was_given_back_is_made_anew():
     messages = chat(30)
     session = trimtab.Session(model="gpt-5", budget=20_000)
     first = session.fit(messages)
-    place = next(place for place, message in enumerate(first.messages) if "trimtab recall" in str(message))
+    place = next(place for place, message in enumerate(first.messages) if any(word in str(message) for word in (" hidden: ", " shortened: ")))
     said = copy.deepcopy(first.messages[place])
     first.messages[place]["content"] = "spoilt by the caller"
     assert session.fit(messages).messages[place] == said
@@ -68,9 +70,11 @@ def test_a_changed_copy_that_was_given_back_is_made_anew():
 
 def test_a_conversation_first_seen_in_mid_flight_is_taken_as_cached():
     messages = anthropic(60, lines=60)
-    assert trimtab.fit(messages, model="claude-opus-4-6").tokens < trimtab.count(messages, model="claude-opus-4-6")
+    cold = trimtab.fit(messages, model="claude-opus-4-6", cold=True)
+    assert cold.tokens < trimtab.count(messages, model="claude-opus-4-6")
     session = trimtab.Session(model="claude-opus-4-6")
-    assert all(one is other for one, other in zip(session.fit(messages).messages, messages, strict=True))
+    for fitted in (session.fit(messages), trimtab.fit(messages, model="claude-opus-4-6")):
+        assert all(one is other for one, other in zip(fitted.messages, messages, strict=True))
 
 
 def test_a_store_lets_another_session_go_on_and_recall(tmp_path):
@@ -103,6 +107,56 @@ def test_a_handle_is_recalled_from_the_latest_request_without_a_store():
         session.recall("000000000000")
 
 
+# Few results stay, and each is hidden at once.
+FEW = {"keep_last": 5, "batch": 1}
+
+
+def hidden_rows(fitted):
+    return {row["handle"]: row for row in fitted.plan if row["verdict"] != "keep"}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_pinned_block_is_sent_whole_until_it_is_unpinned(stored, tmp_path):
+    messages = chat(30)
+    store = tmp_path / "trimtab.db" if stored else None
+    session = trimtab.Session(model="gpt-5", policy="recent", settings=FEW, budget=400_000, store=store)
+    handle, row = next(iter(hidden_rows(session.fit(messages, now=1_000.0)).items()))
+    session.pin(handle)
+    shown = session.fit(messages, now=1_001.0)
+    assert handle not in hidden_rows(shown)
+    assert shown.messages[row["message"]] is messages[row["message"]]
+    if stored:
+        other = trimtab.Session(model="gpt-5", policy="recent", settings=FEW, budget=400_000, store=store)
+        assert handle not in hidden_rows(other.fit(messages, now=1_002.0))
+        other.unpin(handle)
+        assert handle in hidden_rows(other.fit(messages, now=1_003.0))
+    else:
+        session.unpin(handle)
+    assert handle in hidden_rows(session.fit(messages, now=1_004.0))
+    with pytest.raises(trimtab.NotFoundError):
+        session.pin("0123456789ab")
+    with pytest.raises(trimtab.NotFoundError):
+        session.pin("no handle")
+
+
+def test_a_pin_of_a_single_fit_holds_for_it():
+    messages = chat(30)
+    handle = next(iter(hidden_rows(trimtab.fit(messages, model="gpt-5", policy="recent", settings=FEW, budget=400_000))))
+    pinned = trimtab.fit(messages, model="gpt-5", policy="recent", settings=FEW, budget=400_000, pin=[handle])
+    assert handle not in hidden_rows(pinned)
+
+
+def test_pins_and_undos_of_the_command_line_reach_a_running_session(tmp_path, command_line):
+    messages = chat(30)
+    store = tmp_path / "trimtab.db"
+    session = trimtab.Session(model="gpt-5", policy="recent", settings=FEW, budget=400_000, store=store)
+    pinned, undone = list(hidden_rows(session.fit(messages, now=1_000.0)))[:2]
+    command_line("pin", pinned, "--store", str(store))
+    command_line("undo", undone, "--now", "--store", str(store))
+    shown = hidden_rows(session.fit(messages, now=1_001.0))
+    assert pinned not in shown and undone not in shown
+
+
 @pytest.mark.parametrize(
     "usage",
     [
@@ -110,6 +164,7 @@ def test_a_handle_is_recalled_from_the_latest_request_without_a_store():
         {"input_tokens": 10, "cache_read_input_tokens": 89_000, "cache_creation_input_tokens": 990, "output_tokens": 1},
         {"prompt_tokens": 90_000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 80_000}},
         {"promptTokenCount": 90_000, "candidatesTokenCount": 5},
+        SimpleNamespace(prompt_token_count=90_000, candidates_token_count=5),
     ],
 )
 def test_what_the_provider_counts_moves_the_budget(usage):
@@ -119,6 +174,20 @@ def test_what_the_provider_counts_moves_the_budget(usage):
     taught.answered(usage)
     # The provider counts more than the estimate: less is sent.
     assert taught.fit(messages, now=2).tokens < plain.fit(messages, now=2).tokens
+
+
+def test_reports_are_read_as_the_proxy_reads_them():
+    def kinds(usage):
+        return tuple(read_usage(usage).values())
+
+    details = SimpleNamespace(cached_tokens=60, cache_creation_tokens=30)
+    reported = SimpleNamespace(prompt_tokens=100, completion_tokens=7, prompt_tokens_details=details)
+    assert kinds(reported) == (10, 60, 30, 0, 7)
+    assert kinds({"prompt_tokens": 100, "completion_tokens": 7, "prompt_cache_hit_tokens": 64}) == (36, 64, 0, 0, 7)
+    assert kinds({"prompt_tokens": 100, "completion_tokens": 7, "cache_read_input_tokens": 90}) == (10, 90, 0, 0, 7)
+    gemini = {"prompt_token_count": 30, "candidates_token_count": 4, "thoughts_token_count": 6}
+    assert kinds(gemini) == (30, 0, 0, 0, 10)
+    assert kinds({"output_tokens": 5}) == kinds(None) == kinds("many") == (0, 0, 0, 0, 0)
 
 
 def test_a_store_that_cannot_be_opened_is_said(tmp_path):

@@ -54,6 +54,29 @@ pub enum StoreError {
     /// A handle that cannot be one.
     #[error("{0} is no handle: a handle is 12 digits of 0-9 and a-f, as notes name them")]
     NotAHandle(String),
+    /// A session does not hold the block.
+    #[error(
+        "session {session} holds no block with the handle {handle}: leave the session out, and the one that holds it is taken"
+    )]
+    NotInSession {
+        /// The handle.
+        handle: String,
+        /// The session.
+        session: String,
+    },
+    /// There is no pin to take back.
+    #[error("{0} is not pinned: `trimtab pin --list` shows what is")]
+    NotPinned(String),
+    /// There is no hiding to take back.
+    #[error(
+        "{0} is not hidden: there is nothing to undo; `trimtab pin {0}` keeps it from being hidden later"
+    )]
+    NotHidden(String),
+    /// Only a pin brings it back.
+    #[error(
+        "{0} is in a summary, which cannot be taken back for one block: `trimtab pin {0}` brings it back"
+    )]
+    InSummary(String),
     /// No session has this name.
     #[error("there is no session {0}: `trimtab sessions` lists them")]
     UnknownSession(String),

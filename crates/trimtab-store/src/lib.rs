@@ -34,11 +34,11 @@ pub use name::{name_from_headers, name_from_request, name_in_history};
 pub use place::default_path;
 pub use sqlite::Sqlite;
 pub use types::{
-    Append, Appended, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId, RequestInfo,
-    SessionId, SessionInfo, StoredRequest, Summary, Tidied,
+    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId,
+    RequestInfo, SessionId, SessionInfo, StoredRequest, Summary, Tidied, Wish, WishKind,
 };
 
-use trimtab::{ChainHash, History, Usage};
+use trimtab::{ChainHash, History, Usage, Wishes};
 
 /// A store of conversations. Every call is one transaction: done as a whole, or not at all.
 pub trait Store: Send + Sync {
@@ -83,6 +83,36 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Says what is wrong with the store, or which summary is damaged.
     fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError>;
+
+    /// Keeps what is asked for about a block: every process that goes on with its session obeys from its next request on.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, that no session holds the block, or that there is nothing to take back.
+    fn wish(&self, wish: &AskedWish) -> Result<Wish, StoreError>;
+
+    /// Returns the pins that hold, oldest first: of a session, or of all.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn pins(&self, session: Option<SessionId>) -> Result<Vec<Wish>, StoreError>;
+
+    /// Returns a number that grows with every wish: where it is what it was, nothing new is asked for. Cheap enough for every
+    /// request.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn newest_wish(&self) -> Result<u64, StoreError>;
+
+    /// Returns what is asked for about the blocks of a request. `chain` is the identity of every block.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn wishes(
+        &self,
+        history: &History,
+        chain: &[ChainHash],
+        name: Option<&str>,
+    ) -> Result<Wishes, StoreError>;
 
     /// Returns the original that a handle names.
     ///

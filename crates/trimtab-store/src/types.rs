@@ -1,6 +1,11 @@
 //! What is said to a store and what it answers: plain values, the same for every engine.
 
-use trimtab::{ChainHash, Format, History, Memory, Millis, Plan, StoredVerdict, Usage};
+use trimtab::{
+    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, StoredVerdict, UndoWhen, Usage,
+    as_sent, parse_as,
+};
+
+use crate::{StoreError, error::damaged};
 
 /// The number of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,6 +158,23 @@ pub struct StoredRequest {
     pub bytes: Vec<u8>,
     /// What became of its blocks: number and verdict of those that were not sent whole.
     pub hidden: Vec<(u32, StoredVerdict)>,
+    /// The block behind which a cache marker was added.
+    pub marker: Option<BlockId>,
+}
+
+impl StoredRequest {
+    /// Returns the bytes that were sent instead.
+    ///
+    /// # Errors
+    /// Says that what is stored cannot be read as a request.
+    pub fn sent(&self) -> Result<Vec<u8>, StoreError> {
+        let what = || format!("request {}", self.info.id.0);
+        let history =
+            parse_as(self.bytes.clone(), self.info.format).map_err(|fault| damaged(what(), fault))?;
+        let hidden: Vec<(BlockId, StoredVerdict)> =
+            self.hidden.iter().map(|(block, verdict)| (BlockId(*block), verdict.clone())).collect();
+        Ok(as_sent(&history, &hidden, self.marker))
+    }
 }
 
 /// A block that a search found.
@@ -238,4 +260,43 @@ pub struct Checked {
     pub requests: u64,
     /// Stored contents.
     pub contents: u64,
+}
+
+/// What is asked for about a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WishKind {
+    /// It is never hidden from now on, and sent whole again if it is.
+    Pin,
+    /// A pin is taken back.
+    Unpin,
+    /// Its hiding is taken back.
+    Undo(UndoWhen),
+}
+
+/// A wish to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskedWish {
+    /// The session that is meant; without it, the one used last that holds the block.
+    pub session: Option<SessionId>,
+    /// The block.
+    pub handle: Handle,
+    /// What is asked for.
+    pub kind: WishKind,
+    /// When.
+    pub at: Millis,
+}
+
+/// A wish that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// Its session.
+    pub session: SessionId,
+    /// The block.
+    pub handle: Handle,
+    /// What is asked for.
+    pub kind: WishKind,
+    /// The step that the session had reached.
+    pub step: u32,
+    /// When.
+    pub at: Millis,
 }

@@ -13,8 +13,8 @@ mod common;
 use std::path::Path;
 
 use common::{Said, fit_and_keep, long, request, settings, tool, user};
-use trimtab::{block_handle, block_original, parse};
-use trimtab_store::{RequestId, Sqlite, Store, StoreError};
+use trimtab::{Handle, Millis, UndoWhen, block_handle, block_original, parse};
+use trimtab_store::{AskedWish, RequestId, Sqlite, Store, StoreError, WishKind};
 
 /// The requests that were kept: number, thread, and how many steps its conversation had by then.
 const KEPT: [(i64, usize, usize); 14] = [
@@ -61,7 +61,7 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
     assert!(error.contains("made by an older trimtab"), "reading changes nothing: {error}");
     assert_eq!(version(&path), 1);
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
     holds_what_was_kept(&store);
 }
 
@@ -72,8 +72,27 @@ fn a_store_of_the_second_version_is_brought_forward_with_all_it_holds() {
     let second = include_str!("../src/sqlite/shorter-indexes.sql");
     make(&path, &format!("{}{second}PRAGMA user_version = 2;", include_str!("version-1.sql")));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
     holds_what_was_kept(&store);
+}
+
+#[test]
+fn a_store_of_the_third_version_is_brought_forward_and_takes_wishes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trimtab.db");
+    let later = [include_str!("../src/sqlite/shorter-indexes.sql"), include_str!("../src/sqlite/spent.sql")];
+    make(&path, &format!("{}{}PRAGMA user_version = 3;", include_str!("version-1.sql"), later.concat()));
+    let store = Sqlite::open(&path).unwrap();
+    assert_eq!((version(&path), store.newest_wish().unwrap()), (4, 0));
+    holds_what_was_kept(&store);
+    let stored = store.request(RequestId(12)).unwrap();
+    let history = parse(stored.bytes).unwrap();
+    let block = &history.blocks()[usize::try_from(stored.hidden[0].0).unwrap()];
+    let handle = Handle::parse(&block_handle(&history, block)).unwrap();
+    let wish = AskedWish { session: None, handle, kind: WishKind::Undo(UndoWhen::Now), at: Millis(5) };
+    assert_eq!(store.wish(&wish).unwrap().session, stored.info.session);
+    let waits = store.wishes(&history, &history.chain(), None).unwrap().undone().next().unwrap().1.waits;
+    assert_eq!(waits, Some(UndoWhen::Now), "what an older version hid is taken back");
 }
 
 fn holds_what_was_kept(store: &Sqlite) {

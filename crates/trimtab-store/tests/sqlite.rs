@@ -50,3 +50,14 @@ contract::contract! { empty:
     tidying_changes_nothing_that_is_read
     what_is_not_there_is_named
 }
+
+contract::contract! { empty:
+    wishes::a_pinned_block_is_whole_in_every_process_until_the_pin_is_taken_back
+    wishes::an_undo_waits_until_it_is_free_and_is_granted_once
+    wishes::what_is_shown_again_is_said_to_a_process_that_hides_it_still
+    wishes::a_wish_is_kept_with_the_session_used_last_that_holds_the_block
+    wishes::wishes_that_cannot_be_kept_are_refused_with_the_reason
+    wishes::a_forgotten_session_leaves_no_wish_behind
+    sent::what_was_sent_comes_back_byte_for_byte
+    sent::a_cache_marker_that_was_added_is_part_of_what_was_sent
+}

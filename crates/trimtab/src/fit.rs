@@ -5,12 +5,13 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     count::{Counter, Exactness, Tokens},
-    history::{Block, History},
-    memory::Memory,
-    plan::{CachePrices, Made, Plan, PlanError, Sight, Situation, edits, plan},
+    history::{Block, BlockKind, History},
+    memory::{Memory, Sent},
+    plan::{CachePrices, Made, Plan, PlanError, Showing, Sight, Situation, Wished, edits, plan},
     policy::Policy,
     prices::{CacheRules, Model},
     recording::Millis,
+    render::RecallHint,
     summary::Asking,
     warm::Warm,
     wire::{Format, WireError, write},
@@ -45,6 +46,21 @@ pub struct Settings {
     pub unseen: Tokens,
     /// What becomes of a policy's steps that fold.
     pub folding: Folding,
+    /// What is known of the provider's cache beside what memory holds.
+    pub cache: CacheHint,
+    /// How notes say that what is hidden comes back.
+    pub recall: RecallHint,
+}
+
+/// What is known of the provider's cache beside what memory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CacheHint {
+    /// Nothing: memory and the time since the last request tell. A conversation that memory knows nothing of is taken as sent whole
+    /// up to the model's last answer, so that a cache which may hold it is not broken in ignorance.
+    #[default]
+    Unknown,
+    /// It holds nothing of this conversation.
+    Cold,
 }
 
 /// What becomes of a policy's steps that fold. What was folded before stays folded in any case.
@@ -106,7 +122,16 @@ impl Settings {
             keeping: None,
             unseen: Tokens::ZERO,
             folding: Folding::WhenGiven,
+            cache: CacheHint::Unknown,
+            recall: RecallHint::default(),
         }
+    }
+
+    /// Says that the provider's cache holds nothing of the conversation.
+    #[must_use]
+    pub fn with_cold_cache(mut self) -> Settings {
+        self.cache = CacheHint::Cold;
+        self
     }
 
     /// Sets the most that the request may count.
@@ -277,25 +302,53 @@ pub fn plan_latest(
         } / model.prices.input,
     });
     let surely_gone = lifetime + lifetime / SLACK;
-    let cold = memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
-    let situation = Situation {
+    let is_new = memory.is_empty() && settings.cache == CacheHint::Unknown;
+    let begun = is_new.then(|| Memory::of_running_conversation(&history, &warm.chain, now));
+    let (memory, wishes) = (begun.as_ref().unwrap_or(memory), memory.wishes());
+    let gone = || memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
+    let cold = settings.cache == CacheHint::Cold || gone();
+    let sent: Vec<Option<&Sent>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
+    // Only there reasoning comes with a signature over what stands before it.
+    let is_signed = history.format() == Format::Anthropic;
+    let bound = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);
+    let reasons = || history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning);
+    // An edit makes bound reasoning invalid, so that none is free there.
+    let showing = if cold && !(bound && reasons()) { Showing::Free } else { Showing::Costs };
+    let wished = Wished::find(wishes, (&history, &warm.facts), &mut warm.made, &sent, showing);
+    let mut situation = Situation {
         policy: &settings.policy,
         budget,
         memory,
         chain: &warm.chain,
-        sent: warm.chain.iter().map(|hash| memory.verdict(*hash)).collect(),
+        sent_elsewhere: memory.hidden_elsewhere(&history, &warm.chain, &sent),
+        sent,
         cold,
+        first_look: is_new && !memory.is_empty(),
         alive_after: Millis(now.0.saturating_sub(lifetime.min(Memory::ENDS_LAST_MS))),
         unseen: settings.unseen,
         prices,
         minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
-        bound: rules.is_some_and(|rules| rules.prefix_bound_reasoning),
+        bound,
         markers: settings.markers,
         folding: settings.folding,
+        wished,
+        recall: &settings.recall,
     };
     let sight =
         Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
-    let plan = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
+    let mut planned = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
+    let freed = planned.broken().and_then(|broken| situation.wished.freed_from(broken.block));
+    if let Some(wished) = freed {
+        situation.wished = wished;
+        let freed = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
+        let first = |plan: &Plan| plan.broken().map(|broken| broken.block);
+        // With more to show, what paid before may not pay any more: then showing it would not be free either.
+        if first(&freed) <= first(&planned) {
+            planned = freed;
+        }
+    }
+    let mut plan = planned;
+    plan.ends = begun.as_ref().map(Memory::ends).unwrap_or_default();
     Ok(Planned { history, plan, budget: asked, exactness, counter })
 }
 

@@ -8,6 +8,7 @@ mod facts;
 mod files;
 mod fit;
 mod history;
+mod intent;
 mod json;
 mod memory;
 mod plan;
@@ -29,17 +30,20 @@ pub use count::{
 };
 pub use digest::digests;
 pub use facts::{
-    Action, ContentKind, Fact, Facts, Lines, Outcome, Priority, Reach, Rule, Section, Subject, ToolKind,
-    Voice, constraints, facts, sections,
+    Action, ContentKind, Coverage, Fact, Facts, Lines, Outcome, OutputPart, Priority, Reach, Rule, Section,
+    Subject, ToolKind, Voice, constraints, facts, sections,
 };
 pub use files::{
     Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
     changelog, files,
 };
-pub use fit::{FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest};
+pub use fit::{
+    CacheHint, FitError, Fitted, Folding, Keeping, Markers, Planned, Settings, fit, fit_warm, plan_latest,
+};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, History, Part, PartKind, Role};
+pub use intent::{INTENT, Intended, call_key, offer_intent, take_intent};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
-pub use memory::{ChainHash, Memory, StoredVerdict, chain};
+pub use memory::{BlockHash, ChainHash, Handle, Memory, StoredVerdict, Undo, UndoWhen, Wishes, chain};
 pub use plan::{Broken, Cost, Decision, Floor, Moment, Plan, PlanError, Reason, Sum, Verdict};
 pub use policy::{
     Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
@@ -51,6 +55,7 @@ pub use prices::{
 };
 pub use recall::{block_handle, block_original, recall};
 pub use recording::{Millis, Point, Problem, ReadError, Recording, Segment, Start, Usage, agents, read};
+pub use render::RecallHint;
 pub use replay::{
     Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, Session, Share, Terms,
     contenders, pool, replay,
@@ -59,11 +64,11 @@ pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
 pub use replay::{Figure, Probe, probe};
 pub use report::{
-    Big, ConversationCost, FileError, FilePart, FileReport, FitReport, InspectError, InspectedPart,
-    Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum, file_at, file_report, fit_report,
-    inspect, ratio,
+    Big, ConversationCost, FileError, FilePart, FileQuestion, FileReport, FileTracker, FitReport,
+    InspectError, InspectedPart, Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum,
+    file_at, file_report, fit_report, inspect, ratio,
 };
-pub use resend::{Resent, resend};
+pub use resend::{Resent, as_sent, resend};
 pub use summary::{
     Answer, AnswerError, Asking, Checked, CommandLine, Ending, Extent, FileLine, FoldRange, FoldRequest,
     FoldSizes, Folded, Instructions, LastFold, Ledger, MayFold, OpenItem, Pace, PromptFormat, Rejection,

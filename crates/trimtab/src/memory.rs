@@ -2,7 +2,9 @@
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
 mod held;
+mod hidden;
 mod stored;
+mod wishes;
 
 use std::{
     collections::HashMap,
@@ -11,12 +13,15 @@ use std::{
 };
 
 pub(crate) use held::Held;
+pub use hidden::BlockHash;
+pub(crate) use hidden::hidden_anew;
 pub use stored::StoredVerdict;
+pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 
 use crate::{
     count::Tokens,
-    history::{Block, BlockKind, History, PartKind},
-    json::scan,
+    history::{Block, BlockKind, History, PartKind, Role},
+    json::{scan, widen},
     plan::{Cost, Decision, Plan, Reason, Verdict},
     recording::Millis,
     resend::Resent,
@@ -37,8 +42,28 @@ impl Hash for ChainHash {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sent {
     Whole,
-    Shortened { text: Arc<str>, reason: Reason },
-    NotAtAll { reason: Reason },
+    /// Whole, after it was hidden: somebody asked for that.
+    WholeAgain,
+    Shortened {
+        text: Arc<str>,
+        reason: Reason,
+    },
+    NotAtAll {
+        reason: Reason,
+    },
+}
+
+impl Sent {
+    /// Returns what a block is sent as by a decision.
+    fn of(decision: &Decision) -> Sent {
+        match (&decision.verdict, decision.reason.clone()) {
+            (Verdict::Shorten { text, .. }, Some(reason)) => {
+                Sent::Shortened { text: Arc::clone(text), reason }
+            }
+            (Verdict::Drop, Some(reason)) => Sent::NotAtAll { reason },
+            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => Sent::Whole,
+        }
+    }
 }
 
 /// A chain hash is as good as random: its first half is all the hash that a map needs.
@@ -60,6 +85,10 @@ impl Hasher for ByItself {
 pub struct Memory {
     verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<ByItself>>,
     last_request: Option<Millis>,
+    /// What was hidden, by its own content.
+    hidden: HashMap<BlockHash, Vec<hidden::HiddenBlock>>,
+    /// The last block of the latest request.
+    tip: Option<ChainHash>,
     /// The last block of each request.
     ends: HashMap<ChainHash, Millis, BuildHasherDefault<ByItself>>,
     requests: u32,
@@ -71,6 +100,8 @@ pub struct Memory {
     reported: Option<Tokens>,
     /// Whether the last request changed what the provider's cache held.
     rewrote: bool,
+    /// What was asked for about single blocks.
+    wishes: Wishes,
 }
 
 impl Memory {
@@ -80,7 +111,15 @@ impl Memory {
 
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn sent(&mut self, plan: &Plan, now: Millis) {
+        self.ended_with(plan.ends.iter().copied());
         self.record(&plan.chain, plan.decisions(), now);
+        for block in plan.shown_again() {
+            if let Some(hash) = plan.chain.get(widen(block.0)) {
+                self.verdicts.insert(*hash, Sent::WholeAgain);
+            }
+        }
+        self.undos_done(&plan.undone);
+        self.remember_hidden(plan);
         self.fold_sent(plan);
         self.rewrote = plan.broken().is_some();
         self.spent.ours += plan.cost.ours;
@@ -95,17 +134,11 @@ impl Memory {
 
     fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
         for (hash, decision) in chain.iter().zip(decisions) {
-            let reason = decision.reason.clone();
-            let sent = match (&decision.verdict, reason) {
-                (Verdict::Shorten { text, .. }, Some(reason)) => {
-                    Sent::Shortened { text: Arc::clone(text), reason }
-                }
-                (Verdict::Drop, Some(reason)) => Sent::NotAtAll { reason },
-                (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => Sent::Whole,
-            };
-            // A block that was whole may be hidden later; what was hidden stays as it was said.
+            let sent = Sent::of(decision);
+            // A block that was whole may be hidden later; what was hidden stays as it was said, unless somebody takes it back.
             match (self.verdicts.get(hash), &sent) {
-                (None, _) | (Some(Sent::Whole), Sent::Shortened { .. } | Sent::NotAtAll { .. }) => {
+                (None, _)
+                | (Some(Sent::Whole | Sent::WholeAgain), Sent::Shortened { .. } | Sent::NotAtAll { .. }) => {
                     self.verdicts.insert(*hash, sent);
                 }
                 // A pointer whose copy is hidden says something else; a shortened block may go.
@@ -116,6 +149,7 @@ impl Memory {
             }
         }
         self.ends.extend(chain.last().map(|end| (*end, now)));
+        self.tip = chain.last().copied();
         self.last_request = Some(now);
         self.requests += 1;
     }
@@ -127,6 +161,27 @@ impl Memory {
             self.verdicts.entry(hash).or_insert(Sent::Whole);
         }
         self.last_request = Some(now);
+    }
+
+    /// Returns the memory of a conversation that is first seen when the model has answered in it: all up to its last answer was sent
+    /// whole, in requests that ended where the model began to answer.
+    pub fn of_running_conversation(history: &History, chain: &[ChainHash], now: Millis) -> Memory {
+        let mut memory = Memory::default();
+        let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
+        let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
+        memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
+        let turns = history.messages().iter().zip(history.messages().iter().skip(1));
+        let asked = turns.filter(|(said, next)| said.role != Role::Assistant && next.role == Role::Assistant);
+        let ends = asked.filter_map(|(said, _)| chain.get(history.blocks_before_end(said).checked_sub(1)?));
+        memory.ended_with(ends.map(|end| (*end, now)));
+        memory
+    }
+
+    /// Returns where requests ended, and when.
+    pub(crate) fn ends(&self) -> Vec<(ChainHash, Millis)> {
+        let mut ends: Vec<_> = self.ends.iter().map(|(end, at)| (*end, *at)).collect();
+        ends.sort_unstable_by_key(|(end, _)| *end);
+        ends
     }
 
     /// Takes blocks of which nothing is known as sent whole: who sees the model's answer to them knows that they were sent.
@@ -165,15 +220,20 @@ impl Memory {
         }
     }
 
-    /// Tells whether a plan hides something that was not hidden in the same way before.
+    /// Tells whether a plan hides something that was not hidden in the same way before, or shows again what was hidden: both
+    /// must be kept before the request is sent.
     pub fn hides_anew(&self, plan: &Plan) -> bool {
-        plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
-            match (&decision.verdict, self.verdicts.get(hash)) {
-                (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
-                (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => text != before,
-                (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
-            }
-        })
+        let shows_again = !plan.shown_again().is_empty();
+        shows_again
+            || plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
+                match (&decision.verdict, self.verdicts.get(hash)) {
+                    (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+                    (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => {
+                        text != before
+                    }
+                    (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+                }
+            })
     }
 
     /// Tells whether a request that was started after a time ended with this block.

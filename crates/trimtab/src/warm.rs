@@ -66,13 +66,16 @@ impl Warm {
             self.counts = counter.request(history, &mut self.memo);
         }
         self.counter = Some(counter);
+        let naming = self.facts.naming();
         if known > 0 {
             self.facts.extend(history);
         } else {
             self.facts = crate::facts::facts(history);
         }
         chain_after(&mut self.chain, history, known);
-        self.index.extend(history, &self.facts, &self.counts, known);
+        // Where files have other names than before, all rows are told anew.
+        let indexed = if self.facts.naming() == naming { known } else { 0 };
+        self.index.extend(history, &self.facts, &self.counts, indexed);
         self.made.truncate(known);
         self.latest = Some(Arc::clone(history));
     }

@@ -142,7 +142,12 @@ pub(crate) struct Fitting {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "TRIMTAB_SUMMARY_TIMEOUT")]
     pub(crate) summary_timeout: u64,
 
-    /// Milliseconds that a plan may take; after that the session's last plan is sent
+    /// Ask the model why it makes each edit: edit tools get an optional argument `intent`, which no tool ever sees
+    #[arg(long, env = "TRIMTAB_INTENT", value_parser = FalseyValueParser::new())]
+    pub(crate) intent: bool,
+
+    /// Milliseconds of work that a plan may take, or a tenth of the time in which the provider begins to answer where that is
+    /// more; after that the session's last plan is sent
     #[arg(long, value_name = "MS", default_value_t = 50, env = "TRIMTAB_PLAN_TIME")]
     pub(crate) plan_time: u64,
 

@@ -148,16 +148,17 @@ fn obtained(asked: &Compact, asking: &Asking, url: &str) -> Result<Answer> {
     let endpoint = Endpoint::new(url, key.transpose()?, Duration::from_secs(asked.timeout));
     let window = window(asking, Some(model), asked.window.map(Tokens));
     let got = summarized(asking, model, endpoint.format, window, |request| endpoint.ask(request));
-    if got.used != Usage::default() {
-        note(cost(model, got.used));
+    if !got.used.is_empty() {
+        note(cost(model, &got.used));
     }
     got.answer
 }
 
 /// Says what a summary cost.
-fn cost(model: &str, used: Usage) -> String {
-    let words =
-        format!("summary by {model}: {} tokens read, {} written", grouped(used.input), grouped(used.output));
+fn cost(model: &str, used: &[Usage]) -> String {
+    let read = used.iter().map(|usage| usage.total_input()).sum();
+    let written = used.iter().map(|usage| usage.output).sum();
+    let words = format!("summary by {model}: {} tokens read, {} written", grouped(read), grouped(written));
     match dollars(model, used) {
         Some(dollars) => format!("{words}, ${dollars:.4}"),
         None => words,

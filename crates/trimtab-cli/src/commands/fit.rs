@@ -4,11 +4,15 @@
 mod picture;
 
 use anyhow::{Context, Result, bail};
-use trimtab::{Fitted, Memory, Millis, Settings, fit, fit_report, parse_as, repair};
-use trimtab_store::{Append, Appended, Recognized, Sqlite, Store, name_from_request};
+use trimtab::{
+    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Settings, fit, fit_report, parse_as, recall,
+    repair,
+};
+use trimtab_store::{Append, Appended, AskedWish, Recognized, Sqlite, Store, WishKind, name_from_request};
 
 use crate::{
     args::Fit,
+    hint::{Reader, recall_hint},
     input::{self, Conversation},
     output::{self, Output, grouped, say},
     prices,
@@ -31,26 +35,30 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     };
     let in_force = in_force(&asked_for, &Files::read()?)?;
     let hides = in_force.policy.name != "none";
+    let keeps = asked.input.store.path.as_deref().filter(|_| !asked.no_store);
     let settings = Settings {
+        recall: keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)),
         prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
         budget: in_force.budget,
         model: in_force.model,
         folding: in_force.folding,
+        cache: if asked.cold { CacheHint::Cold } else { CacheHint::Unknown },
         ..Settings::new(in_force.policy).with_format(conversation.history.format())
     };
-    let store = match &asked.input.store.path {
-        Some(_) if !asked.no_store => Some(store::open(&asked.input.store)?),
-        _ => None,
+    let store = match keeps {
+        Some(_) => Some(store::open(&asked.input.store)?),
+        None => None,
     };
     let mut known = match &store {
         Some(store) => Some(recognized(store, &request, &conversation)?),
         None => None,
     };
     let now = if store.is_some() { store::now() } else { Millis(0) };
-    let nothing = Memory::default();
+    let mut nothing = Memory::default();
+    let memory = known.as_mut().map_or(&mut nothing, |known| &mut known.memory);
+    let new_pins = pin(asked, &conversation, memory)?;
     let mut fitted =
-        fit(request.clone(), known.as_ref().map_or(&nothing, |known| &known.memory), &settings, now)
-            .with_context(|| conversation.name.clone())?;
+        fit(request.clone(), memory, &settings, now).with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
         bail!(
             "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
@@ -80,7 +88,13 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     // What is hidden is kept before anything is given away.
     while let (Some(store), Some(known)) = (&store, &mut known) {
         match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
-            Appended::Stored { .. } => break,
+            Appended::Stored { session, .. } => {
+                for handle in new_pins {
+                    let session = Some(session);
+                    store.wish(&AskedWish { session, handle, kind: WishKind::Pin, at: now })?;
+                }
+                break;
+            }
             Appended::SaidBefore { verdicts, seen } => {
                 verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
                 known.seen = seen;
@@ -92,6 +106,13 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         picture::explain(&fitted);
     }
     status(&fitted);
+    let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
+    if fits_whole && fitted.plan.leaves_cache_alone() {
+        say(format_args!(
+            "it fits, so what the model has answered is sent as it came: the provider's cache may hold it; --cold hides what \
+             is no longer needed"
+        ));
+    }
     out.bytes(&fitted.request)?;
     out.flush()?;
     if let Some(store) = &store {
@@ -99,6 +120,21 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         let _ = store.tidy();
     }
     Ok(())
+}
+
+/// Pins what was asked for; gives the handles that were not pinned before.
+fn pin(asked: &Fit, conversation: &Conversation, memory: &mut Memory) -> Result<Vec<Handle>> {
+    let mut new = Vec::new();
+    for handle in &asked.pins {
+        if recall(&conversation.history, &handle.to_string()).is_none() {
+            bail!("{}: no block has the handle {handle}: it cannot be pinned", conversation.name);
+        }
+        if !memory.wishes().is_pinned(*handle) {
+            memory.pin(*handle);
+            new.push(*handle);
+        }
+    }
+    Ok(new)
 }
 
 /// Looks up what was sent of this conversation before.

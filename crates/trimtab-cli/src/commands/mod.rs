@@ -4,6 +4,7 @@ mod changelog;
 mod compact;
 mod doctor;
 pub(crate) mod file_at;
+pub(crate) mod files;
 mod fit;
 mod forget;
 mod inspect;
@@ -13,10 +14,12 @@ mod policies;
 mod proxy;
 pub(crate) mod recall;
 mod replay;
+mod restore;
 mod search;
 mod sessions;
 mod show;
 mod stats;
+pub(crate) mod wish;
 mod wrap;
 
 use anyhow::Result;
@@ -33,6 +36,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Show(asked) => show::run(asked, out),
         Command::Inspect(asked) => inspect::run(asked, out),
         Command::FileAt(asked) => file_at::run(asked, out),
+        Command::Files(asked) => files::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
         Command::Proxy(asked) => proxy::run(asked),
@@ -40,6 +44,10 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Compact(asked) => compact::run(asked, out),
         Command::Policies(asked) => policies::run(asked, out),
         Command::Recall(asked) => recall::run(asked, out),
+        Command::Pin(asked) => wish::pin(asked, out),
+        Command::Unpin(asked) => wish::unpin(asked),
+        Command::Undo(asked) => wish::undo(asked),
+        Command::Restore(asked) => restore::run(asked, out),
         Command::Replay(asked) => replay::run(asked, out),
         Command::Sessions(asked) => sessions::run(asked, out),
         Command::Search(asked) => search::run(asked, out),

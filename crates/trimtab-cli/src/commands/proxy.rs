@@ -1,14 +1,15 @@
 //! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
 //! to stop. What it did is said on standard error.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab::{Folding, Tokens};
+use trimtab::{Folding, RecallHint, Tokens};
 
 use crate::{
     args::{Fitting, Proxy as Args},
+    hint::{Reader, absolute, recall_hint},
     output::{self, grouped},
     proxy::{self, Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums},
     settings::{self, Files, in_force},
@@ -26,7 +27,9 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         upstream: Duration::from_secs(asked.upstream_timeout),
         grace: Duration::from_secs(asked.grace),
     };
-    let mut wanted = wanted(&asked.fitting, limits)?;
+    // Agents elsewhere have their own program, and no way to a path of this machine.
+    let reader = if asked.listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
+    let mut wanted = wanted(&asked.fitting, limits, reader)?;
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
@@ -45,7 +48,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
 }
 
 /// Turns what was said on the command line into what a proxy is made with.
-pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
+pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Result<Asked> {
     let asked = settings::Asked {
         policy: fitting.policy.as_deref(),
         model: None,
@@ -69,6 +72,11 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits) -> Result<Asked> {
         sessions: usize::try_from(fitting.sessions)?,
         limits,
         keeping: keeping(fitting)?,
+        recall: match kept_in(fitting)? {
+            Some(store) => recall_hint(&store, reader),
+            None => RecallHint::Nothing,
+        },
+        intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
     })
 }
@@ -88,12 +96,20 @@ fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
     })
 }
 
-/// Opens the store, unless nothing is to be kept: where nothing is changed, nothing is hidden either.
+/// Opens the store, unless nothing is to be kept.
 fn keeping(fitting: &Fitting) -> Result<Keeping> {
-    if fitting.no_store || fitting.observe || fitting.off {
+    if kept_in(fitting)?.is_none() {
         return Ok(Keeping::Nothing);
     }
     Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?)?))
+}
+
+/// Returns the file that conversations are kept in; nothing where none are: where nothing is changed, nothing is hidden either.
+pub(super) fn kept_in(fitting: &Fitting) -> Result<Option<PathBuf>> {
+    if fitting.no_store || fitting.observe || fitting.off {
+        return Ok(None);
+    }
+    Ok(Some(absolute(&store::path(&fitting.store)?)))
 }
 
 pub(super) fn mebibytes(count: u32) -> usize {

@@ -7,13 +7,33 @@ use regex::bytes::Regex;
 use trimtab::{read, recall};
 use trimtab_store::Store;
 
-use crate::{args::Recall, input, output::Output, store};
+use crate::{
+    args::Recall,
+    input,
+    output::{self, Output},
+    pictures::{Picture, pictures_in},
+    store,
+};
 
 pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
     let original = match &asked.file {
         Some(file) => in_file(&asked.handle, file)?,
         None => store::open_existing(&asked.store)?.recall(&asked.handle)?,
     };
+    let pictures = if asked.raw { Vec::new() } else { pictures_in(&original) };
+    if let Some(file) = &asked.out {
+        let picture = pictures.first().and_then(Picture::bytes);
+        return output::write_whole(file, &picture.unwrap_or(original));
+    }
+    if !pictures.is_empty() {
+        return pictures.iter().try_for_each(|picture| {
+            let bytes = picture.data.len() / 4 * 3;
+            let (kind, handle) = (&picture.kind, &asked.handle);
+            out.line(format_args!(
+                "[{kind}, about {bytes} bytes: `trimtab recall {handle} --out FILE` writes the picture, --raw prints its JSON]"
+            ))
+        });
+    }
     let pattern = asked.grep.as_deref().map(Regex::new).transpose().context("--grep")?;
     let shown = chosen(&original, asked.lines, pattern.as_ref());
     // What a tool printed must not steer the terminal that shows it.

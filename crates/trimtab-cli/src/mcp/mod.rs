@@ -1,5 +1,6 @@
 //! The server that agents ask for what was hidden. Takes requests of the Model Context Protocol on standard input; gives answers
-//! on standard output and nothing else. Never writes to a conversation, and ends when its input does.
+//! on standard output and nothing else. Never writes to a conversation: pins and undos are kept for whoever sends its next request.
+//! Ends when its input does.
 
 mod bounded;
 mod source;
@@ -25,7 +26,8 @@ use tools::{Answer, TOOLS};
 const INSTRUCTIONS: &str = "\
 Parts of your conversation may be replaced by notes in brackets that end in `trimtab recall HANDLE`. Nothing is lost: call \
 `recall` with that handle to read the original, with `lines` or `grep` to read only what you need. `search_history` finds hidden \
-or older text by its words, `file_at` shows a file as it was known after a step, `changelog` lists what was done to which file.";
+or older text by its words, `file_at` shows a file as it was known after a step, `files` lists the files touched, `changelog` lists \
+what was done to which file. `pin` keeps a block in sight while you need it, `unpin` and `undo` take back a pin or a note.";
 
 /// Answers until standard input ends.
 pub(crate) async fn serve(source: Source, most_letters: usize) -> Result<()> {
@@ -84,16 +86,22 @@ impl ServerHandler for Server {
 }
 
 fn described(tool: &tools::Described) -> Tool {
-    let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
+    let hints = ToolAnnotations::new().read_only(tool.is_read_only()).idempotent(true).open_world(false);
+    let hints = if tool.is_read_only() { hints } else { hints.destructive(false) };
     Tool::new(tool.name, tool.about, tool.schema()).with_annotations(hints)
 }
 
 /// What is said about an answer stands apart from it, so that the answer's own text is exact.
 fn result(answer: Result<Answer>) -> CallToolResult {
     match answer {
-        Ok(Answer { text, note }) => CallToolResult::success(
-            [Some(text), note].into_iter().flatten().map(ContentBlock::text).collect(),
-        ),
+        Ok(Answer { pictures, text, note }) => {
+            let text = Some(text).filter(|_| pictures.is_empty());
+            let pictures =
+                pictures.into_iter().map(|picture| ContentBlock::image(picture.data, picture.kind));
+            CallToolResult::success(
+                pictures.chain([text, note].into_iter().flatten().map(ContentBlock::text)).collect(),
+            )
+        }
         Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
     }
 }

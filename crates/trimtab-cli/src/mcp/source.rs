@@ -4,10 +4,17 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use trimtab::{BlockKind, History, Recording, block_handle, block_original, query_terms, ranked_lines, read};
-use trimtab_store::{SessionId, Store};
+use trimtab::{
+    BlockKind, Handle, History, Point, Recording, Segment, block_handle, block_original, query_terms,
+    ranked_lines, read,
+};
+use trimtab_store::{SessionId, Store, StoreError, WishKind};
 
-use crate::{args::StorePlace, commands::recall, input, store};
+use crate::{
+    args::StorePlace,
+    commands::{recall, wish},
+    input, store,
+};
 
 /// Where originals come from.
 pub(crate) enum Source {
@@ -27,6 +34,8 @@ pub(super) struct Found {
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) history: History,
+    /// The requests that were recorded.
+    pub(super) points: Vec<Point>,
 }
 
 impl Source {
@@ -55,14 +64,26 @@ impl Source {
         }
     }
 
+    /// Keeps a wish about a block; returns a sentence about what happens now.
+    pub(super) fn wish(&self, handle: &str, session: Option<&str>, kind: WishKind) -> Result<String> {
+        let Source::Store(place) = self else {
+            bail!("a file is only read: pins and undos need a store");
+        };
+        let handle = Handle::parse(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+        let store = store::open_existing(place)?;
+        let session = session.map(|word| store::session_named(&store, word)).transpose()?;
+        wish::wish(&store, session, handle, kind)
+    }
+
     /// Returns the conversation that is meant: the one named, else the one that was used last.
     pub(super) fn conversation(&self, session: Option<&str>) -> Result<Named> {
         match self {
             Source::Store(place) => {
                 let id = session_of(place, session)?;
                 let segment = store::recording(place, id)?.segments.pop();
-                let history = segment.with_context(|| format!("{id}: has no requests"))?.history;
-                Ok(Named { name: id.to_string(), history })
+                let Segment { history, points, .. } =
+                    segment.with_context(|| format!("{id}: has no requests"))?;
+                Ok(Named { name: id.to_string(), history, points })
             }
             Source::File(file) => in_recording(recording(file)?, session),
         }
@@ -104,7 +125,7 @@ fn in_recording(recording: Recording, asked: Option<&str>) -> Result<Named> {
         }
     };
     let segment = recording.segments.into_iter().nth(number - 1).context("the recording is empty")?;
-    Ok(Named { name: format!("segment {number}"), history: segment.history })
+    Ok(Named { name: format!("segment {number}"), history: segment.history, points: segment.points })
 }
 
 /// Finds blocks of a recording, those with more occurrences first and of equals the later.

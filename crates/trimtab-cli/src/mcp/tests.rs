@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use trimtab::{Millis, Policy, Settings, fit, parse};
+use trimtab_store::{Append, Sqlite, Store};
+
 use super::*;
 use crate::args::StorePlace;
 
@@ -110,6 +113,42 @@ fn files_and_changes_are_told_with_their_steps() {
 }
 
 #[test]
+fn files_touched_are_listed_by_question() {
+    let (all, _) = check(&recorded(), MOST, "files", json!({}));
+    assert!(
+        all.contains("ledger/money.py\n") && all.contains("; modified; ") && all.contains("  begins: "),
+        "{all}"
+    );
+    let (modified, _) = check(&recorded(), MOST, "files", json!({"modified": true}));
+    assert!(
+        modified.lines().count() < all.lines().count() && !modified.contains("not modified"),
+        "{modified}"
+    );
+    let (none, note) = check(&recorded(), MOST, "files", json!({"stale": 100_000}));
+    assert!(none.is_empty() && note.contains("none is such a file"), "{note}");
+}
+
+#[test]
+fn a_list_that_is_cut_says_how_much_more_there_is_and_how_to_get_it() {
+    for tool in ["changelog", "files"] {
+        let (all, _) = check(&recorded(), MOST, tool, json!({}));
+        let (mut read, mut arguments) = (String::new(), json!({}));
+        for _ in 0..1000 {
+            let (piece, note) = check(&recorded(), 400, tool, arguments);
+            read += &piece;
+            let left = all.lines().count() - read.lines().count();
+            if left == 0 {
+                break;
+            }
+            assert!(note.contains(&format!("+{left} more lines; call {tool} with lines=\"")), "{note}");
+            let lines = note.split('"').nth(1).expect("the range");
+            arguments = json!({"lines": lines});
+        }
+        assert_eq!(read, all);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_in_words() {
     let source = recorded();
     let check = |tool: &str, arguments: Value, words: &str| {
@@ -127,6 +166,7 @@ fn what_is_wrong_is_told_in_words() {
     check("search_history", json!({"text": "?!"}), "holds no word");
     check("file_at", json!({"path": "no/such/file.rs"}), "is not known");
     check("file_at", json!({"path": "x", "step": 99_999}), "has no step 99999");
+    check("files", json!({"recent": "x"}), "wrong arguments");
     check("changelog", json!({"session": "77"}), "the recording has the segments");
 }
 
@@ -137,6 +177,47 @@ fn a_store_that_is_not_there_yet_is_told_and_not_made() {
     let source = Source::Store(StorePlace { path: Some(path.clone()) });
     assert!(fault(&source, "recall", json!({"handle": "0123456789ab"})).contains("nothing is kept yet"));
     assert!(!path.exists());
+}
+
+#[test]
+fn a_block_is_pinned_and_taken_back_in_the_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trimtab.db");
+    let store = Sqlite::open(&path).expect("a store");
+    let call = |number: usize| {
+        let text = format!("line of result {number}\n").repeat(200);
+        [
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": format!("c{number}"), "type": "function",
+                "function": {"name": "look", "arguments": "{}"}}]}),
+            json!({"role": "tool", "tool_call_id": format!("c{number}"), "content": text}),
+        ]
+    };
+    let messages: Vec<Value> =
+        [json!({"role": "user", "content": "Look."})].into_iter().chain((0..9).flat_map(call)).collect();
+    let request = json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
+    let known = store.recognize(&parse(request.clone()).expect("a request"), None).expect("the store");
+    let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0)]).expect("a policy");
+    let fitted = fit(request, &known.memory, &Settings::new(policy), Millis(0)).expect("a plan");
+    store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0))).expect("the store");
+    let hidden: Vec<&str> =
+        fitted.plan.decisions().iter().filter_map(|decision| decision.handle.as_deref()).collect();
+    let source = Source::Store(StorePlace { path: Some(path) });
+    let (said, _) = check(&source, MOST, "pin", json!({"handle": hidden[0]}));
+    assert!(said.contains("is pinned in s1"), "{said}");
+    assert_eq!(store.pins(None).expect("the store").len(), 1);
+    check(&source, MOST, "unpin", json!({"handle": hidden[0], "session": "s1"}));
+    assert_eq!(store.pins(None).expect("the store").len(), 0);
+    let (said, _) = check(&source, MOST, "undo", json!({"handle": hidden[1]}));
+    assert!(said.contains("as soon as that costs nothing"), "{said}");
+    let wishes = store.wishes(&fitted.history, fitted.plan.chain(), None).expect("the store");
+    assert_eq!(wishes.undone().count(), 1);
+    assert!(fault(&source, "undo", json!({"handle": "0123456789ab"})).contains("no block has the handle"));
+    assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is no handle"));
+    assert!(
+        fault(&source, "pin", json!({"handle": hidden[0], "session": "s7"}))
+            .contains("there is no session s7")
+    );
+    assert!(fault(&recorded(), "pin", json!({"handle": hidden[0]})).contains("need a store"));
 }
 
 #[test]

@@ -6,19 +6,31 @@ use regex::Regex;
 use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use trimtab::{Existence, Run, changelog, facts, files};
+use trimtab::{Counter, Existence, FileQuestion, FileTracker, Memo, Run, UndoWhen, changelog, facts, files};
+use trimtab_store::WishKind;
 
 use super::{
     bounded::{Range, Rest, bounded},
     source::{Named, Source},
 };
-use crate::commands::file_at;
+use crate::{
+    commands::{self, file_at},
+    output::on_one_line,
+    pictures::{Picture, pictures_in},
+};
 
-/// What a tool answers: its text, and what is to be said about it.
+/// What a tool answers: pictures or a text, and what is to be said about it.
 #[derive(Debug)]
 pub(super) struct Answer {
+    pub(super) pictures: Vec<Picture>,
     pub(super) text: String,
     pub(super) note: Option<String>,
+}
+
+impl Answer {
+    fn new(text: &str, note: Option<String>) -> Answer {
+        Answer { pictures: Vec::new(), text: text.to_owned(), note }
+    }
 }
 
 /// A tool as it is listed.
@@ -39,6 +51,14 @@ const SESSION: (&str, &str, &str) = (
     "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session used last.",
 );
 
+const HANDLE: (&str, &str, &str) = ("handle", "string", "The 12 digits of 0-9 and a-f that the note names.");
+const WISH_SESSION: (&str, &str, &str) = (
+    "session",
+    "string",
+    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session used last that \
+     holds the block.",
+);
+
 pub(super) const TOOLS: &[Described] = &[
     Described {
         name: "recall",
@@ -46,7 +66,7 @@ pub(super) const TOOLS: &[Described] = &[
                 HANDLE`; give that handle. Ask for only what you need: `lines` for a range, `grep` for matching lines with \
                 their numbers. A long original is returned from its beginning, with a sentence on how to read on.",
         arguments: &[
-            ("handle", "string", "The 12 digits of 0-9 and a-f that the note names."),
+            HANDLE,
             LINES,
             (
                 "grep",
@@ -93,6 +113,25 @@ pub(super) const TOOLS: &[Described] = &[
         run: |source, most, arguments| show_file(source, most, &read(arguments)?),
     },
     Described {
+        name: "files",
+        about: "Lists the files that a session read or changed, the latest first: when and how each was last accessed, how many \
+                lines it has, whether the session changed it, how often it was read and changed, what that counts in tokens, \
+                and how it begins. Ask for `recent`, `stale` or `modified` files alone.",
+        arguments: &[
+            ("recent", "integer", "Only files that were read or changed in the last so many steps."),
+            (
+                "stale",
+                "integer",
+                "Only files that were neither read nor changed for more than so many steps.",
+            ),
+            ("modified", "boolean", "Only files that the session changed."),
+            SESSION,
+            LINES,
+        ],
+        required: &[],
+        run: |source, most, arguments| touched(source, most, &read(arguments)?),
+    },
+    Described {
         name: "changelog",
         about: "Lists what was done to which file in a session and why, grouped by file, with the steps: what you have changed so \
                 far, also where those messages are hidden by now.",
@@ -100,7 +139,34 @@ pub(super) const TOOLS: &[Described] = &[
         required: &[],
         run: |source, most, arguments| changes(source, most, &read(arguments)?),
     },
+    Described {
+        name: "pin",
+        about: "Keeps a block of your conversation from being hidden: from your next request on it is shown whole, also where a note \
+                stands in its place now. For what you need again and again; everything pinned takes room, so unpin it when you are done.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Pin),
+    },
+    Described {
+        name: "unpin",
+        about: "Takes a pin back, so that the block may be hidden again when the policy or a full window asks for it. Do this when you no \
+                longer need what you pinned.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Unpin),
+    },
+    Described {
+        name: "undo",
+        about: "Takes back that a block is hidden: it is shown whole again as soon as that costs nothing, and may be hidden again when it \
+                is old. To read it right now, use recall; to keep it in sight, use pin.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
+    },
 ];
+
+/// The tools that change what is kept.
+const WRITING: [&str; 3] = ["pin", "unpin", "undo"];
 
 impl Described {
     /// Returns the JSON schema of the arguments.
@@ -119,6 +185,11 @@ impl Described {
         schema.insert("required".to_owned(), json!(self.required));
         schema.insert("additionalProperties".to_owned(), json!(false));
         schema
+    }
+
+    /// Tells whether the tool only reads.
+    pub(super) fn is_read_only(&self) -> bool {
+        !WRITING.contains(&self.name)
     }
 
     /// Runs the tool.
@@ -147,7 +218,12 @@ struct Recall {
 }
 
 fn recall(source: &Source, most: usize, asked: &Recall) -> Result<Answer> {
-    let original = String::from_utf8_lossy(&source.original(&asked.handle)?).into_owned();
+    let original = source.original(&asked.handle)?;
+    let pictures = pictures_in(&original);
+    if !pictures.is_empty() && asked.lines.is_none() && asked.grep.is_none() {
+        return Ok(Answer { pictures, text: String::new(), note: None });
+    }
+    let original = String::from_utf8_lossy(&original).into_owned();
     let range = range(asked.lines.as_deref())?;
     let total = original.lines().count();
     if range.first > total.max(1) {
@@ -179,7 +255,7 @@ fn recall(source: &Source, most: usize, asked: &Recall) -> Result<Answer> {
             Some(call(format!("{first}-{last}"), format!(" and offset={}", before + count)))
         }
     };
-    Ok(Answer { text: cut.shown.to_owned(), note })
+    Ok(Answer::new(cut.shown, note))
 }
 
 /// Returns where the letter with a number begins.
@@ -194,7 +270,7 @@ fn matching(original: &str, range: Range, pattern: &str, offset: usize, most: us
         lines.filter(|(number, line)| (range.first..=range.last).contains(number) && pattern.is_match(line));
     let found: String = wanted.map(|(number, line)| format!("{number}: {line}\n")).collect();
     if found.is_empty() {
-        return Ok(Answer { text: String::new(), note: Some("[trimtab: no line matches.]".to_owned()) });
+        return Ok(Answer::new("", Some("[trimtab: no line matches.]".to_owned())));
     }
     let found = found.get(letters(&found, offset)..).unwrap_or_default();
     Ok(listed(found, most, |next| match next {
@@ -214,7 +290,7 @@ fn listed(text: &str, most: usize, how: impl FnOnce(&Rest) -> String) -> Answer 
             Some(format!("[trimtab: there is more than fits into one answer: {}.]", how(rest)))
         }
     };
-    Answer { text: cut.shown.to_owned(), note }
+    Answer::new(cut.shown, note)
 }
 
 #[derive(Deserialize)]
@@ -236,7 +312,7 @@ fn search(source: &Source, most: usize, asked: &Search) -> Result<Answer> {
     let found = source.search(&asked.text, limit)?;
     if found.is_empty() {
         let note = format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text);
-        return Ok(Answer { text: String::new(), note: Some(note) });
+        return Ok(Answer::new("", Some(note)));
     }
     let rows = found.iter().map(|found| {
         let text: String = found.text.chars().take(LINE_LETTERS).collect();
@@ -259,7 +335,7 @@ struct ShowFile {
 
 fn show_file(source: &Source, most: usize, asked: &ShowFile) -> Result<Answer> {
     let range = range(asked.lines.as_deref())?;
-    let Named { name, history } = source.conversation(asked.session.as_deref())?;
+    let Named { name, history, .. } = source.conversation(asked.session.as_deref())?;
     let facts = facts(&history);
     let files = files(&history, &facts);
     let last = facts.current_step();
@@ -271,10 +347,7 @@ fn show_file(source: &Source, most: usize, asked: &ShowFile) -> Result<Answer> {
     let about =
         format!("[trimtab: {path} after step {step} of {name}; {}.]", file_at::accesses(path, step, &files));
     if state.existence() == Existence::Absent {
-        return Ok(Answer {
-            text: String::new(),
-            note: Some(format!("{about} There is no such file then.")),
-        });
+        return Ok(Answer::new("", Some(format!("{about} There is no such file then."))));
     }
     let mut text = String::new();
     for run in state.runs() {
@@ -312,22 +385,79 @@ struct Changes {
 
 fn changes(source: &Source, most: usize, asked: &Changes) -> Result<Answer> {
     let range = range(asked.lines.as_deref())?;
-    let Named { name, history } = source.conversation(asked.session.as_deref())?;
+    let Named { name, history, .. } = source.conversation(asked.session.as_deref())?;
     let files = changelog(&history, &facts(&history));
     if files.is_empty() {
         let note = format!("[trimtab: no call changed a file in {name}.]");
-        return Ok(Answer { text: String::new(), note: Some(note) });
+        return Ok(Answer::new("", Some(note)));
     }
     let mut text = String::new();
     for file in &files {
         text += &format!("{}\n", file.path);
         file.changes.iter().for_each(|changes| text += &format!("  {changes}\n"));
     }
-    let shown = range.of(&text);
-    Ok(listed(shown, most, |rest| match rest {
-        Rest::AfterLines(count) => format!("call changelog with lines=\"{}-\"", range.first + count),
+    Ok(page("changelog", &text, range, most))
+}
+
+/// Bounds a list of lines and says how many more there are and how to get them.
+fn page(tool: &str, text: &str, range: Range, most: usize) -> Answer {
+    let shown = range.of(text);
+    listed(shown, most, |rest| match rest {
+        Rest::AfterLines(count) => {
+            let more = shown.lines().count().saturating_sub(*count);
+            format!("+{more} more lines; call {tool} with lines=\"{}-\"", range.first + count)
+        }
         Rest::InLine(_) | Rest::Nothing => "that line is too long to be shown".to_owned(),
-    }))
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Touched {
+    recent: Option<u32>,
+    stale: Option<u32>,
+    #[serde(default)]
+    modified: bool,
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+/// Letters of a file's beginning that are shown.
+const PREVIEW_LETTERS: usize = 100;
+
+fn touched(source: &Source, most: usize, asked: &Touched) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history, points } = source.conversation(asked.session.as_deref())?;
+    let model = history.model().unwrap_or_default().into_owned();
+    let counts = Counter::for_model(&model).request(&history, &mut Memo::default());
+    let facts = facts(&history);
+    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &points);
+    let question = FileQuestion { recent: asked.recent, stale: asked.stale, modified: asked.modified };
+    let found = tracker.find(question);
+    if found.is_empty() {
+        let note = format!("[trimtab: {} touched {} files; none is such a file.]", name, tracker.files.len());
+        return Ok(Answer::new("", Some(note)));
+    }
+    let mut text = String::new();
+    for file in found {
+        text += &format!("{}\n  {}\n", file.path, commands::files::about(file, tracker.step));
+        if let Some(preview) = &file.preview {
+            text += &format!("  begins: {}\n", on_one_line(preview, PREVIEW_LETTERS));
+        }
+    }
+    Ok(page("files", &text, range, most))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WishArguments {
+    handle: String,
+    session: Option<String>,
+}
+
+fn wish(source: &Source, asked: &WishArguments, kind: WishKind) -> Result<Answer> {
+    let said = source.wish(&asked.handle, asked.session.as_deref(), kind)?;
+    Ok(Answer::new(&format!("[trimtab: {said}.]"), None))
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
     let window = window(&asking, Some(model), None);
     let Summarized { answer, used } =
         summarized(&asking, model, endpoint.format, window, |request| endpoint.ask(request));
-    account(proxy, model, used);
+    account(proxy, model, &used);
     let checked = answer.and_then(|answer| asking.check(&answer).map_err(|reason| anyhow!("{reason}")));
     match checked.and_then(|text| keep(proxy, wanted, text)) {
         Ok(text) => {
@@ -111,11 +111,11 @@ fn keep(proxy: &Proxy, wanted: &Wanted, text: String) -> Result<String> {
 }
 
 /// What a summary used is paid for like every other answer.
-fn account(proxy: &Proxy, model: &str, used: Usage) {
-    if used == Usage::default() {
+fn account(proxy: &Proxy, model: &str, used: &[Usage]) {
+    if used.is_empty() {
         return;
     }
-    proxy.metrics.usage(used);
+    used.iter().for_each(|usage| proxy.metrics.usage(*usage));
     let spent = dollars(model, used).unwrap_or_default();
     proxy.metrics.add(Metric::Spent, &[], spent);
     proxy.metrics.add(Metric::SummaryDollars, &[], spent);

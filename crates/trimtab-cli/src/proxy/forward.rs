@@ -8,7 +8,7 @@ use http_body_util::{Either, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{HeaderValue, RETRY_AFTER},
+    header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER},
     http::response,
 };
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,6 +18,7 @@ use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
     fold, guard, headers,
+    intents::Stripper,
     ledger::{self, Account},
     metrics::Metric,
     own,
@@ -28,7 +29,7 @@ use super::{
     route::{Endpoint, Route, route},
     say::{Said, announce, note},
     send::{Failed, head},
-    tap::Tap,
+    tap::{LookedAt, Tap},
     tunnel,
     usage::Reader,
 };
@@ -81,7 +82,7 @@ async fn converse(
     permit: OwnedSemaphorePermit,
 ) -> Result<Response<Answer>, Failed> {
     let (parts, incoming) = request.into_parts();
-    let head = head(proxy, route, &parts)?;
+    let mut head = head(proxy, route, &parts)?;
     let (format, counts_only) = match route.endpoint {
         Endpoint::Answer(format) => (format, false),
         Endpoint::Count(format) => (format, true),
@@ -116,7 +117,19 @@ async fn converse(
             return Ok(passed(proxy, route, format, sent, "broken encoding", permit));
         }
     };
-    let job = Job { body: plain, format, model: route.model.clone(), counts_only };
+    let pins = headers::pins(&parts.headers);
+    let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
+    let mut offered = intents.and_then(|intents| intents.offer(&plain, format));
+    let (plain, unplanned) = match &mut offered {
+        Some(offered) => {
+            // Only what is not compressed can be stripped.
+            head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            let body = Arc::new(std::mem::take(&mut offered.body));
+            (Arc::clone(&body), Bytes::from_owner(Shared(body)))
+        }
+        None => (plain, arrived.clone()),
+    };
+    let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
     let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(field) => {
@@ -124,11 +137,13 @@ async fn converse(
             return Ok(passed(proxy, route, format, sent, field, permit));
         }
     };
-    let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or_else(|| arrived.clone());
+    let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or(unplanned);
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
+    let asked = Instant::now();
     let sent = proxy.send(&head, full(outgoing)).await?;
     if !counts_only && sent.status().is_success() {
+        proxy.planner.answered_in(format, asked.elapsed());
         fold::ask(proxy, &head, format, prepared.about.as_ref());
     }
     let turn = Turn { proxy, route, head, job, arrived, encoding };
@@ -141,7 +156,11 @@ async fn converse(
     };
     let account = Account::of(proxy, route.endpoint, prepared.about, prepared.how, sent.status, permit);
     let reader = (!counts_only).then(|| Reader::new(format, &sent.headers));
-    Ok(delivered(proxy, sent, first, rest, said, reader, account))
+    let offered = offered.filter(|_| !counts_only && sent.status.is_success());
+    let stripper = offered
+        .zip(intents)
+        .and_then(|(offered, intents)| Stripper::new(Arc::clone(intents), offered, format, &sent.headers));
+    Ok(delivered(proxy, sent, first, rest, said, LookedAt { reader, stripper }, account))
 }
 
 /// Hands on the answer to a conversation that passes as it is.
@@ -160,12 +179,12 @@ fn passed(
     let (parts, incoming) = sent.into_parts();
     let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
     let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
-    delivered(proxy, parts, Bytes::new(), Some(incoming), said, reader, account)
+    delivered(proxy, parts, Bytes::new(), Some(incoming), said, LookedAt { reader, stripper: None }, account)
 }
 
 fn deliver(proxy: &Arc<Proxy>, sent: Response<Incoming>, said: Said, account: Account) -> Response<Answer> {
     let (parts, incoming) = sent.into_parts();
-    delivered(proxy, parts, Bytes::new(), Some(incoming), said, None, account)
+    delivered(proxy, parts, Bytes::new(), Some(incoming), said, LookedAt::default(), account)
 }
 
 fn delivered(
@@ -174,15 +193,18 @@ fn delivered(
     first: Bytes,
     rest: Option<Incoming>,
     said: Said,
-    reader: Option<Reader>,
+    looked_at: LookedAt,
     account: Account,
 ) -> Response<Answer> {
     headers::to_client(&mut parts.headers);
+    if looked_at.stripper.is_some() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
     if proxy.config.announce {
         announce(&mut parts.headers, said);
     }
     let done = Box::new(move |end, reading| ledger::settle(account, end, reading));
-    Response::from_parts(parts, Either::Right(Tap::new(first, rest, reader, done)))
+    Response::from_parts(parts, Either::Right(Tap::new(first, rest, looked_at, done)))
 }
 
 /// Decodes a body where it is encoded, away from the threads that forward. Gives it as it arrived, and decoded.

@@ -5,9 +5,13 @@ use hyper::{
     HeaderMap,
     header::{CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
 };
+use trimtab::Handle;
 
 /// What our own headers begin with.
 pub(crate) const OWN: &str = "x-trimtab";
+
+/// The header that pins blocks.
+const PIN: &str = "x-trimtab-pin";
 
 /// Headers that are between two neighbours and go no further.
 const HOP_BY_HOP: [HeaderName; 6] =
@@ -40,6 +44,12 @@ pub(crate) fn wants_upgrade(headers: &HeaderMap) -> bool {
 /// Tells whether the client asks to be left alone.
 pub(crate) fn asks_off(headers: &HeaderMap) -> bool {
     headers.get(OWN).is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"off"))
+}
+
+/// Returns the blocks that the client asks to keep in sight: `x-trimtab-pin: HANDLE[, HANDLE...]`. What is no handle is passed over.
+pub(crate) fn pins(headers: &HeaderMap) -> Vec<Handle> {
+    let values = headers.get_all(PIN).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter_map(|word| Handle::parse(word.trim())).collect()
 }
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
@@ -98,9 +108,25 @@ mod tests {
     #[test]
     fn our_own_headers_stay_here() {
         check(
-            &[("host", "me"), ("x-trimtab", "on"), ("x-trimtab-token", "t"), ("x-other", "1")],
+            &[
+                ("host", "me"),
+                ("x-trimtab", "on"),
+                ("x-trimtab-token", "t"),
+                ("x-trimtab-pin", "6ca415216d72"),
+                ("x-other", "1"),
+            ],
             &[("host", "up"), ("x-other", "1")],
         );
+    }
+
+    #[test]
+    fn pins_are_handles_in_one_header_or_several() {
+        let sent = headers(&[("x-trimtab-pin", "6ca415216d72, nothing,"), ("x-other", "6ca415216d73")]);
+        assert_eq!(pins(&sent).iter().map(ToString::to_string).collect::<Vec<_>>(), ["6ca415216d72"]);
+        let mut sent = headers(&[("x-trimtab-pin", "6ca415216d72")]);
+        sent.append("x-trimtab-pin", HeaderValue::from_static("0123456789ab,6ca415216d72"));
+        assert_eq!(pins(&sent).len(), 3);
+        assert_eq!(pins(&headers(&[])), []);
     }
 
     #[test]

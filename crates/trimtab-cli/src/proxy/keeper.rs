@@ -13,8 +13,10 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use trimtab::{ChainHash, History, Memory, Millis, Plan, Usage};
-use trimtab_store::{Append, Appended, RequestId, Sqlite, Store, Summary, name_in_history};
+use trimtab::{ChainHash, Handle, History, Memory, Millis, Plan, Usage, Wishes};
+use trimtab_store::{
+    Append, Appended, AskedWish, RequestId, Sqlite, Store, StoreError, Summary, WishKind, name_in_history,
+};
 
 use crate::store::tidy_now_and_then;
 
@@ -40,6 +42,14 @@ enum Word {
     Keep(Box<Kept>),
     Answered(KeptAs, Usage),
     Summarized(Box<Summarized>),
+    Pin(Box<PinRequest>),
+}
+
+/// Blocks that a client asked to keep in sight, with the request that it asked in.
+struct PinRequest {
+    history: Arc<History>,
+    pins: Vec<Handle>,
+    waiting: SyncSender<()>,
 }
 
 struct Summarized {
@@ -124,6 +134,33 @@ impl Keeper {
         Ok(memory)
     }
 
+    /// Returns a number that is another one when something new is asked for about single blocks.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    pub(crate) fn newest_wish(&self) -> Result<u64> {
+        Ok(self.store.newest_wish()?)
+    }
+
+    /// Returns what is asked for about the blocks of a request.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    pub(crate) fn wishes(&self, history: &History, chain: &[ChainHash]) -> Result<Wishes> {
+        Ok(self.store.wishes(history, chain, name_in_history(history).as_deref())?)
+    }
+
+    /// Keeps the pins that came with a request, behind the request itself, and waits until that is done.
+    pub(crate) fn pin(&self, history: &Arc<History>, pins: Vec<Handle>) {
+        let (waiting, done) = sync_channel(1);
+        let word = Word::Pin(Box::new(PinRequest { history: Arc::clone(history), pins, waiting }));
+        let is_queued = self.queue.as_ref().is_some_and(|queue| queue.send(word).is_ok());
+        if is_queued {
+            // Without an answer they are not kept; they are counted where that happens.
+            let _ = done.recv();
+        }
+    }
+
     /// Keeps a summary of everything up to a block, and waits until it is on disk.
     ///
     /// # Errors
@@ -190,6 +227,12 @@ fn one(store: &Sqlite, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -
             }
         }
         Word::Summarized(summary) => summary.waiting.send(put(store, &summary)).is_ok(),
+        Word::Pin(asked) => {
+            let is_kept = pin(store, &asked).is_ok();
+            // Whoever waits goes on either way.
+            let _ = asked.waiting.send(());
+            is_kept
+        }
         Word::Answered(name, usage) => {
             requests.remove(&name).is_some_and(|request| store.answered(request, &usage).is_ok())
         }
@@ -202,6 +245,22 @@ fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
     // A conversation of which nothing is kept has nothing to go on with either.
     let Some(session) = known.session else { return Ok(()) };
     Ok(store.summarized(session, &Summary { at: now(), through: *covers, text: text.clone() })?)
+}
+
+fn pin(store: &Sqlite, asked: &PinRequest) -> Result<()> {
+    let history = &asked.history;
+    let place = store.place(history, history.chain(), name_in_history(history).as_deref())?;
+    // A conversation of which nothing is kept has nothing to go on with either.
+    let Some(session) = place.session else { return Ok(()) };
+    for handle in &asked.pins {
+        let wish = AskedWish { session: Some(session), handle: *handle, kind: WishKind::Pin, at: now() };
+        match store.wish(&wish) {
+            // A handle that no block has pins nothing.
+            Ok(_) | Err(StoreError::NotInSession { .. }) => {}
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+    Ok(())
 }
 
 fn append(store: &Sqlite, kept: &Kept) -> Result<RequestId> {

@@ -3,6 +3,7 @@
 
 mod body;
 mod buffers;
+mod clock;
 mod connect;
 mod encoding;
 pub(crate) mod fold;
@@ -10,6 +11,7 @@ mod forward;
 mod guard;
 mod headers;
 mod held;
+mod intents;
 pub(crate) mod keeper;
 mod lanes;
 mod ledger;
@@ -47,11 +49,11 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
-use trimtab::{Policy, Tokens};
+use trimtab::{Policy, RecallHint, Tokens};
 
 use self::{
-    connect::Connector, fold::Summaries, lanes::Lanes, log::Log, metrics::Metrics, planning::Planner,
-    sessions::Sessions, tap::Tap, upstream::Upstreams,
+    connect::Connector, fold::Summaries, intents::Intents, lanes::Lanes, log::Log, metrics::Metrics,
+    planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
 };
 
 pub(crate) use self::{lanes::runtime, sessions::Keeping};
@@ -87,6 +89,10 @@ pub(crate) struct Asked {
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
     pub(crate) keeping: Keeping,
+    /// How notes say that what is hidden comes back.
+    pub(crate) recall: RecallHint,
+    /// Whether edit tools are offered an argument for what the edit is for.
+    pub(crate) intent: bool,
     pub(crate) summaries: Summaries,
 }
 
@@ -124,6 +130,8 @@ struct Config {
     allowed_hosts: Vec<String>,
     limits: Limits,
     summaries: Summaries,
+    /// What edits are for; none where nobody is asked.
+    intents: Option<Arc<Intents>>,
 }
 
 impl Proxy {
@@ -144,7 +152,8 @@ impl Proxy {
         }
         let sessions = Sessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
-            .with_folding(asked.summaries.folding);
+            .with_folding(asked.summaries.folding)
+            .with_recall(asked.recall);
         let connector = connector();
         Ok(Proxy {
             client: client(connector.clone()),
@@ -161,6 +170,7 @@ impl Proxy {
                 allowed_hosts: asked.allowed_hosts,
                 limits: asked.limits,
                 summaries: asked.summaries,
+                intents: (asked.intent && !asked.observe).then(Arc::default),
             }),
         })
     }
@@ -206,6 +216,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
+    // A request that comes sooner waits for what is loaded here, which does not count as time to plan.
     std::thread::Builder::new()
         .name("warm-up".to_owned())
         .spawn(planning::warm_up)

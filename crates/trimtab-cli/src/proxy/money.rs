@@ -16,7 +16,7 @@ pub(crate) struct Untouched {
 
 /// Returns the dollars that the reported usage costs.
 pub(crate) fn spent(model: &Model, usage: Usage) -> f64 {
-    input_dollars(model, usage) + million(usage.output) * model.prices.output * factors(model, usage).1
+    model.cost(usage)
 }
 
 /// Returns the dollars of input that were saved, or lost where the figure is below zero.
@@ -36,29 +36,7 @@ pub(crate) fn saved(model: &Model, usage: Usage, untouched: Untouched) -> f64 {
     } else {
         Usage { cache_read: known, input: raw - known, ..Usage::default() }
     };
-    input_dollars(model, supposed) - input_dollars(model, usage)
-}
-
-fn input_dollars(model: &Model, usage: Usage) -> f64 {
-    let prices = &model.prices;
-    let hour = usage.cache_write_1h.min(usage.cache_write);
-    let dollars = million(usage.input) * prices.input
-        + million(usage.cache_read) * prices.cache_read
-        + million(usage.cache_write - hour) * prices.cache_write
-        + million(hour) * prices.cache_write_1h.unwrap_or(prices.cache_write);
-    dollars * factors(model, usage).0
-}
-
-/// Returns what input and output are multiplied by: a long request may be dearer as a whole.
-fn factors(model: &Model, usage: Usage) -> (f64, f64) {
-    match model.cliff {
-        Some(cliff) if usage.total_input() > cliff.above.0 => (cliff.input_factor, cliff.output_factor),
-        _ => (1.0, 1.0),
-    }
-}
-
-fn million(tokens: u64) -> f64 {
-    float(tokens) / 1e6
+    model.input_cost(supposed) - model.input_cost(usage)
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no bill comes near 2^52 tokens")]
@@ -105,6 +83,20 @@ mod tests {
             output: 10_000,
         };
         check(spent(&model(), usage), 1.0 + 1.0 + 1.25 + 2.0 + 0.5);
+    }
+
+    #[test]
+    fn every_edge_asks_the_same_price_beyond_a_cliff_too() {
+        let model = trimtab::models().into_iter().find(|model| model.cliff.is_some()).expect("a cliff");
+        let above = model.cliff.map_or(0, |cliff| cliff.above.0);
+        let usage = Usage { input: above, cache_read: 7, cache_write: 5, cache_write_1h: 2, output: 1000 };
+        let expected = model.cost(usage);
+        assert!(expected > model.cost(Usage { input: above - 12, ..usage }) * 1.2, "{expected}");
+        let point =
+            trimtab::Point { messages: 1, at: None, model: Some(model.name.clone()), usage: Some(usage) };
+        check(spent(&model, usage), expected);
+        check(crate::settings::spent(&[point.clone(), point]), 2.0 * expected);
+        check(crate::summarize::dollars(&model.name, &[usage, usage]).expect("a price"), 2.0 * expected);
     }
 
     #[test]

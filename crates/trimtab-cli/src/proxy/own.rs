@@ -10,7 +10,7 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use serde_json::json;
-use trimtab::{Format, Memory, Policy, Settings, Tokens, fit};
+use trimtab::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
 use super::{Proxy, body, guard, metrics::Metric, money::float, planning::now, refusal::json_answer};
 
@@ -106,8 +106,12 @@ async fn fit_once(
 }
 
 fn settings(proxy: &Proxy, query: &str) -> Result<Settings, String> {
-    let mut settings =
-        Settings { budget: proxy.planner.budget, ..Settings::new(proxy.planner.policy.clone()) };
+    // Nothing is kept of what is fitted here.
+    let mut settings = Settings {
+        budget: proxy.planner.budget,
+        recall: RecallHint::Nothing,
+        ..Settings::new(proxy.planner.policy.clone())
+    };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {

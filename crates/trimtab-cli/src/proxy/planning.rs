@@ -4,7 +4,8 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
+    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -16,12 +17,13 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
-    ChainHash, Folding, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, Resent, Role,
-    Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
+    ChainHash, Folding, Format, Handle, History, Markers, Memory, Millis, Model, Plan, Planned, Policy,
+    RecallHint, Resent, Role, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
 };
 
 use super::{
     buffers::Buffers,
+    clock::WorkClock,
     fold::Wanted,
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
@@ -31,6 +33,15 @@ use super::{
 
 /// How long a request waits for its plan when it does not fit without one.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a request waits for its plan at most while the machine does other things.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a plan may take as a part of the time in which the provider begins to answer: a tenth is hardly noticed.
+const SHARE_OF_ANSWER: u32 = 10;
+
+/// How long to wait at least before the work on a plan is looked at again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// Estimates are trusted this far at most when they turn out too high: a provider that reports too little must not fill
 /// the window.
@@ -57,8 +68,11 @@ pub(crate) struct Planner {
     pub(crate) sessions: Sessions,
     pub(crate) at_once: Arc<Semaphore>,
     folding: Folding,
+    recall: RecallHint,
     warmth: Warmth,
     models: Mutex<HashMap<String, Option<Model>>>,
+    /// How long providers took to begin to answer, by the format they speak.
+    answer_times: Mutex<BTreeMap<&'static str, Duration>>,
 }
 
 /// A request to plan for.
@@ -70,11 +84,16 @@ pub(crate) struct Job {
     pub(crate) model: Option<String>,
     /// Whether the model answers, or only counts.
     pub(crate) counts_only: bool,
+    /// The blocks that the client asks to keep in sight.
+    pub(crate) pins: Vec<Handle>,
 }
 
-/// Who decides about a request first: its plan, or the clock.
+/// Who decides about a request first: its plan, or the clock; and how long it was planned for.
 #[derive(Default)]
-struct Ticket(AtomicU8);
+struct Ticket {
+    decided: AtomicU8,
+    clock: WorkClock,
+}
 
 impl Ticket {
     const PLAN: u8 = 1;
@@ -82,12 +101,12 @@ impl Ticket {
 
     /// Tells whether this side was the first.
     fn take(&self, side: u8) -> bool {
-        self.0.compare_exchange(0, side, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.decided.compare_exchange(0, side, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Tells whether somebody decided already.
     fn is_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire) != 0
+        self.decided.load(Ordering::Acquire) != 0
     }
 }
 
@@ -101,9 +120,19 @@ impl Planner {
     ) -> Planner {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         let at_once = Arc::new(Semaphore::new(cores));
-        let warmth = Warmth::new(WARM_BYTES);
-        let (folding, models) = (Folding::Off, Mutex::default());
-        Planner { policy, budget, observe, time_limit, sessions, at_once, folding, warmth, models }
+        Planner {
+            policy,
+            budget,
+            observe,
+            time_limit,
+            sessions,
+            at_once,
+            folding: Folding::Off,
+            recall: RecallHint::default(),
+            warmth: Warmth::new(WARM_BYTES),
+            models: Mutex::default(),
+            answer_times: Mutex::default(),
+        }
     }
 
     /// Lets steps fold, unless nothing is to be changed.
@@ -111,9 +140,30 @@ impl Planner {
         Planner { folding: if self.observe { Folding::Off } else { folding }, ..self }
     }
 
+    /// Lets notes name a recall in another way.
+    pub(crate) fn with_recall(self, recall: RecallHint) -> Planner {
+        Planner { recall, ..self }
+    }
+
     /// Returns the buffers that requests are read into.
     pub(crate) fn buffers(&self) -> &Buffers {
         self.warmth.buffers()
+    }
+
+    /// Notes in what time a provider began to answer.
+    pub(crate) fn answered_in(&self, format: Format, time: Duration) {
+        let mut times = self.answer_times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.entry(format.name()).and_modify(|known| *known = (*known * 3 + time) / 4).or_insert(time);
+    }
+
+    /// Returns how long a plan may be worked on: as long as it is asked to, and longer where the provider takes its time.
+    fn limit(&self, format: Format) -> Duration {
+        if self.time_limit.is_zero() {
+            return Duration::ZERO;
+        }
+        let times = self.answer_times.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = times.get(format.name()).copied().unwrap_or_default() / SHARE_OF_ANSWER;
+        self.time_limit.max(share.min(LONGEST_WAIT))
     }
 
     /// Finds a model once for every name.
@@ -142,12 +192,12 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         },
         Some(Err(Stop::Fault(_))) | None => start(planner, &job, &ticket),
     };
-    let fault = match tokio::time::timeout(planner.time_limit, &mut planning).await {
-        Ok(Ok(Ok(prepared))) => return Ok(prepared),
-        Ok(Ok(Err(Stop::Held(field)))) => return Err(field),
-        Ok(Ok(Err(Stop::Fault(fault)))) => fault,
-        Ok(Err(_)) => Fault::Panicked,
-        Err(_) => Fault::Late,
+    let fault = match in_time(&mut planning, planner.limit(job.format), &ticket.clock).await {
+        Some(Ok(Ok(prepared))) => return Ok(prepared),
+        Some(Ok(Err(Stop::Held(field)))) => return Err(field),
+        Some(Ok(Err(Stop::Fault(fault)))) => fault,
+        Some(Err(_)) => Fault::Panicked,
+        None => Fault::Late,
     };
     let again = tokio::task::spawn_blocking({
         let (planner, job) = (Arc::clone(planner), job.clone());
@@ -182,10 +232,36 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
     Ok(Prepared { request, how, ..Prepared::raw(fault) })
 }
 
+/// Waits until a plan is made or was worked on for too long. On a busy machine that is later than a clock on the wall says.
+async fn in_time<T>(
+    mut planning: impl Future<Output = T> + Unpin,
+    limit: Duration,
+    clock: &WorkClock,
+) -> Option<T> {
+    let asked = Instant::now();
+    let mut started = asked;
+    let mut wait = limit;
+    loop {
+        if let Ok(done) = tokio::time::timeout(wait, &mut planning).await {
+            return Some(done);
+        }
+        if clock.is_paused() && asked.elapsed() < PATIENCE {
+            started = Instant::now();
+        }
+        let work_left = limit.saturating_sub(clock.spent());
+        let time_left = LONGEST_WAIT.max(limit).saturating_sub(started.elapsed());
+        if work_left.is_zero() || time_left.is_zero() {
+            return None;
+        }
+        wait = work_left.max(BETWEEN_LOOKS).min(time_left);
+    }
+}
+
 /// Plans here and now where that surely takes no time: handing a request to another thread and back would take longer.
 fn soon(planner: &Planner, job: &Job) -> Option<Result<Draft, Stop>> {
     let planned = catch_unwind(AssertUnwindSafe(|| {
-        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, now()))
+        let clock = WorkClock::default();
+        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, &clock, now()))
     }));
     planned.unwrap_or(Some(Err(Stop::Fault(Fault::Panicked))))
 }
@@ -239,7 +315,9 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
     if ticket.is_taken() {
         return Err(Stop::Fault(Fault::Late));
     }
-    let draft = planner.warmth.with(&job.body, job.format, |warm| plan(planner, job, warm, now()))?;
+    ticket.clock.begin();
+    let planned = |warm: &mut Warm| plan(planner, job, warm, &ticket.clock, now());
+    let draft = planner.warmth.with(&job.body, job.format, planned)?;
     Ok(commit(planner, job, draft, ticket)?)
 }
 
@@ -276,12 +354,20 @@ struct Draft {
     now: Millis,
 }
 
-fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Draft, Stop> {
+fn plan(
+    planner: &Planner,
+    job: &Job,
+    warm: &mut Warm,
+    clock: &WorkClock,
+    now: Millis,
+) -> Result<Draft, Stop> {
     let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
     if let Some(field) = held_by_server(&history) {
         return Err(Stop::Held(field));
     }
     let model_name = model_name(job, &history);
+    // The first request for a model waits until its vocabulary is loaded.
+    clock.pause(|| load_vocabulary(&model_name));
     warm.follow(&history, &model_name);
     let found = planner.sessions.find(&history, warm.chain());
     let Known { memory, calibration, cap, refused } = found.session.known();
@@ -294,13 +380,11 @@ fn plan(planner: &Planner, job: &Job, warm: &mut Warm, now: Millis) -> Result<Dr
         budget: [allowed, cap].into_iter().flatten().min(),
         markers: Markers::OneMore,
         folding: planner.folding,
+        recall: planner.recall.clone(),
         ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
     };
-    let memory = if found.new && memory.is_empty() {
-        found.session.begin(begun_before(planner, &history, warm.chain(), now))
-    } else {
-        memory
-    };
+    let memory = known_or_begun(planner, &found, memory, &history, warm.chain(), now);
+    let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.pins);
     let planned =
         plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
     let known = found.session.grown_to(planned.plan.before(), now);
@@ -346,23 +430,32 @@ fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: Str
     }
 }
 
+/// Returns the memory of a session; of one that is new here, what is known of it from before.
+fn known_or_begun(
+    planner: &Planner,
+    found: &Found,
+    memory: Arc<Memory>,
+    history: &History,
+    chain: &[ChainHash],
+    now: Millis,
+) -> Arc<Memory> {
+    if !found.new || !memory.is_empty() {
+        return memory;
+    }
+    found.session.begin(begun_before(planner, history, chain, now))
+}
+
 /// Returns the memory of a conversation that began without this process: what is kept of it, and all else up to the model's
-/// last answer as sent whole. Only requests that hide nothing new are kept late, so what a crash took was sent whole too.
+/// last answer as sent whole. Only requests that hide nothing new are kept late, so what a crash took was sent whole too. Where
+/// nothing is kept, the library takes the conversation as it does for everybody.
 fn begun_before(planner: &Planner, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
     // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
     let mut memory = planner.sessions.known_before(history).unwrap_or_default();
-    let is_known = !memory.is_empty();
-    let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
-    let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
-    memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
-    if is_known {
-        return memory;
+    if !memory.is_empty() {
+        let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
+        let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
+        memory.taken_as_sent(chain.get(..blocks).unwrap_or_default(), now);
     }
-    // A request ended where the model began to answer.
-    let turns = history.messages().iter().zip(history.messages().iter().skip(1));
-    let asked = turns.filter(|(said, next)| said.role != Role::Assistant && next.role == Role::Assistant);
-    let ends = asked.filter_map(|(said, _)| chain.get(history.blocks_before_end(said).checked_sub(1)?));
-    memory.ended_with(ends.map(|end| (*end, now)));
     memory
 }
 
@@ -384,7 +477,7 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let found = planner.sessions.find(&history, &chain);
     let window =
         planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
-    let memory = found.session.known().memory;
+    let memory = known_or_begun(planner, &found, found.session.known().memory, &history, &chain, now());
     let resent =
         resend(Arc::clone(&job.body), &memory, Some(job.format)).map_err(|fault| unread(job, &fault))?;
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
@@ -392,11 +485,14 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     Ok(Again { resent, found, chain, fits: limit.is_none_or(|limit| at_most <= limit) })
 }
 
-/// Loads what counting needs, so that no request waits for it.
-pub(crate) fn warm_up() -> Duration {
-    let started = Instant::now();
-    let _ = trimtab::Counter::for_model("gpt-5").text("warm");
-    started.elapsed()
+/// Loads what counting needs for most models, so that hardly a request waits for it.
+pub(crate) fn warm_up() {
+    load_vocabulary("gpt-5");
+}
+
+/// Loads what counting for a model needs, unless it is there.
+fn load_vocabulary(model: &str) {
+    let _ = trimtab::Counter::for_model(model).text("warm");
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@
 //! What must outlive the process goes through [`Keeping`], which is asked before a request is forwarded.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     fmt::Write,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use anyhow::Result;
-use trimtab::{Calibration, ChainHash, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage};
+use trimtab::{
+    BlockHash, Calibration, ChainHash, Handle, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage,
+};
 
 use super::keeper::Keeper;
 
@@ -19,6 +21,9 @@ const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
 
 /// A request that goes on in this share of a session's blocks continues the session; one that leaves it earlier is a branch.
 const CONTINUES: (usize, usize) = (4, 5);
+
+/// How many things the model must have said for a session to be known by them alone.
+const LEAST_SAID: usize = 3;
 
 /// What is about to be sent, for whoever keeps it beyond this process.
 pub(crate) struct Commit<'a> {
@@ -93,6 +98,8 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Registry {
     owners: HashMap<ChainHash, u64>,
+    /// The latest session in which the model said something.
+    said_in: HashMap<BlockHash, u64>,
     sessions: HashMap<u64, Arc<Session>>,
     made: u64,
     uses: u64,
@@ -124,8 +131,14 @@ struct State {
     told_needed: bool,
     /// Whether a summary is being asked for.
     asking: bool,
+    /// The newest wish in the store that was looked at.
+    heard_wish: u64,
+    /// Pins that came with requests and are not in the store yet.
+    unkept_pins: Vec<Handle>,
     last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
+    /// What the model said in the latest request.
+    said: Vec<BlockHash>,
     /// Everything by which the session can be found, so that it can be forgotten whole.
     found_by: Vec<ChainHash>,
     used: u64,
@@ -155,7 +168,7 @@ impl Sessions {
             Some((index + 1, Arc::clone(registry.sessions.get(owner)?)))
         });
         let parent = match known {
-            None => None,
+            None => registry.rewritten(history),
             Some((blocks, session)) => {
                 let mut state = lock(&session.state);
                 let (some, of) = CONTINUES;
@@ -197,12 +210,18 @@ impl Sessions {
             Sending::Planned(history, plan) => {
                 let anew = lock(&session.state).known.memory.hides_anew(plan);
                 let when = if anew { When::BeforeSending } else { When::Later };
-                self.keeping.keep(&Commit { history, plan, now, when })?
+                let kept_as = self.keeping.keep(&Commit { history, plan, now, when })?;
+                self.keep_pins(session, history);
+                kept_as
             }
             Sending::Again(_) => None,
         };
+        let history = match sending {
+            Sending::Planned(history, _) => history.as_ref(),
+            Sending::Again(resent) => &resent.history,
+        };
         // What is new is found by it from now on; what is old already is.
-        let new = {
+        let (new, goes_on) = {
             let mut state = lock(&session.state);
             let memory = Arc::make_mut(&mut state.known.memory);
             match sending {
@@ -210,10 +229,12 @@ impl Sessions {
                 Sending::Again(resent) => memory.resent(resent, now),
             }
             let same = state.chain.iter().zip(chain).take_while(|(one, other)| one == other).count();
+            let goes_on = same == state.chain.len();
             state.chain.truncate(same);
             state.chain.extend_from_slice(chain.get(same..).unwrap_or_default());
-            same
+            (same, goes_on)
         };
+        let said = history.said_by_model(if goes_on { new } else { 0 });
         let mut registry = lock(&self.registry);
         if registry.sessions.contains_key(&session.key) {
             let mut state = lock(&session.state);
@@ -222,13 +243,64 @@ impl Sessions {
                     state.found_by.push(*hash);
                 }
             }
+            if !goes_on {
+                let before = std::mem::take(&mut state.said);
+                registry.forget_said(session.key, &before);
+            }
+            registry.said_in.extend(said.iter().map(|hash| (*hash, session.key)));
+            state.said.extend(said);
         }
         Ok(kept_as)
     }
 
     /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
     pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
-        !matches!(self.keeping, Keeping::Nothing) && lock(&session.state).known.memory.hides_anew(plan)
+        let state = lock(&session.state);
+        let has_news = || state.known.memory.hides_anew(plan) || !state.unkept_pins.is_empty();
+        !matches!(self.keeping, Keeping::Nothing) && has_news()
+    }
+
+    /// Returns what is remembered, with what anybody asked for about single blocks until now: through the store, or with this
+    /// request.
+    pub(crate) fn obey(
+        &self,
+        session: &Session,
+        memory: Arc<Memory>,
+        history: &History,
+        chain: &[ChainHash],
+        pins: &[Handle],
+    ) -> Arc<Memory> {
+        // What cannot be read now is looked for again with the next request.
+        let newest = self.keeping.keeper().and_then(|keeper| Some((keeper, keeper.newest_wish().ok()?)));
+        let heard = lock(&session.state).heard_wish;
+        let news = newest.filter(|(_, newest)| *newest != heard);
+        let wishes = news.and_then(|(keeper, newest)| Some((newest, keeper.wishes(history, chain).ok()?)));
+        if wishes.is_none() && pins.iter().all(|pin| memory.wishes().is_pinned(*pin)) {
+            return memory;
+        }
+        let mut state = lock(&session.state);
+        let State { known, unkept_pins, heard_wish, .. } = &mut *state;
+        let memory = Arc::make_mut(&mut known.memory);
+        if let Some((newest, wishes)) = wishes {
+            *heard_wish = newest;
+            memory.set_wishes(wishes);
+            unkept_pins.iter().for_each(|pin| memory.pin(*pin));
+        }
+        for pin in pins {
+            if !memory.wishes().is_pinned(*pin) {
+                memory.pin(*pin);
+                unkept_pins.push(*pin);
+            }
+        }
+        Arc::clone(&known.memory)
+    }
+
+    /// Keeps the pins of a session that came with its requests. What no block has is not kept.
+    fn keep_pins(&self, session: &Session, history: &Arc<History>) {
+        let pins = std::mem::take(&mut lock(&session.state).unkept_pins);
+        if let Some(keeper) = self.keeping.keeper().filter(|_| !pins.is_empty()) {
+            keeper.pin(history, pins);
+        }
     }
 
     /// Notes what a provider reported for a request of `sent` tokens as counted here.
@@ -271,6 +343,29 @@ impl Registry {
         session
     }
 
+    /// Returns what is known of the session whose messages were rewritten to make this request: one in which the model said
+    /// nearly all that it said.
+    fn rewritten(&self, history: &History) -> Option<Known> {
+        let said: HashSet<BlockHash> = history.said_by_model(0).into_iter().collect();
+        let mut matches: BTreeMap<u64, usize> = BTreeMap::new();
+        for owner in said.iter().filter_map(|hash| self.said_in.get(hash)) {
+            *matches.entry(*owner).or_default() += 1;
+        }
+        let (key, count) = matches.into_iter().max_by_key(|(key, count)| (*count, *key))?;
+        let state = lock(&self.sessions.get(&key)?.state);
+        let (some, of) = CONTINUES;
+        let is_same = count >= LEAST_SAID && count * of >= state.said.len() * some;
+        is_same.then(|| state.known.clone())
+    }
+
+    fn forget_said(&mut self, session: u64, said: &[BlockHash]) {
+        for hash in said {
+            if self.said_in.get(hash) == Some(&session) {
+                self.said_in.remove(hash);
+            }
+        }
+    }
+
     /// Forgets the sessions that were used least recently.
     fn forget_beyond(&mut self, most: usize) {
         while self.sessions.len() > most {
@@ -280,7 +375,9 @@ impl Registry {
                 .min_by_key(|session| lock(&session.state).used)
                 .map(|session| session.key);
             let Some(session) = oldest.and_then(|key| self.sessions.remove(&key)) else { return };
-            for hash in &lock(&session.state).found_by {
+            let state = lock(&session.state);
+            self.forget_said(session.key, &state.said);
+            for hash in &state.found_by {
                 if self.owners.get(hash) == Some(&session.key) {
                     self.owners.remove(hash);
                 }
@@ -319,7 +416,7 @@ impl Session {
             let reported = Tokens(usage.total_input());
             known.calibration.observe_whole(sent, reported);
             // In tokens as they are counted here, like everything that it is compared with.
-            let here = reported.scaled(1.0 / known.calibration.factor());
+            let here = known.calibration.in_own_tokens(reported);
             let memory = Arc::make_mut(&mut known.memory);
             memory.answered(here);
             memory.cache_gave(usage.cache_read, usage.total_input());
@@ -458,6 +555,21 @@ mod tests {
         send(&sessions, &["s", "1", "2", "3", "4", "5", "final"]);
         send(&sessions, &["s", "other"]);
         assert_eq!(lock(&sessions.registry).owners.len(), 2);
+        assert_eq!(lock(&sessions.registry).said_in.len(), 0);
+    }
+
+    #[test]
+    fn a_conversation_whose_beginning_was_rewritten_is_known_by_what_the_model_said() {
+        let sessions = registry(8);
+        let words = ["s", "1", "two", "3", "four", "5", "six", "7"];
+        send(&sessions, &words);
+        let rewritten: Vec<&str> = ["other"].into_iter().chain(words.into_iter().skip(1)).collect();
+        let found = send(&sessions, &[&rewritten[..], &["eight", "9"]].concat());
+        assert!(!found.new && !found.session.known().memory.is_empty());
+        let other = send(&sessions, &["x", "1", "two", "3", "else", "5", "else", "7"]);
+        assert!(other.new, "a few words in common make no session");
+        let short = send(&sessions, &["y", "1", "two", "3"]);
+        assert!(short.new, "nor does a part of what was said");
     }
 
     #[test]

@@ -13,7 +13,10 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::usage::{Reader, Reading};
+use super::{
+    intents::Stripper,
+    usage::{Reader, Reading},
+};
 
 /// How long the end of an answer is held back that broke off. A server that is told of it closes the connection at once, and what
 /// it has not yet written goes with that: the client would get less than the provider said.
@@ -39,6 +42,15 @@ pub(crate) enum End {
 /// What is done when an answer has ended.
 type Done = Box<dyn FnOnce(End, Option<Reading>) + Send>;
 
+/// Who looks at an answer on its way.
+#[derive(Default)]
+pub(crate) struct LookedAt {
+    /// Who reads what it cost.
+    pub(crate) reader: Option<Reader>,
+    /// Who takes out of it what is not the client's.
+    pub(crate) stripper: Option<Stripper>,
+}
+
 /// An answer that is read along.
 pub(crate) struct Tap {
     inner: Option<Incoming>,
@@ -46,6 +58,8 @@ pub(crate) struct Tap {
     ready: VecDeque<Frame<Bytes>>,
     stage: Stage,
     reader: Option<Reader>,
+    /// What takes something out of the answer; gone when it gave its last.
+    stripper: Option<Stripper>,
     done: Option<Done>,
     /// Why the provider broke off, and when the client is to learn of it.
     broken: Option<(hyper::Error, Pin<Box<Sleep>>)>,
@@ -61,12 +75,14 @@ enum Stage {
 }
 
 impl Tap {
-    pub(crate) fn new(first: Bytes, inner: Option<Incoming>, reader: Option<Reader>, done: Done) -> Tap {
+    pub(crate) fn new(first: Bytes, inner: Option<Incoming>, looked_at: LookedAt, done: Done) -> Tap {
+        let LookedAt { reader, stripper } = looked_at;
         let mut tap = Tap {
             inner,
             ready: VecDeque::new(),
             stage: Stage::Collecting(0),
             reader,
+            stripper,
             done: Some(done),
             broken: None,
         };
@@ -81,7 +97,14 @@ impl Tap {
         if let (Some(reader), Some(data)) = (&mut self.reader, frame.data_ref()) {
             reader.feed(data);
         }
-        self.ready.push_back(frame);
+        let frame = match (&mut self.stripper, frame.into_data()) {
+            (Some(stripper), Ok(data)) => Frame::data(Bytes::from(stripper.feed(&data))),
+            (None, Ok(data)) => Frame::data(data),
+            (_, Err(frame)) => frame,
+        };
+        if frame.data_ref().is_none_or(|data| !data.is_empty()) {
+            self.ready.push_back(frame);
+        }
     }
 
     fn end(&mut self, end: End) {
@@ -138,6 +161,10 @@ impl Body for Tap {
         if let Some(frame) = self.ready.pop_front() {
             return Poll::Ready(Some(Ok(frame)));
         }
+        let rest = self.stripper.take().map(|mut stripper| stripper.finish()).unwrap_or_default();
+        if !rest.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from(rest)))));
+        }
         let Some((_, written)) = &mut self.broken else {
             self.end(End::Whole);
             return Poll::Ready(None);
@@ -147,10 +174,16 @@ impl Body for Tap {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ready.is_empty() && self.broken.is_none() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+        self.ready.is_empty()
+            && self.broken.is_none()
+            && self.stripper.is_none()
+            && self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.stripper.is_some() {
+            return SizeHint::default();
+        }
         let ready = u64::try_from(self.bytes()).unwrap_or(u64::MAX);
         let rest = self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();

@@ -19,7 +19,7 @@ use super::{
     ledger::Account,
     route::Route,
     send::{Failed, head},
-    tap::Tap,
+    tap::{LookedAt, Tap},
 };
 
 /// Asks the provider to upgrade, and connects the two sides where it does.
@@ -41,7 +41,7 @@ pub(super) async fn tunnel(
         let done = Box::new(move |_, _| drop(account));
         return Ok(Response::from_parts(
             parts,
-            Either::Right(Tap::new(Bytes::new(), Some(incoming), None, done)),
+            Either::Right(Tap::new(Bytes::new(), Some(incoming), LookedAt::default(), done)),
         ));
     }
     let provider = hyper::upgrade::on(&mut response);

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use hyper::{HeaderMap, header::CONTENT_TYPE};
 use memchr::memmem::Finder;
-use serde_json::Value;
 use trimtab::{Format, Usage};
 
 use super::encoding::Decoder;
@@ -105,82 +104,11 @@ impl Events {
         if USAGE.find(data).is_none() {
             return;
         }
-        let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
-        // Gemini without server-sent events streams a list.
-        let parts = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
-        for usage in parts.iter().filter_map(|part| reported(format, part)) {
-            self.reading.usage = Some(match (format, self.reading.usage) {
-                (Format::Anthropic, Some(before)) => larger(before, usage),
-                _ => usage,
-            });
-        }
-    }
-}
-
-/// Anthropic reports in pieces, each holding some of the sums so far: the largest of every figure is the last.
-fn larger(one: Usage, other: Usage) -> Usage {
-    Usage {
-        input: one.input.max(other.input),
-        cache_read: one.cache_read.max(other.cache_read),
-        cache_write: one.cache_write.max(other.cache_write),
-        cache_write_1h: one.cache_write_1h.max(other.cache_write_1h),
-        output: one.output.max(other.output),
-    }
-}
-
-fn reported(format: Format, answer: &Value) -> Option<Usage> {
-    let usage = |path: &str| answer.pointer(path).filter(|usage| usage.is_object());
-    match format {
-        Format::Anthropic => usage("/usage").or_else(|| usage("/message/usage")).map(anthropic),
-        Format::Chat => usage("/usage").or_else(|| usage("/x_groq/usage")).map(openai),
-        Format::Responses => usage("/usage").or_else(|| usage("/response/usage")).map(openai),
-        Format::Gemini => usage("/usageMetadata").map(gemini),
-    }
-}
-
-fn number(report: &Value, path: &str) -> u64 {
-    report.pointer(path).and_then(Value::as_u64).unwrap_or_default()
-}
-
-fn anthropic(report: &Value) -> Usage {
-    Usage {
-        input: number(report, "/input_tokens"),
-        cache_read: number(report, "/cache_read_input_tokens"),
-        cache_write: number(report, "/cache_creation_input_tokens"),
-        cache_write_1h: number(report, "/cache_creation/ephemeral_1h_input_tokens"),
-        output: number(report, "/output_tokens"),
-    }
-}
-
-/// What OpenAI calls input includes what was cached.
-fn openai(report: &Value) -> Usage {
-    let largest = |paths: &[&str]| paths.iter().map(|path| number(report, path)).max().unwrap_or_default();
-    let all = largest(&["/prompt_tokens", "/input_tokens"]);
-    let cache_read = largest(&[
-        "/prompt_tokens_details/cached_tokens",
-        "/input_tokens_details/cached_tokens",
-        "/prompt_cache_hit_tokens",
-        "/cache_read_input_tokens",
-    ]);
-    let cache_write = largest(&["/prompt_tokens_details/cache_write_tokens", "/cache_creation_input_tokens"]);
-    Usage {
-        input: all.saturating_sub(cache_read.saturating_add(cache_write)),
-        cache_read,
-        cache_write,
-        cache_write_1h: 0,
-        output: largest(&["/completion_tokens", "/output_tokens"]),
-    }
-}
-
-fn gemini(report: &Value) -> Usage {
-    let cache_read = number(report, "/cachedContentTokenCount");
-    let all = number(report, "/promptTokenCount") + number(report, "/toolUsePromptTokenCount");
-    Usage {
-        input: all.saturating_sub(cache_read),
-        cache_read,
-        cache_write: 0,
-        cache_write_1h: 0,
-        output: number(report, "/candidatesTokenCount") + number(report, "/thoughtsTokenCount"),
+        let Some(usage) = Usage::of_answer(format, data) else { return };
+        self.reading.usage = Some(match (format, self.reading.usage) {
+            (Format::Anthropic, Some(before)) => before.or_larger(usage),
+            (Format::Anthropic | Format::Chat | Format::Responses | Format::Gemini, _) => usage,
+        });
     }
 }
 

@@ -44,6 +44,15 @@ pub(crate) fn trimtab_reading(arguments: &[&str], input: &[u8]) -> Run {
     }
 }
 
+/// Returns the first command by which a note says that an original comes back, with its handle.
+pub(crate) fn recall_in(text: &str) -> Option<(String, String)> {
+    let (before, behind) = text.split_once(" recall ")?;
+    let start = before.rfind("; ").map_or(0, |at| at + 2);
+    let (options, _) = behind.split_once(']')?;
+    let handle = options.rsplit(' ').next()?;
+    Some((format!("{} recall {options}", before.get(start..)?), handle.to_owned()))
+}
+
 /// A command that runs `trimtab` away from the settings of whoever runs the tests.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trimtab"));

@@ -72,9 +72,8 @@ fn a_killed_proxy_says_the_same_again_and_what_it_hid_is_recalled() {
     let later = String::from_utf8(upstream.last().body).unwrap();
     let same = sent.bytes().zip(later.bytes()).take_while(|(one, other)| one == other).count();
     assert!(same + BEHIND > sent.len(), "only {same} of {} bytes are sent again", sent.len());
-    let (_, rest) = sent.split_once("trimtab recall ").expect("a note");
-    let handle = rest.get(..12).unwrap();
-    let recalled = common::trimtab(&["recall", handle, "--store", store.to_str().unwrap()]);
+    let (_, handle) = common::recall_in(&sent).expect("a note");
+    let recalled = common::trimtab(&["recall", &handle, "--store", store.to_str().unwrap()]);
     let original = recalled.text();
     let first_line = original.lines().next().unwrap();
     assert!(String::from_utf8(anthropic(30)).unwrap().contains(first_line), "{first_line}");

@@ -18,7 +18,7 @@ from trimtab._errors import (
     TrimtabError,
 )
 from trimtab._session import Session, fit
-from trimtab._telling import changelog, count, file_state_at, inspect, policies, replay, with_intent
+from trimtab._telling import changelog, count, file_state_at, files, inspect, policies, replay, with_intent
 
 __all__ = [
     "BudgetError",
@@ -33,6 +33,7 @@ __all__ = [
     "changelog",
     "count",
     "file_state_at",
+    "files",
     "fit",
     "inspect",
     "policies",

@@ -13,6 +13,7 @@ __all__ = [
     "default_store",
     "fit",
     "policies",
+    "read_usage",
     "replay",
 ]
 
@@ -120,6 +121,12 @@ class Session:
     def recall(self, handle: str) -> str:
         """Return the original that a handle names: of the latest request, else of the store."""
 
+    def pin(self, handle: str) -> None:
+        """Keep a block from being hidden, from the next request on."""
+
+    def unpin(self, handle: str) -> None:
+        """Take a pin back."""
+
 @final
 class Asking:
     """A summary that is asked for."""
@@ -167,6 +174,11 @@ class Conversation:
     def file_state_at(self, path: str, *, step: int | None = None) -> dict[str, Any]:
         """Tell what was known of a file after a step."""
 
+    def files(
+        self, *, recent: int | None = None, stale: int | None = None, modified: bool = False
+    ) -> dict[str, Any]:
+        """List the files that were touched, the latest first."""
+
     def changelog(self) -> list[dict[str, Any]]:
         """Tell what was done to which file, and why."""
 
@@ -186,12 +198,17 @@ def fit(
     tools: Any = None,
     max_output: int | None = None,
     fold: str | None = None,
+    pin: list[str] | None = None,
+    cold: bool = False,
     now: int = 0,
 ) -> Fitted:
     """Fit messages that stand for themselves: nothing is remembered."""
 
 def count_text(text: str, *, model: str | None = None) -> int:
     """Count the tokens of a text."""
+
+def read_usage(report: str) -> tuple[int, int, int, int, int] | None:
+    """Read a provider's report in JSON: input, cache read, cache write, the part of it for an hour, output."""
 
 def policies() -> list[dict[str, Any]]:
     """List the policies that ship."""

@@ -38,6 +38,8 @@ def fit(
     max_output: int | None = None,
     spent: float = 0.0,
     fold: str | None = None,
+    pin: Iterable[str] = (),
+    cold: bool = False,
 ) -> Fitted:
     """Fit messages into a budget. Nothing is remembered: the same messages give the same result.
 
@@ -46,6 +48,8 @@ def fit(
     "gemini") overrides. Without a budget the model's window is the limit, less `max_output`. `policy` is a name that
     `policies()` lists or a TOML file, `settings` changes its settings, `spent` is what the session has cost so far in
     dollars; `fold` ("given", "ledger", "never") says what a policy's steps that fold do where no summary is known.
+    Blocks whose handles are in `pin` are never hidden. `cold` says that the provider's cache holds nothing of the conversation;
+    without it, what the model has answered is left alone where it fits.
 
     Raises `BudgetError` where the messages cannot be made to fit.
     """
@@ -63,6 +67,8 @@ def fit(
             tools=tools,
             max_output=_tokens("max_output", max_output),
             fold=fold,
+            pin=list(pin),
+            cold=cold,
         )
 
 
@@ -177,6 +183,19 @@ class Session:
         """Return the original that a note names; raises `NotFoundError` where nothing has the handle."""
         with self._lock, ENGINE:
             return self._engine.recall(handle)
+
+    def pin(self, handle: str) -> None:
+        """Never hide the block that a note names, from the next request on; raises `NotFoundError` where nothing has the handle.
+
+        If it is hidden, the next request shows it again. With a store, every process that goes on with the session obeys.
+        """
+        with self._lock, ENGINE:
+            self._engine.pin(handle)
+
+    def unpin(self, handle: str) -> None:
+        """Take a pin back: the policy decides about the block again."""
+        with self._lock, ENGINE:
+            self._engine.unpin(handle)
 
 
 def _tokens(what: str, value: Any) -> int | None:

@@ -54,6 +54,23 @@ def file_state_at(
         return _conversation(source, segment).file_state_at(path, step=step)
 
 
+def files(
+    source: Source,
+    *,
+    recent: int | None = None,
+    stale: int | None = None,
+    modified: bool = False,
+    segment: int | None = None,
+) -> dict[str, Any]:
+    """List the files that a conversation touched, the latest first, as `trimtab files --json` does.
+
+    `recent`: only those accessed in the last so many steps; `stale`: only those not accessed for more than so many;
+    `modified`: only those that the session changed.
+    """
+    with ENGINE:
+        return _conversation(source, segment).files(recent=recent, stale=stale, modified=modified)
+
+
 def changelog(source: Source, *, segment: int | None = None) -> list[dict[str, Any]]:
     """Tell what was done to which file, and why, as `trimtab changelog --json` does."""
     with ENGINE:

@@ -1,9 +1,14 @@
-"""What providers report, in one form."""
+"""What providers report, in one form. The library reads the fields: here an SDK's object only becomes JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypedDict
+
+from trimtab import _engine
+
+_DEPTH = 4  # levels of a report that are looked at: no provider's has more than three
 
 
 class Usage(TypedDict):
@@ -18,33 +23,20 @@ class Usage(TypedDict):
 
 def read_usage(usage: Any) -> Usage:
     """Read a usage as Anthropic, OpenAI (both interfaces), Gemini or LangChain report it: an object or a mapping."""
+    figures = _engine.read_usage(json.dumps(_plain(usage, _DEPTH)))
+    return Usage(**dict(zip(Usage.__annotations__, figures or (0, 0, 0, 0, 0))))  # type: ignore[typeddict-item]
 
-    def number(*path: str) -> int:
-        value = usage
-        for name in path:
-            value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-        return value if isinstance(value, int) else 0
 
-    def first(*names: str) -> int:
-        return next((found for found in (number(name) for name in names) if found), 0)
-
-    write = number("cache_creation_input_tokens")
-    output = first("output_tokens", "completion_tokens", "candidates_token_count", "candidatesTokenCount")
-    if write or number("cache_read_input_tokens"):
-        # Anthropic reports three kinds that do not overlap.
-        hour = number("cache_creation", "ephemeral_1h_input_tokens")
-        return Usage(
-            input=number("input_tokens"),
-            cache_read=number("cache_read_input_tokens"),
-            cache_write=write,
-            cache_write_1h=hour,
-            output=output,
-        )
-    whole = first("input_tokens", "prompt_tokens", "prompt_token_count", "promptTokenCount")
-    read = max(
-        number("input_tokens_details", "cached_tokens"),
-        number("prompt_tokens_details", "cached_tokens"),
-        number("input_token_details", "cache_read"),
-        first("cached_content_token_count", "cachedContentTokenCount"),
-    )
-    return Usage(input=max(whole - read, 0), cache_read=read, cache_write=0, cache_write_1h=0, output=output)
+def _plain(value: Any, depth: int) -> Any:
+    """Return the numbers of a report with their names, whatever kind of object holds them."""
+    if value is None or isinstance(value, int):
+        return value
+    if depth == 0 or isinstance(value, (str, bytes, float, list, tuple)):
+        return None
+    if isinstance(value, Mapping):
+        members = value.items()
+    elif hasattr(value, "model_dump"):
+        members = value.model_dump(warnings=False).items()
+    else:
+        members = ((name, getattr(value, name, None)) for name in dir(value) if not name.startswith("_"))
+    return {str(name): _plain(member, depth - 1) for name, member in members if not callable(member)}

@@ -9,7 +9,7 @@ use trimtab::{BlockKind, ChainHash, History, PartKind, StoredVerdict, block_orig
 use super::{
     Writing,
     contents::{Contents, Packing},
-    read::{self, Verdicts},
+    read::{self, Verdicts, WHOLE_AGAIN},
     recent::Recent,
     recognize,
 };
@@ -84,7 +84,8 @@ fn said_since(
         let verdict: Option<i64> = newer.query_row([hash.0], |row| row.get(0))?;
         let Some(verdict) = verdict.filter(|verdict| *verdict > seen) else { continue };
         let theirs: Hash = digest.query_row([verdict], |row| row.get(0))?;
-        if digest_of(planned) != Some(theirs) {
+        // Whole is whole, whether it was hidden in between or not.
+        if digest_of(planned).unwrap_or(WHOLE_AGAIN) != theirs {
             said.push((*hash, read::verdict(transaction, &mut contents, verdict)?));
         }
     }
@@ -94,7 +95,7 @@ fn said_since(
 /// Names what is sent instead of a block; nothing for a block that is sent whole.
 fn digest_of(verdict: &StoredVerdict) -> Option<Hash> {
     match verdict {
-        StoredVerdict::Whole => None,
+        StoredVerdict::Whole | StoredVerdict::WholeAgain => None,
         StoredVerdict::Shortened { text, .. } => Some(hash_of(Kind::Sent, text.as_bytes())),
         StoredVerdict::Dropped { .. } => Some(DROPPED),
     }
@@ -215,6 +216,9 @@ fn put_plan(
         let shared = usize::try_from(block).is_ok_and(|block| block < shares.blocks);
         let before = base.filter(|_| shared).and_then(|base| base.plan.get(&block)).copied();
         let digest = digest_of(planned);
+        if *planned == StoredVerdict::WholeAgain {
+            put_verdict(transaction, packing, session, *hash, planned, WHOLE_AGAIN)?;
+        }
         if before.map(|(_, digest)| digest) == digest {
             plan.extend(before.map(|before| (block, before)));
             continue;
@@ -232,7 +236,7 @@ fn put_plan(
 }
 
 /// Returns the number of a verdict. What others said since the caller looked was found before, so a verdict that differs from
-/// the one known hides more, and is the one to repeat from now on.
+/// the one known hides more, or takes back what was hidden, and is the one to repeat from now on.
 fn put_verdict(
     transaction: &Transaction<'_>,
     packing: &mut Packing<'_, '_>,
@@ -257,7 +261,7 @@ fn put_verdict(
             (Some(packing.put(Kind::Sent, text.as_bytes())?), Some(reason))
         }
         StoredVerdict::Dropped { reason } => (None, Some(reason)),
-        StoredVerdict::Whole => (None, None),
+        StoredVerdict::Whole | StoredVerdict::WholeAgain => (None, None),
     };
     let reason = reason.and_then(|reason| serde_json::to_string(reason).ok()).unwrap_or_default();
     transaction
@@ -306,7 +310,8 @@ fn put_request(
     transaction
         .prepare_cached(
             "INSERT INTO request (session, at, format, model, bytes, tokens_before, tokens_after, base, front, back, \
-             parts, same_blocks, plan, tip) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+             parts, same_blocks, plan, tip, marker) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             session,
@@ -323,6 +328,7 @@ fn put_request(
             number(shares.blocks),
             (!delta.is_empty()).then_some(delta),
             tip,
+            asked.plan.marker().map(|block| block.0),
         ])?;
     let request = RequestId(transaction.last_insert_rowid());
     // Only a request that is continued as a whole counts as extended; one that was rewritten stays open.

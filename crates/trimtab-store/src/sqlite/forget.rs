@@ -79,7 +79,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, sessions: &[SessionInfo]) -> Res
     for session in sessions {
         transaction.execute("INSERT INTO gone VALUES (?)", [session.id.0])?;
     }
-    for table in ["request", "chain", "shared", "summary"] {
+    for table in ["request", "chain", "shared", "summary", "wish"] {
         transaction.execute(&format!("DELETE FROM {table} WHERE session IN (SELECT id FROM gone)"), [])?;
     }
     keep_shared_verdicts(transaction)?;

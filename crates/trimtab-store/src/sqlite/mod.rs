@@ -12,6 +12,7 @@ mod recognize;
 mod search;
 mod sessions;
 mod tidy;
+mod wishes;
 
 use std::{
     path::{Path, PathBuf},
@@ -19,11 +20,11 @@ use std::{
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use trimtab::{ChainHash, History, Usage};
+use trimtab::{ChainHash, History, Usage, Wishes};
 
 use crate::{
-    Append, Appended, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId, RequestInfo,
-    SessionId, SessionInfo, Store, StoreError, StoredRequest, Summary, Tidied,
+    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId,
+    RequestInfo, SessionId, SessionInfo, Store, StoreError, StoredRequest, Summary, Tidied, Wish,
 };
 use recent::Recents;
 
@@ -172,6 +173,27 @@ impl Store for Sqlite {
 
     fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError> {
         self.read(|connection| sessions::summaries(connection, session))
+    }
+
+    fn wish(&self, wish: &AskedWish) -> Result<Wish, StoreError> {
+        self.write(|writing| wishes::wish(&writing.transaction, wish))
+    }
+
+    fn pins(&self, session: Option<SessionId>) -> Result<Vec<Wish>, StoreError> {
+        self.read(|connection| wishes::pins(connection, session))
+    }
+
+    fn newest_wish(&self) -> Result<u64, StoreError> {
+        self.read(wishes::newest)
+    }
+
+    fn wishes(
+        &self,
+        history: &History,
+        chain: &[ChainHash],
+        name: Option<&str>,
+    ) -> Result<Wishes, StoreError> {
+        self.read(|connection| recognize::wishes(connection, history, chain, name))
     }
 
     fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError> {

@@ -16,8 +16,12 @@ use crate::error::{BUSY_SECONDS, StoreError};
 const APPLICATION: i64 = 0x7474_6162;
 
 /// How a store of one version becomes one of the next. Only ever appended to.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema.sql"), include_str!("shorter-indexes.sql"), include_str!("spent.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("shorter-indexes.sql"),
+    include_str!("spent.sql"),
+    include_str!("wishes.sql"),
+];
 
 /// Statements kept ready: more than the program has.
 const STATEMENTS: usize = 64;

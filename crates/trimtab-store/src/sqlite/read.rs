@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
-use trimtab::{Reason, StoredVerdict};
+use trimtab::{BlockId, Reason, StoredVerdict};
 
 use super::{
     contents::{Contents, lies},
@@ -15,6 +15,9 @@ use crate::{
     error::damaged,
     parts,
 };
+
+/// Stands for a block that is sent whole after it was hidden.
+pub(super) const WHOLE_AGAIN: Hash = [1; 16];
 
 /// The hash and the number of the verdict on each block that was not sent whole.
 pub(super) type Verdicts = BTreeMap<u32, (i64, Hash)>;
@@ -51,7 +54,10 @@ pub(super) fn request(connection: &Connection, id: RequestId) -> Result<StoredRe
     for (block, (verdict_id, _)) in plan(connection, id)? {
         hidden.push((block, verdict(connection, &mut contents, verdict_id)?));
     }
-    Ok(StoredRequest { info, bytes, hidden })
+    let marker = connection
+        .prepare_cached("SELECT marker FROM request WHERE id = ?")?
+        .query_row([id.0], |row| row.get::<_, Option<u32>>(0))?;
+    Ok(StoredRequest { info, bytes, hidden, marker: marker.map(BlockId) })
 }
 
 /// How a request's bytes are made of its base and its own parts.
@@ -173,11 +179,16 @@ pub(super) fn verdict(
     contents: &mut Contents<'_>,
     id: i64,
 ) -> Result<StoredVerdict, StoreError> {
-    let (reason, text) = connection
-        .prepare_cached("SELECT reason, text FROM verdict WHERE id = ?")?
-        .query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?)))
+    let (reason, text, digest) = connection
+        .prepare_cached("SELECT reason, text, digest FROM verdict WHERE id = ?")?
+        .query_row([id], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Hash>(2)?))
+        })
         .optional()?
         .ok_or_else(|| damaged(format!("verdict {id}"), "it is missing"))?;
+    if digest == WHOLE_AGAIN {
+        return Ok(StoredVerdict::WholeAgain);
+    }
     // A reason that this version does not know is still a reason.
     let reason = serde_json::from_str(&reason).unwrap_or(Reason::Rule(reason));
     let Some(text) = text else { return Ok(StoredVerdict::Dropped { reason }) };

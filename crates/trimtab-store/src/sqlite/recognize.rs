@@ -2,9 +2,9 @@
 //! continues, and what was sent before. A name never decides: it chooses between sessions that fit equally.
 
 use rusqlite::{Connection, OptionalExtension};
-use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict};
+use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
 
-use super::{contents::Contents, read};
+use super::{contents::Contents, read, wishes};
 use crate::{Recognized, RequestId, SessionId, StoreError};
 
 pub(super) fn recognize(
@@ -22,8 +22,23 @@ pub(super) fn recognize(
             })?;
         memory.resume(Millis(last), requests, spent);
         memory.ended_with(ends(connection, session, Millis(last))?);
+        memory.set_wishes(wishes::of_session(connection, SessionId(session), history, &placed.chain)?);
     }
     Ok(Recognized { memory, ..placed })
+}
+
+/// Returns what is asked for about the blocks of a request.
+pub(super) fn wishes(
+    connection: &Connection,
+    history: &History,
+    chain: &[ChainHash],
+    name: Option<&str>,
+) -> Result<Wishes, StoreError> {
+    let known = known_blocks(connection, chain)?;
+    match place(connection, history, chain, known, name)? {
+        Some((session, _)) => wishes::of_session(connection, SessionId(session), history, chain),
+        None => Ok(Wishes::default()),
+    }
 }
 
 /// Returns the last blocks of the requests of a session that may still be cached, with the times at which they were sent.

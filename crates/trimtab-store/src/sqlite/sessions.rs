@@ -160,7 +160,7 @@ pub(super) fn summaries(connection: &Connection, session: SessionId) -> Result<V
     Ok(summaries)
 }
 
-fn known(connection: &Connection, session: SessionId) -> Result<(), StoreError> {
+pub(super) fn known(connection: &Connection, session: SessionId) -> Result<(), StoreError> {
     let found: Option<i64> = connection
         .prepare_cached("SELECT id FROM session WHERE id = ?")?
         .query_row([session.0], |row| row.get(0))

@@ -1,5 +1,8 @@
 //! What every engine promises. Takes a way to open an empty store; each function here is one promise.
 
+pub(crate) mod sent;
+pub(crate) mod wishes;
+
 use trimtab::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
 use trimtab_store::{Append, Appended, Forget, Mode, Store, StoreError, Summary};
 
@@ -11,6 +14,9 @@ use crate::common::{
 macro_rules! contract {
     ($open:path: $($promise:ident)*) => {
         $(#[test] fn $promise() { contract::$promise(&*$open().1); })*
+    };
+    ($open:path: $($part:ident::$promise:ident)*) => {
+        $(#[test] fn $promise() { contract::$part::$promise(&*$open().1); })*
     };
 }
 pub(crate) use contract;

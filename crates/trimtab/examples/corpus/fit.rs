@@ -5,15 +5,26 @@ use std::{collections::BTreeMap, path::Path, thread};
 
 use serde_json::Value;
 use trimtab::{
-    BlockKind, Counter, Memo, Memory, Millis, Policy, Segment, Settings, Warm, fit, fit_warm, parse_as,
-    policies,
+    BlockKind, CacheHint, Counter, Decision, Fitted, Memo, Memory, Millis, Policy, Reason, Role, Segment,
+    Settings, Tokens, Verdict, Warm, facts, fit, fit_warm, parse_as, policies,
 };
 
 use crate::{checker, files::File};
 
-/// The budgets, as shares of what the request counts. The first is more than any policy waits for: it shows what a policy
-/// hides by itself.
-const SHARES: [f64; 5] = [1_000_000.0, 0.75, 0.5, 0.25, 0.1];
+/// The budgets, as shares of what the request counts, and what is known of the cache. The first is more than any policy waits for:
+/// it shows what a policy hides by itself.
+const SHARES: [(f64, CacheHint); 7] = [
+    (1_000_000.0, CacheHint::Cold),
+    (0.75, CacheHint::Cold),
+    (0.5, CacheHint::Cold),
+    (0.25, CacheHint::Cold),
+    (0.1, CacheHint::Cold),
+    (1_000_000.0, CacheHint::Unknown),
+    (0.5, CacheHint::Unknown),
+];
+
+/// What is shorter than this is not worth a note.
+const SHORT: Tokens = Tokens(150);
 
 /// The budget at which every policy fits a second time from nothing, to be compared.
 const COMPARED: f64 = 0.5;
@@ -35,6 +46,7 @@ struct Row {
     not_idempotent: usize,
     not_same: usize,
     grown: usize,
+    unseen: usize,
     kept: f64,
 }
 
@@ -65,8 +77,9 @@ pub(crate) fn table(files: &[File]) -> bool {
     println!("{} requests, {} faults\n", found.requests, found.faults.len());
     print_rows(&policies, &found);
     print_lengths(&policies, &found);
-    let bad =
-        |row: &Row| row.failed + row.invalid + row.over + row.not_idempotent + row.not_same + row.grown > 0;
+    let bad = |row: &Row| {
+        row.failed + row.invalid + row.over + row.not_idempotent + row.not_same + row.grown + row.unseen > 0
+    };
     !found.rows.values().any(bad)
 }
 
@@ -127,6 +140,7 @@ impl Row {
         self.not_idempotent += other.not_idempotent;
         self.not_same += other.not_same;
         self.grown += other.grown;
+        self.unseen += other.unseen;
         self.kept += other.kept;
     }
 
@@ -135,13 +149,17 @@ impl Row {
     }
 }
 
-fn label(share: f64) -> String {
-    if share > 1.0 { "none".to_owned() } else { format!("{:.0}%", share * 100.0) }
+fn label((share, cache): (f64, CacheHint)) -> String {
+    let budget = if share > 1.0 { "none".to_owned() } else { format!("{:.0}%", share * 100.0) };
+    match cache {
+        CacheHint::Cold => budget,
+        CacheHint::Unknown => budget + " warm",
+    }
 }
 
 fn print_rows(policies: &[Policy], found: &Found) {
     println!(
-        "{:12} {:>7} {:>7} {:>7} {:>8} {:>6} {:>7} {:>10} {:>9} {:>6} {:>7}",
+        "{:12} {:>9} {:>7} {:>7} {:>8} {:>6} {:>7} {:>10} {:>9} {:>6} {:>7} {:>7}",
         "policy",
         "budget",
         "fitted",
@@ -152,13 +170,14 @@ fn print_rows(policies: &[Policy], found: &Found) {
         "not idemp",
         "not same",
         "grown",
+        "unseen",
         "kept"
     );
     for (policy, named) in policies.iter().enumerate() {
         for (share, value) in SHARES.into_iter().enumerate() {
             let row = found.sum(policy, share, None);
             println!(
-                "{:12} {:>7} {:>7} {:>7} {:>8} {:>6} {:>7} {:>10} {:>9} {:>6} {:>6.1}%",
+                "{:12} {:>9} {:>7} {:>7} {:>8} {:>6} {:>7} {:>10} {:>9} {:>6} {:>7} {:>6.1}%",
                 named.name,
                 label(value),
                 row.fitted,
@@ -169,6 +188,7 @@ fn print_rows(policies: &[Policy], found: &Found) {
                 row.not_idempotent,
                 row.not_same,
                 row.grown,
+                row.unseen,
                 row.mean_kept()
             );
         }
@@ -177,7 +197,7 @@ fn print_rows(policies: &[Policy], found: &Found) {
 
 fn print_lengths(policies: &[Policy], found: &Found) {
     println!("\nKept by the length of the session\n");
-    print!("{:12} {:>7}", "policy", "budget");
+    print!("{:12} {:>9}", "policy", "budget");
     for (length, (name, _)) in LENGTHS.into_iter().enumerate() {
         let sessions = found.sum(0, 0, Some(length)).fitted;
         print!(" {:>22}", format!("{name} ({sessions})"));
@@ -185,7 +205,7 @@ fn print_lengths(policies: &[Policy], found: &Found) {
     println!();
     for (policy, named) in policies.iter().enumerate() {
         for (share, value) in SHARES.into_iter().enumerate() {
-            print!("{:12} {:>7}", named.name, label(value));
+            print!("{:12} {:>9}", named.name, label(value));
             for length in 0..LENGTHS.len() {
                 print!(" {:>21.1}%", found.sum(policy, share, Some(length)).mean_kept());
             }
@@ -210,11 +230,11 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
     let mut warm = Warm::default();
     for (number, policy) in policies.iter().enumerate() {
         let mut warm_again = Warm::default();
-        for (column, share) in SHARES.into_iter().enumerate() {
+        for (column, (share, cache)) in SHARES.into_iter().enumerate() {
             let row = found.rows.entry((number, column, length)).or_default();
-            let name = format!("{format}, {} {}", policy.name, label(share));
+            let name = format!("{format}, {} {}", policy.name, label((share, cache)));
             let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
-            let settings = Settings { budget, ..Settings::new(policy.clone()).with_format(format) };
+            let settings = Settings { budget, cache, ..Settings::new(policy.clone()).with_format(format) };
             let memory = Memory::default();
             let fitted = match fit_warm(request.clone(), &mut warm, &memory, &settings, Millis(0)) {
                 Ok(fitted) => fitted,
@@ -244,6 +264,10 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
                 row.over += 1;
                 fault(format!("{name}: {counted:?} of {}", total.scaled(share)));
             }
+            if let Some(block) = hidden_unseen(&fitted) {
+                row.unseen += 1;
+                fault(format!("{name}: block {block} is whole, and something unseen is hidden"));
+            }
             let again = fit_warm(fitted.request.clone(), &mut warm_again, &memory, &settings, Millis(0));
             if again.is_ok_and(|again| again.request != fitted.request) {
                 row.not_idempotent += 1;
@@ -253,10 +277,40 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
                 fit(request.clone(), &memory, &settings, Millis(0))
                     .is_ok_and(|cold| cold.request == fitted.request)
             };
-            if share == COMPARED && !from_nothing() {
+            if share == COMPARED && cache == CacheHint::Cold && !from_nothing() {
                 row.not_same += 1;
                 fault(format!("{name}: from nothing it is fitted otherwise"));
             }
         }
     }
+}
+
+/// Finds a result that the model has seen and that is sent whole, where one that it has not seen is hidden to make room. The latest
+/// exchange, short results and instructions may stay.
+fn hidden_unseen(fitted: &Fitted) -> Option<u32> {
+    let history = &fitted.history;
+    let facts = facts(history);
+    let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant)?;
+    let seen = history.blocks_before_end(answered);
+    let is_result = |decision: &&Decision| {
+        let fact = facts.row(decision.block);
+        fact.is_some_and(|fact| fact.acts_as == BlockKind::Result && !fact.instructions)
+    };
+    let results =
+        || fitted.plan.decisions().iter().enumerate().filter(move |(_, decision)| is_result(decision));
+    let makes_room = |decision: &Decision| {
+        let shown_elsewhere = |reason: &Reason| {
+            matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
+        };
+        decision.reason.as_ref().is_some_and(|reason| !shown_elsewhere(reason))
+    };
+    results().find(|(index, decision)| *index >= seen && makes_room(decision))?;
+    let latest = results().rfind(|(index, _)| *index < seen)?.1.block;
+    let entry_of = |block| facts.row(block).map(|fact| fact.entry);
+    let stays = |decision: &Decision| {
+        let (tokens, _) = fitted.plan.tokens_of(decision.block);
+        decision.verdict == Verdict::Keep && tokens > SHORT && entry_of(decision.block) != entry_of(latest)
+    };
+    let whole = results().find(|(index, decision)| *index < seen && stays(decision));
+    whole.map(|(_, decision)| decision.block.0)
 }

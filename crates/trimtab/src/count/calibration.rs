@@ -62,6 +62,11 @@ impl Calibration {
         estimated.scaled(self.factor())
     }
 
+    /// Returns reported tokens as they are counted here, to be compared with what is counted here.
+    pub fn in_own_tokens(&self, reported: Tokens) -> Tokens {
+        reported.scaled(1.0 / self.factor())
+    }
+
     fn learn(&mut self, estimated: Tokens, reported: Tokens) {
         let (estimated, reported) = (as_float(estimated), as_float(reported));
         if reported < estimated * CREDIBLE_GROWTH.0 || reported > estimated * CREDIBLE_GROWTH.1 {

@@ -210,10 +210,15 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::{plan::Reason, render};
+    use crate::{
+        plan::Reason,
+        render::{self, USUAL_RECALL},
+    };
 
     fn shortened(json: &str, leaves: Leaves, longest: usize) -> Option<String> {
-        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
+        let note = |leaf: &str, class: Leaves| {
+            render::argument(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
+        };
         let rule = LeafRule { leaves, longest, note: &note };
         shorten_arguments(json.as_bytes(), &rule).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
     }
@@ -299,7 +304,9 @@ mod tests {
             value["command"],
             "python - <<EOF\n[678 characters, 62 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
         );
-        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, &Reason::TooOld, "0123456789ab");
+        let note = |leaf: &str, class: Leaves| {
+            render::argument(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
+        };
         let rule = |leaves| LeafRule { leaves, longest: LONGEST, note: &note };
         let lines = "+let value = 1;\n".repeat(30);
         let patch = format!(

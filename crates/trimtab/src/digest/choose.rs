@@ -2,18 +2,16 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Content, Digest, Focus, Text, diff, errors, file, focus, git_log, git_status, json, listing, log, media,
-    other, page, repo_map, search, shell, text::without_number, totals, trace, tree,
+    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page,
+    repo_map, search, shell, text::without_number, totals, trace, tree,
 };
+use crate::facts::read_totals;
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 40;
 
 /// Picks the digest for a text.
 pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
-    if is_wrapped(text.whole()) {
-        return &json::DIGEST;
-    }
     match text.about().content {
         Content::Unknown => by_tool(text)
             .or_else(|| by_command(text))
@@ -37,12 +35,6 @@ pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
         Content::Media => &media::DIGEST,
         Content::Other => by_look(text).unwrap_or(&other::DIGEST),
     }
-}
-
-/// Tells output that a harness put into a JSON object: what is known about it holds for the string inside.
-fn is_wrapped(text: &str) -> bool {
-    let text = text.trim();
-    text.starts_with('{') && text.ends_with('}') && matches!(focus(text), Some(Focus::String { .. }))
 }
 
 fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {
@@ -139,11 +131,9 @@ fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
     if any(&|line| line.starts_with("Traceback (most recent call last)")) || share(&trace::is_frame) > 50 {
         return Some(&trace::DIGEST);
     }
-    let log = |line: &str| {
-        errors::is_error_line(line) || totals::is_passing(line) || totals::totals(line).is_some()
-    };
-    if share(&log) > 20
-        || (0..text.len()).rev().take(5).any(|index| totals::totals(text.line(index)).is_some())
+    let log =
+        |line: &str| errors::is_error_line(line) || totals::is_passing(line) || read_totals(line).is_some();
+    if share(&log) > 20 || (0..text.len()).rev().take(5).any(|index| read_totals(text.line(index)).is_some())
     {
         return Some(&log::DIGEST);
     }

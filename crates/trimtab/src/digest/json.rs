@@ -1,10 +1,14 @@
-//! JSON. Keeps the first rows of the array or object that makes most of the text, rows that report an error, and its shape;
-//! of a JSON string that makes most of the text a digest of what it says. Loses the other rows. Stays valid JSON.
+//! JSON data. Keeps the first rows of the array or object that makes most of the text, rows that report an error, and its
+//! shape. Loses the other rows. Stays valid JSON. A text that a client only wrapped in JSON is read without it
+//! (`history::Wrapped`) and never comes here.
 
 use std::ops::Range;
 
-use super::{About, Container, Content, Digest, Note, Piece, Text, choose, errors, other};
-use crate::json::{Span, Value, decode, scan};
+use super::{Container, Digest, Note, Piece, Text, errors, other};
+use crate::{
+    history::breaks_strings,
+    json::{Span, Value, decode, scan},
+};
 
 /// How many rows are shown, and how many bytes of them at most.
 const ROWS: usize = 3;
@@ -16,8 +20,6 @@ const ERROR_ROW_BYTES: usize = 1_000;
 const KEYS: usize = 8;
 /// A value that makes more than this share of its container, in percent, is looked into.
 const MOST_OF_IT: usize = 60;
-/// The shortest string that is digested by itself, in bytes.
-const LONG_STRING: usize = 500;
 
 pub(super) const DIGEST: Digest = Digest {
     name: "json",
@@ -25,43 +27,26 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-/// The value that makes most of a JSON text.
+/// The array or object that makes most of a JSON text, with several elements or members.
 #[derive(Debug)]
-pub(crate) enum Focus {
-    /// An array or object with several elements or members.
-    Rows {
-        /// Which of both.
-        container: Container,
-        /// The bytes between its brackets.
-        inside: Range<usize>,
-        /// The bytes of each element or member.
-        elements: Vec<Range<usize>>,
-    },
-    /// A long string.
-    String {
-        /// Its bytes, quotes included.
-        span: Range<usize>,
-        /// What it says.
-        says: String,
-    },
+pub(crate) struct JsonRows {
+    /// Which of both.
+    pub(crate) container: Container,
+    /// The bytes between its brackets.
+    pub(crate) inside: Range<usize>,
+    /// The bytes of each element or member.
+    pub(crate) elements: Vec<Range<usize>>,
 }
 
-/// Finds the value that makes most of a JSON text; nothing where the text is not JSON or has no such value.
-pub(crate) fn focus(text: &str) -> Option<Focus> {
+/// Finds the array or object that makes most of a JSON text; nothing where the text is not JSON or has no such value.
+pub(crate) fn json_rows(text: &str) -> Option<JsonRows> {
     let tape = scan(text.as_bytes()).ok()?;
     let mut value = tape.root(text.as_bytes())?;
     loop {
-        if value.is_string() {
-            let says = value.string()?.into_owned();
-            return (says.len() >= LONG_STRING).then_some(Focus::String { span: value.span().range(), says });
-        }
         let largest =
             children(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
         let dominates = largest.span().len() * 100 > value.span().len() * MOST_OF_IT;
-        let can_go_on = largest.is_array()
-            || largest.is_object()
-            || (largest.is_string() && largest.span().len() > LONG_STRING);
-        if !(dominates && can_go_on) {
+        if !(dominates && (largest.is_array() || largest.is_object())) {
             return rows(value);
         }
         value = largest;
@@ -74,11 +59,11 @@ fn children(value: Value<'_>) -> Vec<(Range<usize>, Value<'_>)> {
     members.chain(value.items().map(|value| (value.span().range(), value))).collect()
 }
 
-fn rows(value: Value<'_>) -> Option<Focus> {
+fn rows(value: Value<'_>) -> Option<JsonRows> {
     let elements: Vec<Range<usize>> = children(value).into_iter().map(|(range, _)| range).collect();
     (elements.len() >= 2).then_some(())?;
     let container = if value.is_array() { Container::Array } else { Container::Object };
-    Some(Focus::Rows { container, inside: value.span().start() + 1..value.span().end() - 1, elements })
+    Some(JsonRows { container, inside: value.span().start() + 1..value.span().end() - 1, elements })
 }
 
 fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
@@ -88,33 +73,8 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
         // Not JSON, or a program's report with something like JSON around it: a text like others.
         return other::shorten(text);
     }
-    match focus(text.whole())? {
-        Focus::String { says, .. } => {
-            let content = match text.about().content {
-                Content::Json => Content::Unknown,
-                content => content,
-            };
-            let about = About { content, ..*text.about() };
-            let inner = Text::new(&says, about);
-            (choose(&inner).shorten)(&inner).map(|pieces| vec![Piece::Inside(pieces)])
-        }
-        Focus::Rows { container, elements, .. } => show_rows(text.whole(), container, &elements),
-    }
-}
-
-/// Tells whether lines end inside strings, which strict JSON forbids and the scanner lets pass.
-fn breaks_strings(text: &str) -> bool {
-    let mut inside = false;
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => inside = !inside,
-            b'\\' if inside => drop(bytes.next()),
-            b'\n' if inside => return true,
-            _ => {}
-        }
-    }
-    false
+    let JsonRows { container, elements, .. } = json_rows(text.whole())?;
+    show_rows(text.whole(), container, &elements)
 }
 
 fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Option<Vec<Piece>> {

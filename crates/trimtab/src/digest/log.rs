@@ -4,7 +4,7 @@
 use super::{
     Digest, Ended, Note, Piece, Text,
     kept::Kept,
-    totals::{Totals, is_passing, totals},
+    totals::{is_passing, read_log_totals},
 };
 
 /// How many passing lines in a row are folded.
@@ -47,17 +47,12 @@ pub(super) fn shorten(text: &Text<'_>, limits: &Limits) -> Option<Vec<Piece>> {
     if text.line(0).starts_with("$ ") {
         kept.line(0);
     }
-    let mut sum = Totals::default();
-    let counted: Vec<(usize, Totals)> =
-        (0..text.len()).filter_map(|index| Some((index, totals(&text.shown(index))?))).collect();
-    counted.iter().for_each(|(_, totals)| sum.add(*totals));
-    counted.iter().rev().take(TOTALS_SHOWN).for_each(|(index, _)| kept.line(*index));
+    let totals = read_log_totals(text);
+    totals.lines.iter().rev().take(TOTALS_SHOWN).for_each(|line| kept.line(*line));
     if text.about().ended != Ended::Unknown {
         kept.fact(Note::Status(text.about().ended));
     }
-    if !sum.is_empty() {
-        kept.fact(Note::Totals(sum));
-    }
+    totals.by_runner.iter().for_each(|(_, sum)| kept.fact(Note::Totals(*sum)));
     kept.pieces()
 }
 

@@ -35,6 +35,7 @@ mod tree;
 
 use std::ops::Range;
 
+pub(crate) use crate::facts::Totals;
 pub(crate) use arguments::{
     Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
 };
@@ -43,12 +44,11 @@ pub(crate) use errors::{has_place, is_error_line};
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
 pub(crate) use names::{named, named_ends, names, names_bytes};
-pub(crate) use relevant::relevant_lines;
+pub(crate) use relevant::{RELEVANT, relevant_lines};
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
-pub(crate) use totals::Totals;
 
-pub(crate) use json::{Focus, focus};
+pub(crate) use json::{JsonRows, json_rows};
 pub(crate) use text::{shown as as_terminal_shows, without_number};
 
 /// A part of a shortened text.
@@ -67,8 +67,6 @@ pub(crate) enum Piece {
     },
     /// Whole elements of the JSON array, or members of the JSON object, that makes most of the text.
     Elements(Range<usize>),
-    /// Pieces of the text inside the JSON string that makes most of the text.
-    Inside(Vec<Piece>),
     /// Something about what is not shown.
     Note(Note),
 }
@@ -204,6 +202,8 @@ pub(crate) enum Note {
     Names(Vec<String>),
     /// What a change was for, in the words of its call.
     Intent(String),
+    /// What a long series of changes of one file comes to.
+    Series(Box<EditSeries>),
     /// What an image or document is.
     Media {
         /// Its type, such as `image/png`.
@@ -211,6 +211,42 @@ pub(crate) enum Note {
         /// How many bytes it has.
         bytes: u64,
     },
+}
+
+/// A long series of changes of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EditSeries {
+    /// The file.
+    pub(crate) path: String,
+    /// How many changes.
+    pub(crate) changes: usize,
+    /// The step of the first.
+    pub(crate) first: u32,
+    /// The step of the last.
+    pub(crate) last: u32,
+    /// Why, each once, with how often it was said.
+    pub(crate) intents: Vec<(String, usize)>,
+    /// How many intents are left out.
+    pub(crate) more_intents: usize,
+    /// How many lines it added and removed, where that is known.
+    pub(crate) lines: Option<LineCount>,
+    /// The lines of a diff between the file before and after, where both are known.
+    pub(crate) diff: Vec<String>,
+    /// How many of these are left out.
+    pub(crate) more_diff: usize,
+}
+
+/// Lines added and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineCount {
+    /// Between the file before and after.
+    Net(usize, usize),
+    /// The same of the lines that are known.
+    NetOfKnown(usize, usize),
+    /// Between the file as the first change wrote it, at this step, and after the last.
+    NetSince(u32, usize, usize),
+    /// By all changes, one after the other.
+    Sum(usize, usize),
 }
 
 /// What holds the elements of a JSON text.
@@ -255,6 +291,7 @@ pub(crate) const DIGESTS: &[Digest] = &[
     repeats::DIGEST,
     sizes::HEAD_TAIL,
     sizes::MIDDLE_OUT,
+    relevant::DIGEST,
     clear::DIGEST,
 ];
 

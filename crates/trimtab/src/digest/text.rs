@@ -70,6 +70,8 @@ pub(crate) struct About<'a> {
     pub(crate) path: Option<&'a str>,
     /// How the call ended.
     pub(crate) ended: Ended,
+    /// The words of what is being done: of the task and of the call's own query. Given where a digest asks for them.
+    pub(crate) terms: &'a [String],
 }
 
 /// A block's text, split into lines.

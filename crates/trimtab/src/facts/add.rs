@@ -4,16 +4,17 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Action, ContentKind, Fact, Facts, Lines, Outcome, Reach, Rule, Section, Subject, ToolKind, Voice,
+    Action, ContentKind, Coverage, Fact, Facts, Lines, Outcome, Reach, Rule, Section, Subject, ToolKind,
+    Voice,
     call::{self, Given},
     content, instructions,
     outcome::{self, Flag},
     protocol, sections,
-    supersede::Shown,
+    supersede::{Shown, run_key},
     text_head, text_tail,
 };
 use crate::{
-    history::{Block, BlockId, BlockKind, History, PartKind, Role},
+    history::{Block, BlockId, BlockKind, History, PartKind, Readable, Role},
     json::{narrow, scan, widen},
     render,
     wire::Format,
@@ -23,13 +24,18 @@ impl Facts {
     /// Forgets the rows from `kept` on and all that was told from them.
     pub(super) fn keep(&mut self, kept: usize) {
         let first = BlockId(narrow(kept));
-        if self.places.root_known_at().is_some_and(|known_at| known_at >= first) {
+        if self.places.names_known_at().is_some_and(|known_at| known_at >= first) {
             *self = Facts::default();
             return;
         }
         for row in self.rows.split_off(kept.min(self.rows.len())) {
             for action in row.actions.iter() {
-                self.known.forget(action.kind, &self.key_of(action), first);
+                if let Some(key) = self.key_of(action) {
+                    self.known.forget(action.kind, &key, first);
+                }
+            }
+            if let Some((key, _)) = self.run_of(&row.actions) {
+                self.known.forget_run(&key, first);
             }
             for (older, _) in &row.supersedes {
                 if let Some(older) = self.row_mut(*older) {
@@ -125,11 +131,15 @@ impl Facts {
     }
 
     fn add_user_text(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
-        if (protocol::is_observation(text) || render::holds_note(text))
+        let heads = protocol::is_heading(text) && self.goes_on(history, id, block);
+        let observes = protocol::is_observation(text) || render::holds_note(text);
+        if (observes || self.continues(history, id, block, text))
             && let Some((asked, call)) = self.written_call(history, block)
         {
             self.link_written(asked, id, call);
-            self.finish(history, id, asked, text, Flag::Absent);
+            if !heads {
+                self.finish(history, id, asked, text, Flag::Absent);
+            }
             return;
         }
         let sections = sections(text);
@@ -162,8 +172,37 @@ impl Facts {
         }
         let said = blocks.iter().rposition(|block| block.kind == BlockKind::Text)?;
         let asked = BlockId(before.first_block + narrow(said));
-        let read = |name: &str, given: &Given<'_>| call::read(name, given, self.places.cwd());
-        Some((asked, with_arguments(history, blocks.get(said)?, read)?))
+        let mut calls = protocol::actions(&history.block_text(blocks.get(said)?))
+            .into_iter()
+            .map(|written| call::read(&written.name, &Given::Named(&written.arguments), self.places.cwd()));
+        let mut call = calls.next()?;
+        // Of several, one message answers all.
+        for other in calls {
+            call.actions.extend(other.actions);
+            call.cwd = other.cwd.or(call.cwd);
+        }
+        Some((asked, call))
+    }
+
+    /// Tells whether the text behind a heading in the same message is what the tool printed.
+    fn goes_on(&self, history: &History, id: BlockId, block: &Block) -> bool {
+        let next = history.blocks().get(widen(id.0) + 1).filter(|next| next.entry == block.entry);
+        next.is_some_and(|next| {
+            next.kind == BlockKind::Text && protocol::is_continuation(&history.block_text(next))
+        })
+    }
+
+    /// Tells whether a text is what the tool printed that the text before it names.
+    fn continues(&self, history: &History, id: BlockId, block: &Block, text: &str) -> bool {
+        let Some(before) = widen(id.0).checked_sub(1) else { return false };
+        let names_tool = |before: &Block| {
+            before.entry == block.entry
+                && before.kind == BlockKind::Text
+                && protocol::is_heading(&history.block_text(before))
+        };
+        self.rows.get(before).is_some_and(|row| row.acts_as == BlockKind::Result)
+            && history.blocks().get(before).is_some_and(names_tool)
+            && protocol::is_continuation(text)
     }
 
     fn link_written(&mut self, asked: BlockId, answer: BlockId, call: call::Call) {
@@ -218,6 +257,9 @@ impl Facts {
 
     /// Notes how a call ended, and what its result makes redundant.
     fn finish(&mut self, history: &History, id: BlockId, call: BlockId, text: &str, flag: Flag) {
+        // What a client wrapped in JSON is read without it.
+        let result = Readable::of(text);
+        let text = &*result.text;
         self.places.told_by_result(text, id);
         if let Some(session) = session_in(text) {
             self.sessions.push((session, call));
@@ -227,7 +269,7 @@ impl Facts {
             row.actions = actions;
         }
         let kind = row.tool().unwrap_or(ToolKind::Other);
-        let ending = outcome::ending(kind, text, flag);
+        let ending = outcome::ending(kind, &result, flag);
         row.outcome = ending.outcome;
         row.content = match text.is_empty() && has_image(history, id) {
             true => ContentKind::Image,
@@ -246,81 +288,174 @@ impl Facts {
             row.outcome = ending.outcome;
             row.partner = Some(id).filter(|_| call != id).or(row.partner);
         }
-        let is_cut = is_cut(text);
+        let end = ResultEnd { id, call, ending, is_cut: is_cut(text) };
+        if let Some((key, coverage)) = self.run_of(&actions) {
+            self.note_run(&key, coverage, &actions, end);
+            return;
+        }
         for action in actions.iter() {
-            self.note_action(action, id, call, ending, actions.len() == 1, is_cut);
+            self.note_action(action, actions.len() == 1, end);
         }
     }
 
-    fn note_action(
-        &mut self,
-        action: &Action,
-        id: BlockId,
-        call: BlockId,
-        ending: outcome::Ending,
-        alone: bool,
-        is_cut: bool,
-    ) {
-        let failed = ending.outcome == Outcome::Failed;
-        let is_run = matches!(action.kind, ToolKind::Test | ToolKind::Build);
-        if (failed && !is_run) || !ending.ran || (is_run && !alone) {
+    /// Notes what an action shows or changes.
+    fn note_action(&mut self, action: &Action, alone: bool, end: ResultEnd) {
+        if end.ending.outcome == Outcome::Failed || !end.ending.ran {
             return;
         }
         if let Some(path) = action.subject.path() {
-            self.places.seen(path, id, &mut self.known);
+            self.places.seen(path, end.id, &mut self.known);
         }
-        let key = self.key_of(action);
-        let shown = |block, lines, rule| Shown { block, known_at: id, lines, rule, alone };
+        let Some(key) = self.key_of(action) else { return };
+        let shown = |block, lines, rule| Shown {
+            block,
+            known_at: end.id,
+            lines,
+            coverage: Coverage::default(),
+            rule,
+            alone,
+        };
+        let listed = |lines| {
+            let mut coverage = action.coverage.clone();
+            if end.is_cut {
+                coverage.narrow("cut");
+            }
+            Shown { coverage, ..shown(end.id, lines, Rule::ListedAgain) }
+        };
         let superseded = match (action.kind, &action.subject) {
             (ToolKind::Read, Subject::File { lines, .. }) => {
-                let lines = if is_cut { Lines::Part } else { *lines };
+                let lines = if end.is_cut { Lines::Part } else { *lines };
                 let rule = if lines == Lines::All { Rule::ReadAgain } else { Rule::LinesReadAgain };
-                self.known.file(&key, shown(id, lines, rule))
+                self.known.file(&key, shown(end.id, lines, rule))
             }
             (ToolKind::Write, Subject::File { .. }) => {
-                self.known.change(&key, id);
-                self.known.file(&key, shown(call, Lines::All, Rule::WrittenAnew))
+                self.known.change(&key, end.id);
+                self.known.file(&key, shown(end.call, Lines::All, Rule::WrittenAnew))
             }
             (ToolKind::Edit | ToolKind::Delete, Subject::File { .. }) => {
-                self.known.change(&key, id);
+                self.known.change(&key, end.id);
                 Vec::new()
             }
             (ToolKind::List, Subject::Directory { reach, .. }) => {
-                let lines = if *reach == Reach::Everything { Lines::All } else { Lines::between(1, Some(1)) };
-                self.known.listing(&key, shown(id, lines, Rule::ListedAgain))
+                let lines = match reach {
+                    Reach::Everything => Lines::All,
+                    Reach::Children => Lines::between(1, Some(action.coverage.depth.unwrap_or(1).into())),
+                };
+                self.known.listing(&key, listed(lines))
             }
             (ToolKind::List, Subject::Query { .. }) => {
-                self.known.listing(&key, shown(id, Lines::All, Rule::ListedAgain))
-            }
-            (ToolKind::Test | ToolKind::Build, Subject::Command(_)) => {
-                self.known.run(&key, shown(id, Lines::All, Rule::RunAgain))
+                let levels = action.coverage.depth.map(u64::from);
+                self.known.listing(&key, listed(Lines::between(1, levels)))
             }
             _ => Vec::new(),
         };
+        self.supersede(superseded, end.id);
+    }
+
+    /// Notes a run of tests, builds or status commands.
+    fn note_run(&mut self, key: &str, coverage: Coverage, actions: &[Action], end: ResultEnd) {
+        let is_test = |action: &Action| matches!(action.kind, ToolKind::Test | ToolKind::Build);
+        let failed = end.ending.outcome == Outcome::Failed && !actions.iter().any(is_test);
+        if failed || !end.ending.ran {
+            return;
+        }
+        let shown = Shown {
+            block: end.id,
+            known_at: end.id,
+            lines: Lines::All,
+            coverage,
+            rule: Rule::RunAgain,
+            alone: true,
+        };
+        let superseded = self.known.run(key, shown);
+        self.supersede(superseded, end.id);
+    }
+
+    fn supersede(&mut self, superseded: Vec<(BlockId, Rule)>, by: BlockId) {
         for (older, rule) in superseded {
             let Some(row) = self.row_mut(older).filter(|row| row.superseded_by.is_none()) else { continue };
-            row.superseded_by = Some((id, rule));
-            if let Some(row) = self.row_mut(id) {
+            row.superseded_by = Some((by, rule));
+            if let Some(row) = self.row_mut(by) {
                 row.supersedes.push((older, rule));
             }
         }
     }
 
-    /// Returns the name under which an action's subject is kept.
-    fn key_of(&self, action: &Action) -> String {
+    /// Returns the name under which what an action shows of files is kept.
+    fn key_of(&self, action: &Action) -> Option<String> {
         match &action.subject {
             Subject::File { path, .. } | Subject::Directory { path, .. } => {
-                self.places.key(path).into_owned()
+                Some(self.places.key(path).into_owned())
             }
-            Subject::Query { pattern, place } => {
-                let place = place.as_deref().map(|place| self.places.key(place)).unwrap_or_default();
-                format!("{place}\n{pattern}")
+            // What names no place looks where it is done.
+            Subject::Query { place, .. } => {
+                let place = place.as_deref().or(action.directory.as_deref()).unwrap_or(".");
+                Some(self.places.key(place).into_owned())
             }
-            Subject::Command(command) => command.to_string(),
-            Subject::Url(url) => url.to_string(),
-            Subject::Nothing => String::new(),
+            Subject::Command(_) | Subject::Url(_) | Subject::Nothing => None,
         }
     }
+
+    /// Returns the key of a call that only runs tests, builds or status commands, and how much of its output it shows.
+    fn run_of(&self, actions: &[Action]) -> Option<(String, Coverage)> {
+        let says = |action: &&Action| {
+            let Subject::Command(command) = &action.subject else { return false };
+            action.kind == ToolKind::Run && matches!(command.split(' ').next(), Some("echo" | "printf"))
+        };
+        let mut runs = Vec::new();
+        for action in actions.iter().filter(|action| !says(action)) {
+            let Subject::Command(command) = &action.subject else { return None };
+            let is_run = match action.kind {
+                ToolKind::Test | ToolKind::Build => true,
+                ToolKind::Git => shows_status(command),
+                _ => false,
+            };
+            if !is_run {
+                return None;
+            }
+            runs.push((self.places.key(action.directory.as_deref().unwrap_or(".")), &**command, action));
+        }
+        let coverage = match runs.as_slice() {
+            [] => return None,
+            [(.., action)] => action.coverage.clone(),
+            several => {
+                let mut coverage = Coverage::default();
+                if several.iter().any(|(.., action)| !action.coverage.is_whole()) {
+                    let each = several.iter().map(|(.., action)| format!("{:?}", action.coverage));
+                    coverage.narrow(&each.collect::<Vec<_>>().join(" "));
+                }
+                coverage
+            }
+        };
+        Some((run_key(runs.iter().map(|(place, command, _)| (&**place, *command))), coverage))
+    }
+}
+
+/// How a call ended, for noting what its result shows.
+#[derive(Clone, Copy)]
+struct ResultEnd {
+    id: BlockId,
+    call: BlockId,
+    ending: outcome::Ending,
+    is_cut: bool,
+}
+
+/// Tells whether a command of version control shows how things stand, so that a newer answer stands for an older one.
+fn shows_status(command: &str) -> bool {
+    let mut words = command.split(' ');
+    let is_git = words.next() == Some("git");
+    let verb = words.next();
+    let verb = if verb == Some("-C") { words.nth(1) } else { verb };
+    let shows = match verb {
+        Some("status" | "diff") => true,
+        Some("branch") => {
+            words.all(|word| matches!(word, "-a" | "-v" | "-vv" | "-r" | "--all" | "--show-current"))
+        }
+        Some("stash" | "worktree") => words.next() == Some("list"),
+        Some("remote") => words.all(|word| word == "-v"),
+        _ => false,
+    };
+    is_git && shows
 }
 
 impl Fact {
@@ -343,7 +478,9 @@ pub(crate) fn with_arguments<T>(
     read: impl FnOnce(&str, &Given<'_>) -> T,
 ) -> Option<T> {
     if block.kind == BlockKind::Text {
-        let written = protocol::action(&history.block_text(block))?;
+        let written = protocol::actions(&history.block_text(block));
+        // The arguments of several are nobody's.
+        let [written] = written.as_slice() else { return None };
         return Some(read(&written.name, &Given::Named(&written.arguments)));
     }
     let name = history.tool_name(block).unwrap_or_default();
@@ -383,7 +520,7 @@ fn with_path_from_result(actions: &Arc<[Action]>, text: &str) -> Option<Arc<[Act
     }
     let lines = if first.kind == ToolKind::Write { Lines::All } else { Lines::Part };
     let subject = Subject::lines_of(&call::path_in_result(text)?, lines);
-    let named = Action { kind: first.kind, subject };
+    let named = Action::new(first.kind, subject);
     Some(std::iter::once(named).chain(actions.iter().skip(1).cloned()).collect())
 }
 

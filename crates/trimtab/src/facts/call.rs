@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 
 use super::{
+    coverage::{Coverage, OutputPart},
     names::{self, Manner},
     patch, shell,
     subject::{Lines, Subject},
     tool::{Action, ToolKind},
+    windows,
 };
 use crate::json::{Value, scan};
 
@@ -57,6 +59,7 @@ const PATHS: &[&str] = &[
 ];
 const PLACES: &[&str] = &[
     "path",
+    "location",
     "dir_path",
     "dirPath",
     "dir",
@@ -127,7 +130,7 @@ pub(crate) fn read(name: &str, given: &Given<'_>, cwd: Option<&str>) -> Call {
                 .iter()
                 .find_map(|key| given.scalar(key));
             let subject = Subject::Command(format!("session {}", session.as_deref().unwrap_or("?")).into());
-            Call { actions: vec![Action { kind: ToolKind::Run, subject }], cwd: None, own_cwd: None, session }
+            Call { actions: vec![Action::new(ToolKind::Run, subject)], cwd: None, own_cwd: None, session }
         }
         Manner::Editor => plain(vec![editor(given)], cwd),
         Manner::Patch => {
@@ -139,10 +142,9 @@ pub(crate) fn read(name: &str, given: &Given<'_>, cwd: Option<&str>) -> Call {
 }
 
 fn plain(actions: Vec<Action>, cwd: Option<&str>) -> Call {
-    let seen = |action: Action| Action { subject: action.subject.seen_from(cwd), ..action };
-    let mut actions: Vec<Action> = actions.into_iter().map(seen).collect();
+    let mut actions: Vec<Action> = actions.into_iter().map(|action| action.seen_from(cwd)).collect();
     if actions.is_empty() {
-        actions.push(Action { kind: ToolKind::Other, subject: Subject::Nothing });
+        actions.push(Action::new(ToolKind::Other, Subject::Nothing));
     }
     Call { actions, cwd: None, own_cwd: None, session: None }
 }
@@ -239,18 +241,7 @@ fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
                 None => whole_call(name, given),
             }
         }
-        ToolKind::List => {
-            let place = PLACES.iter().find_map(|key| given.text(key));
-            match first_text(given, PATTERNS) {
-                Some(pattern) => Subject::query(&pattern, place.as_deref()),
-                None if name.to_ascii_lowercase().contains("tree")
-                    || given.text("recursive").as_deref() == Some("true") =>
-                {
-                    Subject::everything_below(place.as_deref().unwrap_or("."))
-                }
-                None => Subject::directory(place.as_deref().unwrap_or(".")),
-            }
-        }
+        ToolKind::List => return vec![listing(name, given)],
         ToolKind::Web => match URLS.iter().find_map(|key| given.text(key)) {
             Some(url) => Subject::Url(url.into()),
             None => match first_text(given, &["query", "q", "search_query", "prompt", "queries"]) {
@@ -265,12 +256,98 @@ fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
             Some(text) => Subject::Command(shell::one_line(&text).into()),
             None => whole_call(name, given),
         },
+        ToolKind::Recall => match given.text("handle") {
+            Some(handle) => Subject::Command(shell::one_line(&format!("trimtab recall {handle}")).into()),
+            None => match first_text(given, PATTERNS) {
+                Some(query) => Subject::query(&query, None),
+                None => whole_call(name, given),
+            },
+        },
         ToolKind::Todo | ToolKind::Ask | ToolKind::Think => Subject::Nothing,
         ToolKind::Git | ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Other => {
             whole_call(name, given)
         }
     };
-    vec![Action { kind, subject }]
+    vec![Action::new(kind, subject)]
+}
+
+/// Reads a tool that lists files.
+fn listing(name: &str, given: &Given<'_>) -> Action {
+    let is_true = |keys: &[&str]| {
+        keys.iter().any(|key| given.text(key).is_some_and(|text| text.eq_ignore_ascii_case("true")))
+    };
+    let place = PLACES.iter().find_map(|key| given.text(key));
+    let place = place.as_deref();
+    let pattern = first_text(given, PATTERNS);
+    let goes_down =
+        name.to_ascii_lowercase().contains("tree") || is_true(&["recursive", "recurse", "Recursive"]);
+    let depth = ["depth", "max_depth", "maxDepth", "MaxDepth", "level", "levels"];
+    let depth = depth.iter().find_map(|key| given.number(key)).and_then(|depth| depth.try_into().ok());
+    let subject = match &pattern {
+        Some(pattern) => Subject::query(pattern, place),
+        None if goes_down && depth.is_none() => Subject::everything_below(place.unwrap_or(".")),
+        None => Subject::directory(place.unwrap_or(".")),
+    };
+    let respects = ["respect_git_ignore", "respectGitIgnore", "respect_gitignore", "respectGitignore"];
+    let limit =
+        ["limit", "max_results", "maxResults", "max_entries"].iter().find_map(|key| given.number(key));
+    let coverage = Coverage {
+        hidden: is_true(&["show_hidden", "showHidden", "include_hidden", "includeHidden", "hidden", "all"]),
+        ignored: is_true(&["include_ignored", "includeIgnored", "show_ignored", "no_ignore", "noIgnore"])
+            || respects.iter().any(|key| given.is_false(key)),
+        details: is_true(&["details", "long", "show_sizes"]) || name.contains("sizes"),
+        depth,
+        filter: listing_filter(given).into(),
+        output: limit.map_or(OutputPart::Whole, OutputPart::First),
+    };
+    Action { coverage, ..Action::new(ToolKind::List, subject) }
+}
+
+/// Returns the arguments of a listing that leave files out, in one order.
+fn listing_filter(given: &Given<'_>) -> String {
+    const FILTERS: &[&str] = &[
+        "filter",
+        "filters",
+        "ignore",
+        "ignores",
+        "ignore_patterns",
+        "exclude",
+        "excludes",
+        "exclude_patterns",
+        "excludePatterns",
+        "include",
+        "includes",
+        "include_patterns",
+        "extensions",
+        "Extensions",
+        "Excludes",
+        "type",
+        "Type",
+        "offset",
+        "page",
+        "cursor",
+    ];
+    let mut filters: Vec<String> = Vec::new();
+    for key in PATTERNS.iter().chain(FILTERS) {
+        let mut texts: Vec<Cow<'_, str>> = match given {
+            Given::Json(value) => match value.get(key) {
+                Some(list) if list.is_array() => list.items().filter_map(Value::string).collect(),
+                Some(value) => value.string().into_iter().collect(),
+                None => Vec::new(),
+            },
+            Given::Named(_) => given.text(key).into_iter().collect(),
+            Given::Text(_) | Given::Nothing => Vec::new(),
+        };
+        texts.retain(|text| !text.is_empty());
+        texts.extend(given.number(key).map(|number| Cow::Owned(number.to_string())));
+        texts.sort_unstable();
+        texts.dedup();
+        if !texts.is_empty() {
+            filters.push(format!("{key} {}", texts.join(" ")));
+        }
+    }
+    filters.sort_unstable();
+    filters.join(" ")
 }
 
 fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
@@ -279,13 +356,13 @@ fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
         ToolKind::Edit => Lines::Part,
         _ => Lines::All,
     };
-    let at = |path: &str| Action { kind, subject: Subject::lines_of(path, lines) };
+    let at = |path: &str| Action::new(kind, Subject::lines_of(path, lines));
     if let Some(path) = PATHS.iter().find_map(|key| given.text(key)).filter(|path| !path.trim().is_empty()) {
         let mut actions = vec![at(&path)];
         if let Some(target) =
             ["new_path", "destination", "target_path"].iter().find_map(|key| given.text(key))
         {
-            actions.push(Action { kind: ToolKind::Write, subject: Subject::file(&target) });
+            actions.push(Action::new(ToolKind::Write, Subject::file(&target)));
         }
         return actions;
     }
@@ -304,13 +381,13 @@ fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
         return actions;
     }
     if kind == ToolKind::Read && given.has("skill") {
-        return vec![Action { kind, subject: whole_call(name, given) }];
+        return vec![Action::new(kind, whole_call(name, given))];
     }
     if kind == ToolKind::Edit {
         let text = ["patch", "diff", "input"].iter().find_map(|key| given.text(key));
         return patch::actions(&text.unwrap_or_default());
     }
-    vec![Action { kind, subject: Subject::Nothing }]
+    vec![Action::new(kind, Subject::Nothing)]
 }
 
 fn editor(given: &Given<'_>) -> Action {
@@ -326,24 +403,25 @@ fn editor(given: &Given<'_>) -> Action {
         _ => ToolKind::Edit,
     };
     if path.is_empty() {
-        return Action { kind, subject: Subject::Nothing };
+        return Action::new(kind, Subject::Nothing);
     }
     let lines = match kind {
         ToolKind::Read => lines(given),
         ToolKind::Edit => Lines::Part,
         _ => Lines::All,
     };
-    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let is_directory =
-        kind == ToolKind::Read && lines == Lines::All && (path.ends_with('/') || !name.contains('.'));
+    let name = windows::file_name(&path);
+    let is_directory = kind == ToolKind::Read
+        && lines == Lines::All
+        && (windows::ends_as_directory(&path) || !name.contains('.'));
     if is_directory
         && name.chars().any(|letter| letter.is_ascii_lowercase())
         && name != "Makefile"
         && name != "Dockerfile"
     {
-        return Action { kind: ToolKind::List, subject: Subject::directory(&path) };
+        return Action::new(ToolKind::List, Subject::directory(&path));
     }
-    Action { kind, subject: Subject::lines_of(&path, lines) }
+    Action::new(kind, Subject::lines_of(&path, lines))
 }
 
 /// Reads which lines of a file a call asks for.
@@ -423,6 +501,15 @@ impl<'a> Given<'a> {
                 pairs.iter().find(|(name, _)| name == key).map(|(_, text)| Cow::Borrowed(text.as_str()))
             }
             Given::Text(_) | Given::Nothing => None,
+        }
+    }
+
+    /// Tells whether an argument says no.
+    fn is_false(&self, key: &str) -> bool {
+        match self {
+            Given::Json(value) => value.get(key).is_some_and(|value| value.raw() == b"false"),
+            Given::Named(_) => self.text(key).is_some_and(|text| text.eq_ignore_ascii_case("false")),
+            Given::Text(_) | Given::Nothing => false,
         }
     }
 

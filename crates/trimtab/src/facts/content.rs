@@ -85,7 +85,7 @@ pub(crate) fn of_result(kind: ToolKind, subject: &Subject, text: &str) -> Conten
         }
         ToolKind::Write | ToolKind::Edit | ToolKind::Delete | ToolKind::Todo => ContentKind::Receipt,
         ToolKind::Ask | ToolKind::SubAgent | ToolKind::Think => ContentKind::Prose,
-        ToolKind::Git | ToolKind::Run | ToolKind::Other => by_text(body, text),
+        ToolKind::Git | ToolKind::Run | ToolKind::Recall | ToolKind::Other => by_text(body, text),
     }
 }
 

@@ -171,7 +171,7 @@ pub fn constraints(text: &str) -> Vec<Range<usize>> {
 
 /// Tells whether a file of that path holds instructions for agents.
 pub(crate) fn is_instruction_file(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = super::windows::file_name(path);
     INSTRUCTION_FILES.contains(&name)
 }
 

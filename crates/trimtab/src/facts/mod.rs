@@ -7,6 +7,7 @@
 mod add;
 mod call;
 mod content;
+mod coverage;
 mod instructions;
 mod names;
 mod outcome;
@@ -14,15 +15,19 @@ mod patch;
 mod places;
 mod priority;
 mod protocol;
+mod python_text;
+mod react;
 mod shell;
 mod subject;
 mod supersede;
 mod tool;
 mod totals;
+mod windows;
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 pub use content::ContentKind;
+pub use coverage::{Coverage, OutputPart};
 pub use instructions::{Section, Voice, constraints, sections};
 pub use outcome::Outcome;
 pub use priority::Priority;
@@ -32,10 +37,12 @@ pub use tool::{Action, ToolKind};
 
 pub(crate) use add::{is_cut, with_arguments};
 pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
-pub(crate) use names::{Manner, is_shell};
+pub(crate) use names::{Manner, changes_files, is_shell};
 pub(crate) use patch::file_lines as patched_files;
 pub(crate) use shell::{Direction, Simple, actions_of, walk};
-pub(crate) use subject::joined;
+pub(crate) use subject::{is_absolute, joined};
+pub(crate) use totals::{Totals, read_totals};
+pub(crate) use windows::with_slashes;
 
 use places::Places;
 use supersede::Known;
@@ -121,7 +128,17 @@ impl Facts {
     ///
     /// The result is the same as that of [`facts`].
     pub fn extend(&mut self, history: &History) {
-        let kept = history.reused_blocks().min(self.rows.len());
+        let mut kept = history.reused_blocks().min(self.rows.len());
+        // A message that goes on, or ends, elsewhere than before is told as a whole.
+        let is_inside = |kept: usize| {
+            let entry = |block: usize| history.blocks().get(block).map(|block| block.entry);
+            let told = |row: usize| self.rows.get(row).map(|row| row.entry);
+            let Some(before) = kept.checked_sub(1) else { return false };
+            entry(before) == entry(kept) || told(before) == told(kept)
+        };
+        while is_inside(kept) {
+            kept -= 1;
+        }
         self.keep(kept);
         self.add_from(history, self.rows.len());
     }
@@ -187,6 +204,11 @@ impl Facts {
     /// Returns the directory in which a call was made, where that is known.
     pub(crate) fn cwd_before(&self, call: BlockId) -> Option<&str> {
         self.places.cwd_before(call)
+    }
+
+    /// Returns what decides about the names of files; all of them may be others where it changes.
+    pub(crate) fn naming(&self) -> String {
+        self.places.naming()
     }
 
     /// Returns the directory in which the session works, where something told it.

@@ -7,8 +7,8 @@
 use Manner::{Editor, LastingShell, Patch, Plain, Session, Shell};
 
 use super::tool::ToolKind::{
-    self, Ask, Build, Delete, Edit, Git, List, Other, Read, Run, Search, SubAgent, Test, Think, Todo, Web,
-    Write,
+    self, Ask, Build, Delete, Edit, Git, List, Other, Read, Recall, Run, Search, SubAgent, Test, Think, Todo,
+    Web, Write,
 };
 
 /// How a call of a tool is read.
@@ -206,6 +206,7 @@ const NAMES: &[(&str, Manner)] = &[
     ("executeipythoncell", Plain(Run)),
     ("ipython", Plain(Run)),
     ("python", Plain(Run)),
+    ("pythoninterpreter", Plain(Run)),
     ("codeexecution", Plain(Run)),
     ("codeinterpreter", Plain(Run)),
     ("jsrepl", Plain(Run)),
@@ -226,6 +227,13 @@ const NAMES: &[(&str, Manner)] = &[
     ("searchweb", Plain(Web)),
     ("exasearch", Plain(Web)),
     ("tavilysearch", Plain(Web)),
+    // What trimtab's own server offers, under any name of the server.
+    ("recall", Plain(Recall)),
+    ("searchhistory", Plain(Recall)),
+    ("fileat", Plain(Recall)),
+    ("trimtabrecall", Plain(Recall)),
+    ("trimtabsearchhistory", Plain(Recall)),
+    ("trimtabfileat", Plain(Recall)),
     // Agents, plans, people, thoughts.
     ("task", Plain(SubAgent)),
     ("agent", Plain(SubAgent)),
@@ -265,6 +273,7 @@ const NAMES: &[(&str, Manner)] = &[
     ("question", Plain(Ask)),
     ("attemptcompletion", Plain(Ask)),
     ("finish", Plain(Ask)),
+    ("finalanswer", Plain(Ask)),
     ("submit", Plain(Ask)),
     ("taskcomplete", Plain(Ask)),
     ("think", Plain(Think)),
@@ -274,6 +283,16 @@ const NAMES: &[(&str, Manner)] = &[
 /// Tells whether a tool of that name runs shell commands.
 pub(crate) fn is_shell(name: &str) -> bool {
     matches!(named(name), Some(Shell | LastingShell | Session))
+}
+
+/// Tells whether a tool of this name changes files.
+pub(crate) fn changes_files(name: &str) -> bool {
+    match named(name) {
+        Some(Plain(kind)) => kind.changes_files(),
+        Some(Editor | Patch) => true,
+        Some(Shell | LastingShell | Session) => false,
+        None => guessed_for_file(name).is_some_and(ToolKind::changes_files),
+    }
 }
 
 /// Finds how calls of a tool are read; none for a name that is not in the table.

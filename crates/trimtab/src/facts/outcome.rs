@@ -7,6 +7,7 @@
 //! (6) a protocol that has a flag for failure and does not set it.
 
 use super::{text_head, text_tail, tool::ToolKind, totals};
+use crate::history::Readable;
 
 /// Whether a call did what it was to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -58,8 +59,15 @@ const HEAD_LINES: usize = 6;
 const TAIL_LINES: usize = 5;
 
 /// Tells how a call ended.
-pub(crate) fn ending(kind: ToolKind, text: &str, flag: Flag) -> Ending {
-    let code = exit_code(text);
+pub(crate) fn ending(kind: ToolKind, result: &Readable<'_>, flag: Flag) -> Ending {
+    let text = &*result.text;
+    let code = result.exit_code.or_else(|| exit_code(text));
+    // What a client says beside a result is as good as the protocol's flag.
+    let flag = match (flag, result.failed) {
+        (Flag::Failed, _) | (Flag::Unset | Flag::Absent, Some(true)) => Flag::Failed,
+        (Flag::Unset, Some(false) | None) | (Flag::Absent, Some(false)) => Flag::Unset,
+        (Flag::Absent, None) => Flag::Absent,
+    };
     let is_runner = matches!(kind, ToolKind::Test | ToolKind::Build);
     let totals = if is_runner {
         totals::outcome(text_head(text, WINDOW), text_tail(text, WINDOW))
@@ -77,15 +85,45 @@ pub(crate) fn ending(kind: ToolKind, text: &str, flag: Flag) -> Ending {
         (Flag::Absent, ..) => Outcome::Unknown,
     };
     let ran = outcome != Outcome::Failed || code.is_some() || totals != Outcome::Unknown;
+    let ran = ran && !(is_runner && totals == Outcome::Unknown && could_not_run(text, code));
     Ending { outcome, ran }
+}
+
+/// Exit codes of commands that were not found, could not be run, or were ended from outside.
+const NOT_RUN_CODES: &[i64] = &[124, 126, 127, 130, 137, 143, 9009];
+
+/// Tells whether a test or build never ran to its end: not found, ended after a time, or still running.
+fn could_not_run(text: &str, code: Option<i64>) -> bool {
+    const NOT_FOUND: &[&str] = &[
+        "command not found",
+        ": not found",
+        "is not recognized as",
+        "No module named",
+        "Missing script:",
+        "no such command:",
+        "no such subcommand:",
+    ];
+    const UNFINISHED: &[&str] = &[
+        "timed out after",
+        "timed out.",
+        "Command timed out",
+        "running in background with",
+        "running with session ID",
+    ];
+    const SHORT: usize = 2000;
+    if code.is_some_and(|code| NOT_RUN_CODES.contains(&code)) {
+        return true;
+    }
+    let says = |text: &str, words: &[&str]| words.iter().any(|words| text.contains(words));
+    let ends = [text_head(text, 300), text_tail(text, 300)];
+    (text.len() < SHORT && says(text, NOT_FOUND)) || ends.iter().any(|end| says(end, UNFINISHED))
 }
 
 /// Finds the exit code that a harness printed at either end of a result.
 pub(crate) fn exit_code(text: &str) -> Option<i64> {
     let head = text_head(text, WINDOW).lines().take(HEAD_LINES);
     let tail = text_tail(text, WINDOW).lines().rev().take(TAIL_LINES);
-    let printed = head.chain(tail).find_map(code_in_line);
-    printed.or_else(|| code_in_json(text))
+    head.chain(tail).find_map(code_in_line)
 }
 
 /// The ways in which harnesses begin the line with the exit code, in lower case and without brackets.
@@ -141,21 +179,6 @@ fn code_in_line(line: &str) -> Option<i64> {
         || ends.starts_with(['/', '\n', 'p', 'o'])
         || behind.starts_with(['.', ')', ']', '>', '<', '\n']);
     ends.then(|| code.parse().ok())?
-}
-
-/// Reads `{"output": …, "metadata": {"exit_code": 0}}`, as Codex and others wrap what a command printed.
-fn code_in_json(text: &str) -> Option<i64> {
-    let is_object = text.starts_with('{') && text.trim_end().ends_with('}');
-    if !is_object {
-        return None;
-    }
-    let tail = text_tail(text, 400);
-    let keys = ["\"exit_code\":", "\"exitCode\":", "\"returncode\":", "\"return_code\":", "\"code\":"];
-    let places = [text_head(text, 400), tail];
-    let found = places.iter().find_map(|place| keys.iter().find_map(|key| Some(place.split_once(key)?.1)))?;
-    let digits = found.trim_start();
-    let end = digits.find(|letter: char| !letter.is_ascii_digit() && letter != '-').unwrap_or(digits.len());
-    digits.get(..end)?.parse().ok()
 }
 
 /// Tells whether a result is a tool's refusal: it begins as one. Long answers are content, whatever their first word.

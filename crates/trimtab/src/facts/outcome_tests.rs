@@ -3,8 +3,12 @@
 use super::*;
 use Outcome::{Failed, Succeeded, Unknown};
 
+fn ended(kind: ToolKind, text: &str, flag: Flag) -> Ending {
+    ending(kind, &Readable::of(text), flag)
+}
+
 fn check(kind: ToolKind, text: &str, flag: Flag, expected: Outcome) {
-    assert_eq!(ending(kind, text, flag).outcome, expected, "{text}");
+    assert_eq!(ended(kind, text, flag).outcome, expected, "{text}");
 }
 
 #[test]
@@ -92,8 +96,6 @@ fn where_they_disagree_the_stated_order_decides() {
     check(ToolKind::Read, "Error: ENOENT: no such file", Flag::Absent, Failed);
     check(ToolKind::Read, "<tool_use_error>File does not exist.</tool_use_error>", Flag::Unset, Failed);
     check(ToolKind::Read, "error handling in Rust\n", Flag::Absent, Unknown);
-    assert!(ending(ToolKind::Test, "Exit code 1\nFAIL", Flag::Failed).ran);
-    assert!(
-        !ending(ToolKind::Test, "The user doesn't want to proceed with this tool use.", Flag::Failed).ran
-    );
+    assert!(ended(ToolKind::Test, "Exit code 1\nFAIL", Flag::Failed).ran);
+    assert!(!ended(ToolKind::Test, "The user doesn't want to proceed with this tool use.", Flag::Failed).ran);
 }

@@ -17,7 +17,7 @@ pub(crate) fn actions(text: &str) -> Vec<Action> {
         }
     }
     if actions.is_empty() {
-        actions.push(Action { kind: ToolKind::Edit, subject: Subject::Nothing });
+        actions.push(Action::new(ToolKind::Edit, Subject::Nothing));
     }
     actions
 }
@@ -43,12 +43,11 @@ fn header(line: &str) -> Option<Action> {
     for (mark, kind) in marked {
         let Some(path) = line.strip_prefix(mark) else { continue };
         let lines = if kind == ToolKind::Edit { Lines::Part } else { Lines::All };
-        return Some(Action { kind, subject: Subject::lines_of(path, lines) });
+        return Some(Action::new(kind, Subject::lines_of(path, lines)));
     }
     let path = line.strip_prefix("+++ ")?.split('\t').next()?.trim();
     let path = path.strip_prefix("b/").unwrap_or(path);
-    (path != "/dev/null")
-        .then(|| Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) })
+    (path != "/dev/null").then(|| Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part)))
 }
 
 #[cfg(test)]

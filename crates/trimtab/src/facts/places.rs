@@ -7,6 +7,7 @@ use super::{
     subject::{below, is_absolute, normalized},
     supersede::Known,
     text_head, text_tail,
+    windows::{self, Drives},
 };
 use crate::history::BlockId;
 
@@ -16,6 +17,12 @@ pub(crate) struct Places {
     root: Option<(BlockId, String)>,
     /// Working directories with the block that told of each; the last one counts.
     cwds: Vec<(BlockId, String)>,
+    /// The block that showed that the session runs on Windows.
+    windows: Option<BlockId>,
+    /// The block that showed that the session names Windows drives from WSL.
+    wsl: Option<BlockId>,
+    /// The block that said that the session runs in WSL; nothing of it matters before a drive is named.
+    wsl_told: Option<BlockId>,
 }
 
 /// How harnesses tell a model where it works.
@@ -36,8 +43,15 @@ impl Places {
         self.root.as_ref().map(|(_, root)| root.as_str())
     }
 
-    pub(crate) fn root_known_at(&self) -> Option<BlockId> {
-        self.root.as_ref().map(|(known_at, _)| *known_at)
+    /// Returns the last block from which the names of all paths depend.
+    pub(crate) fn names_known_at(&self) -> Option<BlockId> {
+        let root = self.root.as_ref().map(|(known_at, _)| *known_at);
+        root.max(self.windows).max(self.wsl).max(self.wsl_told)
+    }
+
+    /// Returns what decides about the names of paths, as one text that compares.
+    pub(crate) fn naming(&self) -> String {
+        format!("{} {:?}", self.root().unwrap_or_default(), self.drives())
     }
 
     pub(crate) fn cwd(&self) -> Option<&str> {
@@ -52,18 +66,32 @@ impl Places {
 
     /// Returns the one name of a path.
     pub(crate) fn key<'a>(&self, path: &'a str) -> Cow<'a, str> {
-        Cow::Borrowed(below(self.root(), path))
+        match windows::one_name(path, self.drives()) {
+            Cow::Borrowed(name) => Cow::Borrowed(below(self.root(), name)),
+            Cow::Owned(name) => Cow::Owned(below(self.root(), &name).to_owned()),
+        }
+    }
+
+    fn drives(&self) -> Drives {
+        Drives { on_windows: self.windows.is_some(), on_wsl: self.wsl.is_some() }
     }
 
     /// Looks for a directory in what a model is told before its first step.
     pub(crate) fn told_by(&mut self, text: &str, block: BlockId, known: &mut Known) {
+        if self.wsl_told.is_none() && text.contains("microsoft-standard-WSL") {
+            self.wsl_told = Some(block);
+        }
+        if self.windows.is_none() && text.contains("Platform: win32") {
+            self.windows = Some(block);
+            self.rename(known);
+        }
         if self.root.is_some() {
             return;
         }
         let found = TELLERS.iter().find_map(|(mark, ends)| {
             let (_, rest) = text.split_once(mark)?;
             let path = rest.split(*ends).next()?.trim().trim_matches('`');
-            (path.starts_with('/') && path.len() < 300).then(|| path.to_owned())
+            (is_rooted(path) && path.len() < 300).then(|| path.to_owned())
         });
         if let Some(found) = found {
             self.set_root(&found, block, known);
@@ -82,6 +110,7 @@ impl Places {
             self.set_root(told, block, known);
         }
         if let Some(cwd) = cwd.filter(|cwd| self.cwd() != Some(cwd)) {
+            self.learn_drives(&cwd, block, known);
             self.cwds.push((block, cwd));
         }
     }
@@ -98,16 +127,18 @@ impl Places {
         let found = marks.iter().find_map(|mark| tail.rsplit_once(mark)).map(|(_, rest)| rest);
         let Some(path) = found.and_then(|rest| rest.split([')', ']', '\n']).next()) else { return };
         let path = normalized(text_head(path, 300));
-        if path.starts_with('/') && self.cwd() != Some(&path) {
+        if is_rooted(&path) && self.cwd() != Some(&path) {
             self.cwds.push((block, path));
         }
     }
 
     /// Tells the root from two spellings of one path.
     pub(crate) fn seen(&mut self, path: &str, block: BlockId, known: &mut Known) {
+        self.learn_drives(path, block, known);
         if self.root.is_some() {
             return;
         }
+        let path = &self.key(path).into_owned();
         let root = |absolute: &str, relative: &str| {
             let root = absolute.strip_suffix(relative)?.strip_suffix('/')?;
             (relative.contains('/') && !relative.starts_with("..")).then(|| root.to_owned())
@@ -137,10 +168,58 @@ impl Places {
 
     fn set_root(&mut self, path: &str, block: BlockId, known: &mut Known) {
         let path = normalized(path);
-        if self.root.is_some() || !path.starts_with('/') || path.len() < 2 {
+        if self.root.is_some() || !is_rooted(&path) {
             return;
         }
-        known.rename(|key| below(Some(&path), key).into());
-        self.root = Some((block, path));
+        self.learn_drives(&path, block, known);
+        let name = windows::one_name(&path, self.drives()).into_owned();
+        if name.trim_end_matches('/').trim_end_matches(':').len() < 2 {
+            return;
+        }
+        self.root = Some((block, name));
+        self.rename(known);
     }
+
+    /// Learns from a path whether the session runs on Windows, and whether it names drives from WSL too.
+    fn learn_drives(&mut self, path: &str, block: BlockId, known: &mut Known) {
+        let before = self.drives();
+        if self.windows.is_none() && windows::is_windows(path) {
+            self.windows = Some(block);
+        }
+        if self.windows.is_some()
+            && self.wsl.is_none()
+            && (self.wsl_told.is_some() || self.shows_wsl(path, known))
+        {
+            self.wsl = Some(block);
+        }
+        if self.drives() != before {
+            self.rename(known);
+        }
+    }
+
+    /// Tells whether a path has the name on the other side of WSL of something known: a file, or what lies below the root
+    /// or a working directory.
+    fn shows_wsl(&self, path: &str, known: &Known) -> bool {
+        let Some(other) = windows::other_side_of_wsl(path) else { return false };
+        let name = |path: &str| windows::one_name(path, self.drives()).into_owned();
+        let other = name(&other);
+        let is_below = |directory: &str| directory.len() > 3 && below(Some(directory), &other) != other;
+        self.root().is_some_and(is_below)
+            || self.cwd().is_some_and(|cwd| is_below(&name(cwd)))
+            || known.knows_file(&self.key(&other))
+    }
+
+    /// Gives everything known the name that it has now.
+    fn rename(&mut self, known: &mut Known) {
+        let drives = self.drives();
+        if let Some((_, root)) = &mut self.root {
+            *root = windows::one_name(root, drives).into_owned();
+        }
+        known.rename(|key| self.key(key).into());
+    }
+}
+
+/// Tells whether a path begins at the root of a file system.
+fn is_rooted(path: &str) -> bool {
+    path.starts_with('/') || windows::is_windows(path)
 }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::windows;
+
 /// Which lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lines {
@@ -212,14 +214,18 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Returns a path without `.`, `..`, doubled slashes, a trailing slash or `file://`.
+/// Returns a path without `.`, `..`, doubled slashes, a trailing slash or `file://`. One on a Windows drive keeps the
+/// separators with which it is written.
 pub(crate) fn normalized(path: &str) -> String {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
-    let slashes = if is_windows(path) { path.replace('\\', "/") } else { path.to_owned() };
-    let absolute = slashes.starts_with('/');
+    let path = path.strip_prefix('/').filter(|path| windows::starts_with_drive(path)).unwrap_or(path);
+    if windows::is_windows(path) {
+        return windows::tidy(path);
+    }
+    let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
-    for part in slashes.split('/') {
+    for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." if parts.last().is_some_and(|last| *last != ".." && *last != "~") => {
@@ -242,11 +248,15 @@ pub(crate) fn joined(directory: &str, path: &str) -> String {
     if is_absolute(path) || directory.is_empty() || directory == "." {
         return normalized(path);
     }
+    let on_windows = windows::is_windows(directory) || (windows::is_msys(directory) && path.contains('\\'));
+    if on_windows {
+        return windows::joined_on_windows(directory, path);
+    }
     normalized(&format!("{directory}/{path}"))
 }
 
 pub(crate) fn is_absolute(path: &str) -> bool {
-    path.starts_with(['/', '~', '$']) || path.starts_with("file://") || is_windows(path)
+    path.starts_with(['/', '~', '$']) || path.starts_with("file://") || windows::is_windows(path)
 }
 
 /// Returns the path as seen from the root, where it lies below it.
@@ -257,13 +267,6 @@ pub(crate) fn below<'a>(root: Option<&str>, path: &'a str) -> &'a str {
         None if rest.is_empty() => ".",
         None => path,
     }
-}
-
-fn is_windows(path: &str) -> bool {
-    let mut bytes = path.bytes();
-    bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
-        && bytes.next() == Some(b':')
-        && bytes.next() == Some(b'\\')
 }
 
 #[cfg(test)]
@@ -282,7 +285,7 @@ mod tests {
         check("../x", "../x");
         check("~/notes/../x.md", "~/x.md");
         check("file:///srv/app/main.go", "/srv/app/main.go");
-        check("C:\\work\\a.cs", "C:/work/a.cs");
+        check("C:\\work\\.\\a.cs", "C:\\work\\a.cs");
         check(".", ".");
         check("/", "/");
     }
@@ -292,6 +295,13 @@ mod tests {
         assert_eq!(joined("/srv/app", "src/a.rs"), "/srv/app/src/a.rs");
         assert_eq!(joined("sub", "../a.rs"), "a.rs");
         assert_eq!(joined("/srv", "/etc/hosts"), "/etc/hosts");
+        assert_eq!(joined("/d/proj", "D:\\proj\\src\\a.go"), "D:\\proj\\src\\a.go");
+        assert_eq!(joined("/d/proj", "d:/proj/src/a.go"), "d:/proj/src/a.go");
+        assert_eq!(joined("/d/proj", "src\\a.go"), "/d/proj/src/a.go");
+        assert_eq!(joined("D:\\proj", "src/../a.go"), "D:\\proj\\a.go");
+        assert_eq!(joined("D:/proj", "src\\a.go"), "D:/proj/src/a.go");
+        assert_eq!(joined("\\\\server\\share", "a.go"), "\\\\server\\share\\a.go");
+        assert_eq!(joined("/srv", "we\\ird"), "/srv/we\\ird");
         assert_eq!(below(Some("/srv/app"), "/srv/app/src/a.rs"), "src/a.rs");
         assert_eq!(below(Some("/srv/app"), "/srv/apple/a.rs"), "/srv/apple/a.rs");
         assert_eq!(below(Some("/srv/app"), "/srv/app"), ".");

@@ -1,13 +1,13 @@
 //! Which earlier results a newer one makes redundant. Takes the actions of calls as they end, in order; gives pairs of
 //! blocks, each with its rule. Never looks at content: a block is superseded because something newer shows the same.
 //!
-//! Failed calls and appends supersede nothing. A block that shows more than one thing is superseded by nothing, since part
+//! Failed calls and appends supersede nothing; a test or build that ran and failed is a newer run. A block that shows more than one thing is superseded by nothing, since part
 //! of it would be lost. For each subject the newest are looked at first and the search ends at the first that shows all of
 //! it: everything older was superseded by that one.
 
 use std::collections::HashMap;
 
-use super::{subject::Lines, tool::ToolKind};
+use super::{coverage::Coverage, subject::Lines, tool::ToolKind};
 use crate::history::BlockId;
 
 /// Why a block is superseded.
@@ -21,7 +21,7 @@ pub enum Rule {
     LinesReadAgain,
     /// The same or a wider listing was made.
     ListedAgain,
-    /// The same test or build was run again.
+    /// The same test, build or status command was run again.
     RunAgain,
 }
 
@@ -43,16 +43,47 @@ impl Rule {
 const MOST_LOOKED_AT: usize = 100;
 
 /// Something that shows a file, a listing or a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shown {
     /// The block that holds the content: the result of a read, the call of a write.
     pub(crate) block: BlockId,
     /// The result with which it became known.
     pub(crate) known_at: BlockId,
+    /// Which lines of a file; of a directory, which of its levels.
     pub(crate) lines: Lines,
+    pub(crate) coverage: Coverage,
     pub(crate) rule: Rule,
     /// Whether it is all that its block shows.
     pub(crate) alone: bool,
+}
+
+impl Shown {
+    fn covers(&self, older: &Shown) -> bool {
+        self.lines.covers(older.lines) && self.coverage.covers(&older.coverage)
+    }
+
+    /// Tells whether nothing could show more.
+    fn is_all(&self, wanted: Wanted) -> bool {
+        let shows_all = match wanted {
+            Wanted::Content => self.coverage.is_whole(),
+            Wanted::Listing => {
+                self.coverage.is_whole()
+                    && self.coverage.hidden
+                    && self.coverage.ignored
+                    && self.coverage.details
+            }
+        };
+        self.lines == Lines::All && shows_all
+    }
+}
+
+/// What makes something shown as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// No filters.
+    Content,
+    /// No filters, and hidden and ignored files with details.
+    Listing,
 }
 
 /// What is known of each subject so far.
@@ -68,17 +99,17 @@ pub(crate) struct Known {
 impl Known {
     /// Notes that a file is shown; returns what that supersedes.
     pub(crate) fn file(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.files, key, shown, |newer, older| newer.lines.covers(older.lines))
+        note(&mut self.files, key, shown, Wanted::Content)
     }
 
     /// Notes a listing; returns what it supersedes.
     pub(crate) fn listing(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.listings, key, shown, |newer, older| newer.lines.covers(older.lines))
+        note(&mut self.listings, key, shown, Wanted::Listing)
     }
 
     /// Notes a run; returns what it supersedes.
     pub(crate) fn run(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.runs, key, shown, |_, _| true)
+        note(&mut self.runs, key, shown, Wanted::Content)
     }
 
     /// Returns the latest block after another one that shows or writes all of a file.
@@ -104,39 +135,65 @@ impl Known {
     }
 
     /// Tells whether a file of that key was shown or changed.
+    pub(crate) fn knows_file(&self, key: &str) -> bool {
+        self.files.contains_key(key) || self.changed.contains_key(key)
+    }
+
+    /// Returns the keys of the files that were shown or changed.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().chain(self.changed.keys()).map(AsRef::as_ref)
     }
 
-    /// Forgets what became known with the blocks from `from` on, for one subject.
+    /// Forgets what became known with the blocks from `from` on, for one file or directory.
     pub(crate) fn forget(&mut self, kind: ToolKind, key: &str, from: BlockId) {
-        let map = match kind {
-            ToolKind::List => &mut self.listings,
-            ToolKind::Test | ToolKind::Build => &mut self.runs,
-            _ => &mut self.files,
-        };
-        if let Some(all) = map.get_mut(key) {
-            while all.last().is_some_and(|shown| shown.known_at >= from) {
-                all.pop();
-            }
-        }
+        forget_from(if kind == ToolKind::List { &mut self.listings } else { &mut self.files }, key, from);
         if self.changed.get(key).is_some_and(|known_at| *known_at >= from) {
             self.changed.remove(key);
         }
     }
 
-    /// Renames every file once the session's root is known.
+    /// Forgets the runs of a key that became known with the blocks from `from` on.
+    pub(crate) fn forget_run(&mut self, key: &str, from: BlockId) {
+        forget_from(&mut self.runs, key, from);
+    }
+
+    /// Renames everything once the names of paths have changed.
     pub(crate) fn rename(&mut self, renamed: impl Fn(&str) -> Box<str>) {
-        let files = std::mem::take(&mut self.files);
-        for (key, mut shown) in sorted(files) {
-            let all = self.files.entry(renamed(&key)).or_default();
-            all.append(&mut shown);
-            all.sort_by_key(|shown| shown.known_at);
-        }
+        rename_keys(&mut self.files, &renamed);
+        rename_keys(&mut self.listings, &renamed);
+        rename_keys(&mut self.runs, |key| run_key_renamed(key, &renamed));
         for (key, known_at) in sorted(std::mem::take(&mut self.changed)) {
             let first = self.changed.entry(renamed(&key)).or_insert(known_at);
             *first = (*first).min(known_at);
         }
+    }
+}
+
+/// Returns the key of commands run one after the other, each in a place.
+pub(crate) fn run_key<'a>(commands: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    commands.map(|(place, command)| format!("{place}\n{command}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Gives the places in a key of [`run_key`] other names.
+fn run_key_renamed(key: &str, renamed: &impl Fn(&str) -> Box<str>) -> Box<str> {
+    let is_place = |at: usize| at.is_multiple_of(2);
+    let lines = key.split('\n').enumerate();
+    let lines = lines.map(|(at, line)| if is_place(at) { renamed(line) } else { line.into() });
+    lines.collect::<Vec<_>>().join("\n").into()
+}
+
+fn forget_from(map: &mut HashMap<Box<str>, Vec<Shown>>, key: &str, from: BlockId) {
+    let Some(all) = map.get_mut(key) else { return };
+    while all.last().is_some_and(|shown| shown.known_at >= from) {
+        all.pop();
+    }
+}
+
+fn rename_keys(map: &mut HashMap<Box<str>, Vec<Shown>>, renamed: impl Fn(&str) -> Box<str>) {
+    for (key, mut shown) in sorted(std::mem::take(map)) {
+        let all = map.entry(renamed(&key)).or_default();
+        all.append(&mut shown);
+        all.sort_by_key(|shown| shown.known_at);
     }
 }
 
@@ -150,7 +207,7 @@ fn note(
     map: &mut HashMap<Box<str>, Vec<Shown>>,
     key: &str,
     shown: Shown,
-    covers: fn(&Shown, &Shown) -> bool,
+    wanted: Wanted,
 ) -> Vec<(BlockId, Rule)> {
     if !map.contains_key(key) {
         map.insert(key.into(), Vec::new());
@@ -158,10 +215,10 @@ fn note(
     let Some(all) = map.get_mut(key) else { return Vec::new() };
     let mut superseded = Vec::new();
     for older in all.iter().rev().take(MOST_LOOKED_AT) {
-        if older.alone && older.block < shown.block && covers(&shown, older) {
+        if older.alone && older.block < shown.block && shown.covers(older) {
             superseded.push((older.block, shown.rule));
         }
-        if older.lines == Lines::All {
+        if older.is_all(wanted) {
             break;
         }
     }

@@ -1,5 +1,10 @@
 //! Whole conversations, and the rows that they give.
 
+mod listings;
+mod runs;
+mod windows_paths;
+mod written;
+
 use super::*;
 use crate::{
     json::narrow,

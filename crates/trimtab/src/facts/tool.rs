@@ -1,6 +1,6 @@
 //! What calls do: the kinds of tools, in words people use, and one action. Never looks at a name or an argument.
 
-use super::subject::Subject;
+use super::{coverage::Coverage, subject::Subject};
 
 /// What a tool call does, in words people use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,13 +35,15 @@ pub enum ToolKind {
     Ask,
     /// Only thinks.
     Think,
+    /// Brings back what trimtab hid, or looks something up in what it keeps.
+    Recall,
     /// Anything else.
     Other,
 }
 
 impl ToolKind {
     /// All kinds.
-    pub const ALL: [ToolKind; 16] = [
+    pub const ALL: [ToolKind; 17] = [
         ToolKind::Read,
         ToolKind::Write,
         ToolKind::Edit,
@@ -57,6 +59,7 @@ impl ToolKind {
         ToolKind::Todo,
         ToolKind::Ask,
         ToolKind::Think,
+        ToolKind::Recall,
         ToolKind::Other,
     ];
 
@@ -78,6 +81,7 @@ impl ToolKind {
             ToolKind::Todo => "todo",
             ToolKind::Ask => "ask",
             ToolKind::Think => "think",
+            ToolKind::Recall => "recall",
             ToolKind::Other => "other",
         }
     }
@@ -95,4 +99,14 @@ pub struct Action {
     pub kind: ToolKind,
     /// What it does it to.
     pub subject: Subject,
+    /// How much of that it shows.
+    pub coverage: Coverage,
+    /// The directory in which it is done, where that is known.
+    pub directory: Option<Box<str>>,
+}
+
+impl Action {
+    pub(crate) fn new(kind: ToolKind, subject: Subject) -> Action {
+        Action { kind, subject, coverage: Coverage::default(), directory: None }
+    }
 }

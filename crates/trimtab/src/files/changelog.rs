@@ -2,7 +2,7 @@
 //! with the intent that its call names or the words said before it. Never invents a reason: a change nobody spoke about
 //! is only counted.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashMap, fmt};
 
 use crate::{
     facts::{Facts, Given, Outcome, Subject, with_arguments},
@@ -12,12 +12,6 @@ use crate::{
 
 /// How many characters of a sentence are kept: two lines of a terminal.
 const SENTENCE_CHARACTERS: usize = 160;
-
-/// More changes than this in one file are told as a series: a screen holds about this many with the other files.
-const MAX_ROWS: usize = 12;
-
-/// How many reasons a series quotes.
-const QUOTED_REASONS: usize = 3;
 
 /// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +33,7 @@ pub struct FileChanges {
     pub changes: Vec<Changes>,
 }
 
-/// One or more changes in a row.
+/// One or more changes with the same words, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     /// How many.
@@ -48,7 +42,7 @@ pub struct Changes {
     pub first: u32,
     /// The step of the last.
     pub last: u32,
-    /// Why, in the session's own words; several where a series has several reasons.
+    /// Why, in the session's own words; nothing where nobody said.
     pub words: Vec<String>,
 }
 
@@ -105,7 +99,7 @@ fn intent(given: &Given<'_>) -> Option<String> {
 }
 
 /// Returns what a call says that it is for.
-pub(crate) fn intent_of(history: &History, call: &Block) -> Option<String> {
+fn intent_of(history: &History, call: &Block) -> Option<String> {
     with_arguments(history, call, |_, given| intent(given)).flatten()
 }
 
@@ -121,41 +115,43 @@ fn words_before(history: &History, call: BlockId) -> Option<Cow<'_, str>> {
     before.take_while(same).find(|block| block.kind == BlockKind::Text).map(|block| history.block_text(block))
 }
 
-/// Groups changes by file.
+/// Returns why a call changes files, in the session's own words.
+pub(crate) fn reason_of_change(history: &History, call: BlockId) -> Option<String> {
+    let intent = history.block(call).and_then(|block| intent_of(history, block));
+    let intent = intent.as_deref().and_then(telling_sentence);
+    intent.or_else(|| words_before(history, call).as_deref().and_then(telling_sentence))
+}
+
+/// Groups changes by file: every reason once, in the order in which they were first given, with how often and when.
 pub(super) fn grouped<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<FileChanges> {
     let mut files: Vec<FileChanges> = Vec::new();
+    // The places of files by path, and of rows by file and words: a session may change one file thousands of times.
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut rows: HashMap<(usize, Vec<String>), usize> = HashMap::new();
+    let mut latest: HashMap<usize, usize> = HashMap::new();
     for change in changes {
         let words = change.intent.as_deref().and_then(telling_sentence);
         let words = words.or_else(|| change.said.as_deref().and_then(telling_sentence));
-        let index = files.iter().position(|file| file.path == change.path).unwrap_or_else(|| {
+        let words: Vec<String> = words.into_iter().collect();
+        let index = *places.entry(change.path.to_string()).or_insert_with(|| {
             files.push(FileChanges { path: change.path.to_string(), changes: Vec::new() });
             files.len() - 1
         });
         let Some(file) = files.get_mut(index) else { continue };
-        let words: Vec<String> = words.into_iter().collect();
-        match file.changes.last_mut().filter(|last| words.is_empty() || last.words == words) {
-            // The same words, or none: the change goes on with what was begun.
-            Some(last) => (last.count, last.last) = (last.count + 1, change.step),
-            None => file.changes.push(Changes { count: 1, first: change.step, last: change.step, words }),
+        // Without words a change goes on with what was begun.
+        let begun = if words.is_empty() { latest.get(&index) } else { rows.get(&(index, words.clone())) };
+        let row = begun.copied().unwrap_or_else(|| {
+            let empty = Changes { count: 0, first: change.step, last: change.step, words: words.clone() };
+            file.changes.push(empty);
+            file.changes.len() - 1
+        });
+        if let Some(changes) = file.changes.get_mut(row) {
+            (changes.count, changes.last) = (changes.count + 1, change.step);
         }
+        rows.insert((index, words), row);
+        latest.insert(index, row);
     }
-    files.into_iter().map(shortened).collect()
-}
-
-fn shortened(file: FileChanges) -> FileChanges {
-    if file.changes.len() <= MAX_ROWS {
-        return file;
-    }
-    let first = file.changes.iter().map(|row| row.first).min().unwrap_or_default();
-    let last = file.changes.iter().map(|row| row.last).max().unwrap_or_default();
-    let count = file.changes.iter().map(|row| row.count).sum();
-    let mut words: Vec<String> = Vec::new();
-    for said in file.changes.into_iter().flat_map(|row| row.words) {
-        if words.len() < QUOTED_REASONS && !words.contains(&said) {
-            words.push(said);
-        }
-    }
-    FileChanges { path: file.path, changes: vec![Changes { count, first, last, words }] }
+    files
 }
 
 /// A sentence of fewer words says nothing about a change: "Perfect!", "You're right."

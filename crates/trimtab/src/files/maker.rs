@@ -56,7 +56,12 @@ fn unchanged(before: &[Option<&Line>], after: &[Option<String>]) -> Vec<Option<u
     found
 }
 
-fn longest_common(rows: usize, columns: usize, same: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
+/// Returns for each column the row that it is paired with in the longest common sequence.
+pub(super) fn longest_common(
+    rows: usize,
+    columns: usize,
+    same: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
     let mut best = vec![0_u32; (rows + 1) * (columns + 1)];
     let place = |row: usize, column: usize| row * (columns + 1) + column;
     let at = |best: &[u32], row, column| best.get(place(row, column)).copied().unwrap_or(0);

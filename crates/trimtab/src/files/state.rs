@@ -109,6 +109,11 @@ impl FileState {
         self.existence
     }
 
+    /// Tells whether anything may follow the last line spoken of by [`runs`](FileState::runs).
+    pub(super) fn is_open(&self) -> bool {
+        self.end == End::Open && self.existence != Existence::Absent
+    }
+
     /// Returns what is behind the last line spoken of by [`runs`](FileState::runs).
     #[cfg(test)]
     pub(crate) fn end(&self) -> End {
@@ -118,9 +123,9 @@ impl FileState {
     /// Returns the first 200 characters, where the file is known from its first line on.
     pub fn preview(&self) -> Option<String> {
         let mut text = String::new();
-        for line in self.lines.iter().map_while(|line| line) {
+        for (index, line) in self.lines.iter().map_while(|line| line).enumerate() {
+            text.extend((index > 0).then_some('\n'));
             text.push_str(&line.text);
-            text.push('\n');
             if text.len() > PREVIEW_CHARACTERS * 4 {
                 break;
             }

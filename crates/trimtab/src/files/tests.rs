@@ -262,7 +262,7 @@ fn deleted_changed_and_missing_files_hold_nothing_known() {
     check_state(&[write("a"), FileAction::Changed], &["…"]);
     assert_eq!(check_state(&[FileAction::Missing], &[]).existence(), Existence::Absent);
     let state = check_state(&[FileAction::Missing, replace("", "new\n", Which::Only)], &["new", ""]);
-    assert_eq!((state.line_count(), state.preview().as_deref()), (Some(1), Some("new\n\n")));
+    assert_eq!((state.line_count(), state.preview().as_deref()), (Some(1), Some("new\n")));
 }
 
 #[test]
@@ -356,8 +356,15 @@ fn a_changelog_groups_by_file_and_tells_series_as_such() {
         intent: Some(format!("Reason {number}").into()),
         said: None,
     });
-    assert_eq!(
-        grouped(many)[0].changes[0].to_string(),
-        "20 changes between steps 10 and 29: Reason 0; Reason 1; Reason 2"
-    );
+    let rows: Vec<String> = grouped(many)[0].changes.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = (0..20).map(|number| format!("step {}: Reason {number}", number + 10)).collect();
+    assert_eq!(rows, all, "none is left out");
+    let again = grouped([
+        change("e.rs", 1, Some("Fix the parser"), None),
+        change("e.rs", 2, Some("Add a test"), None),
+        change("e.rs", 3, Some("Fix the parser"), None),
+        change("e.rs", 4, None, None),
+    ]);
+    let rows: Vec<String> = again[0].changes.iter().map(ToString::to_string).collect();
+    assert_eq!(rows, ["3 changes between steps 1 and 4: Fix the parser", "step 2: Add a test"]);
 }

@@ -3,10 +3,12 @@
 //! Never edits and never copies: everything points into the request's own bytes.
 
 mod outline;
+mod wrapped;
 
 use std::{borrow::Cow, sync::Arc};
 
 pub(crate) use outline::Outline;
+pub(crate) use wrapped::{Readable, TextLeaf, Wrapped, breaks_strings, readable};
 
 use crate::{
     count::Tokens,
@@ -277,6 +279,20 @@ impl History {
         let mut parts = self.parts_of(block).iter().filter(readable).map(|part| self.part_text(part));
         let Some(first) = parts.next() else { return Cow::Borrowed("") };
         parts.fold(first, |text, part| Cow::Owned(text.into_owned() + "\n" + &part))
+    }
+
+    /// Returns what a block says: its text without the JSON that a client put around a tool's output.
+    pub(crate) fn readable_text(&self, block: &Block) -> Cow<'_, str> {
+        match self.block_text(block) {
+            Cow::Borrowed(text) => readable(text),
+            Cow::Owned(text) => {
+                let inner = match readable(&text) {
+                    Cow::Owned(inner) => Some(inner),
+                    Cow::Borrowed(_) => None,
+                };
+                Cow::Owned(inner.unwrap_or(text))
+            }
+        }
     }
 
     /// Returns how many leading blocks are those of the history this one was parsed after.

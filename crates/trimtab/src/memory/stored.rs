@@ -1,9 +1,10 @@
 //! Memory in a form that a store can keep. Takes plans and stored verdicts; gives verdicts by identity, and memory made of
-//! them. Never decides anything: what was hidden first stays as it was said.
+//! them. Never decides anything: what was hidden first stays as it was said, until somebody takes it back.
 
 use super::{ChainHash, Memory, Sent, chain};
 use crate::{
     history::History,
+    json::widen,
     plan::{Cost, Plan, Reason, Verdict},
     recording::Millis,
 };
@@ -13,6 +14,8 @@ use crate::{
 pub enum StoredVerdict {
     /// As it is.
     Whole,
+    /// As it is, after it was hidden: somebody asked for that.
+    WholeAgain,
     /// As another text.
     Shortened {
         /// The text sent instead.
@@ -37,7 +40,12 @@ impl StoredVerdict {
             (Verdict::Drop, Some(reason)) => StoredVerdict::Dropped { reason },
             (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => StoredVerdict::Whole,
         };
-        plan.decisions().iter().map(stored).collect()
+        let mut verdicts: Vec<StoredVerdict> = plan.decisions().iter().map(stored).collect();
+        for block in plan.shown_again() {
+            let slot = verdicts.get_mut(widen(block.0));
+            slot.into_iter().for_each(|slot| *slot = StoredVerdict::WholeAgain);
+        }
+        verdicts
     }
 }
 
@@ -49,18 +57,23 @@ impl History {
 }
 
 impl Memory {
-    /// Remembers what a block was sent as. What was hidden is not whole again; it may be hidden more.
+    /// Remembers what a block was sent as. What was hidden may be hidden more; it is whole again only where somebody asked for
+    /// that.
     pub fn remember(&mut self, hash: ChainHash, verdict: StoredVerdict) {
         let sent = match verdict {
             StoredVerdict::Whole => Sent::Whole,
+            StoredVerdict::WholeAgain => Sent::WholeAgain,
             StoredVerdict::Shortened { text, reason } => Sent::Shortened { text: text.into(), reason },
             StoredVerdict::Dropped { reason } => Sent::NotAtAll { reason },
         };
         match (self.verdicts.get(&hash), &sent) {
             (Some(_), Sent::Whole) => {}
             // The message that stands for a range takes the place of its last block, whatever became of that before.
-            (Some(Sent::NotAtAll { .. }), Sent::Shortened { reason: Reason::Folded { .. }, .. })
-            | (None | Some(Sent::Whole | Sent::Shortened { .. }), _) => {
+            (
+                Some(Sent::NotAtAll { .. }),
+                Sent::WholeAgain | Sent::Shortened { reason: Reason::Folded { .. }, .. },
+            )
+            | (None | Some(Sent::Whole | Sent::WholeAgain | Sent::Shortened { .. }), _) => {
                 drop(self.verdicts.insert(hash, sent));
             }
             (Some(Sent::NotAtAll { .. }), _) => {}
@@ -79,6 +92,7 @@ impl Memory {
         self.verdicts.iter().map(|(hash, sent)| {
             let verdict = match sent {
                 Sent::Whole => StoredVerdict::Whole,
+                Sent::WholeAgain => StoredVerdict::WholeAgain,
                 Sent::Shortened { text, reason } => {
                     StoredVerdict::Shortened { text: text.to_string(), reason: reason.clone() }
                 }
@@ -113,5 +127,18 @@ mod tests {
         let dropped = StoredVerdict::Dropped { reason: Reason::OverBudget };
         check(&[short("one"), short("two"), StoredVerdict::Whole], &short("two"));
         check(&[short("one"), dropped.clone(), short("two"), StoredVerdict::Whole], &dropped);
+    }
+
+    #[test]
+    fn what_was_hidden_is_whole_again_where_somebody_asked_for_it_and_may_be_hidden_once_more() {
+        let dropped = StoredVerdict::Dropped { reason: Reason::OverBudget };
+        for hidden in [short("one"), dropped] {
+            check(&[hidden.clone(), StoredVerdict::WholeAgain], &StoredVerdict::WholeAgain);
+            check(
+                &[hidden.clone(), StoredVerdict::WholeAgain, StoredVerdict::Whole],
+                &StoredVerdict::WholeAgain,
+            );
+            check(&[StoredVerdict::WholeAgain, hidden.clone()], &hidden);
+        }
     }
 }

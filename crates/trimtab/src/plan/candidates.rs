@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     digest::{Inputs, Leaves},
-    facts::{Fact, Lines, Outcome, Subject, ToolKind},
+    facts::{Fact, Lines, Outcome, Subject, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
     json::narrow,
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
@@ -21,11 +21,15 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     let select = &step.select;
     let mut meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
     let often = rereads(work, select, &meant);
-    let series = select.edits_beyond.map(whole);
-    meant.truncate(unspared(work, select, &meant));
-    let saves_money = matches!(step.when, When::Cold | When::Pays);
+    let series = select.edits_beyond.map(|most| work.find_series(&meant, whole(most)));
+    let first_spared = spare_latest(work, select, &mut meant);
     let fits = |id: &BlockId| {
-        if saves_money && !was_answered(work, *id) {
+        if is_spared(work, step, *id) {
+            return false;
+        }
+        // What was taken back is as old as that, and not hidden again for a reason that it had before.
+        let is_spared = || work.stand_in(*id) >= first_spared && first_spared.is_some();
+        if work.is_left_alone(step, *id) || is_spared() {
             return false;
         }
         // What is shortened already can still go; everything else is decided once.
@@ -36,14 +40,14 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
         let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
-        let between = series.is_none_or(|most| edited_often(work, *id, most).is_some());
+        let between = series.as_ref().is_none_or(|series| series.contains_key(id));
         open && often && between && has(work, select, *id) && !kept()
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
         .copied()
         .filter(fits)
-        .filter_map(|id| Some((id, reason(work, step, id, often.as_ref())?)))
+        .filter_map(|id| Some((id, reason(work, step, id, often.as_ref(), series.as_ref())?)))
         .collect();
     let held: u64 = chosen.iter().map(|(id, _)| work.tokens(*id).0).sum();
     if select.minimum.is_some_and(|minimum| held < u64::try_from(whole(minimum)).unwrap_or(u64::MAX)) {
@@ -52,7 +56,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     match select.order {
         Order::Oldest => {}
         Order::Priority => {
-            chosen.sort_by_cached_key(|(id, _)| (work.facts.priority(*id, work.recent), *id));
+            chosen.sort_by_cached_key(|(id, _)| (work.priority(*id), *id));
         }
         Order::Overdue => return most_overdue_first(work, chosen),
     }
@@ -61,7 +65,7 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
 
 /// Orders blocks by what hiding them costs least: how far each is beyond the age at which a step would let it go where that pays
 /// (a fourfold age weighs twice), times what it counts, because one large text is hardly needed more often than one small one.
-/// What the model has not seen yet comes last. Leaves out what no such step is about and the latest result.
+/// Leaves out what no such step is about and the latest result.
 fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
     let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
@@ -69,16 +73,14 @@ fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(B
         let fact = work.facts.row(id)?;
         let due = |step: &&Step| {
             let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
-            reason(work, step, id, None).map(|_| late.min(LATEST))
+            reason(work, step, id, None, None).map(|_| late.min(LATEST))
         };
         let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
-        Some((was_answered(work, id), late.sqrt() * work.tokens(id).float()))
+        Some(late.sqrt() * work.tokens(id).float())
     };
-    let mut weighed: Vec<((bool, f64), (BlockId, Reason))> =
+    let mut weighed: Vec<(f64, (BlockId, Reason))> =
         chosen.into_iter().filter_map(|(id, reason)| Some((overdue(id)?, (id, reason)))).collect();
-    weighed.sort_by(|((was_seen, one), (first, _)), ((is_seen, other), (second, _))| {
-        is_seen.cmp(was_seen).then(other.total_cmp(one)).then(first.cmp(second))
-    });
+    weighed.sort_by(|(one, (first, _)), (other, (second, _))| other.total_cmp(one).then(first.cmp(second)));
     stale_before_newer(work, weighed.into_iter().map(|(_, block)| block).collect())
 }
 
@@ -112,10 +114,18 @@ fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(
     moved
 }
 
-/// Tells whether the model has said something since: what it has not seen is not hidden to save money, and results that came
-/// together were seen together.
-fn was_answered(work: &Work<'_>, id: BlockId) -> bool {
-    work.facts.age(id).is_some_and(|age| age > 0)
+/// Tells whether a step leaves a block alone whatever it selects. What the model asked back is shown while that is recent. What it
+/// has not seen yet is at most shortened before it is sent, by its size: only the closing step hides it, after all else.
+fn is_spared(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
+    if matches!(step.act, Act::Pin | Act::Hold) {
+        return false;
+    }
+    let by_size = step.select.chars_over.is_some() || step.select.bytes_over.is_some();
+    let only_shortens = by_size && !matches!(step.act, Act::Clear | Act::Drop | Act::Names);
+    // A pointer at a copy that is shown hides nothing.
+    let is_copy = step.select.redundant == [Redundancy::Identical];
+    let may_be_unseen = step.when == When::Birth || step.rule.is_some() || only_shortens || is_copy;
+    work.is_fresh_recall(id) || (!may_be_unseen && work.is_unseen(id))
 }
 
 fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
@@ -153,7 +163,9 @@ fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
 fn is_path(select: &Select, fact: &Fact) -> bool {
     let Some(pattern) = &select.path else { return true };
     match fact.subject() {
-        Subject::File { path, .. } | Subject::Directory { path, .. } => matches_pattern(pattern, path),
+        Subject::File { path, .. } | Subject::Directory { path, .. } => {
+            matches_pattern(pattern, &with_slashes(path))
+        }
         Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => false,
     }
 }
@@ -191,6 +203,14 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
     let ends = || name.match_indices('/').filter_map(|(at, _)| name.get(at + 1..));
     from(pattern.as_bytes(), name.as_bytes()) || ends().any(|end| from(pattern.as_bytes(), end.as_bytes()))
+}
+
+/// Leaves out the latest of the blocks meant, which a step leaves alone; gives the first of them.
+fn spare_latest(work: &Work<'_>, select: &Select, meant: &mut Vec<BlockId>) -> Option<BlockId> {
+    let unspared = unspared(work, select, meant);
+    let first_spared = meant.get(unspared).copied();
+    meant.truncate(unspared);
+    first_spared
 }
 
 /// Returns how many of the blocks meant are not among the latest, which a step leaves alone.
@@ -248,15 +268,6 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
     }
 }
 
-/// Says of which series of changes a result or call is neither the first nor the last, where there are more than `most`.
-fn edited_often(work: &Work<'_>, id: BlockId, most: usize) -> Option<Reason> {
-    let fact = work.facts.row(id)?;
-    let result = if fact.acts_as == BlockKind::Call { fact.partner? } else { id };
-    let (changes, first, last) = work.index.series(result)?;
-    let between = changes > most && first.block != result && last.block != result;
-    between.then(|| Reason::EditedOften { changes: narrow(changes), first: first.step, last: last.step })
-}
-
 /// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
 pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Leaves, Option<Reason>)> {
     let fact = work.facts.row(id)?;
@@ -284,14 +295,17 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
         crate::json::widen(chars) > whole(limit)
     };
     over(select.tokens_over, work.tokens(id).0)
-        && over(select.older_than, u64::from(work.facts.age(id).unwrap_or_default()))
+        && over(select.older_than, u64::from(work.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
         && lateness(work, select, fact, id).is_some_and(|lateness| lateness >= work.ages)
         && select.class_at_most.is_none_or(|most| {
-            let class = work.facts.priority(id, work.recent).map_or(100, crate::facts::Priority::number);
+            let class = work.priority(id).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= whole(most)
         })
         && select.chars_over.is_none_or(long)
+        && select
+            .share_over
+            .is_none_or(|share| work.budget.is_some_and(|budget| work.tokens(id) > budget.scaled(share)))
         && select.bytes_over.is_none_or(|limit| {
             // A text has at most as many bytes as its JSON: most need not be read.
             let block = work.history.block(id).filter(|block| block.span.len() > whole(limit));
@@ -302,9 +316,10 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
 /// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
 /// where the step is not about such a block at all.
 fn lateness(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> Option<f64> {
+    let stand_in = work.stand_in(id);
     // What was read again and only points here was read here again.
     let id = work.latest_view(id);
-    let fact = work.facts.row(id).unwrap_or(fact);
+    let fact = stand_in.and_then(|other| work.facts.row(other)).or(work.facts.row(id)).unwrap_or(fact);
     if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
         return None;
     }
@@ -314,6 +329,7 @@ fn lateness(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> Optio
         (Some(Edited::Since), None) | (Some(Edited::Before), _) => return None,
         (None, _) => work.index.later_results(id),
     };
+    let since = stand_in.map_or(since, |other| since.min(work.index.later_results(other)));
     let after = select.results_after.filter(|after| *after > 0.0);
     Some(after.map_or(f64::INFINITY, |after| f64::from(since) / after))
 }
@@ -324,9 +340,9 @@ fn reason(
     step: &Step,
     id: BlockId,
     often: Option<&HashMap<BlockId, (u32, u32)>>,
+    series: Option<&HashMap<BlockId, Reason>>,
 ) -> Option<Reason> {
     let fact = work.facts.row(id)?;
-    let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
     if let Some(rule) = &step.rule {
         return Some(Reason::Rule(rule.clone()));
     }
@@ -338,12 +354,32 @@ fn reason(
             return shown;
         }
     }
-    if let Some(most) = step.select.edits_beyond {
-        return edited_often(work, id, whole(most));
+    if let Some(series) = series {
+        return series.get(&id).cloned();
     }
     if let Some((first, last)) = often.and_then(|often| often.get(&id)) {
         return Some(Reason::ReadOften { first: *first, last: *last });
     }
+    if !step.select.redundant.is_empty() {
+        return redundancy(work, step, id);
+    }
+    if fact.tool() == Some(ToolKind::Read)
+        && let Some((first, _)) = work.index.changed_since(id)
+    {
+        return Some(Reason::Stale { edit: first.step });
+    }
+    Some(match step.when {
+        When::Birth => Reason::TooLong,
+        When::Over { .. } => Reason::OverBudget,
+        When::Always if step.select.chars_over.is_some() => Reason::TooLong,
+        When::Cold | When::Pays | When::Always => Reason::TooOld,
+    })
+}
+
+/// Says what makes a block redundant in one of the ways that a step names: another one that is sent as it is.
+pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Reason> {
+    let fact = work.facts.row(id)?;
+    let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
     for way in &step.select.redundant {
         let other = match way {
             Redundancy::Superseded => {
@@ -364,20 +400,7 @@ fn reason(
             return Some(reason);
         }
     }
-    if !step.select.redundant.is_empty() {
-        return None;
-    }
-    if fact.tool() == Some(ToolKind::Read)
-        && let Some((first, _)) = work.index.changed_since(id)
-    {
-        return Some(Reason::Stale { edit: first.step });
-    }
-    Some(match step.when {
-        When::Birth => Reason::TooLong,
-        When::Over { .. } => Reason::OverBudget,
-        When::Always if step.select.chars_over.is_some() => Reason::TooLong,
-        When::Cold | When::Pays | When::Always => Reason::TooOld,
-    })
+    None
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! The last step of every policy but `none`: hide in one fixed order until the request fits. Takes what is decided so far;
 //! gives the floor where even the end of the order does not suffice. Never touches system, instructions or the current task.
 
+use std::sync::Arc;
+
 use super::{
-    Floor, Reason, Unit, UnitKind, Verdict, units,
+    Floor, Reason, Unit, UnitKind, Verdict, may_shorten,
+    run::{Situation, was_sent},
+    units,
     work::{Work, is_exchange},
 };
 use crate::{
@@ -12,33 +16,64 @@ use crate::{
     policy::{Act, Closing},
 };
 
-/// Hides until the request counts at most `budget`.
-pub(super) fn close(work: &mut Work<'_>, closing: Closing, budget: Tokens) -> Option<Floor> {
-    if closing == Closing::Nothing || work.total <= budget {
+/// Hides until the request counts at most `budget`, and a little less where what is left to hide was seen before: then the next
+/// requests need not hide again.
+pub(super) fn close(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens) -> Option<Floor> {
+    let policy = situation.policy;
+    if policy.closing == Closing::Nothing || work.total <= budget {
         return None;
     }
-    for (id, act) in order(work) {
-        if work.total <= budget {
+    let goal = budget.scaled(policy.room);
+    let (seen, last) = order(work);
+    for (id, act) in seen {
+        if work.total <= goal {
             return None;
         }
         work.apply(id, &act, &Reason::OverBudget);
     }
-    if closing == Closing::Turns {
+    if policy.closing == Closing::Turns {
         for turn in turns(work) {
-            if work.total <= budget {
+            if work.total <= goal {
                 return None;
             }
             turn.into_iter().for_each(|id| work.drop_alone(id, &Reason::OverBudget));
         }
     }
+    for id in last {
+        if work.total <= budget {
+            return None;
+        }
+        // What was said in a block's place before stays said.
+        if work.is_open(id) || !was_sent(situation, id) {
+            shorten_to_fit(work, id, budget);
+        }
+    }
     (work.total > budget).then(|| floor(work))
 }
 
-/// The order: old results shorter, old exchanges gone, answers shorter, then results of exchanges that are held, and what is
-/// left of the latest exchange.
-fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
+/// Leaves as much of a result as there is room for, where that is more than a note.
+fn shorten_to_fit(work: &mut Work<'_>, id: BlockId, budget: Tokens) {
+    if work.is_out(id) || work.is_pinned(id) || !may_shorten(work.history, id) {
+        return;
+    }
+    let room = work.tokens_now(id) - (work.total - budget);
+    let part = Act::Cap { share: room.float() / budget.float().max(1.0) };
+    let part = if work.is_open(id) { work.text_for(id, &part, &Reason::OverBudget) } else { None };
+    let note = work.text_for(id, &Act::Clear, &Reason::OverBudget);
+    let part_fits = |part: &(Arc<str>, Tokens)| {
+        part.1 <= room && note.as_ref().is_none_or(|(_, tokens)| part.1 >= *tokens)
+    };
+    if let Some((text, tokens)) = part.filter(part_fits).or(note) {
+        work.hide(id, Verdict::Shorten { text, tokens }, &Reason::OverBudget);
+    }
+}
+
+/// The order: old results shorter, old exchanges gone, answers shorter, then results of exchanges that are held; and, apart, the
+/// results that go last, each as far as it must: what was asked back a few steps ago, those of the latest exchange, and those
+/// that the model has not seen, the largest first.
+fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
     let class = |unit: &Unit| {
-        let classes = unit.blocks.iter().filter_map(|id| work.facts.priority(*id, work.recent));
+        let classes = unit.blocks.iter().filter_map(|id| work.priority(*id));
         classes.filter(|class| *class < Priority::CurrentTask).max()
     };
     let latest = work.units.iter().rposition(is_exchange);
@@ -50,12 +85,14 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
             |id: &BlockId| work.facts.row(*id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
         unit.blocks.iter().copied().filter(is_result).collect()
     };
+    let goes_last = |(index, unit): &(usize, &Unit)| {
+        let last = |id: &BlockId| work.is_unseen(*id) || work.is_fresh_recall(*id);
+        Some(*index) == latest || results(unit).iter().any(last)
+    };
     let mut order = Vec::new();
     let is_held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id));
-    let (held, free): (Vec<_>, Vec<_>) = exchanges
-        .into_iter()
-        .filter(|(index, _)| Some(*index) != latest)
-        .partition(|(_, unit)| is_held(unit));
+    let (last, others): (Vec<_>, Vec<_>) = exchanges.into_iter().partition(goes_last);
+    let (held, free): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, unit)| is_held(unit));
     let old = || free.iter();
     for (_, unit) in old() {
         order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
@@ -75,11 +112,9 @@ fn order(work: &Work<'_>) -> Vec<(BlockId, Act)> {
             order.extend(results(unit).into_iter().map(|id| (id, act.clone())));
         }
     }
-    if let Some(unit) = latest.and_then(|index| work.units.get(index)) {
-        order.extend(results(unit).into_iter().map(|id| (id, Act::Digest(None))));
-        order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
-    }
-    order
+    let mut last: Vec<BlockId> = last.into_iter().flat_map(|(_, unit)| results(unit)).collect();
+    last.sort_by_key(|id| (work.is_unseen(*id), std::cmp::Reverse(work.tokens(*id)), *id));
+    (order, last)
 }
 
 /// The blocks of the turns that may go with the person's words in them, the oldest first.
@@ -103,7 +138,8 @@ fn floor(work: &Work<'_>) -> Floor {
             classes.push(("summary", tokens));
             continue;
         }
-        let name = work.facts.priority(decision.block, work.recent).map_or("other", Priority::name);
+        let class = || work.priority(decision.block).map_or("other", Priority::name);
+        let name = if work.is_pinned_by_handle(decision.block) { "pinned" } else { class() };
         match classes.iter_mut().find(|(class, _)| *class == name) {
             Some((_, sum)) => *sum += tokens,
             None => classes.push((name, tokens)),

@@ -116,11 +116,14 @@ pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sen
 /// Tells whether a block is sent as it was before.
 pub(super) fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
     match (sent(situation, id), work.verdict(id)) {
-        (Some(Sent::Whole), Verdict::Keep) | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
+        (Some(Sent::Whole | Sent::WholeAgain), Verdict::Keep)
+        | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
         // What is repeated is the very text that was sent.
         (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => {
             Arc::ptr_eq(before, text) || before == text
         }
-        (None | Some(Sent::Whole | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => false,
+        (None | Some(Sent::Whole | Sent::WholeAgain | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => {
+            false
+        }
     }
 }

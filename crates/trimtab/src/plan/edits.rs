@@ -6,15 +6,24 @@ use std::sync::Arc;
 use super::{Decision, Made, Plan, Verdict, fold};
 use crate::{
     history::{Block, BlockId, BlockKind, Entry, History, Part, PartKind},
-    json::{Object, Span, encode, narrow, widen},
+    json::{Object, Span, Value, encode, narrow, scan, widen},
     wire::{Edit, Format},
 };
 
 /// Returns the edits that turn the request into what the plan says. Texts that were sent before are in `made` as JSON.
 pub(crate) fn edits(history: &History, plan: &Plan, made: &mut Made) -> Vec<Edit> {
-    let shown = |id: &BlockId| !is_dropped(id.0, plan.decisions());
-    let marker = plan.marker.filter(shown).and_then(|id| marked(history, id));
+    let marker = added_marker(history, plan.decisions(), plan.marker);
     edits_with(history, plan.decisions(), marker, |id, text| made.json(id, text).to_vec())
+}
+
+/// Returns the edits that turned a request into what was sent.
+pub(crate) fn edits_as_sent(history: &History, decisions: &[Decision], marker: Option<BlockId>) -> Vec<Edit> {
+    let marker = added_marker(history, decisions, marker);
+    edits_with(history, decisions, marker, |_, text| encoded(text))
+}
+
+fn added_marker(history: &History, decisions: &[Decision], marker: Option<BlockId>) -> Option<Edit> {
+    marker.filter(|id| !is_dropped(id.0, decisions)).and_then(|id| marked(history, id))
 }
 
 /// Returns the edits that turn the request into what decisions say, one per block.
@@ -163,7 +172,7 @@ pub(super) fn encoded(text: &str) -> Vec<u8> {
 }
 
 /// Puts a text in the place of a block's content, in the shape that the format gives it.
-pub(super) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
+pub(crate) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
     placed(history, block, text, || encoded(text))
 }
 
@@ -183,6 +192,10 @@ fn placed(history: &History, block: &Block, text: &str, json: impl FnOnce() -> V
         return Some(Edit { span: part.span, with: json });
     }
     match (block.kind, history.format()) {
+        // A response keeps its shape where what is left of it has one.
+        (BlockKind::Result, Format::Gemini) if is_response(text) => {
+            Some(Edit { span: block.body, with: text.as_bytes().to_vec() })
+        }
         (BlockKind::Result, Format::Gemini) => {
             Some(Edit { span: block.body, with: Object::new().raw("output", &json).end() })
         }
@@ -198,4 +211,14 @@ fn placed(history: &History, block: &Block, text: &str, json: impl FnOnce() -> V
             with: Object::new().text("type", "input_text").raw("text", &json).end(),
         }),
     }
+}
+
+/// Tells whether a text is a JSON object that is read back as one: an object with one text is read as that text.
+fn is_response(text: &str) -> bool {
+    if !text.starts_with('{') {
+        return false;
+    }
+    let Ok(tape) = scan(text.as_bytes()) else { return false };
+    let members = || tape.root(text.as_bytes()).into_iter().flat_map(Value::members);
+    members().count() > 1 || members().any(|(_, value)| !value.is_string())
 }

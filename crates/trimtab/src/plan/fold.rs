@@ -106,6 +106,10 @@ pub(super) fn fold_again(work: &mut Work<'_>, situation: &Situation<'_>) -> Opti
         *id == fold.block || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
     };
     let goes: Vec<BlockId> = (0..=fold.block.0).map(BlockId).filter(went).collect();
+    // A summary that stands for a block that must be seen is given up: what it stood for is whole again.
+    if goes.iter().any(|id| work.is_wanted_whole(*id)) {
+        return None;
+    }
     let tokens = work.memo.text(work.counter, &fold.text);
     work.fold_away(&goes, &fold.text, tokens, &fold.reason);
     Some(fold.end)
@@ -320,7 +324,7 @@ fn attempt(
     // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
     let pays = going - asked.budget.scaled(LEAST_GAIN);
     let written = [asked.room, asked.room.min(pays)].into_iter().find_map(|room| {
-        let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter).text;
+        let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter, work.recall).text;
         let tokens = work.memo.text(work.counter, &text);
         let helps = pace(work, situation, asked, range, work.total - going + tokens) == MayFold::Fold;
         let is_whole = room == asked.room || tells_all(&ledger, &text);

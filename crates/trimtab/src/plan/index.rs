@@ -11,7 +11,8 @@ use crate::{
     facts::{Fact, Facts, Outcome, Subject, ToolKind, is_shell},
     history::{Block, BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    render::points_at,
+    recall::block_handle,
+    render::{hash_of, hash_of_handle, points_at},
 };
 
 /// Results of fewer tokens do not make others older: receipts and one-line answers come in any number.
@@ -61,7 +62,7 @@ pub(crate) struct Row {
     pub(crate) is_media: bool,
     /// The beginning of the hash of what its note points at, where it came with such a note.
     pub(crate) points_at: Option<[u8; 6]>,
-    /// How many characters its text has, where it is a result.
+    /// How many characters it says, where it is a result.
     pub(crate) chars: u32,
     /// How many bytes its distinct names have.
     pub(crate) names: u32,
@@ -83,6 +84,8 @@ pub(crate) struct Index {
     rows: Vec<Row>,
     numbers: HashMap<Box<str>, u32>,
     changes: Vec<Vec<Changed>>,
+    /// The results that read or changed each file, with their steps, oldest first.
+    accesses: Vec<Vec<(BlockId, u32)>>,
     /// The blocks with a hash that begins so, oldest first.
     named: HashMap<[u8; 6], Vec<BlockId>>,
 }
@@ -104,6 +107,9 @@ impl Index {
                 changes.pop();
             }
         }
+        for accesses in &mut self.accesses {
+            accesses.truncate(accesses.partition_point(|(block, _)| *block < first));
+        }
         for index in self.rows.len()..history.blocks().len() {
             let tokens = counts.blocks().get(index).map_or(0, |tokens| tokens.0);
             self.add(history, facts, BlockId(narrow(index)), tokens);
@@ -120,6 +126,10 @@ impl Index {
             let Subject::File { path, .. } = &action.subject else { continue };
             let number = self.number(&facts.file_key(path));
             files.push(number);
+            if fact.outcome != Outcome::Failed {
+                let accesses = self.accesses.get_mut(widen(number));
+                accesses.into_iter().for_each(|accesses| accesses.push((id, fact.step)));
+            }
             if action.kind.changes_files() && fact.outcome != Outcome::Failed {
                 let change = Changed { block: id, step: fact.step, results };
                 self.changes.get_mut(widen(number)).into_iter().for_each(|changes| changes.push(change));
@@ -128,10 +138,16 @@ impl Index {
         if let Some(name) = fact.digest.first_chunk::<6>() {
             self.named.entry(*name).or_default().push(id);
         }
+        // The handle of a result that is not text alone is of its JSON.
+        let is_text = history.parts_of(block).iter().all(|part| part.kind == PartKind::Text);
+        if let Some(name) = (is_result && !is_text).then(|| hash_of(&block_handle(history, block))).flatten()
+        {
+            self.named.entry(name).or_default().push(id);
+        }
         let medium = |kind: PartKind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
-        let text = if is_result { history.block_text(block) } else { Cow::Borrowed("") };
+        let text = if is_result { history.readable_text(block) } else { Cow::Borrowed("") };
         self.rows.push(Row {
-            shows: is_result.then(|| shows(history, fact)),
+            shows: is_result.then(|| self.shows_recalled(fact).unwrap_or_else(|| shows(history, fact))),
             files: files.into(),
             results,
             is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
@@ -142,6 +158,15 @@ impl Index {
         });
     }
 
+    /// Returns what the text shows that a result brings back, where it stood in this conversation.
+    fn shows_recalled(&self, fact: &Fact) -> Option<Shows> {
+        let (Some(ToolKind::Recall), Subject::Command(command)) = (fact.tool(), fact.subject()) else {
+            return None;
+        };
+        let handle = command.split(' ').find_map(hash_of_handle)?;
+        self.row(*self.named(handle).first()?)?.shows
+    }
+
     fn number(&mut self, key: &str) -> u32 {
         if let Some(number) = self.numbers.get(key) {
             return *number;
@@ -149,6 +174,7 @@ impl Index {
         let number = narrow(self.changes.len());
         self.numbers.insert(key.into(), number);
         self.changes.push(Vec::new());
+        self.accesses.push(Vec::new());
         number
     }
 
@@ -202,11 +228,29 @@ impl Index {
         self.row(id).is_some_and(|row| row.files.iter().any(before))
     }
 
-    /// Returns how many changes were made of the file that a block changes, with the first and the last.
-    pub(crate) fn series(&self, id: BlockId) -> Option<(usize, Changed, Changed)> {
-        let changes = self.changes.get(widen(self.file(id)?))?;
-        changes.binary_search_by_key(&id, |change| change.block).ok()?;
-        Some((changes.len(), *changes.first()?, *changes.last()?))
+    /// Returns the last step that read or changed a file.
+    pub(crate) fn last_access(&self, file: u32) -> Option<u32> {
+        self.accesses.get(widen(file))?.last().map(|(_, step)| *step)
+    }
+
+    /// Returns the results of a step that read or changed a file.
+    pub(crate) fn accesses_at(&self, file: u32, step: u32) -> impl Iterator<Item = BlockId> {
+        let accesses = self.accesses.get(widen(file)).map_or(&[][..], Vec::as_slice);
+        let first = accesses.partition_point(|(_, other)| *other < step);
+        let of_step =
+            accesses.get(first..).into_iter().flatten().take_while(move |(_, other)| *other == step);
+        of_step.map(|(block, _)| *block)
+    }
+
+    /// Returns the step of the first change of a file after a block.
+    pub(crate) fn first_change_after(&self, file: u32, block: BlockId) -> Option<u32> {
+        let changes = self.changes_of(file);
+        changes.get(changes.partition_point(|change| change.block <= block)).map(|change| change.step)
+    }
+
+    /// Returns the changes of a file, oldest first.
+    pub(crate) fn changes_of(&self, file: u32) -> &[Changed] {
+        self.changes.get(widen(file)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the files that a block shows or changes.
@@ -269,6 +313,7 @@ fn shows(history: &History, fact: &Fact) -> Shows {
             | ToolKind::Todo
             | ToolKind::Ask
             | ToolKind::Think
+            | ToolKind::Recall
             | ToolKind::Other,
         )
         | None => Shows::Other,

@@ -6,6 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{disagree::Told, edits::encoded, seen::SeenLines};
 use crate::{
     count::{Counter, Tokens},
+    files::Files,
     history::BlockId,
     json::widen,
 };
@@ -22,6 +23,8 @@ pub(crate) struct Made {
     sent: Vec<Option<Json>>,
     /// The lines of results.
     pub(super) lines: SeenLines,
+    /// The files of the history; made where something asks for them.
+    pub(super) files: Option<Files>,
     /// What views tell about lines of files.
     pub(super) told: HashMap<BlockId, Told>,
 }
@@ -41,6 +44,7 @@ impl Made {
         self.sent.truncate(known);
         self.lines.truncate(known);
         self.told.retain(|id, _| widen(id.0) < known);
+        self.files = None;
     }
 
     /// Returns the handle of a block; the same block is hashed once.

@@ -12,29 +12,33 @@ mod made;
 mod pays;
 mod run;
 mod seen;
+mod series;
 mod sums;
 mod units;
 mod visible;
+mod wishes;
 mod work;
 
 use std::{fmt, sync::Arc};
 
 pub use cost::{Broken, Cost};
-pub(crate) use edits::{arguments, edits, edits_of, is_out, removed};
+pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, is_out, removed, shortened};
 pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::{Index, Shows};
 pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
 pub(crate) use run::{Situation, plan};
 pub use sums::{Moment, Sum};
-pub(crate) use units::{Unit, UnitKind, unit_of_block, units};
+pub(crate) use units::{Unit, UnitKind, turns, unit_of_block, units};
+pub(crate) use wishes::{Showing, Wished};
 pub(crate) use work::Sight;
 
 use crate::{
     count::{Counts, Tokens},
     history::{BlockId, BlockKind, History, PartKind, Role},
     json::{scan, widen},
-    memory::ChainHash,
+    memory::{BlockHash, ChainHash, Handle},
+    recording::Millis,
     summary::FoldRequest,
 };
 
@@ -77,7 +81,7 @@ pub enum Reason {
         /// The step of the last read.
         last: u32,
     },
-    /// The file was changed many times, and the first and the last change are shown.
+    /// The file was changed many times: one block tells all of a series, the others point at it.
     EditedOften {
         /// How many changes.
         changes: u32,
@@ -85,6 +89,9 @@ pub enum Reason {
         first: u32,
         /// The step of the last.
         last: u32,
+        /// The step at which another block tells the series.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<u32>,
     },
     /// It is reasoning that the model bound to what was edited before it.
     Unbound {
@@ -115,8 +122,11 @@ impl fmt::Display for Reason {
             Reason::TooLong => f.write_str("too long"),
             Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
             Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
-            Reason::EditedOften { changes, first, last } => {
+            Reason::EditedOften { changes, first, last, told: None } => {
                 write!(f, "one of {changes} changes between steps {first} and {last}")
+            }
+            Reason::EditedOften { changes, told: Some(at), .. } => {
+                write!(f, "one of the {changes} changes told at step {at}")
             }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),
@@ -187,6 +197,8 @@ pub struct Plan {
     decisions: Vec<Decision>,
     /// The identity of every block.
     pub(crate) chain: Arc<[ChainHash]>,
+    /// The blocks that are hidden otherwise than before, by themselves.
+    pub(crate) hidden: Vec<(u32, BlockHash)>,
     /// Tokens of each block as it came.
     blocks: Vec<Tokens>,
     before: Tokens,
@@ -200,6 +212,14 @@ pub struct Plan {
     moments: Vec<Option<Moment>>,
     sums: Vec<Sum>,
     pub(crate) marker: Option<BlockId>,
+    /// Whether steps that wait until it pays were left out, because nothing is known of the cache.
+    leaves_cache_alone: bool,
+    /// Where earlier requests seem to have ended, for a conversation that memory knows nothing of.
+    pub(crate) ends: Vec<(ChainHash, Millis)>,
+    shown_again: Vec<BlockId>,
+    pinned: Vec<BlockId>,
+    /// Undos that wait no longer once this is sent.
+    pub(crate) undone: Vec<Handle>,
 }
 
 /// A plan that the protocol forbids.
@@ -233,7 +253,7 @@ impl Plan {
         fold::check(history, &decisions)?;
         let mut heads = units.iter().filter(|unit| unit.kind == UnitKind::Head);
         heads.try_for_each(|unit| check_unit(unit, &decisions))?;
-        for turn in units::turns(units) {
+        for turn in turns(units) {
             if !is_whole_turn_gone(&turn, &decisions) {
                 turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
             }
@@ -243,6 +263,7 @@ impl Plan {
         Ok(Plan {
             decisions,
             chain: Arc::default(),
+            hidden: Vec::new(),
             blocks,
             before: counts.total(),
             after,
@@ -253,6 +274,11 @@ impl Plan {
             moments: Vec::new(),
             sums: Vec::new(),
             marker: None,
+            leaves_cache_alone: false,
+            ends: Vec::new(),
+            shown_again: Vec::new(),
+            pinned: Vec::new(),
+            undone: Vec::new(),
         })
     }
 
@@ -340,6 +366,22 @@ impl Plan {
     /// Returns the block behind which a cache marker is added.
     pub fn marker(&self) -> Option<BlockId> {
         self.marker
+    }
+
+    /// Tells whether the policy would hide what the model has answered if the cache were cold or known: where nothing is known of a
+    /// conversation, all of it may be cached.
+    pub fn leaves_cache_alone(&self) -> bool {
+        self.leaves_cache_alone
+    }
+
+    /// Returns the blocks that were hidden before and are sent whole again, because somebody asked for that.
+    pub fn shown_again(&self) -> &[BlockId] {
+        &self.shown_again
+    }
+
+    /// Returns the blocks that are pinned by handle.
+    pub fn pinned(&self) -> &[BlockId] {
+        &self.pinned
     }
 
     /// Tells whether everything is kept.

@@ -1,17 +1,18 @@
 //! Runs a policy. Takes a request with what is known about it, the memory of what was sent, and the situation; gives a plan.
 //! Never looks at the clock: what time it is comes with the situation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     Made, Plan, PlanError, Reason, Shows, Verdict,
-    candidates::{candidates, leaves},
+    candidates::{candidates, leaves, redundancy},
     closing::close,
     cost::{Cost, broken, cost, is_same, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     sums::{moments, sums},
     units::{running_loop, turns},
+    wishes::Wished,
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
 use crate::{
@@ -19,9 +20,10 @@ use crate::{
     fit::{Folding, Markers},
     history::{BlockId, BlockKind},
     json::{narrow, widen},
-    memory::{ChainHash, Memory, Sent},
-    policy::{Act, Policy, Step, When},
+    memory::{ChainHash, Memory, Sent, hidden_anew},
+    policy::{Act, Batch, Policy, Step, When},
     recording::Millis,
+    render::RecallHint,
 };
 
 /// What a policy decides in.
@@ -32,8 +34,12 @@ pub(crate) struct Situation<'a> {
     pub(crate) chain: &'a [ChainHash],
     /// What each block was sent as before, by its number.
     pub(crate) sent: Vec<Option<&'a Sent>>,
+    /// What blocks were sent as before the client rewrote what stands before them; empty where it did not.
+    pub(crate) sent_elsewhere: Vec<Option<&'a Sent>>,
     /// Whether the provider's cache is gone.
     pub(crate) cold: bool,
+    /// Whether nothing is known but that the model has answered before: then the cache may hold all of it.
+    pub(crate) first_look: bool,
     /// What is paid with every request and does not stand in it.
     pub(crate) unseen: Tokens,
     /// Entries of the cache that were set after this are surely alive: providers do not say that one which is only passed is used.
@@ -47,6 +53,10 @@ pub(crate) struct Situation<'a> {
     pub(crate) markers: Markers,
     /// What becomes of steps that fold.
     pub(crate) folding: Folding,
+    /// The blocks that somebody asked for by handle.
+    pub(crate) wished: Wished,
+    /// How notes say that what is hidden comes back.
+    pub(crate) recall: &'a RecallHint,
 }
 
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
@@ -78,7 +88,7 @@ fn plan_with(
     cuts: Cuts,
 ) -> Result<Plan, PlanError> {
     let ages = if situation.cold { situation.policy.cold_ages } else { 1.0 };
-    let mut work = Work::new(sight, memo, made, situation.policy, ages);
+    let mut work = Work::new(sight, memo, made, situation, ages);
     let bound = situation.bound && has_reasoning(&work);
     let steps = &situation.policy.steps;
     let keeps = |step: &&Step| matches!(step.act, Act::Pin | Act::Hold);
@@ -87,6 +97,7 @@ fn plan_with(
             work.apply(id, &step.act, &reason);
         }
     }
+    work.pin_wished(&situation.wished);
     repeat(&mut work, situation);
     if bound {
         pin_running_loop(&mut work, situation);
@@ -98,15 +109,15 @@ fn plan_with(
         match step.when {
             When::Cold | When::Pays if bound => {}
             // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
-            When::Pays if paid || cuts == Cuts::Regretted => {}
-            When::Pays => {
+            _ if waits(step, situation) && (paid || cuts == Cuts::Regretted) => {}
+            _ if waits(step, situation) => {
                 paid = true;
                 cut = match take_what_pays(&mut work, situation) {
                     Ok(cut) => cut,
                     Err(Regret) => return plan_with(sight, memo, made, situation, Cuts::Regretted),
                 };
             }
-            When::Birth | When::Cold | When::Over { .. } | When::Always => {
+            When::Birth | When::Cold | When::Pays | When::Over { .. } | When::Always => {
                 take(&mut work, step, situation, &mut need);
             }
         }
@@ -114,7 +125,7 @@ fn plan_with(
     // What closing hides may be what a note points at, and what the note then says may be longer. Each note changes once.
     let floor = loop {
         let before = work.total;
-        let floor = situation.budget.and_then(|budget| close(&mut work, situation.policy.closing, budget));
+        let floor = situation.budget.and_then(|budget| close(&mut work, situation, budget));
         let same = mend_pointers(&mut work) == Mended::Nothing;
         if !same && situation.cold {
             // With longer notes, what would have left too little for the cache leaves enough.
@@ -139,14 +150,21 @@ fn plan_with(
     let broken = broken(&work, situation);
     let moments = moments(&work, situation, cut.as_ref());
     let sums = sums(&work, situation, &moments, cut.as_ref(), broken);
+    let shown_again = situation.wished.shown_again(&work, situation);
+    let waits_for_loop = is_bound_loop(&work, situation);
     let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
     plan.chain = situation.chain.into();
+    plan.hidden = hidden_anew(sight.history, &plan, situation.memory, &situation.sent);
     plan.fold = need;
     plan.floor = floor;
     plan.cost = cost;
     plan.broken = broken;
     plan.moments = moments;
     plan.sums = sums;
+    plan.leaves_cache_alone = paid && situation.first_look && !situation.cold;
+    plan.shown_again = shown_again;
+    plan.pinned = situation.wished.pinned().collect();
+    plan.undone = if waits_for_loop { Vec::new() } else { situation.wished.done().to_vec() };
     plan.marker = marker(&plan, situation);
     Ok(plan)
 }
@@ -179,9 +197,18 @@ fn has_reasoning(work: &Work<'_>) -> bool {
     work.history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning)
 }
 
-/// Leaves what was sent of the running tool loop alone: its reasoning can neither stay behind an edit nor go.
-fn pin_running_loop(work: &mut Work<'_>, situation: &Situation<'_>) {
+/// Tells whether the model has reasoned in the running tool loop, and bound that to everything before it.
+fn is_bound_loop(work: &Work<'_>, situation: &Situation<'_>) -> bool {
     let start = running_loop(&work.units, work.facts);
+    let mut blocks = work.units.iter().skip(start).flat_map(|unit| &unit.blocks);
+    let is_reasoning =
+        |id: &BlockId| work.history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
+    situation.bound && blocks.any(is_reasoning)
+}
+
+/// Leaves what was sent up to the end of the running tool loop alone: its reasoning can neither stay behind an edit nor go.
+fn pin_running_loop(work: &mut Work<'_>, situation: &Situation<'_>) {
+    let start = if is_bound_loop(work, situation) { 0 } else { running_loop(&work.units, work.facts) };
     let blocks: Vec<BlockId> = work.units.iter().skip(start).flat_map(|unit| unit.blocks.clone()).collect();
     for id in blocks.into_iter().filter(|id| situation.memory.is_empty() || was_sent(situation, *id)) {
         work.pin(id);
@@ -204,6 +231,9 @@ fn drop_unbound(work: &mut Work<'_>, situation: &Situation<'_>) {
 /// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
 fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     let folded = fold_again(work, situation);
+    // Where nothing may change, a wish waits.
+    let is_bound = is_bound_loop(work, situation);
+    let released = if is_bound { BTreeSet::new() } else { situation.wished.released(work, situation) };
     for (index, sent) in situation.sent.iter().enumerate() {
         let id = BlockId(narrow(index));
         // What a summary stood for is whole again where the summary is not in this conversation.
@@ -214,20 +244,26 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
                     | Sent::NotAtAll { reason: Reason::Folded { .. } },
             )
         );
-        if in_summary {
+        if in_summary || released.contains(&id) {
             continue;
         }
         match sent {
             Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
             Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
             Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
-            Some(Sent::Whole) | None => {}
+            Some(Sent::Whole | Sent::WholeAgain) | None => {}
         }
     }
-    let gone = |id: &BlockId| {
-        folded.is_some_and(|end| *id < end)
-            || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
+    if situation.bound {
+        work.drop_released_reasoning(&released);
+    }
+    let dropped = |id: &BlockId| {
+        let was_dropped =
+            |sent: &&Vec<Option<&Sent>>| matches!(sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })));
+        !released.contains(id) && [&situation.sent, &situation.sent_elsewhere].iter().any(was_dropped)
     };
+    hide_rewritten(work, situation, &released, dropped);
+    let gone = |id: &BlockId| !released.contains(id) && (folded.is_some_and(|end| *id < end) || dropped(id));
     let whole_turns: Vec<BlockId> = turns(&work.units)
         .filter(|turn| turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone)))
         .flat_map(|turn| turn.into_iter().flat_map(|unit| unit.blocks.clone()))
@@ -236,6 +272,42 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
         work.drop_alone(id, &Reason::OverBudget);
     }
     protect_loop(work);
+}
+
+/// Tells whether a step waits until what it hides pays for itself. Where the cache is cold, or nothing is known of it, a step that
+/// is to be taken at every request is taken at once.
+fn waits(step: &Step, situation: &Situation<'_>) -> bool {
+    let waits = situation.policy.waits_until_it_pays(step);
+    waits && (step.when == When::Pays || !(situation.first_look || situation.cold))
+}
+
+/// Hides what was hidden before the client rewrote what stands before it.
+fn hide_rewritten(
+    work: &mut Work<'_>,
+    situation: &Situation<'_>,
+    released: &BTreeSet<BlockId>,
+    dropped: impl Fn(&BlockId) -> bool,
+) {
+    for (index, sent) in situation.sent_elsewhere.iter().enumerate() {
+        let id = BlockId(narrow(index));
+        let in_sight = |work: &Work<'_>, reason: &Reason| {
+            let source = work.source(id, reason);
+            source.is_some_and(|source| *work.verdict(source) == Verdict::Keep)
+        };
+        match sent {
+            _ if released.contains(&id) => {}
+            Some(Sent::Shortened { reason, .. }) if reason.is_pointer() && !in_sight(work, reason) => {}
+            Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
+            Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
+            Some(Sent::NotAtAll { reason }) => {
+                let whole = work.unit(id).is_some_and(|unit| unit.blocks.iter().all(&dropped));
+                if whole {
+                    work.drop_unit(id, reason);
+                }
+            }
+            Some(Sent::Whole | Sent::WholeAgain) | None => {}
+        }
+    }
 }
 
 /// Takes one step.
@@ -249,14 +321,23 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut 
             if work.total <= budget.scaled(share) {
                 return;
             }
-            until.map(|until| budget.scaled(until))
+            let room = if until == Some(share) { situation.policy.room } else { 1.0 };
+            until.map(|until| budget.scaled(until * room))
         }
         (When::Cold, _) if !situation.cold => return,
         (When::Birth | When::Cold | When::Pays | When::Always, _) => None,
     };
-    for (id, reason) in candidates(work, step) {
+    let chosen = candidates(work, step);
+    if !is_batch(situation.policy, step, chosen.len()) {
+        return;
+    }
+    for (id, reason) in chosen {
         if until.is_some_and(|until| work.total <= until) {
             break;
+        }
+        // What makes a block redundant may itself have been hidden by this step.
+        if !step.select.redundant.is_empty() && redundancy(work, step, id).is_none() {
+            continue;
         }
         if step.when == When::Birth && was_sent(situation, id) {
             continue;
@@ -268,6 +349,14 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut 
     }
 }
 
+/// Tells whether so many results are enough for a step that moves on in batches.
+fn is_batch(policy: &Policy, step: &Step, results: usize) -> bool {
+    match policy.batch {
+        Batch::Results(least) if step.when == When::Always && step.moves_on() => results >= widen(least),
+        Batch::Results(_) | Batch::WhatPays => true,
+    }
+}
+
 /// Tells whether a request that says so much less is too small for the provider's cache, and may then cost more at every turn.
 /// Only policies that look at prices ask.
 fn is_cacheless(work: &Work<'_>, situation: &Situation<'_>, less: Tokens) -> bool {
@@ -275,7 +364,7 @@ fn is_cacheless(work: &Work<'_>, situation: &Situation<'_>, less: Tokens) -> boo
     priced && work.total - less + situation.unseen < situation.minimum
 }
 
-fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
+pub(super) fn was_sent(situation: &Situation<'_>, id: BlockId) -> bool {
     situation.sent.get(widen(id.0)).is_some_and(Option::is_some)
 }
 
@@ -285,6 +374,10 @@ struct Regret;
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
 /// by estimates before anything is hidden, and by what was really saved afterwards.
 fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Option<Cut>, Regret> {
+    // What was never decided by us may all be in a cache that nothing is known about.
+    if situation.first_look && !situation.cold {
+        return Ok(None);
+    }
     let mut pending = what_may_pay(work, situation);
     let before = (work.total, cost(work, situation));
     let rates = rates(before.1, situation);
@@ -341,7 +434,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
 fn what_may_pay<'a>(work: &Work<'_>, situation: &Situation<'a>) -> Vec<(BlockId, Reason, &'a Act)> {
     let sources = pointed_at(work);
     let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
-    for step in situation.policy.steps.iter().filter(|step| step.when == When::Pays) {
+    for step in situation.policy.steps.iter().filter(|step| waits(step, situation)) {
         let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
         pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
     }
@@ -527,6 +620,7 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
         | Act::Digest(_)
         | Act::HeadTail { .. }
         | Act::MiddleOut { .. }
+        | Act::Cap { .. }
         | Act::HeadTailLines { .. }
         | Act::Matching(_)
         | Act::Seen

@@ -11,7 +11,7 @@ use super::{Shows, disagree::numbered, visible::hash};
 use crate::{
     digest::{About, Note, Piece, Text, is_error_line},
     facts::{Facts, Outcome},
-    history::{BlockId, BlockKind, History},
+    history::{BlockId, BlockKind, History, Readable},
     json::{narrow, widen},
     render::holds_note,
 };
@@ -36,6 +36,8 @@ const AROUND: usize = 5;
 pub(super) struct SeenLines {
     blocks: Vec<Box<[Line]>>,
     places: HashMap<u64, Vec<(u32, u32)>>,
+    /// The first line of each text of a result, where a client wrapped several in JSON: lines are counted in each.
+    starts: HashMap<u32, Vec<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +67,12 @@ impl SeenLines {
             let text = block.map(|block| history.block_text(block)).unwrap_or_default();
             // What came shortened is no source, as it was none when it was shortened.
             let text = if holds_note(&text) { Cow::default() } else { text };
-            let text = Text::new(&text, About::default());
+            // What a client wrapped in JSON has the lines of its texts.
+            let said = Readable::of(&text);
+            if !said.leaf_starts.is_empty() {
+                self.starts.insert(id.0, said.leaf_starts);
+            }
+            let text = Text::new(&said.text, About::default());
             let lines: Box<[Line]> = text.lines().map(|text| line(text, failed)).collect();
             for (number, line) in lines.iter().enumerate().filter(|(_, line)| is_seed(**line)) {
                 self.places.entry(line.hash).or_default().push((id.0, narrow(number)));
@@ -76,6 +83,7 @@ impl SeenLines {
 
     /// Forgets all but the first blocks.
     pub(super) fn truncate(&mut self, known: usize) {
+        self.starts.retain(|block, _| widen(*block) < known);
         for lines in self.blocks.drain(known.min(self.blocks.len())..) {
             for line in lines.iter().filter(|line| is_seed(**line)) {
                 // Places stand in the order of their blocks.
@@ -106,7 +114,8 @@ impl SeenLines {
             }
         }
         let (source, runs, _) = best?;
-        Some((source, pieces(lines.len(), &runs)))
+        let starts = self.starts.get(&source.0).map_or(&[][..], Vec::as_slice);
+        Some((source, pieces(lines.len(), &runs, starts)))
     }
 
     /// Returns the earlier results that hold most of the lines, the latest first among equals.
@@ -231,21 +240,37 @@ fn leave_seams(run: &mut Run, lines: usize) {
     run.lines = start..end;
 }
 
-fn pieces(lines: usize, runs: &[Run]) -> Vec<Piece> {
+/// Gives the pieces of a result without the runs. Lines of the source are counted from its texts' first lines.
+fn pieces(lines: usize, runs: &[Run], starts: &[usize]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = 0;
     for run in runs {
         if at < run.lines.start {
             pieces.push(Piece::Lines(at..run.lines.start));
         }
-        let (first, from) = (run.lines.start + 1, run.from + 1);
-        pieces.push(Piece::Note(Note::Shown { first, last: run.lines.end, from }));
+        pieces.extend(notes(run, starts).map(Piece::Note));
         at = run.lines.end;
     }
     if at < lines {
         pieces.push(Piece::Lines(at..lines));
     }
     pieces
+}
+
+/// Says where the lines of a run stand: one note for each text of the source that shows some of them.
+fn notes(run: &Run, starts: &[usize]) -> impl Iterator<Item = Note> {
+    let end = run.from + run.lines.len();
+    let inner = starts.iter().copied().filter(|start| (run.from + 1..end).contains(start));
+    let bounds: Vec<usize> = std::iter::once(run.from).chain(inner).chain(std::iter::once(end)).collect();
+    let text_of = |line: usize| starts.iter().copied().take_while(|start| *start <= line).last().unwrap_or(0);
+    let notes = bounds.windows(2).filter_map(|pair| match pair {
+        [from, to] => {
+            let first = run.lines.start + (from - run.from) + 1;
+            Some(Note::Shown { first, last: first + (to - from) - 1, from: from - text_of(*from) + 1 })
+        }
+        _ => None,
+    });
+    notes.collect::<Vec<_>>().into_iter()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use crate::digest::names;
+use crate::{digest::names, history::readable};
 
 /// The names in sight.
 #[derive(Debug, Default)]
@@ -37,12 +37,13 @@ impl Visible {
             let name = hash(name);
             self.texts.get(&name).copied().unwrap_or_default() <= u32::from(own.contains(&name))
         };
-        names(text).filter(alone).filter(|name| seen.insert(*name)).map(str::to_owned).collect()
+        names(&readable(text)).filter(alone).filter(|name| seen.insert(*name)).map(str::to_owned).collect()
     }
 }
 
+/// Returns the names of what a text says: in JSON, escapes would be taken for letters of names.
 fn distinct(text: &str) -> HashSet<u64> {
-    names(text).map(hash).collect()
+    names(&readable(text)).map(hash).collect()
 }
 
 /// Returns the hash by which names and lines are known.

@@ -1,27 +1,22 @@
 //! Verdicts under way. Takes one wish after the other; gives, each time, whether it was granted: a block is hidden only
 //! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+mod texts;
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use super::{
-    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, arguments, candidates::leaves, disagree::Told,
-    edits::shortened, index::Shows, may_shorten, unit_of_block, visible::Visible,
+    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, disagree::Told, index::Shows, may_shorten,
+    run::Situation, series::SeriesLog, unit_of_block, visible::Visible, wishes::Wished,
 };
 use crate::{
     count::{Counter, Counts, Memo, Tokens},
-    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text},
-    facts::{ContentKind, Fact, Facts, Lines, Outcome, Subject, ToolKind, Voice},
-    files::intent_of,
-    history::{BlockId, BlockKind, History, PartKind},
+    facts::{Fact, Facts, ToolKind, Voice},
+    history::{BlockId, BlockKind, History, PartKind, Role},
     json::{narrow, widen},
-    policy::{Act, Policy, Step, Style},
+    policy::{Act, Step, Style},
     recall::block_handle,
-    render::{self, NoteContext, handle_of_hash},
+    render::{self, RecallHint, handle_of_hash},
     wire::Format,
 };
 
@@ -48,7 +43,7 @@ pub(super) struct Work<'a> {
     pub(super) index: &'a Index,
     pub(super) counter: Counter,
     pub(super) memo: &'a mut Memo,
-    made: &'a mut Made,
+    pub(super) made: &'a mut Made,
     pub(super) units: Vec<Unit>,
     unit_of: Vec<u32>,
     pub(super) decisions: Vec<Decision>,
@@ -61,6 +56,8 @@ pub(super) struct Work<'a> {
     /// How many blocks of each entry are still sent.
     pub(super) left: Vec<u32>,
     style: Style,
+    /// How notes say that what is hidden comes back.
+    pub(super) recall: &'a RecallHint,
     /// All steps of the policy.
     pub(super) steps: &'a [Step],
     /// What ages are multiplied by.
@@ -68,8 +65,15 @@ pub(super) struct Work<'a> {
     pub(super) visible: Option<Visible>,
     /// The latest note that points at a block, by that block.
     pointed_at: HashMap<BlockId, BlockId>,
+    /// The series of edits that are told.
+    pub(super) series: SeriesLog,
     /// How many of the latest steps count as recent in the classes.
     pub(super) recent: u32,
+    pub(super) budget: Option<Tokens>,
+    /// The blocks that somebody asked for by handle.
+    pub(super) wished: Wished,
+    /// The words of the task, where a digest asked for them.
+    task_words: Option<Vec<String>>,
 }
 
 impl<'a> Work<'a> {
@@ -77,9 +81,10 @@ impl<'a> Work<'a> {
         sight: Sight<'a>,
         memo: &'a mut Memo,
         made: &'a mut Made,
-        policy: &'a Policy,
+        situation: &Situation<'a>,
         ages: f64,
     ) -> Work<'a> {
+        let policy = situation.policy;
         let Sight { history, facts, counts, counter, index } = sight;
         let blocks = history.blocks().len();
         let units = super::units(history, facts);
@@ -108,12 +113,30 @@ impl<'a> Work<'a> {
             total,
             left,
             style: policy.style,
+            recall: situation.recall,
             recent: policy.recent_steps,
             steps: &policy.steps,
             ages,
             visible: None,
             pointed_at: HashMap::new(),
+            budget: situation.budget,
+            series: SeriesLog::default(),
+            wished: Wished::default(),
+            task_words: None,
         }
+    }
+
+    /// Tells whether the model has said nothing since a block came: results that came together are seen together.
+    pub(super) fn is_unseen(&self, id: BlockId) -> bool {
+        let is_said = |fact: &Fact| fact.acts_as != BlockKind::Call && fact.role != Role::Assistant;
+        self.facts.row(id).is_some_and(is_said) && self.facts.age(id) == Some(0)
+    }
+
+    /// Tells whether a block holds what the model asked back a few steps ago.
+    pub(super) fn is_fresh_recall(&self, id: BlockId) -> bool {
+        let is_recall =
+            |fact: &Fact| fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Recall);
+        self.facts.row(id).is_some_and(is_recall) && self.facts.age(id).is_some_and(|age| age <= self.recent)
     }
 
     pub(super) fn verdict(&self, id: BlockId) -> &Verdict {
@@ -156,6 +179,11 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Keeps the exchange of a block.
+    pub(super) fn hold(&mut self, id: BlockId) {
+        self.held.get_mut(widen(id.0)).into_iter().for_each(|held| *held = true);
+    }
+
     /// Tells whether a step pinned a block.
     pub(super) fn is_firm(&self, id: BlockId) -> bool {
         self.firm.get(widen(id.0)).copied().unwrap_or(true)
@@ -176,13 +204,14 @@ impl<'a> Work<'a> {
 
     /// Does what a step says with a block; tells whether anything came of it.
     pub(super) fn apply(&mut self, id: BlockId, act: &Act, reason: &Reason) -> bool {
+        let reason = &self.placed_in_series(id, reason);
         match act {
             Act::Pin => {
                 self.pin(id);
                 self.apply(id, &Act::Hold, reason)
             }
             Act::Hold => {
-                self.held.get_mut(widen(id.0)).into_iter().for_each(|held| *held = true);
+                self.hold(id);
                 true
             }
             Act::Drop => self.drop_unit(id, reason),
@@ -191,6 +220,7 @@ impl<'a> Work<'a> {
             Act::Digest(_)
             | Act::HeadTail { .. }
             | Act::MiddleOut { .. }
+            | Act::Cap { .. }
             | Act::HeadTailLines { .. }
             | Act::Matching(_)
             | Act::Names
@@ -232,7 +262,7 @@ impl<'a> Work<'a> {
     pub(super) fn read_views(&mut self, views: &[BlockId]) {
         for id in views {
             if let (Some(block), Some(fact)) = (self.history.block(*id), self.facts.row(*id)) {
-                let read = || Told::of(&self.history.block_text(block), fact);
+                let read = || Told::of(&self.history.readable_text(block), fact);
                 self.made.told.entry(*id).or_insert_with(read);
             }
         }
@@ -345,6 +375,7 @@ impl<'a> Work<'a> {
             let latest = self.pointed_at.entry(source).or_insert(id);
             *latest = id.max(*latest);
         }
+        self.note_series(id, &verdict, reason);
         let gone = verdict == Verdict::Drop;
         let text_before = self.visible.is_some().then(|| self.text_now(id)).flatten();
         if let Some(visible) = &mut self.visible {
@@ -395,161 +426,13 @@ impl<'a> Work<'a> {
         };
         let parts = self.history.parts_of(block);
         let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
+        // Of an empty text the facts hold the hash of its JSON.
+        let is_text = is_text && !self.history.block_text(block).is_empty();
         // The facts hold the hash of a block's text: what is only text need not be hashed again.
         if is_text {
             return handle_of_hash(&fact.digest);
         }
         self.made.handle(id, || block_handle(self.history, block))
-    }
-
-    /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
-    fn shortened(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        let open = if *act == Act::Names { self.may_be_names(id) } else { self.is_open(id) };
-        if !open || !may_shorten(self.history, id) {
-            return None;
-        }
-        self.text_for(id, act, reason)
-    }
-
-    fn text_for(&mut self, id: BlockId, act: &Act, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        // Which names stand nowhere else depends on what else is hidden, and which arguments may go on what came since:
-        // that is made anew.
-        if matches!(act, Act::Names | Act::Inputs(_)) {
-            return self.make(id, act, reason, self.style);
-        }
-        let key = self.key(id, act, reason);
-        if let Some(made) = self.made.get(id, key) {
-            return made.clone();
-        }
-        let mut made = self.make(id, act, reason, self.style);
-        // What is too short for a sentence about it may still be longer than its size and handle.
-        if made.is_none() && *act == Act::Clear {
-            made = self.make(id, act, reason, Style::Plain);
-        }
-        self.made.put(id, key, &made);
-        made
-    }
-
-    /// Stands for everything but the block itself that a shortened text is made with.
-    fn key(&self, id: BlockId, act: &Act, reason: &Reason) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        act.hash(&mut hasher);
-        reason.hash(&mut hasher);
-        self.style.hash(&mut hasher);
-        self.counter.tokenizer().hash(&mut hasher);
-        self.index.is_changed(id).hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
-        match (block.kind, act) {
-            (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
-            // The arguments of a call are no text to be cut, and no other text has arguments.
-            (BlockKind::Call, _) | (_, Act::Inputs(_)) => return None,
-            _ => {}
-        }
-        let text = history.block_text(block);
-        let tool = history.tool_name(block);
-        let about = about(fact, tool.as_deref());
-        let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
-        let shows = self.index.row(id).and_then(|row| row.shows);
-        let mut pieces = pieces(history, id, &Text::new(&text, about), (act, names, shows))?;
-        if matches!(reason, Reason::EditedOften { .. }) {
-            let intent = fact.partner.and_then(|call| intent_of(history, history.block(call)?));
-            pieces.extend(intent.map(|intent| Piece::Note(digest::Note::Intent(intent))));
-        }
-        let (shorter, tokens) = self.written(id, &pieces, reason, style)?;
-        let most = if *act == Act::Names {
-            let now = self.tokens_now(id);
-            now.scaled(NAMES_LEAVE_AT_MOST).min(now - NAMES_SAVE_AT_LEAST)
-        } else {
-            self.tokens(id) - Tokens(1)
-        };
-        (tokens <= most).then_some((shorter, tokens))
-    }
-
-    /// Writes a block as its pieces and counts it; nothing where its bytes do not shrink.
-    fn written(
-        &mut self,
-        id: BlockId,
-        pieces: &[Piece],
-        reason: &Reason,
-        style: Style,
-    ) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
-        let text = history.block_text(block);
-        let tool = history.tool_name(block);
-        let handle = self.handle(id);
-        let context = NoteContext {
-            tool: tool.as_deref(),
-            subject: subject(fact, self.index.is_changed(id)),
-            step: fact.step,
-            tokens: Some(self.tokens(id).0),
-            reason,
-            handle: &handle,
-            style: match style {
-                Style::Normal => render::Style::Normal,
-                Style::Plain => render::Style::Plain,
-            },
-        };
-        let shorter = if text.is_empty() {
-            render::render(&text, pieces, &context)
-        } else {
-            render::shorten(&text, pieces, &context, &|text| self.counter.text(text).0)?
-        };
-        let tokens = self.count_as(id, &shorter);
-        // A content of several parts is replaced as a whole, so its JSON is what must shrink.
-        let edit = shortened(history, block, &shorter)?;
-        (edit.with.len() < edit.span.len()).then(|| (shorter.into(), tokens))
-    }
-
-    /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
-    fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
-        let part = arguments(history, block)?;
-        let text = history.part_text(part);
-        let (leaves, _) = leaves(self, id, inputs)?;
-        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || render::holds_note(&text) {
-            return None;
-        }
-        let handle = self.handle(id);
-        let note = |leaf: &str, class: Leaves| render::argument(leaf, class, reason, &handle);
-        let rule = LeafRule { leaves, longest: digest::LONGEST, note: &note };
-        let shorter = match part.kind {
-            PartKind::Text => digest::shorten_plain(&text, &rule)?,
-            _ => String::from_utf8(digest::shorten_arguments(text.as_bytes(), &rule)?).ok()?,
-        };
-        let tokens = self.count_as(id, &shorter);
-        let edit = shortened(history, block, &shorter)?;
-        (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
-    }
-
-    /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
-    fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
-        if self.visible.is_none() {
-            let mut visible = Visible::default();
-            for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
-                match &decision.verdict {
-                    Verdict::Keep => visible.add(&self.history.block_text(block)),
-                    Verdict::Shorten { text, .. } => visible.add(text),
-                    Verdict::Drop => {}
-                }
-            }
-            self.visible = Some(visible);
-        }
-        let sent = self.text_now(id).unwrap_or_default();
-        self.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
-    }
-
-    fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
-        let Some(block) = self.history.block(id) else { return Tokens::ZERO };
-        self.counter.block_as_text(self.history, block, text, self.memo)
     }
 }
 
@@ -557,49 +440,8 @@ impl<'a> Work<'a> {
 fn is_sacred(facts: &Facts, id: BlockId) -> bool {
     let Some(fact) = facts.row(id) else { return true };
     let person = matches!(fact.voice, Some(Voice::Person | Voice::Instructions | Voice::Summary));
-    let head = matches!(fact.role, crate::history::Role::System | crate::history::Role::Tools);
+    let head = matches!(fact.role, Role::System | Role::Tools);
     head || fact.instructions || (person && fact.acts_as != BlockKind::Result)
-}
-
-fn pieces(
-    history: &History,
-    id: BlockId,
-    text: &Text<'_>,
-    (act, names, shows): (&Act, Vec<String>, Option<Shows>),
-) -> Option<Vec<Piece>> {
-    let block = history.block(id)?;
-    let media = history
-        .parts_of(block)
-        .iter()
-        .find(|part| matches!(part.kind, PartKind::Image | PartKind::Document | PartKind::Audio));
-    if let Some(part) = media
-        && text.whole().is_empty()
-    {
-        let kind = if part.kind == PartKind::Image { "image" } else { "document" };
-        return Some(digest::media(kind, u64::try_from(part.span.len()).unwrap_or(u64::MAX)));
-    }
-    match act {
-        Act::Clear => (digest::find_digest("clear")?.shorten)(text),
-        // Of a file the ends say nothing, and what looks like an error is source; not so where reading it failed.
-        Act::Names
-            if matches!(shows, Some(Shows::File | Shows::ShellFile))
-                && text.about().ended != Ended::Failed =>
-        {
-            digest::named(text, names)
-        }
-        Act::Names => digest::named_ends(text, names),
-        Act::Digest(None) => (digest::choose(text).shorten)(text),
-        Act::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),
-        Act::HeadTail { above, keep } => digest::head_tail(text, whole(*above), whole(*keep)),
-        Act::MiddleOut { bytes } => digest::middle_out(text, whole(*bytes)),
-        Act::HeadTailLines { head, tail } => digest::head_tail_lines(text, whole(*head), whole(*tail)),
-        Act::Matching(patterns) => {
-            let patterns: Vec<regex::Regex> =
-                patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
-            digest::lines_matching(text, &patterns)
-        }
-        Act::Seen | Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
-    }
 }
 
 /// Returns a setting as a whole number.
@@ -611,63 +453,6 @@ fn pieces(
 )]
 pub(super) fn whole(number: f64) -> usize {
     number.max(0.0) as usize
-}
-
-fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
-    let command = match fact.subject() {
-        Subject::Command(command) => Some(&**command),
-        _ => None,
-    };
-    let content = match (fact.content, fact.tool()) {
-        _ if command.is_some_and(|command| command.starts_with("git status")) => Content::GitStatus,
-        _ if command.is_some_and(|command| command.starts_with("git log")) => Content::GitLog,
-        _ if tool == Some("tree") => Content::Tree,
-        _ if matches!(tool, Some("get_repo_map" | "repo_map")) => Content::RepoMap,
-        _ if tool == Some("code_structure") => Content::Structure,
-        (ContentKind::Code, _) | (ContentKind::Prose | ContentKind::Table, Some(ToolKind::Read)) => {
-            Content::File
-        }
-        (ContentKind::TestLog | ContentKind::BuildLog, _) => Content::Log,
-        (ContentKind::Log, _) => Content::Shell,
-        (ContentKind::Diff, _) => Content::Diff,
-        (ContentKind::Listing, _) => Content::Listing,
-        (ContentKind::Hits, _) => Content::Hits,
-        (ContentKind::Json, _) => Content::Json,
-        (ContentKind::Page, _) => Content::Page,
-        (ContentKind::Trace, _) => Content::Trace,
-        (ContentKind::Image, _) => Content::Media,
-        (ContentKind::Receipt, _) => Content::Other,
-        (ContentKind::Empty | ContentKind::Prose | ContentKind::Table, _) => Content::Unknown,
-    };
-    let ended = match fact.outcome {
-        Outcome::Succeeded => Ended::Succeeded,
-        Outcome::Failed => Ended::Failed,
-        Outcome::Unknown => Ended::Unknown,
-    };
-    let path = match fact.subject() {
-        Subject::File { path, .. } | Subject::Directory { path, .. } => Some(&**path),
-        Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => None,
-    };
-    About { content, tool, command, path, ended }
-}
-
-fn subject(fact: &Fact, modified: bool) -> render::Topic<'_> {
-    match fact.subject() {
-        Subject::File { path, lines } => render::Topic::File {
-            path,
-            lines: match lines {
-                Lines::Range { first, last: Some(last) } => Some((*first, *last)),
-                Lines::All | Lines::Part | Lines::Range { last: None, .. } => None,
-            },
-            last_access: fact.step,
-            modified,
-        },
-        Subject::Directory { path, .. } => render::Topic::Named(path),
-        Subject::Command(command) => render::Topic::Command(command),
-        Subject::Query { pattern, .. } => render::Topic::Query(pattern),
-        Subject::Url(url) => render::Topic::Named(url),
-        Subject::Nothing => render::Topic::Nothing,
-    }
 }
 
 /// Returns whether a unit is one of calls and results.

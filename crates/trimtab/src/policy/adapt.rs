@@ -23,6 +23,9 @@ const HALVED_BY: f64 = 20.0;
 /// The least that the cost leaves of a threshold.
 const LEAST_BY_COST: f64 = 0.25;
 
+/// The switch that lets thresholds adapt; off, they are those of the documents on every window.
+pub(super) const ADAPTIVE: &str = "adaptive";
+
 /// The settings that adapt.
 pub(super) const ADAPTING: [&str; 2] = ["prune_protect", "prune_minimum"];
 

@@ -58,24 +58,25 @@ pub(super) const KNOBS: &[Knob] = &[
         "PATCHPAL_INTELLIGENT_PRUNING",
     ),
     alias(
-        knob(
-            "prune_protect",
-            Unit::Tokens,
-            "The latest tool results that hold this many tokens stay whole. Adapts.",
-        ),
+        knob("prune_protect", Unit::Tokens, "The latest tool results that hold this many tokens stay whole."),
         "PATCHPAL_PRUNE_PROTECT",
     ),
     alias(
         knob(
             "prune_minimum",
             Unit::Tokens,
-            "Nothing is shortened unless what could be holds this many tokens. Adapts.",
+            "Nothing is shortened unless what could be holds this many tokens.",
         ),
         "PATCHPAL_PRUNE_MINIMUM",
     ),
     alias(
         knob("compact_threshold", Unit::Share, "Above this share of the budget a summary is asked for."),
         "PATCHPAL_COMPACT_THRESHOLD",
+    ),
+    knob(
+        "adaptive",
+        Unit::Switch,
+        "Let `prune_protect` and `prune_minimum` follow the model's window and what the session has cost.",
     ),
     knob("deduplication", Unit::Switch, "Hide results that a later one makes redundant."),
     knob("deduplication_threshold", Unit::Share, "Only above this share of the budget."),
@@ -118,6 +119,12 @@ pub(super) const KNOBS: &[Knob] = &[
         "The most valuable class of content that is cleared before anything is dropped.",
     ),
     knob("keep_last", Unit::Count, "How many of the latest tool results stay; 0: none."),
+    knob(
+        "batch",
+        Unit::Count,
+        "How many results that are no longer among the latest are hidden at once; 0: as many as pay for caching again what \
+         follows them, 1: each at once.",
+    ),
     knob("keep_last_hard", Unit::Count, "How many stay above `compact_threshold`."),
     knob("prune_threshold", Unit::Share, "Above this share of the budget results are cleared."),
     knob(
@@ -139,6 +146,11 @@ pub(super) const KNOBS: &[Knob] = &[
         "birth_lines",
         Unit::Switch,
         "Send runs of lines that a result in sight shows as pointers from the first.",
+    ),
+    knob(
+        "largest_output",
+        Unit::Share,
+        "A single output over this share of the budget is shortened by its kind before it is sent.",
     ),
     knob("birth_logs", Unit::Switch, "Shorten long logs of tests and builds from the first."),
     knob("birth_repeats", Unit::Switch, "Fold lines of runs, tests and builds that repeat, from the first."),

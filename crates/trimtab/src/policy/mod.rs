@@ -35,6 +35,23 @@ pub struct Policy {
     pub(crate) cold_ages: f64,
     /// How many of the latest steps count as recent in the classes of content.
     pub(crate) recent_steps: u32,
+    pub(crate) batch: Batch,
+    /// How far steps that hide just enough go, and the closing step, as a share of that: the next requests need not hide again.
+    pub(crate) room: f64,
+}
+
+/// How many results go at once by steps that leave the latest alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// As many as it takes to pay for caching again what follows them.
+    WhatPays,
+    /// At least so many.
+    Results(u32),
+}
+
+impl Batch {
+    /// Every result as soon as it may be hidden, as the documents behind the policies have it.
+    pub(crate) const EACH: Batch = Batch::Results(1);
 }
 
 /// One step.
@@ -62,6 +79,15 @@ pub(crate) enum When {
     Always,
 }
 
+impl Step {
+    /// Tells whether a step moves on with the conversation: it leaves the latest alone and hides what is older.
+    pub(crate) fn moves_on(&self) -> bool {
+        let Select { keep_last, protect, older_than, .. } = &self.select;
+        let leaves_latest = keep_last.is_some() || protect.is_some() || older_than.is_some();
+        leaves_latest && self.rule.is_none() && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold)
+    }
+}
+
 /// Which blocks a step is about. Every condition given must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Select {
@@ -76,6 +102,8 @@ pub(crate) struct Select {
     pub(crate) chars_over: Option<f64>,
     /// Texts of more than this many bytes.
     pub(crate) bytes_over: Option<f64>,
+    /// Blocks of more than this share of the budget.
+    pub(crate) share_over: Option<f64>,
     /// Blocks said more than this many steps ago.
     pub(crate) older_than: Option<f64>,
     /// All but this many of the latest.
@@ -163,6 +191,8 @@ pub(crate) enum Act {
     HeadTail { above: f64, keep: f64 },
     /// Its beginning and end, so many bytes in all.
     MiddleOut { bytes: f64 },
+    /// The digest of its kind where that leaves at most this share of the budget, else its beginning and end.
+    Cap { share: f64 },
     /// Its first and last lines.
     HeadTailLines { head: f64, tail: f64 },
     /// The lines that match.
@@ -189,7 +219,7 @@ impl Hash for Act {
             Act::HeadTail { above: one, keep: other } | Act::HeadTailLines { head: one, tail: other } => {
                 [one.to_bits(), other.to_bits()].hash(state);
             }
-            Act::MiddleOut { bytes } => bytes.to_bits().hash(state),
+            Act::MiddleOut { bytes: one } | Act::Cap { share: one } => one.to_bits().hash(state),
             Act::Matching(patterns) => patterns.hash(state),
             Act::Inputs(inputs) => inputs.hash(state),
             Act::Pin | Act::Hold | Act::Names | Act::Seen | Act::Clear | Act::Drop | Act::Fold => {}
@@ -252,6 +282,14 @@ pub fn policies() -> impl Iterator<Item = (&'static str, &'static str)> {
     SHIPPED.iter().copied()
 }
 
+/// Returns the names of the shipped policies that have a setting, in order.
+pub(crate) fn policies_with(setting: &str) -> Vec<&'static str> {
+    let has = |name: &&str| {
+        Policy::shipped(name).is_ok_and(|policy| policy.settings.iter().any(|(own, _)| own == setting))
+    };
+    SHIPPED.iter().map(|(name, _)| *name).filter(has).collect()
+}
+
 impl Policy {
     /// Returns a shipped policy with its own settings.
     ///
@@ -294,6 +332,17 @@ impl Policy {
         parse::parse(name, toml, changed, circumstances)
     }
 
+    /// Tells whether the policy has a setting.
+    ///
+    /// # Errors
+    /// Names the policies that have it, or the settings that this one has.
+    pub fn check_setting(&self, setting: &str) -> Result<(), PolicyError> {
+        if self.settings.iter().any(|(own, _)| own == setting) {
+            return Ok(());
+        }
+        Err(parse::no_setting(&self.name, setting, &self.settings.iter().cloned().collect()))
+    }
+
     /// Puts the rules of a user's file before the policy's own steps.
     #[must_use]
     pub fn with_config(self, config: &Config) -> Policy {
@@ -304,6 +353,12 @@ impl Policy {
     pub fn max_context(&self) -> Option<Tokens> {
         let most = self.settings.iter().find(|(name, _)| name == "max_context")?.1;
         Some(Tokens(1).scaled(most))
+    }
+
+    /// Tells whether a step waits until what it hides pays for caching again what follows.
+    pub(crate) fn waits_until_it_pays(&self, step: &Step) -> bool {
+        let in_batches = self.batch == Batch::WhatPays && step.when == When::Always && step.moves_on();
+        step.when == When::Pays || in_batches
     }
 
     /// A rule counts before those behind it: what it keeps is left alone by them and by the policy's own steps.

@@ -115,19 +115,37 @@ impl Model {
         (self.window - output.max(SET_ASIDE_FOR_OUTPUT)).min(self.max_input)
     }
 
+    /// Returns what a request costs as a whole, in US dollars: the dollars of a usage are computed here and nowhere else.
+    ///
+    /// ```
+    /// use trimtab::{Usage, find_model};
+    /// let model = find_model("claude-opus-5")?;
+    /// let usage = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
+    /// assert!(model.cost(usage) >= model.prices.input + model.prices.output);
+    /// # Ok::<(), trimtab::UnknownModel>(())
+    /// ```
+    pub fn cost(&self, usage: Usage) -> f64 {
+        let factor = self.cliff_of(usage).map_or(1.0, |cliff| cliff.output_factor);
+        self.input_cost(usage) + Tokens(usage.output).in_millions() * self.prices.output * factor
+    }
+
     /// Returns what the input of a request costs, in US dollars.
     pub fn input_cost(&self, usage: Usage) -> f64 {
         let Prices { input, cache_read, cache_write, cache_write_1h, .. } = self.prices;
-        let cliff = self.cliff.filter(|cliff| Tokens(usage.total_input()) > cliff.above);
-        let factor = cliff.map_or(1.0, |cliff| cliff.input_factor);
-        let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
+        let factor = self.cliff_of(usage).map_or(1.0, |cliff| cliff.input_factor);
+        let hour = usage.cache_write_1h.min(usage.cache_write);
         let parts = [
             (usage.input, input),
             (usage.cache_read, cache_read),
-            (short, cache_write),
-            (usage.cache_write_1h, cache_write_1h.unwrap_or(cache_write)),
+            (usage.cache_write - hour, cache_write),
+            (hour, cache_write_1h.unwrap_or(cache_write)),
         ];
         parts.into_iter().map(|(tokens, price)| Tokens(tokens).in_millions() * price).sum::<f64>() * factor
+    }
+
+    /// Returns the cliff where a request lies beyond it.
+    fn cliff_of(&self, usage: Usage) -> Option<Cliff> {
+        self.cliff.filter(|cliff| Tokens(usage.total_input()) > cliff.above)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The shipped table, names as people write them, budgets.
 
-use super::{Model, find_model, models, prices_date, rows};
-use crate::count::Tokens;
+use super::{Cliff, Model, Prices, find_model, models, prices_date, rows};
+use crate::{count::Tokens, recording::Usage};
 
 #[track_caller]
 fn check(written: &[&str], name: &str) {
@@ -88,4 +88,27 @@ fn a_budget_is_the_window_less_the_reply() {
 fn a_budget_stays_within_what_the_input_may_fill() {
     let gpt = find_model("gpt-5").unwrap();
     assert_eq!((gpt.window, gpt.budget(Tokens::ZERO)), (Tokens(400_000), Tokens(272_000)));
+}
+
+#[test]
+fn a_request_beyond_the_cliff_is_dearer_as_a_whole() {
+    let prices =
+        Prices { input: 10.0, cache_read: 1.0, cache_write: 12.5, cache_write_1h: Some(20.0), output: 50.0 };
+    let cliff = Some(Cliff { above: Tokens(200_000), input_factor: 2.0, output_factor: 3.0 });
+    let model = Model { prices, cliff, ..find_model("claude-opus-4-6").unwrap() };
+    let price = |usage: Usage, dollars: f64| {
+        let found = model.cost(usage);
+        assert!((found - dollars).abs() < 1e-9, "{usage:?} costs {found} instead of {dollars}");
+    };
+    let at = Usage {
+        input: 100_000,
+        cache_read: 50_000,
+        cache_write: 50_000,
+        cache_write_1h: 20_000,
+        output: 10_000,
+    };
+    price(at, 1.0 + 0.05 + 0.375 + 0.4 + 0.5);
+    price(Usage { input: 100_001, ..at }, 2.0 * (1.00001 + 0.05 + 0.375 + 0.4) + 3.0 * 0.5);
+    // A report whose part is larger than the whole is not taken at its word.
+    price(Usage { cache_write: 10, cache_write_1h: 1_000_000, ..Usage::default() }, 0.0002);
 }

@@ -16,8 +16,12 @@ pub(super) const READER: Reader =
 
 fn fits(source: &Source<'_>) -> bool {
     let Some(root) = source.document() else { return false };
-    let has = |key| root.get(key).is_some();
-    has("version") && has("sessionId") && root.get("messages").is_some_and(Value::is_array)
+    let heads = ["version", "sessionId"].iter().filter(|key| root.get(key).is_some()).count();
+    let own = |message: Value<'_>| message.get("ts").is_some() && message.get("role").is_some();
+    let messages = || root.list("messages").take(10);
+    // One broken field hides no file: what Cline notes beside its messages tells, too.
+    let is_session = heads == 2 || (heads == 1 && messages().any(own));
+    is_session && root.get("messages").is_some_and(Value::is_array)
 }
 
 fn read(source: &Source<'_>, draft: &mut Draft) {
@@ -38,20 +42,22 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     let mut before: Option<Millis> = None;
     for (index, message) in messages().enumerate() {
         let at = time(message.get("ts"));
-        let Some(content) = message.get("content").filter(|content| content.is_array()) else {
+        let content = message.get("content");
+        let Some(content) = content.filter(|content| content.is_array() || content.is_string()) else {
             draft.problem(1, format!("message {}: expected a list `content`", index + 1));
             continue;
         };
+        let bare = || Piece::text(Some(content));
         if message.has("role", "assistant") {
             // The time of an answer is that of its end; what was answered was written just before the request.
             let point =
                 segment.point(before.or(at), message.path(&["modelInfo", "id"]).and_then(Value::string));
             point.usage =
                 message.get("metrics").and_then(|metrics| usage::cached_within(metrics, usage::CAMEL_CASE));
-            write(&Said::Assistant(content.items().filter_map(said).collect()), &mut segment);
+            write(&Said::Assistant(content.items().filter_map(said).chain(bare()).collect()), &mut segment);
         } else {
             write(&Said::Results(content.items().filter_map(result).collect()), &mut segment);
-            write(&Said::User(content.items().filter_map(asked).collect()), &mut segment);
+            write(&Said::User(content.items().filter_map(asked).chain(bare()).collect()), &mut segment);
         }
         before = at.or(before);
     }
@@ -66,8 +72,8 @@ fn said(block: Value<'_>) -> Option<Piece> {
             signature: block.owned("signature"),
         }),
         "tool_use" => Some(Piece::Call {
-            id: block.owned("id")?,
-            name: block.owned("name")?,
+            id: block.owned("id").unwrap_or_default(),
+            name: block.owned("name").unwrap_or_default(),
             arguments: block.get("input").map_or_else(|| b"{}".to_vec(), compact),
         }),
         _ => None,
@@ -110,7 +116,7 @@ mod tests {
             "metrics":{"inputTokens":10,"cacheReadTokens":6,"cacheWriteTokens":1,"outputTokens":2},
             "content":[{"type":"thinking","thinking":"Hm."},{"type":"tool_use","id":"a","name":"run","input":{ "c" : "l s" }}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[ {"out" : 1} ]},{"type":"text","text":"Go on."}]},
-            {"role":"assistant","content":"odd"}]}"#,
+            {"role":"assistant","content":7}]}"#,
             &[
                 "cline-cli",
                 "session (s), chat",

@@ -36,10 +36,12 @@ const NOT_THE_USER: [&str; 6] = [
 /// What codex puts in the place of an output that never came.
 const ABORTED: &str = "aborted";
 
+/// The types of lines that hold something else in their `payload`.
+const ENVELOPES: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+
 fn fits(source: &Source<'_>) -> bool {
-    let kinds = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
     let is_line = |line: Value<'_>| {
-        let named = line.text("type").is_some_and(|kind| kinds.contains(&kind.as_ref()));
+        let named = line.text("type").is_some_and(|kind| ENVELOPES.contains(&kind.as_ref()));
         named && line.get("payload").is_some_and(Value::is_object)
     };
     source.begins(|line| is_line(line) || is_old_head(line))
@@ -63,6 +65,9 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
             (Some("compacted"), Some(compaction)) => rollout.compacted(line, compaction, number, draft),
             (Some("event_msg"), Some(event)) => rollout.event(line, event, number, draft),
             (Some("response_item"), Some(item)) => rollout.item(line, item, number, draft),
+            (Some(kind), None) if ENVELOPES.contains(&kind) => {
+                draft.problem(number, format!("a `{kind}` without a `payload`"));
+            }
             (Some(_), None) => rollout.item(line, line, number, draft),
             (Some(_), Some(_)) => {}
             (None, _) if is_old_head(line) => {}

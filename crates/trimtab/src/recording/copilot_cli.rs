@@ -97,7 +97,8 @@ impl Thread {
             "system.message" => self.system(data),
             "user.message" | "system.notification" => {
                 // What the model saw, with the date and the reminders around what the user typed.
-                let Some(text) = Piece::text(data.get("transformedContent").or(data.get("content"))) else {
+                let seen = Piece::text(data.get("transformedContent"));
+                let Some(text) = seen.or_else(|| Piece::text(data.get("content"))) else {
                     draft.problem(number, "a message without `content`");
                     return;
                 };
@@ -205,12 +206,10 @@ fn pieces(data: Value<'_>) -> Vec<Piece> {
         None => pieces.extend(sealed.map(Piece::Sealed)),
     }
     pieces.extend(Piece::text(data.get("content").filter(|text| !text.is(""))));
-    pieces.extend(data.list("toolRequests").filter_map(|request| {
-        Some(Piece::Call {
-            id: request.owned("toolCallId")?,
-            name: request.owned("name")?,
-            arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), arguments),
-        })
+    pieces.extend(data.list("toolRequests").map(|request| Piece::Call {
+        id: request.owned("toolCallId").unwrap_or_default(),
+        name: request.owned("name").unwrap_or_default(),
+        arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), arguments),
     }));
     pieces
 }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use super::{Millis, Point, Problem, Segment, Start, points_of};
 use crate::{
-    json::{Array, Object, Value},
-    wire::{Format, parse_as},
+    history::History,
+    json::{Array, Object, Value, scan},
+    wire::{Format, WireError, parse_as},
 };
 
 /// Everything a reader has found so far.
@@ -50,11 +51,7 @@ impl Draft {
             if draft.messages.is_empty() {
                 continue;
             }
-            let line = draft.line;
-            match draft.finish() {
-                Ok(segment) => segments.push(segment),
-                Err(what) => problems.push(Problem { line, what }),
-            }
+            segments.extend(draft.finish(&mut problems));
         }
         (segments, problems)
     }
@@ -91,7 +88,45 @@ impl SegmentDraft {
         &mut self.points[last]
     }
 
-    fn finish(self) -> Result<Segment, String> {
+    fn finish(mut self, problems: &mut Vec<Problem>) -> Option<Segment> {
+        let mut history = self.parse();
+        if history.is_err() {
+            self.leave_out_broken(problems);
+            history = self.parse();
+        }
+        match history {
+            Ok(history) => {
+                let points = if self.points.is_empty() { points_of(&history) } else { self.points };
+                Some(Segment { name: self.name, start: self.start, history, points })
+            }
+            Err(fault) => {
+                problems.push(Problem { line: self.line, what: fault.to_string() });
+                None
+            }
+        }
+    }
+
+    /// Takes out what is not JSON, so that one broken message does not cost the segment.
+    fn leave_out_broken(&mut self, problems: &mut Vec<Problem>) {
+        let line = self.line;
+        self.head.retain(|(key, json)| {
+            let whole = scan(json).is_ok();
+            if !whole {
+                problems.push(Problem { line, what: format!("`{key}` is not JSON: left out") });
+            }
+            whole
+        });
+        let is_broken = |index: &usize| self.messages.get(*index).is_some_and(|json| scan(json).is_err());
+        let broken: Vec<usize> = (0..self.messages.len()).filter(is_broken).collect();
+        for index in broken.into_iter().rev() {
+            problems.push(Problem { line, what: format!("message {} is not JSON: left out", index + 1) });
+            self.messages.remove(index);
+            let later = self.points.iter_mut().filter(|point| point.messages > index);
+            later.for_each(|point| point.messages -= 1);
+        }
+    }
+
+    fn parse(&self) -> Result<History, WireError> {
         let mut messages = Array::new();
         self.messages.iter().for_each(|message| messages.push(message));
         let model = self.points.iter().rev().find_map(|point| point.model.as_deref());
@@ -108,9 +143,7 @@ impl SegmentDraft {
             Ok(text) => text.into_bytes(),
             Err(broken) => String::from_utf8_lossy(broken.as_bytes()).into_owned().into_bytes(),
         };
-        let history = parse_as(request, self.format).map_err(|fault| fault.to_string())?;
-        let points = if self.points.is_empty() { points_of(&history) } else { self.points };
-        Ok(Segment { name: self.name, start: self.start, history, points })
+        parse_as(request, self.format)
     }
 }
 
@@ -130,4 +163,35 @@ pub(super) fn time(value: Option<Value<'_>>) -> Option<Millis> {
     let number = i64::try_from(number).ok()?;
     // Seconds until the year 5138, milliseconds since March 1973: no recording lies outside.
     Some(Millis(if number < 100_000_000_000 { number * 1000 } else { number }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_no_json_costs_no_other() {
+        let mut segment = SegmentDraft::new(Start::Session, Format::Chat, 4);
+        segment.head.push(("tools", b"[".to_vec()));
+        let messages: [&[u8]; 3] = [
+            br#"{"role":"user","content":"Hi"}"#,
+            br#"{"role":"assistant","#,
+            br#"{"role":"user","content":"So?"}"#,
+        ];
+        for message in messages {
+            segment.messages.push(message.to_vec());
+            segment.point(None, None);
+        }
+        let mut draft = Draft::new();
+        draft.push(segment);
+        let (segments, problems) = draft.finish();
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            problems,
+            ["line 4: `tools` is not JSON: left out", "line 4: message 2 is not JSON: left out"]
+        );
+        let segment = segments.first().expect("the segment is read");
+        assert_eq!(segment.history.messages().len(), 2);
+        assert_eq!(segment.points.iter().map(|point| point.messages).collect::<Vec<_>>(), [1, 1, 2]);
+    }
 }

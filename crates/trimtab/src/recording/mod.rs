@@ -9,6 +9,7 @@ mod cline_cli;
 mod codex;
 mod copilot_cli;
 mod draft;
+mod gemini_cli;
 mod mini_swe_agent;
 mod openai_chat;
 mod opencode;
@@ -19,7 +20,7 @@ mod picture;
 mod said;
 mod source;
 mod swe_agent;
-mod usage;
+pub(crate) mod usage;
 
 use std::fmt;
 
@@ -47,6 +48,7 @@ const READERS: &[&Reader] = &[
     &codex::READER,
     &copilot_cli::READER,
     &pi::READER,
+    &gemini_cli::READER,
     &opencode::READER,
     &cline_cli::READER,
     &cline::READER,

@@ -61,7 +61,8 @@ fn of_a_session(session: Value<'_>) -> Option<(&'static str, Value<'_>)> {
     if session.get("role").is_some() {
         return None;
     }
-    let spoken = |list: &Value<'_>| list.items().next().is_some_and(chat::is_message);
+    let is_message = |item: Value<'_>| chat::is_message(item) || bare_text(item).is_some();
+    let spoken = |list: &Value<'_>| list.items().take(10).any(is_message);
     LISTS.iter().find_map(|key| Some((*key, session.get(key).filter(spoken)?)))
 }
 
@@ -90,14 +91,14 @@ fn read_session(session: Value<'_>, line: usize, place: &str, draft: &mut Draft)
     for key in ["system", "tools", "functions"].into_iter().filter(present) {
         segment.head.extend(session.get(key).map(|value| (key, value.raw().to_vec())));
     }
-    let model = session.text("model");
+    let model = session.text("model").or_else(|| session.text("model_name"));
     let mut sent = None;
     for (index, message) in list.items().enumerate() {
         if message.get("role").is_none() {
             draft.problem(line, format!("{place}: message {} has no role", index + 1));
             continue;
         }
-        if message.has("role", "assistant") {
+        if message.has("role", "assistant") || message.has("role", "ai") {
             segment.point(sent, message.text("model").or_else(|| model.clone())).usage =
                 usage::openai(message.get("usage"));
         }
@@ -121,8 +122,24 @@ fn name(session: Value<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
+/// Returns role and text of a message of a text protocol, as published SWE-agent trajectories spell it: the model is `ai`,
+/// and the system's words stand apart.
+fn bare_text(message: Value<'_>) -> Option<(&'static str, Value<'_>)> {
+    let (role, key) = match message.text("role")?.as_ref() {
+        "system" => ("system", "system_prompt"),
+        "user" => ("user", "text"),
+        "ai" => ("assistant", "text"),
+        _ => return None,
+    };
+    let text = message.get(key).filter(|text| text.is_string() && message.get("content").is_none())?;
+    Some((role, text))
+}
+
 /// Writes a message as it was sent. tau2-bench stores calls without `function` around name and arguments.
 fn written(message: Value<'_>) -> Vec<u8> {
+    if let Some((role, text)) = bare_text(message) {
+        return chat::message(role, text.raw());
+    }
     let is_flat = |call: Value<'_>| call.get("function").is_none() && call.get("name").is_some();
     let calls = || message.list("tool_calls");
     let flat_answer = message.has("role", "tool")
@@ -199,6 +216,23 @@ mod tests {
                 r#"  assistant: find#c1 {"a":1}"#,
                 "  tool: find#c1 = x",
                 "  @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn messages_of_a_text_protocol_get_the_roles_that_providers_know() {
+        check(
+            r#"[{"instance_id":"a-1","model_name":"m","trajectory":[{"role":"system","system_prompt":"S","text":null},
+            {"role":"user","system_prompt":null,"text":"Fix it."},{"role":"ai","text":"ls"},{"role":"user","text":"a.py"}]}]"#,
+            &[
+                "openai-chat",
+                "session (a-1), chat",
+                "  system: S",
+                "  user: Fix it.",
+                "  assistant: ls",
+                "  user: a.py",
+                "  @2 m",
             ],
         );
     }

@@ -26,10 +26,15 @@ const BEFORE_SUBTASK: &str = "The following tool was executed by the user";
 
 fn fits(source: &Source<'_>) -> bool {
     let Some(root) = source.document() else { return false };
-    let session = root.path(&["info", "id"]).and_then(Value::string);
-    let first = root.get("messages").and_then(|messages| messages.items().next());
-    session.is_some_and(|id| id.starts_with("ses"))
-        && first.is_none_or(|message| message.get("info").is_some() && message.get("parts").is_some())
+    // Each message names the session, too: one broken field hides no file.
+    let named = |info: Option<Value<'_>>, key: &str| {
+        info.and_then(|info| info.text(key)).is_some_and(|id| id.starts_with("ses"))
+    };
+    let messages = || root.list("messages").take(10);
+    let is_session =
+        named(root.get("info"), "id") || messages().any(|message| named(message.get("info"), "sessionID"));
+    let is_message = |message: Value<'_>| message.get("info").is_some() && message.get("parts").is_some();
+    is_session && (messages().next().is_none() || messages().any(is_message))
 }
 
 fn read(source: &Source<'_>, draft: &mut Draft) {
@@ -60,8 +65,8 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
 
 /// Anthropic's own provider is spoken to in its format; the others understand Chat Completions.
 fn format_of(messages: &[Message<'_>]) -> Format {
-    let provider = messages.iter().find_map(|message| message.info.get("providerID"));
-    if provider.is_some_and(|provider| provider.is("anthropic")) { Format::Anthropic } else { Format::Chat }
+    let provider = messages.iter().find_map(|message| message.info.text("providerID"));
+    if provider.is_some_and(|provider| provider == "anthropic") { Format::Anthropic } else { Format::Chat }
 }
 
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use super::{Millis, Usage, chat, draft::SegmentDraft};
 use crate::{
-    json::{Array, Object, Value, encode},
+    json::{Array, Object, Value, encode, scan},
     wire::Format,
 };
 
@@ -222,8 +222,12 @@ fn responses_item(piece: &Piece) -> Option<Json> {
             let message = Object::new().text("type", "message").text("role", "assistant");
             message.raw("content", &content).end()
         }
-        // The signature is the whole reasoning item, as the provider gave it.
-        Piece::Thinking { signature: Some(item), .. } if item.starts_with('{') => item.clone().into_bytes(),
+        // The signature is the whole reasoning item, as the provider gave it; a broken one would break the segment.
+        Piece::Thinking { signature: Some(item), .. }
+            if scan(item.as_bytes()).is_ok() && item.starts_with('{') =>
+        {
+            item.clone().into_bytes()
+        }
         Piece::Thinking { text, .. } => {
             let summary = Array::new().raw(&typed_text("summary_text", text)).end();
             Object::new().text("type", "reasoning").raw("summary", &summary).end()

@@ -2,8 +2,9 @@
 //! quoted output behind `|`, quoted instructions behind `:`, entries behind `-`. Never lets what is quoted begin a line: it cannot pose as a note or as the user.
 
 use super::{
+    RecallHint,
     clip::{clip, counted, number},
-    cut,
+    cut, handle_in_clause,
 };
 use crate::summary::{CommandLine, Extent, FileLine, Instructions, OpenItem, Said, Unresolved};
 
@@ -51,18 +52,14 @@ pub(crate) fn last_step_of(line: &str) -> Option<u32> {
 }
 
 /// Names the step of one message of the user's.
-pub(crate) fn said_head(said: &Said) -> String {
-    match (&said.left_out, &said.handle) {
-        (0, _) => format!("[Step {}]", said.step),
-        (left_out, Some(handle)) => format!(
-            "[Step {}: its limits only, {} left out; trimtab recall {handle}]",
-            said.step,
-            counted(*left_out, "line", "lines")
-        ),
-        (left_out, None) => {
-            format!("[Step {}: its limits only, {} left out]", said.step, counted(*left_out, "line", "lines"))
-        }
+pub(crate) fn said_head(said: &Said, recall: &RecallHint) -> String {
+    if said.left_out == 0 {
+        return format!("[Step {}]", said.step);
     }
+    let recall = said.handle.as_ref().and_then(|handle| recall.clause(handle));
+    let recall = recall.map(|clause| format!("; {clause}")).unwrap_or_default();
+    let left_out = counted(said.left_out, "line", "lines");
+    format!("[Step {}: its limits only, {left_out} left out{recall}]", said.step)
 }
 
 /// Reads step, lines left out and handle back from what `said_head` wrote.
@@ -71,7 +68,8 @@ pub(crate) fn said_head_of(line: &str) -> Option<(u32, usize, Option<String>)> {
     let (step, rest) = inner.split_once(": its limits only, ").unwrap_or((inner, ""));
     let step = step.parse().ok()?;
     let left_out = rest.split(' ').next().unwrap_or_default().replace(',', "").parse().unwrap_or(0);
-    Some((step, left_out, rest.rsplit_once("trimtab recall ").map(|(_, handle)| handle.to_owned())))
+    let recall = rest.rsplit_once("; ").and_then(|(_, clause)| handle_in_clause(clause));
+    Some((step, left_out, recall.map(str::to_owned)))
 }
 
 /// Quotes the user's words.
@@ -97,6 +95,9 @@ fn prefixed(text: &str, mark: &str) -> String {
     lines.collect::<Vec<_>>().join("\n").replace('\r', " ")
 }
 
+/// What is said of reasons that are left out, and where all of them are.
+const MORE_REASONS: &str = "more reasons in `trimtab changelog`";
+
 /// Writes the line of a file that was modified.
 pub(crate) fn modified(file: &FileLine) -> String {
     let mut clauses = vec![path(&file.path)];
@@ -110,6 +111,9 @@ pub(crate) fn modified(file: &FileLine) -> String {
         let words: Vec<String> = file.words.iter().map(|words| clip(words, WORDS)).collect();
         clauses.push(format!("for: {}", words.join(" / ")));
     }
+    if file.more_words > 0 {
+        clauses.push(format!("+{} {MORE_REASONS}", file.more_words));
+    }
     format!("- {}", clauses.join("; "))
 }
 
@@ -119,10 +123,10 @@ pub(crate) fn modified_shortly(file: &FileLine) -> String {
 }
 
 /// Writes the line of a file that was only read.
-pub(crate) fn read(file: &FileLine) -> String {
+pub(crate) fn read(file: &FileLine, recall: &RecallHint) -> String {
     let mut clauses = vec![path(&file.path), format!("step {}", file.last)];
     clauses.extend(lines_read(&file.lines));
-    clauses.extend(file.handle.as_ref().map(|handle| format!("trimtab recall {handle}")));
+    clauses.extend(file.handle.as_ref().and_then(|handle| recall.clause(handle)));
     format!("- {}", clauses.join("; "))
 }
 
@@ -133,7 +137,9 @@ pub(crate) fn file_of(line: &str) -> Option<FileLine> {
     for clause in clauses {
         if let Some(words) = clause.strip_prefix("for: ") {
             file.words = words.split(" / ").map(str::to_owned).collect();
-        } else if let Some(handle) = clause.strip_prefix("trimtab recall ") {
+        } else if let Some(more) = clause.strip_prefix('+').and_then(|rest| rest.strip_suffix(MORE_REASONS)) {
+            file.more_words = more.trim_end().parse().ok()?;
+        } else if let Some(handle) = handle_in_clause(clause) {
             file.handle = Some(handle.to_owned());
         } else if let Some(lines) = clause.strip_prefix("read lines ") {
             file.lines = lines.split(", ").filter_map(pair).collect();
@@ -186,13 +192,9 @@ pub(crate) fn command_of(line: &str) -> Option<CommandLine> {
 }
 
 /// Writes an error that nothing resolved: what failed, and its own words.
-pub(crate) fn unresolved(error: &Unresolved) -> String {
-    let head = format!(
-        "- {} failed at step {}; trimtab recall {}",
-        code(&error.what),
-        error.step,
-        clip(&error.handle, 40)
-    );
+pub(crate) fn unresolved(error: &Unresolved, recall: &RecallHint) -> String {
+    let recall = clause_of(&error.handle, recall).map(|clause| format!("; {clause}")).unwrap_or_default();
+    let head = format!("- {} failed at step {}{recall}", code(&error.what), error.step);
     let quoted = data(&error.lines.join("\n"));
     if quoted.is_empty() { head } else { format!("{head}\n{quoted}") }
 }
@@ -200,8 +202,8 @@ pub(crate) fn unresolved(error: &Unresolved) -> String {
 /// Reads the first line back that `unresolved` wrote; the quoted lines follow it.
 pub(crate) fn unresolved_of(line: &str) -> Option<Unresolved> {
     let (what, rest) = line.strip_prefix("- `")?.rsplit_once("` failed at step ")?;
-    let (step, handle) = rest.split_once("; trimtab recall ")?;
-    let (what, handle) = (what.to_owned(), handle.to_owned());
+    let (step, clause) = rest.split_once("; ").unwrap_or((rest, ""));
+    let (what, handle) = (what.to_owned(), handle_in_clause(clause).unwrap_or_default().to_owned());
     Some(Unresolved { what, step: step.parse().ok()?, handle, lines: Vec::new() })
 }
 
@@ -211,7 +213,7 @@ const LIMITS_ONLY: &str = "its limits only";
 const NOT_SHOWN: &str = "not shown here";
 
 /// Writes instructions that a tool brought in.
-pub(crate) fn instructions(given: &Instructions) -> String {
+pub(crate) fn instructions(given: &Instructions, recall: &RecallHint) -> String {
     let name = if given.path.is_empty() { "a reminder".to_owned() } else { path(&given.path) };
     let mut clauses = vec![name, format!("step {}", given.step)];
     if given.changed {
@@ -222,7 +224,7 @@ pub(crate) fn instructions(given: &Instructions) -> String {
         Extent::Limits => clauses.push(LIMITS_ONLY.to_owned()),
         Extent::Name => clauses.push(NOT_SHOWN.to_owned()),
     }
-    clauses.push(format!("trimtab recall {}", clip(&given.handle, 40)));
+    clauses.extend(clause_of(&given.handle, recall));
     let head = format!("- {}", clauses.join("; "));
     let quoted = prefixed(&given.lines.join("\n"), ": ");
     if quoted.is_empty() { head } else { format!("{head}\n{quoted}") }
@@ -243,7 +245,7 @@ pub(crate) fn instructions_of(line: &str) -> Option<Instructions> {
     for clause in clauses {
         if let Some(step) = clause.strip_prefix("step ") {
             given.step = step.parse().ok()?;
-        } else if let Some(handle) = clause.strip_prefix("trimtab recall ") {
+        } else if let Some(handle) = handle_in_clause(clause) {
             given.handle = handle.to_owned();
         }
         match clause {
@@ -254,6 +256,11 @@ pub(crate) fn instructions_of(line: &str) -> Option<Instructions> {
         }
     }
     Some(given)
+}
+
+/// Returns the clause that names a recall; nothing where an earlier message, read back, named none.
+fn clause_of(handle: &str, recall: &RecallHint) -> Option<String> {
+    if handle.is_empty() { None } else { recall.clause(handle) }
 }
 
 /// Writes an open item.

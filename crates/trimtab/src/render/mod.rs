@@ -7,19 +7,30 @@ pub(crate) mod ledger;
 mod note;
 pub(crate) mod prompt;
 mod recognize;
+mod series;
+mod wrapped;
 
-pub(crate) use note::{BEGINNING, NO_RESULT, NoteContext, Style, Topic, argument};
+pub use note::RecallHint;
+#[cfg(test)]
+pub(crate) use note::USUAL_RECALL;
+pub(crate) use note::{
+    BEGINNING, NO_RESULT, NoteContext, ShownCopy, Style, Topic, argument, argument_of_series,
+};
 #[cfg(test)]
 pub(crate) use recognize::is_note;
-pub(crate) use recognize::{hash_of, holds_note, is_foreign_placeholder, points_at};
+pub(crate) use recognize::{
+    handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, points_at,
+};
+pub(crate) use series::tells_series;
 
 use crate::{
-    digest::{About, Container, Focus, Note, Piece, Text, focus},
+    digest::{About, Container, JsonRows, Note, Piece, Text, json_rows},
+    history::{Wrapped, readable},
     json::encode,
 };
 
 /// The name of the member that holds the note of a shortened JSON object.
-const MEMBER: &str = "[trimtab]";
+pub(crate) const NOTE_MEMBER: &str = "[trimtab]";
 
 /// Returns the handle of a text.
 #[cfg(test)]
@@ -45,11 +56,16 @@ pub(crate) fn handle_of_hash(hash: &[u8; 16]) -> String {
     handle
 }
 
-/// Writes a text as its pieces and notes.
+/// Writes a text as its pieces and notes. The pieces are of what the text says (`history::readable`): where a client wrapped that
+/// in JSON, pieces and notes are written into the JSON's strings.
 pub(crate) fn render(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
-    match (is_json(pieces), focus_of(text, pieces)) {
-        (true, Some(found)) => render_json(text, pieces, &found, context),
-        (true | false, _) => render_lines(text, pieces, context),
+    if let Some(wrapped) = Wrapped::of(text) {
+        return wrapped::render_leaves(text, &wrapped, pieces, context);
+    }
+    let rows = if is_json(pieces) { json_rows(text) } else { None };
+    match rows {
+        Some(rows) => render_rows(text, pieces, &rows, context),
+        None => render_lines(text, pieces, context),
     }
 }
 
@@ -61,7 +77,7 @@ pub(crate) fn shorten(
     context: &NoteContext<'_>,
     count: &dyn Fn(&str) -> u64,
 ) -> Option<String> {
-    if holds_note(text) || is_foreign_placeholder(text) {
+    if holds_note(text) || is_foreign_placeholder(&readable(text)) {
         return None;
     }
     let rendered = render(text, pieces, context);
@@ -74,52 +90,57 @@ pub(crate) fn shorten(
 
 fn is_json(pieces: &[Piece]) -> bool {
     let of_json = |piece: &Piece| {
-        matches!(
-            piece,
-            Piece::Elements(_)
-                | Piece::Inside(_)
-                | Piece::Note(Note::Shape { .. } | Note::ElementsOmitted { .. })
-        )
+        matches!(piece, Piece::Elements(_) | Piece::Note(Note::Shape { .. } | Note::ElementsOmitted { .. }))
     };
     pieces.iter().any(of_json)
 }
 
-/// Scans a text only where its pieces are of JSON.
-fn focus_of(text: &str, pieces: &[Piece]) -> Option<Focus> {
-    if is_json(pieces) { focus(text) } else { None }
+fn render_lines(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
+    let mut shown = write_lines(text, pieces, count_gaps(pieces));
+    shown.push_str(&close(text, pieces, context));
+    shown
 }
 
-fn render_lines(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
+/// Counts the gaps that are named: many are named shortly.
+fn count_gaps(pieces: &[Piece]) -> usize {
+    pieces.iter().filter(|piece| matches!(piece, Piece::Note(Note::Omitted { .. }))).count()
+}
+
+/// Writes lines of a text, and notes where some are missing.
+fn write_lines(text: &str, pieces: &[Piece], gaps: usize) -> String {
     let lines = Text::new(text, About::default());
-    let gaps = pieces.iter().filter(|piece| matches!(piece, Piece::Note(Note::Omitted { .. }))).count();
     let mut shown = String::new();
     for piece in pieces {
         match piece {
             Piece::Lines(range) => shown.push_str(lines.raw(range.clone())),
             Piece::Cut { line, head, tail } => shown.push_str(&cut(lines.line(*line), *head, *tail)),
             Piece::Note(note) => shown.push_str(&note::inline(note, gaps).unwrap_or_default()),
-            Piece::Elements(_) | Piece::Inside(_) => {}
+            Piece::Elements(_) => {}
         }
         if !shown.is_empty() && !shown.ends_with('\n') {
             shown.push('\n');
         }
     }
-    let facts: Vec<&Note> = pieces.iter().filter_map(fact).collect();
-    shown.push_str(&note::closing(text, &facts, pieces.iter().any(shows), context));
     shown
+}
+
+/// Writes the closing note.
+fn close(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
+    let facts: Vec<&Note> = pieces.iter().filter_map(fact).collect();
+    note::closing(text, &facts, pieces.iter().any(shows), context)
 }
 
 fn fact(piece: &Piece) -> Option<&Note> {
     match piece {
         Piece::Note(note) => Some(note),
-        Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) | Piece::Inside(_) => None,
+        Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) => None,
     }
 }
 
 /// Tells whether a piece shows something of the original.
 fn shows(piece: &Piece) -> bool {
     match piece {
-        Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) | Piece::Inside(_) => true,
+        Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) => true,
         Piece::Note(_) => false,
     }
 }
@@ -132,60 +153,42 @@ fn cut(line: &str, head: usize, tail: usize) -> String {
     format!("{start}{}{end}", note::cut(gone))
 }
 
-fn render_json(text: &str, pieces: &[Piece], found: &Focus, context: &NoteContext<'_>) -> String {
-    match found {
-        Focus::String { span, says } => {
-            let inner = pieces.iter().find_map(|piece| match piece {
-                Piece::Inside(inner) => Some(inner.as_slice()),
-                Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) | Piece::Note(_) => None,
-            });
-            let said = render(says, inner.unwrap_or_default(), context);
-            splice(text, span.start, span.end, &quoted(&said))
-        }
-        Focus::Rows { container, inside, elements } => {
-            let mut parts: Vec<String> = Vec::new();
-            for piece in pieces {
-                match piece {
-                    Piece::Elements(range) => {
-                        let start = elements.get(range.start).map_or(inside.end, |element| element.start);
-                        let end = elements
-                            .get(range.end.saturating_sub(1))
-                            .map_or(inside.end, |element| element.end);
-                        parts.push(text.get(start..end).unwrap_or_default().to_owned());
-                    }
-                    Piece::Note(note) => parts.extend(note::inline(note, 1).map(|note| quoted(&note))),
-                    Piece::Lines(_) | Piece::Cut { .. } | Piece::Inside(_) => {}
-                }
+fn render_rows(text: &str, pieces: &[Piece], rows: &JsonRows, context: &NoteContext<'_>) -> String {
+    let JsonRows { container, inside, elements } = rows;
+    let mut parts: Vec<String> = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Elements(range) => {
+                let start = elements.get(range.start).map_or(inside.end, |element| element.start);
+                let last = elements.get(range.end.saturating_sub(1));
+                let end = last.map_or(inside.end, |element| element.end);
+                parts.push(text.get(start..end).unwrap_or_default().to_owned());
             }
-            let facts: Vec<&Note> = pieces.iter().filter_map(fact).collect();
-            let closing = quoted(&note::closing(text, &facts, pieces.iter().any(shows), context));
-            parts.push(match container {
-                Container::Array => closing,
-                Container::Object => format!("{}:{closing}", quoted(MEMBER)),
-            });
-            // The blanks of the original stay around what is shown, so that a printed value still reads as one.
-            let between = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-            let first = elements.first().map_or(inside.start, |first| first.start);
-            let separator = match elements.as_slice() {
-                [one, two, ..] => between(one.end, two.start),
-                [_] | [] => ",",
-            };
-            let last = elements.last().map_or(inside.end, |last| last.end);
-            let rows =
-                [between(inside.start, first), &parts.join(separator), between(last, inside.end)].concat();
-            splice(text, inside.start, inside.end, &rows)
+            Piece::Note(note) => parts.extend(note::inline(note, 1).map(|note| quoted(&note))),
+            Piece::Lines(_) | Piece::Cut { .. } => {}
         }
     }
+    let closing = quoted(&close(text, pieces, context));
+    parts.push(match container {
+        Container::Array => closing,
+        Container::Object => format!("{}:{closing}", quoted(NOTE_MEMBER)),
+    });
+    // The blanks of the original stay around what is shown, so that a printed value still reads as one.
+    let between = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    let first = elements.first().map_or(inside.start, |first| first.start);
+    let separator = match elements.as_slice() {
+        [one, two, ..] => between(one.end, two.start),
+        [_] | [] => ",",
+    };
+    let last = elements.last().map_or(inside.end, |last| last.end);
+    let rows = [between(inside.start, first), &parts.join(separator), between(last, inside.end)].concat();
+    [between(0, inside.start), &rows, between(inside.end, text.len())].concat()
 }
 
 fn quoted(text: &str) -> String {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
     String::from_utf8(json).unwrap_or_default()
-}
-
-fn splice(text: &str, start: usize, end: usize, with: &str) -> String {
-    [text.get(..start).unwrap_or_default(), with, text.get(end..).unwrap_or_default()].concat()
 }
 
 #[cfg(test)]

@@ -1,8 +1,13 @@
 //! The sentences. Takes values; gives one bracketed line each, with a limit for every field. Names absolute steps, never ages.
 
-use super::clip::{beginning, clip, counted, number};
+use std::borrow::Cow;
+
+use super::{
+    clip::{beginning, clip, counted, number},
+    series,
+};
 use crate::{
-    digest::{Container, Ended, Leaves, Note, without_number},
+    digest::{Container, EditSeries, Ended, Leaves, Note, without_number},
     facts::patched_files,
     plan::Reason,
 };
@@ -23,6 +28,37 @@ pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
 /// What stands before a conversation that begins with the model's words.
 pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
 
+/// What stands before a handle in a note that promises no recall.
+pub(super) const HANDLE: &str = "handle ";
+
+/// How a note says that an original comes back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RecallHint {
+    /// By a command that is run with the handle behind it.
+    Command(Cow<'static, str>),
+    /// Not at all: nobody keeps what is hidden.
+    Nothing,
+}
+
+/// The command where nothing else is said.
+pub(crate) static USUAL_RECALL: RecallHint = RecallHint::Command(Cow::Borrowed("trimtab recall"));
+
+impl Default for RecallHint {
+    fn default() -> RecallHint {
+        USUAL_RECALL.clone()
+    }
+}
+
+impl RecallHint {
+    /// Returns the clause that names the recall of a block.
+    pub(crate) fn clause(&self, handle: &str) -> Option<String> {
+        match self {
+            RecallHint::Command(command) => Some(format!("{command} {}", clip(handle, NAME))),
+            RecallHint::Nothing => None,
+        }
+    }
+}
+
 /// What a block is about, as its note names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Topic<'a> {
@@ -39,6 +75,8 @@ pub(crate) enum Topic<'a> {
         last_access: u32,
         /// Whether it was changed in this session.
         modified: bool,
+        /// How it compares with the copy that the note points at.
+        copy: ShownCopy,
     },
     /// A command.
     Command(&'a str),
@@ -46,6 +84,17 @@ pub(crate) enum Topic<'a> {
     Query(&'a str),
     /// An address, a directory or another name.
     Named(&'a str),
+    /// What was asked back, by this command or query.
+    Recalled(&'a str),
+}
+
+/// How a file compares with a copy of it that is shown elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ShownCopy {
+    /// The step that shows exactly what the note stands for.
+    pub(crate) same_at: Option<u32>,
+    /// The step of the first change since the copy was shown; of a read among others, since the read itself.
+    pub(crate) changed_at: Option<u32>,
 }
 
 /// How notes are worded.
@@ -75,6 +124,8 @@ pub(crate) struct NoteContext<'a> {
     pub(crate) handle: &'a str,
     /// How the note is worded.
     pub(crate) style: Style,
+    /// How the note says that the original comes back.
+    pub(crate) recall: &'a RecallHint,
 }
 
 /// Writes a note that stands where something is missing; nothing for notes that belong into the closing one.
@@ -91,6 +142,7 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
         Note::ElementsOmitted { first, last, of } => {
             format!("[… {} of {of} omitted …]", range("element", "elements", *first, *last))
         }
+        Note::Series(told) => return series::diff(told),
         Note::Listing { .. }
         | Note::RepoMap { .. }
         | Note::Changes { .. }
@@ -122,7 +174,7 @@ const PATCHED_FILES: usize = 20;
 /// Writes what stands in the place of a long argument of a call: a note, behind what tells the argument from others. Of a
 /// patch that are the lines that name its files; of what is no content of a file the first line, since a command or a task is
 /// known by how it begins.
-pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str) -> String {
+pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str, recall: &RecallHint) -> String {
     let lines = text.lines().count().max(1);
     let begin = text.split_once('\n').map(|(first, _)| first.trim_end());
     let mut kept: Vec<&str> = Vec::new();
@@ -134,12 +186,28 @@ pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str) ->
     }
     let kept: String = kept.into_iter().flat_map(|line| [line, "\n"]).collect();
     format!(
-        "{kept}[{}, {} of this argument are hidden: {}; trimtab recall {}]",
+        "{kept}[{}, {} of this argument are hidden: {}{}]",
         counted(text.chars().count(), "character", "characters"),
         counted(lines, "line", "lines"),
         reason(why),
-        clip(handle, NAME)
+        recall.clause(handle).map(|clause| format!("; {clause}")).unwrap_or_default()
     )
+}
+
+/// Writes what stands in the place of an argument and tells a series of edits.
+pub(crate) fn argument_of_series(text: &str, told: &EditSeries, handle: &str, recall: &RecallHint) -> String {
+    let diff = series::diff(told).map(|diff| diff + "\n").unwrap_or_default();
+    let characters = counted(text.chars().count(), "character", "characters");
+    let mut clauses = vec![series::opening(told)];
+    clauses.extend(series::facts(told));
+    clauses.push(format!("{characters} of this argument are hidden"));
+    clauses.push(recall.clause(handle).unwrap_or_else(|| pointer(handle)));
+    format!("{diff}[{}]", clauses.join("; "))
+}
+
+/// Writes the clause that names a text where nothing promises to bring it back.
+fn pointer(handle: &str) -> String {
+    format!("{HANDLE}{}", clip(handle, NAME))
 }
 
 /// Tells whether a text is a patch, or a command that carries one.
@@ -152,44 +220,62 @@ fn is_patch(text: &str) -> bool {
 /// Writes the note that closes a shortened text.
 pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
     let characters = text.chars().count();
-    let handle = clip(context.handle, NAME);
+    let recall = context.recall.clause(context.handle);
     if context.style == Style::Plain {
-        return format!(
-            "[Tool output pruned - {} - trimtab recall {handle}]",
-            counted(characters, "char", "chars")
-        );
+        let recall = recall.map(|clause| format!(" - {clause}")).unwrap_or_default();
+        return format!("[Tool output pruned - {}{recall}]", counted(characters, "char", "chars"));
     }
     let facts: Vec<String> = notes.iter().filter_map(|note| fact(note)).collect();
     let mut clauses = vec![opening(text, notes, shown, context)];
     clauses.extend(facts);
     let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
-    let is_elsewhere = matches!(context.reason, Reason::Identical { .. } | Reason::Shown { .. });
+    let is_elsewhere = matches!(
+        context.reason,
+        Reason::Identical { .. } | Reason::Shown { .. } | Reason::EditedOften { .. }
+    );
     let has_names = notes.iter().any(|note| matches!(note, Note::Names(_)));
     if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
         clauses.extend(preview(text));
     }
-    clauses.push(format!("trimtab recall {handle}"));
+    // A note that points at the same text elsewhere names it in any case.
+    let names_it = matches!(context.reason, Reason::Identical { .. } | Reason::EditedOften { .. });
+    clauses.extend(recall.or_else(|| names_it.then(|| pointer(context.handle))));
     format!("[{}]", clauses.join("; "))
 }
 
 /// Writes what was there and why it is shorter. Of a file, what to do comes first.
 fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
+    if let Some(told) =
+        notes.iter().find_map(|note| if let Note::Series(told) = note { Some(told) } else { None })
+    {
+        return series::opening(told);
+    }
+    if let (Reason::EditedOften { changes, told: Some(at), .. }, false) = (context.reason, shown) {
+        return series::told_at(*changes, *at);
+    }
     let size = size(text, notes, context);
     let step = context.step;
     let verb = if shown { "shortened" } else { "hidden" };
     let reason = reason(context.reason);
-    let Topic::File { path, lines, last_access, modified } = context.subject else {
+    let Topic::File { path, lines, last_access, modified, copy } = context.subject else {
         return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
     };
     let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
     let file = clip(path, SUBJECT) + &part;
     let modified = if modified { "modified in this session" } else { "not modified" };
     match context.reason {
-        Reason::Identical { to } => {
-            format!("Same as at step {to}, shown there: {file} at step {step}, {size}")
-        }
+        Reason::Identical { to } => match copy.changed_at {
+            None => format!("Same as at step {to}, shown there: {file} at step {step}, {size}"),
+            // What is identical has the same handle.
+            Some(at) => format!(
+                "Shown at step {to} ({}), changed since at step {at}: {file} at step {step}, {size}",
+                clip(context.handle, NAME)
+            ),
+        },
         Reason::Shown { at, handle } => {
-            format!("Shown at step {at} ({}): {file} at step {step}, {size}", clip(handle, NAME))
+            let changed = copy.changed_at.map(|at| format!(", changed since at step {at}"));
+            let changed = changed.unwrap_or_default();
+            format!("Shown at step {at} ({}){changed}: {file} at step {step}, {size}", clip(handle, NAME))
         }
         Reason::TooOld
         | Reason::Superseded { .. }
@@ -202,11 +288,25 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::Folded { .. }
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
+            let copy = match context.reason {
+                Reason::ReadOften { .. } => compared(copy),
+                _ => String::new(),
+            };
             format!(
                 "Read {file} again {purpose}: {size}, at step {step}, last accessed at step {last_access}, {modified}, \
-                 {verb}: {reason}"
+                 {verb}: {reason}{copy}"
             )
         }
+    }
+}
+
+/// Says whether a read among others is the same as one that is shown, and when the file was changed since.
+fn compared(copy: ShownCopy) -> String {
+    match (copy.same_at, copy.changed_at) {
+        (Some(same), None) => format!(", the same as at step {same}"),
+        (Some(same), Some(at)) => format!(", the same as at step {same}, changed since at step {at}"),
+        (None, Some(at)) => format!(", changed since at step {at}"),
+        (None, None) => ", with other content there".to_owned(),
     }
 }
 
@@ -217,6 +317,7 @@ fn what(context: &NoteContext<'_>) -> String {
         Topic::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
         Topic::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
         Topic::Named(name) => Some(clip(name, SUBJECT)),
+        Topic::Recalled(words) => return format!("Recalled by `{}`", clip(words, SUBJECT)),
     };
     match (tool, subject) {
         (Some(tool), Some(subject)) => format!("{tool} {subject}"),
@@ -248,7 +349,8 @@ fn reason(reason: &Reason) -> String {
         // Unbound reasoning goes without a word: no note stands in its place.
         Reason::Stale { edit } | Reason::Unbound { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
-        Reason::EditedOften { changes, first, last } => {
+        Reason::EditedOften { changes, told: Some(at), .. } => series::told_at(*changes, *at),
+        Reason::EditedOften { changes, first, last, told: None } => {
             format!("one of {changes} changes between steps {first} and {last}")
         }
         Reason::Folded { through, .. } => format!("in the summary of steps 1-{through}"),
@@ -310,6 +412,7 @@ fn fact(note: &Note) -> Option<String> {
         Note::Status(Ended::Failed) => "failed".to_owned(),
         Note::Totals(totals) => {
             let counts = [
+                (totals.tests, "tests"),
                 (totals.passed, "passed"),
                 (totals.failed, "failed"),
                 (totals.errors, "errors"),
@@ -334,6 +437,7 @@ fn fact(note: &Note) -> Option<String> {
             format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
         }
         Note::Names(names) => format!("names in it: {}", names.join(" ")),
+        Note::Series(told) => return series::facts(told),
         Note::Intent(intent) => format!("intent: \"{}\"", clip(intent, SUBJECT)),
         Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
     })

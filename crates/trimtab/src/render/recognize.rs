@@ -1,8 +1,28 @@
 //! Tells notes from content: ours, and the placeholders of other tools. Takes a text; gives yes or no. Never looks for a note
 //! in the middle of a text: there it may be a quotation.
 
-/// What a closing note says before its handle.
-const RECALL: &str = "trimtab recall ";
+use super::note::HANDLE;
+
+/// What the clause that names a recall says, whatever program it names: notes of a session outlive the program's place.
+const RECALL: &str = "recall ";
+
+/// What a note says before its reason.
+const BEFORE_REASON: [&str; 3] = [", hidden: ", ", shortened: ", " of this argument are hidden: "];
+
+/// What reasons begin with.
+const REASONS: [&str; 11] = [
+    "too old",
+    "superseded by step ",
+    "same as at step ",
+    "shown at step ",
+    "to fit the context window",
+    "too long",
+    "stale since the edit at step ",
+    "read often, shown at steps ",
+    "one of ",
+    "in the summary of steps 1-",
+    "rule ",
+];
 
 /// Tells whether a text is one of our notes and nothing else.
 #[cfg(test)]
@@ -14,38 +34,100 @@ pub(crate) fn is_note(text: &str) -> bool {
 
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
 pub(crate) fn holds_note(text: &str) -> bool {
-    let last = text.trim_end().rsplit('\n').next().unwrap_or_default();
-    is_closing(last)
-        || text
-            .match_indices(RECALL)
-            .any(|(at, _)| ends_string(text.get(at + RECALL.len()..).unwrap_or_default()))
+    is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
+}
+
+fn last_line(text: &str) -> &str {
+    text.trim_end().rsplit('\n').next().unwrap_or_default()
 }
 
 fn is_closing(line: &str) -> bool {
-    let Some((sentence, end)) = line.rsplit_once(RECALL) else { return false };
-    sentence.starts_with('[') && end.strip_suffix(']').is_some_and(is_handle)
+    let inside = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
+    inside.is_some_and(|note| is_named(note) || is_reasoned(note))
 }
 
-/// Tells whether a handle, the bracket and the quote that ends a JSON string follow.
-fn ends_string(rest: &str) -> bool {
-    let handle = rest.get(..12).is_some_and(is_handle);
-    handle && rest.get(12..).is_some_and(|rest| rest.starts_with("]\"") || rest.starts_with("]\\\""))
+/// Tells whether a note ends with the clause of a handle.
+fn is_named(note: &str) -> bool {
+    last_clause(note).and_then(handle_in_clause).is_some()
+}
+
+/// Tells whether a note says why something is hidden, without the promise of a recall.
+fn is_reasoned(note: &str) -> bool {
+    let after = |mark: &&str| note.rsplit_once(*mark).map(|(_, reason)| reason);
+    let plain = note.starts_with("Tool output pruned - ");
+    plain || shown_at(note).is_some() || BEFORE_REASON.iter().filter_map(after).any(is_reason)
+}
+
+fn is_reason(text: &str) -> bool {
+    REASONS.iter().any(|start| text.starts_with(start))
+}
+
+/// Tells whether a JSON string ends with a note that names a handle.
+fn ends_string_with_handle(text: &str) -> bool {
+    let ends = memchr::memchr_iter(b']', text.as_bytes()).filter_map(|end| text.split_at_checked(end));
+    let notes = ends.filter(|(_, behind)| ends_string(behind)).map(|(before, _)| before);
+    notes.filter(|before| before.get(before.len().saturating_sub(12)..).is_some_and(is_handle)).any(
+        |before| {
+            let near = before.ceil_char_boundary(before.len().saturating_sub(LONGEST_NOTE));
+            before.get(near..).is_some_and(is_named)
+        },
+    )
+}
+
+/// Tells whether a JSON string ends with a note that names no handle.
+fn ends_string_with_reason(text: &str) -> bool {
+    BEFORE_REASON.iter().chain(&["[Shown at step "]).any(|mark| {
+        memchr::memmem::find_iter(text.as_bytes(), mark).any(|at| {
+            let Some(behind) = text.get(at + mark.len()..) else { return false };
+            let note = behind.get(..behind.floor_char_boundary(LONGEST_NOTE)).unwrap_or_default();
+            let known = is_reason(note) || (mark.starts_with('[') && pointed_handle(note).is_some());
+            known && note.match_indices(']').any(|(end, _)| note.get(end..).is_some_and(ends_string))
+        })
+    })
+}
+
+/// Tells whether a bracket and the quote that ends a JSON string follow.
+fn ends_string(behind: &str) -> bool {
+    behind.starts_with("]\"") || behind.starts_with("]\\\"")
+}
+
+/// How long a note in a JSON string may be, in bytes: the fields of notes are bounded.
+const LONGEST_NOTE: usize = 2_000;
+
+/// Returns what a note says behind its last separator.
+fn last_clause(note: &str) -> Option<&str> {
+    let clause = note.rsplit_once("; ").or_else(|| note.rsplit_once(" - "));
+    clause.map(|(_, clause)| clause)
+}
+
+/// Returns the handle that a clause names, with the command that recalls it or without.
+pub(crate) fn handle_in_clause(clause: &str) -> Option<&str> {
+    let (before, handle) = clause.rsplit_once(' ')?;
+    let names = clause.starts_with(HANDLE) || format!("{before} ").contains(RECALL);
+    (names && is_handle(handle)).then_some(handle)
 }
 
 /// Returns the beginning of the hash of what a text points at, where it is a note that says that the same is shown elsewhere.
 pub(crate) fn points_at(text: &str) -> Option<[u8; 6]> {
-    let last = text.trim_end().rsplit('\n').next().filter(|last| is_closing(last))?;
-    let (sentence, end) = last.rsplit_once(RECALL)?;
-    let same = sentence.starts_with("[Same as at step ") || sentence.contains(", shown there");
-    hash_of(if same { end } else { shown_at(sentence)? })
+    let last = last_line(text);
+    let note = last.strip_prefix('[').and_then(|last| last.strip_suffix(']')).filter(|_| is_closing(last))?;
+    let same = note.starts_with("Same as at step ") || note.contains(", shown there");
+    let named = || last_clause(note).and_then(handle_in_clause);
+    hash_of(if same { named()? } else { shown_at(note)? })
 }
 
 /// Returns the handle of what a note says its lines are shown by.
 fn shown_at(sentence: &str) -> Option<&str> {
-    let starts = sentence.strip_prefix("[Shown at step ");
+    let starts = sentence.strip_prefix("Shown at step ");
     let rest = starts.or_else(|| sentence.rsplit_once(": shown at step ").map(|(_, rest)| rest))?;
-    let (_, handle) = rest.split_once(" (")?;
-    handle.get(..12).filter(|word| is_handle(word))
+    pointed_handle(rest)
+}
+
+/// Returns the handle in brackets behind the step of a pointer.
+fn pointed_handle(rest: &str) -> Option<&str> {
+    let (step, handle) = rest.split_once(" (")?;
+    let is_step = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+    handle.get(..12).filter(|word| is_step && is_handle(word))
 }
 
 /// Returns the beginning of the hash that a handle is made of.
@@ -55,6 +137,11 @@ pub(crate) fn hash_of(handle: &str) -> Option<[u8; 6]> {
         *byte = u8::from_str_radix(handle.get(2 * index..2 * index + 2)?, 16).ok()?;
     }
     Some(hash)
+}
+
+/// Returns the beginning of the hash that a word stands for, where the word is a handle.
+pub(crate) fn hash_of_handle(word: &str) -> Option<[u8; 6]> {
+    if is_handle(word) { hash_of(word) } else { None }
 }
 
 fn is_handle(word: &str) -> bool {

@@ -4,12 +4,14 @@ use std::fmt::Write;
 
 use super::*;
 use crate::{
-    digest::{Ended, Leaves, Totals},
+    digest::{EditSeries, Ended, Leaves, LineCount, Totals},
     plan::Reason,
 };
 
 const FILE: Topic<'static> =
-    Topic::File { path: "src/agent.py", lines: None, last_access: 14, modified: false };
+    Topic::File { path: "src/agent.py", lines: None, last_access: 14, modified: false, copy: SAME };
+
+const SAME: ShownCopy = ShownCopy { same_at: Some(20), changed_at: None };
 
 fn context<'a>(subject: Topic<'a>, reason: &'a Reason) -> NoteContext<'a> {
     NoteContext {
@@ -20,6 +22,7 @@ fn context<'a>(subject: Topic<'a>, reason: &'a Reason) -> NoteContext<'a> {
         reason,
         handle: "0123456789ab",
         style: Style::Normal,
+        recall: &USUAL_RECALL,
     }
 }
 
@@ -48,11 +51,39 @@ fn every_sentence_reads_well() {
         let _ = writeln!(page, "{}", closing(&[], &context(FILE, reason)));
     }
     page += "\n# A file, shortened\n";
-    let modified =
-        Topic::File { path: "src/agent.py", lines: Some((100, 499)), last_access: 15, modified: true };
+    let modified = Topic::File {
+        path: "src/agent.py",
+        lines: Some((100, 499)),
+        last_access: 15,
+        modified: true,
+        copy: SAME,
+    };
     for reason in &[Reason::TooOld, Reason::Stale { edit: 15 }] {
         let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &context(modified, reason)));
     }
+    page += "\n# A file that other steps show\n";
+    let shown = Reason::Shown { at: 5, handle: "ba9876543210".to_owned() };
+    for reason in [Reason::Identical { to: 5 }, shown, Reason::ReadOften { first: 3, last: 20 }] {
+        for (same_at, changed_at) in [(Some(20), None), (Some(20), Some(9)), (None, Some(9)), (None, None)] {
+            let copy = ShownCopy { same_at, changed_at };
+            let file = Topic::File { path: "a.py", lines: None, last_access: 14, modified: false, copy };
+            let _ = writeln!(page, "{}", closing(&[], &context(file, &reason)));
+        }
+    }
+    page += "\n# A series of edits\n";
+    for lines in [
+        Some(LineCount::Net(14, 6)),
+        Some(LineCount::NetOfKnown(14, 6)),
+        Some(LineCount::NetSince(10, 14, 6)),
+        Some(LineCount::Sum(34, 20)),
+        None,
+    ] {
+        let reason = Reason::EditedOften { changes: 12, first: 10, last: 50, told: None };
+        let told = Piece::Note(Note::Series(Box::new(series(lines))));
+        let _ = writeln!(page, "{}", render("x", &[told], &context(FILE, &reason)));
+    }
+    let text = "cargo test --workspace\n".repeat(40);
+    let _ = writeln!(page, "{}", argument_of_series(&text, &series(None), "0123456789ab", &USUAL_RECALL));
     page += "\n# What was counted\n";
     for note in facts() {
         let _ = writeln!(page, "{}", closing(&[Piece::Note(note)], &context(command, &Reason::TooOld)));
@@ -80,7 +111,25 @@ fn every_sentence_reads_well() {
     page += "\n# Arguments of calls\n";
     for class in [Leaves::Contents, Leaves::All] {
         let text = "cargo test --workspace\n".repeat(40);
-        let _ = writeln!(page, "{}", argument(&text, class, &Reason::Superseded { by: 14 }, "0123456789ab"));
+        let _ = writeln!(
+            page,
+            "{}",
+            argument(&text, class, &Reason::Superseded { by: 14 }, "0123456789ab", &USUAL_RECALL)
+        );
+    }
+    page += "\n# With another command, and without a recall\n";
+    let elsewhere = RecallHint::Command("/opt/bin/trimtab recall --store /var/kept.db".into());
+    for recall in [&elsewhere, &RecallHint::Nothing] {
+        for reason in [Reason::TooOld, Reason::Identical { to: 14 }] {
+            let normal = NoteContext { recall, ..context(command, &reason) };
+            let plain = NoteContext { style: Style::Plain, ..normal };
+            let file = NoteContext { subject: FILE, ..normal };
+            for context in [normal, plain, file] {
+                let _ = writeln!(page, "{}", closing(&[], &context));
+            }
+        }
+        let text = "x".repeat(900);
+        let _ = writeln!(page, "{}", argument(&text, Leaves::All, &Reason::TooOld, "0123456789ab", recall));
     }
     page += "\n# Where something is missing\n";
     for (note, gaps) in gaps() {
@@ -94,7 +143,7 @@ fn every_sentence_reads_well() {
     crate::digest::check_file("crates/trimtab/src/render/sentences.txt", &page);
 }
 
-fn reasons() -> [Reason; 9] {
+fn reasons() -> [Reason; 10] {
     [
         Reason::TooOld,
         Reason::Superseded { by: 14 },
@@ -103,9 +152,28 @@ fn reasons() -> [Reason; 9] {
         Reason::TooLong,
         Reason::Stale { edit: 15 },
         Reason::ReadOften { first: 3, last: 20 },
-        Reason::EditedOften { changes: 12, first: 10, last: 50 },
+        Reason::EditedOften { changes: 12, first: 10, last: 50, told: None },
+        Reason::EditedOften { changes: 12, first: 10, last: 50, told: Some(11) },
         Reason::Rule("no-logs".to_owned()),
     ]
+}
+
+fn series(lines: Option<LineCount>) -> EditSeries {
+    let diff = match lines {
+        Some(LineCount::Net(..)) => names(&["@@ -3,1 +3,1 @@", "-timeout = 1", "+timeout = 2"]),
+        _ => Vec::new(),
+    };
+    EditSeries {
+        path: "config.py".to_owned(),
+        changes: 12,
+        first: 10,
+        last: 50,
+        intents: vec![("Add AGENT_CONFIG".to_owned(), 1), ("Modify the system prompt".to_owned(), 3)],
+        more_intents: 4,
+        lines,
+        more_diff: diff.len() * 10,
+        diff,
+    }
 }
 
 fn facts() -> Vec<Note> {
@@ -161,7 +229,7 @@ fn gaps() -> Vec<(Note, usize)> {
 fn endless_fields_make_no_endless_note() {
     let endless = "endless name\n".repeat(1000);
     let piece = Piece::Note(Note::Listing { files: 1, directories: 1, samples: vec![endless.clone(); 3] });
-    let file = Topic::File { path: &endless, lines: None, last_access: 1, modified: true };
+    let file = Topic::File { path: &endless, lines: None, last_access: 1, modified: true, copy: SAME };
     for subject in [Topic::Command(&endless), Topic::Query(&endless), Topic::Named(&endless), file] {
         let note = render(
             &endless,
@@ -242,9 +310,15 @@ fn content_is_neither_a_note_nor_a_placeholder() {
         "[File: a.txt] was read\nand more",
         "Previous work",
         "fn main() {}",
+        "[build] 3 files hidden",
+        "{\"a\": \"[was hidden: too old]\"}",
+        "[note at step 3: moved, hidden: nobody knows why]",
+        "[2026-01-01; recall of the parts 0123456789abc]",
     ] {
         assert!(!is_note(text) && !is_foreign_placeholder(text) && !holds_note(text), "{text}");
     }
+    let quoted = "See: [x at step 1: 3 lines, hidden: too old]\nfor how it reads.";
+    assert!(!holds_note(quoted));
     let quoted = "See the note\n[x; trimtab recall 0123456789ab]\nfor how it reads.";
     assert!(!holds_note(quoted), "a quotation in the middle of a text is content");
 }

@@ -251,7 +251,7 @@ mod tests {
             ("sloppy", "there is no policy \"sloppy\"; there are: none, recent"),
             ("recent(5)", "\"recent(5)\": expected recent(SETTING=VALUE)"),
             ("recent(keep_last=few)", "\"few\" is not a number for keep_last"),
-            ("recent(keep=5)", "policy \"recent\" has no setting \"keep\"; it has: deduplication"),
+            ("recent(keep=5)", "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication"),
             ("recent(keep_last=5", "the bracket is not closed"),
         ] {
             let said = check(asked).expect_err(asked);

@@ -9,13 +9,14 @@ use std::{
 
 use serde::Serialize;
 
+use super::tracker::{FilePart, FileTracker};
 use crate::{
     count::{Counter, Counts, Exactness, Memo, Tokens},
     facts::{Fact, Facts, Lines, Priority, Subject, ToolKind, facts},
     files::{AccessKind, Files, LineNow, files},
     history::{BlockId, BlockKind, History, Role},
-    prices::{Model, Prices, UnknownModel, find_model_in},
-    recording::{Recording, Segment, Usage},
+    prices::{Model, UnknownModel, find_model_in},
+    recording::{Point, Recording, Segment, Usage},
 };
 
 /// How many of the latest steps count as recent in the priority classes.
@@ -117,19 +118,6 @@ pub struct Tool {
     /// How often it was called.
     pub calls: usize,
     /// Tokens of calls and results.
-    pub tokens: Tokens,
-}
-
-/// Tokens of calls about one file, results included.
-#[derive(Debug, Clone, Serialize)]
-pub struct FilePart {
-    /// Its path.
-    pub path: String,
-    /// How often it was read.
-    pub reads: usize,
-    /// How often it was changed.
-    pub changes: usize,
-    /// Tokens of the calls and results.
     pub tokens: Tokens,
 }
 
@@ -240,7 +228,7 @@ pub fn inspect(
         largest_request: sums.iter().map(|usage| usage.total_input()).max(),
         roles: view.roles(),
         tools: view.tools(),
-        files: view.files(),
+        files: files_by_tokens(&view, &files, &segment.points),
         priorities: view.priorities(),
         biggest: view.biggest(),
         reads: view.reads(&files),
@@ -358,25 +346,6 @@ impl View<'_> {
         tools
     }
 
-    fn files(&self) -> Vec<FilePart> {
-        let mut files: BTreeMap<String, FilePart> = BTreeMap::new();
-        for (.., fact, tokens) in self.rows().filter(|(.., fact, _)| is_tool(fact)) {
-            let Subject::File { path, .. } = fact.subject() else { continue };
-            let path = self.facts.file_key(path).into_owned();
-            let new = || FilePart { path: path.clone(), reads: 0, changes: 0, tokens: Tokens::ZERO };
-            let part = files.entry(path.clone()).or_insert_with(new);
-            part.tokens += tokens;
-            // Results are counted, since some tools name their file only there.
-            let is_done = fact.acts_as == BlockKind::Result;
-            let kind = fact.tool();
-            part.reads += usize::from(is_done && kind == Some(ToolKind::Read));
-            part.changes += usize::from(is_done && kind.is_some_and(ToolKind::changes_files));
-        }
-        let mut files: Vec<FilePart> = files.into_values().collect();
-        files.sort_by_key(|file| Reverse(file.tokens));
-        files
-    }
-
     fn priorities(&self) -> Vec<Part> {
         let mut parts = BTreeMap::new();
         for (_, id, _, tokens) in self.rows() {
@@ -473,6 +442,13 @@ impl View<'_> {
     }
 }
 
+/// Returns the files that the conversation touched, the most tokens first.
+fn files_by_tokens(view: &View<'_>, files: &Files, points: &[Point]) -> Vec<FilePart> {
+    let mut parts = FileTracker::of(view.history, view.facts, files, view.counts, points).files;
+    parts.sort_by_key(|file| Reverse(file.tokens));
+    parts
+}
+
 struct Seen {
     unchanged: f64,
     stale: f64,
@@ -494,9 +470,8 @@ fn role(fact: &Fact) -> usize {
 
 /// Prices what was reported; where nothing was, every request as counted, without a cache.
 fn cost(segment: &Segment, model: &Model, view: &View<'_>, reported: &[Usage]) -> Cost {
-    let prices = &model.prices;
     if !reported.is_empty() {
-        let dollars = reported.iter().map(|usage| price(prices, *usage)).sum();
+        let dollars = reported.iter().map(|usage| model.cost(*usage)).sum();
         return Cost { dollars, reported: true };
     }
     let dollars = segment.points.iter().map(|point| {
@@ -509,19 +484,37 @@ fn cost(segment: &Segment, model: &Model, view: &View<'_>, reported: &[Usage]) -
             .filter(|(.., fact, _)| fact.step == last + 1 && fact.role == Role::Assistant)
             .map(|(.., tokens)| tokens.0)
             .sum();
-        price(prices, Usage { input, output, ..Usage::default() })
+        model.cost(Usage { input, output, ..Usage::default() })
     });
     Cost { dollars: dollars.sum(), reported: false }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-fn price(prices: &Prices, usage: Usage) -> f64 {
-    let hour = prices.cache_write_1h.unwrap_or(prices.cache_write);
-    let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
-    let sum = usage.input as f64 * prices.input
-        + usage.cache_read as f64 * prices.cache_read
-        + short as f64 * prices.cache_write
-        + usage.cache_write_1h as f64 * hour
-        + usage.output as f64 * prices.output;
-    sum / 1e6
+#[cfg(test)]
+mod tests {
+    use super::inspect;
+    use crate::{
+        count::{Memo, Tokens},
+        prices::{Cliff, find_model},
+        recording::read,
+    };
+
+    #[test]
+    fn a_request_beyond_the_cliff_is_priced_as_the_table_says() {
+        let cliff = Some(Cliff { above: Tokens(100_000), input_factor: 5.0, output_factor: 4.0 });
+        let mut model = find_model("claude-opus-4-6").expect("a model");
+        model.cliff = cliff;
+        let line = |kind: &str, content: &str, more: &str| {
+            format!(
+                r#"{{"type":"{kind}","uuid":"{kind}","message":{{"role":"{kind}","content":"{content}","model":"claude-opus-4-6"{more}}}}}"#
+            )
+        };
+        let usage = r#","usage":{"input_tokens":200000,"output_tokens":1000}"#;
+        let file = [line("user", "Hi", ""), line("assistant", "Yes?", usage)].join("\n");
+        let recording = read(file.as_bytes()).expect("a recording");
+        let table = [model.clone()];
+        let found = inspect("file", &recording, 1, None, &table, &mut Memo::default()).expect("a segment");
+        let dollars = found.cost.expect("a price").dollars;
+        let expected = 5.0 * 0.2 * model.prices.input + 4.0 * 0.001 * model.prices.output;
+        assert!((dollars - expected).abs() < 1e-9, "{dollars} instead of {expected}");
+    }
 }

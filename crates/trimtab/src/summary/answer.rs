@@ -3,7 +3,8 @@
 
 use crate::{
     json::{JsonError, Value, scan},
-    recording::Usage,
+    recording::{Usage, usage::in_answer},
+    wire::Format,
 };
 
 /// How an answer ended.
@@ -75,16 +76,7 @@ fn anthropic(root: Value<'_>) -> Option<Answer> {
         Some("refusal") => Ending::Refused,
         _ => Ending::Unknown,
     };
-    let usage = root.get("usage").map(|usage| {
-        let number = |key: &str| usage.get(key).and_then(Value::number).unwrap_or_default();
-        Usage {
-            input: number("input_tokens"),
-            cache_read: number("cache_read_input_tokens"),
-            cache_write: number("cache_creation_input_tokens"),
-            cache_write_1h: 0,
-            output: number("output_tokens"),
-        }
-    });
+    let usage = in_answer(Format::Anthropic, root);
     Some(Answer { text: texts.concat(), ending, usage })
 }
 
@@ -99,17 +91,7 @@ fn chat(root: Value<'_>) -> Option<Answer> {
         Some("content_filter") => Ending::Refused,
         _ => Ending::Unknown,
     };
-    let usage = root.get("usage").filter(|usage| usage.is_object()).map(|usage| {
-        let number = |path: &[&str]| usage.path(path).and_then(Value::number).unwrap_or_default();
-        let cached = number(&["prompt_tokens_details", "cached_tokens"]);
-        Usage {
-            input: number(&["prompt_tokens"]).saturating_sub(cached),
-            cache_read: cached,
-            cache_write: 0,
-            cache_write_1h: 0,
-            output: number(&["completion_tokens"]),
-        }
-    });
+    let usage = in_answer(Format::Chat, root);
     Some(Answer { text: message.text("content").unwrap_or_default().into_owned(), ending, usage })
 }
 
@@ -131,17 +113,7 @@ fn responses(root: Value<'_>) -> Option<Answer> {
         Some("incomplete") => Ending::CutOff,
         _ => Ending::Unknown,
     };
-    let usage = root.get("usage").filter(|usage| usage.is_object()).map(|usage| {
-        let number = |path: &[&str]| usage.path(path).and_then(Value::number).unwrap_or_default();
-        let cached = number(&["input_tokens_details", "cached_tokens"]);
-        Usage {
-            input: number(&["input_tokens"]).saturating_sub(cached),
-            cache_read: cached,
-            cache_write: 0,
-            cache_write_1h: 0,
-            output: number(&["output_tokens"]),
-        }
-    });
+    let usage = in_answer(Format::Responses, root);
     Some(Answer { text: texts.concat(), ending, usage })
 }
 
@@ -160,17 +132,7 @@ fn gemini(root: Value<'_>) -> Option<Answer> {
         Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => Ending::Refused,
         _ => Ending::Unknown,
     };
-    let usage = root.get("usageMetadata").filter(|usage| usage.is_object()).map(|usage| {
-        let number = |key: &str| usage.get(key).and_then(Value::number).unwrap_or_default();
-        let cached = number("cachedContentTokenCount");
-        Usage {
-            input: number("promptTokenCount").saturating_sub(cached),
-            cache_read: cached,
-            cache_write: 0,
-            cache_write_1h: 0,
-            output: number("candidatesTokenCount") + number("thoughtsTokenCount"),
-        }
-    });
+    let usage = in_answer(Format::Gemini, root);
     Some(Answer { text: texts.concat(), ending, usage })
 }
 

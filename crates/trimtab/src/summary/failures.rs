@@ -72,7 +72,7 @@ pub(super) fn failures(
     let mut failures = Failures { errors: still(earlier.errors), others: still(earlier.others) };
     for (about, id, what) in open {
         let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
-        let mut lines = error_lines(&history.block_text(block), &terms);
+        let mut lines = error_lines(&history.readable_text(block), &terms);
         let (step, handle) = (row.step + offset, block_handle(history, block));
         if let About::Other(..) = about {
             lines.truncate(OTHER_LINES);

@@ -5,7 +5,7 @@
 use super::{
     carried::read_back,
     check::neutralised,
-    ledger::{Ledger, ledger},
+    ledger::{Ledger, Unresolved, ledger},
     range::FoldRange,
     said::Said,
 };
@@ -14,7 +14,7 @@ use crate::{
     facts::Facts,
     files::Files,
     history::History,
-    render::ledger as words,
+    render::{RecallHint, ledger as words},
 };
 
 /// How many errors, other failures, commands and files read are told at most: a screen each.
@@ -46,7 +46,7 @@ pub fn folded_text(
 ) -> Folded {
     let tokens = folded_tokens(history, range, counter);
     let ledger = ledger(history, facts, files, range);
-    folded_of(&ledger, range.messages(), tokens, summary, budget, counter)
+    folded_of(&ledger, range.messages(), tokens, summary, budget, counter, &RecallHint::default())
 }
 
 /// Writes the text that stands for a range of so many messages and tokens, of which the ledger is known.
@@ -57,6 +57,7 @@ pub(crate) fn folded_of(
     summary: Option<&str>,
     budget: Tokens,
     counter: Counter,
+    recall: &RecallHint,
 ) -> Folded {
     let earlier = ledger.earlier_summary.clone();
     let prose = summary.map(str::to_owned).or(earlier).map(|prose| neutralised(&prose));
@@ -65,7 +66,7 @@ pub(crate) fn folded_of(
     for line in [words::BEGIN, opening.as_str(), words::END] {
         room.spend(line);
     }
-    let mut sections = admitted(ledger, prose.as_deref(), &mut room);
+    let mut sections = admitted(ledger, prose.as_deref(), &mut room, recall);
     loop {
         let text = written(&opening, &sections);
         let tokens = counter.text(&text);
@@ -138,19 +139,19 @@ impl Section {
 }
 
 /// Chooses what there is room for, the weightiest first; gives the sections in their order.
-fn admitted(ledger: &Ledger, prose: Option<&str>, room: &mut Room) -> Vec<Section> {
-    let limits: Vec<Option<Said>> = limits(ledger, room);
+fn admitted(ledger: &Ledger, prose: Option<&str>, room: &mut Room, recall: &RecallHint) -> Vec<Section> {
+    let unresolved = |error: &Unresolved| words::unresolved(error, recall);
+    let limits: Vec<Option<Said>> = limits(ledger, room, recall);
     let modified = modified(ledger, room);
-    let errors = newest(ledger.errors.iter().map(words::unresolved), MOST_ERRORS, words::ERRORS, room);
-    let instructions = instructions(ledger, room);
+    let errors = newest(ledger.errors.iter().map(unresolved), MOST_ERRORS, words::ERRORS, room);
+    let instructions = instructions(ledger, room, recall);
     let open = oldest(ledger.open.iter().map(words::open_item), words::OPEN, room);
     let summary = prose.map(|prose| summary(prose, room)).unwrap_or_default();
-    let said = said(ledger, &limits, room);
+    let said = said(ledger, &limits, room, recall);
     let last_words = last_words(ledger, room);
-    let failures =
-        newest(ledger.other_failures.iter().map(words::unresolved), MOST_FAILURES, words::FAILURES, room);
+    let failures = newest(ledger.other_failures.iter().map(unresolved), MOST_FAILURES, words::FAILURES, room);
     let commands = newest(ledger.commands.iter().map(words::command), MOST_COMMANDS, words::COMMANDS, room);
-    let read = newest(ledger.read.iter().map(words::read), MOST_READ, words::READ, room);
+    let read = newest(ledger.read.iter().map(|file| words::read(file, recall)), MOST_READ, words::READ, room);
     let section = |head, lines, may_shrink| Section { head, lines, may_shrink };
     vec![
         section(words::SUMMARY, summary, false),
@@ -175,18 +176,19 @@ fn written(opening: &str, sections: &[Section]) -> String {
 }
 
 /// Takes room for the sentences that set limits, the newest message first.
-fn limits(ledger: &Ledger, room: &mut Room) -> Vec<Option<Said>> {
+fn limits(ledger: &Ledger, room: &mut Room, recall: &RecallHint) -> Vec<Option<Said>> {
     room.spend(words::SAID);
     let mut limits: Vec<Option<Said>> = Vec::new();
     for said in ledger.said.iter().rev() {
-        limits.push(said.limits().filter(|limits| room.take(&quoted(limits))));
+        limits.push(said.limits().filter(|limits| room.take(&quoted(limits, recall))));
     }
     limits.reverse();
     limits
 }
 
 /// Takes room for whole messages: the first, then the newest. A message without room stays by its limits.
-fn said(ledger: &Ledger, limits: &[Option<Said>], room: &mut Room) -> Vec<String> {
+fn said(ledger: &Ledger, limits: &[Option<Said>], room: &mut Room, recall: &RecallHint) -> Vec<String> {
+    let quoted = |said: &Said| quoted(said, recall);
     let mut lines: Vec<Option<String>> = limits.iter().map(|limits| limits.as_ref().map(quoted)).collect();
     let newest = (1..ledger.said.len()).rev();
     for index in std::iter::once(0).chain(newest) {
@@ -213,8 +215,8 @@ fn said(ledger: &Ledger, limits: &[Option<Said>], room: &mut Room) -> Vec<String
     lines
 }
 
-fn quoted(said: &Said) -> String {
-    format!("{}\n{}", words::said_head(said), words::users(&said.text))
+fn quoted(said: &Said, recall: &RecallHint) -> String {
+    format!("{}\n{}", words::said_head(said, recall), words::users(&said.text))
 }
 
 /// Takes room for the files modified: with what is known about them, or else by their names.
@@ -241,7 +243,7 @@ fn modified(ledger: &Ledger, room: &mut Room) -> Vec<String> {
 
 /// Takes room for instructions that tools brought in, the newest first: whole within half of what is left, or else by the
 /// sentences in which they set limits, or else by name.
-fn instructions(ledger: &Ledger, room: &mut Room) -> Vec<String> {
+fn instructions(ledger: &Ledger, room: &mut Room, recall: &RecallHint) -> Vec<String> {
     if ledger.instructions.is_empty() {
         return Vec::new();
     }
@@ -250,7 +252,8 @@ fn instructions(ledger: &Ledger, room: &mut Room) -> Vec<String> {
     let floor = room.left - most;
     let mut lines = Vec::new();
     for given in ledger.instructions.iter().rev() {
-        let ways = [given.clone(), given.limits(), given.named()].map(|given| words::instructions(&given));
+        let ways =
+            [given.clone(), given.limits(), given.named()].map(|given| words::instructions(&given, recall));
         lines.extend(ways.into_iter().find(|way| room.left >= floor + room.cost(way) && room.take(way)));
     }
     lines.reverse();

@@ -45,6 +45,8 @@ pub struct FileLine {
     pub lines: Vec<(usize, usize)>,
     /// Why it was changed, in the session's own words.
     pub words: Vec<String>,
+    /// How many reasons are left out of these, the older ones.
+    pub more_words: usize,
     /// The name by which the last reading is brought back.
     pub handle: Option<String>,
 }
@@ -138,12 +140,12 @@ fn modified(
     let changed = changelog_before(history, facts, range.end());
     let line = |file: crate::files::FileChanges| {
         let rows = &file.changes;
-        let mut words: Vec<String> = Vec::new();
-        for said in rows.iter().rev().flat_map(|row| row.words.iter().rev()) {
-            if words.len() < REASONS && !words.contains(said) {
-                words.insert(0, said.clone());
-            }
-        }
+        // The latest reasons, by when they were last given.
+        let mut given: Vec<(u32, &String)> =
+            rows.iter().flat_map(|row| row.words.iter().map(|words| (row.last, words))).collect();
+        given.sort_by_key(|(last, _)| *last);
+        let more_words = given.len().saturating_sub(REASONS);
+        let words: Vec<String> = given.into_iter().skip(more_words).map(|(_, words)| words.clone()).collect();
         FileLine {
             lines: shown(accesses(files, &file.path, range)),
             changes: rows.iter().map(|row| row.count).sum(),
@@ -151,6 +153,7 @@ fn modified(
             last: rows.iter().map(|row| row.last).max().unwrap_or_default() + offset,
             path: file.path,
             words,
+            more_words,
             handle: None,
         }
     };
@@ -169,6 +172,7 @@ fn merged_files(mut earlier: Vec<FileLine>, later: Vec<FileLine>) -> Vec<FileLin
                 known.words.extend(file.words);
                 let surplus = known.words.len().saturating_sub(REASONS);
                 known.words.drain(..surplus);
+                known.more_words += file.more_words + surplus;
             }
             None => earlier.push(file),
         }

@@ -36,4 +36,5 @@ pub use prompt::{PromptFormat, prompt, prompt_request, split};
 pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
 pub(crate) use range::{choose, sizes};
 pub use relevance::{query_terms, ranked_lines};
+pub(crate) use relevance::{scores, task_words};
 pub use said::Said;

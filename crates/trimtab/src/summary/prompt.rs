@@ -10,11 +10,11 @@ use crate::{
     count::{Counter, Tokens},
     digest::{About, Text, relevant_lines},
     facts::{Facts, Voice},
-    history::{Block, BlockId, BlockKind, History, Role},
+    history::{Block, BlockId, BlockKind, History, Role, readable},
     json::{Array, Object},
     plan::Reason,
     recall::block_handle,
-    render::{self, NoteContext, prompt as words},
+    render::{self, NoteContext, RecallHint, prompt as words},
     wire::Format,
 };
 
@@ -158,7 +158,8 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
     if text.len() <= most {
         return text.into_owned();
     }
-    let lines = Text::new(&text, About::default());
+    let said = readable(&text);
+    let lines = Text::new(&said, About::default());
     let handle = block_handle(history, block);
     let tool = history.tool_name(block);
     let context = NoteContext {
@@ -169,6 +170,7 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
         reason: &Reason::TooLong,
         handle: &handle,
         style: render::Style::Normal,
+        recall: &RecallHint::Nothing,
     };
     // A line has about 60 bytes.
     let pieces = relevant_lines(&lines, terms, most / 60).unwrap_or_default();

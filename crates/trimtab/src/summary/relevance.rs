@@ -1,7 +1,13 @@
-//! Which lines of an old output matter for what is being done. Takes a text and the words of the task and the recent steps; gives
-//! its lines by BM25, each line a document. Never changes a line; time grows with the text, not with its square.
+//! Which parts of an output matter for what is being done. Takes texts and the words of the task; scores them by BM25, each line
+//! or passage a document. Summaries rank lines with it, the digest `relevant` passages. Never changes a line; time grows with the
+//! text, not with its square.
 
 use std::collections::{HashMap, HashSet};
+
+use crate::{
+    facts::{Facts, Voice, text_head},
+    history::{BlockKind, History},
+};
 
 /// How soon more of the same word stops counting, and how much long lines are held back: the usual values of BM25.
 const SATURATION: f64 = 1.2;
@@ -23,10 +29,34 @@ pub fn query_terms(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// How much of one message is read for words, in bytes.
+const MESSAGE: usize = 2000;
+/// Messages are added, the latest first, until there are so many words: "go on" names no task.
+const ENOUGH_WORDS: usize = 8;
+const MOST_MESSAGES: usize = 3;
+
+/// Returns the words of what the person asked for last.
+pub(crate) fn task_words(history: &History, facts: &Facts) -> Vec<String> {
+    let spoken = facts.rows().iter().zip(history.blocks()).rev();
+    let spoken = spoken
+        .filter(|(fact, block)| fact.voice == Some(Voice::Person) && block.kind == BlockKind::Text)
+        .take(MOST_MESSAGES);
+    let mut words = Vec::new();
+    for (_, block) in spoken {
+        let said = query_terms(text_head(&history.block_text(block), MESSAGE));
+        let new: Vec<String> = said.into_iter().filter(|word| !words.contains(word)).collect();
+        words.extend(new);
+        if words.len() >= ENOUGH_WORDS {
+            break;
+        }
+    }
+    words
+}
+
 /// Returns the numbers of the `most` lines that say most about some words, counted from 0 and in order; lines that share no word
 /// are not among them.
 pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
-    let mut scored = scores(text, terms);
+    let mut scored: Vec<(usize, f64)> = scores(text.lines(), terms).into_iter().enumerate().collect();
     scored.retain(|(_, score)| *score > 0.0);
     if most == 0 {
         return Vec::new();
@@ -43,17 +73,18 @@ pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
     lines
 }
 
-fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
+/// Says of each document how much it has to do with some words; nothing where it holds none of them.
+pub(crate) fn scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[String]) -> Vec<f64> {
     let wanted: HashMap<&str, usize> =
         terms.iter().enumerate().map(|(number, term)| (term.as_str(), number)).collect();
     let mut lengths: Vec<usize> = Vec::new();
-    // Of every line, the terms in it and how often.
+    // Of every document, the terms in it and how often.
     let mut found: Vec<Vec<(usize, usize)>> = Vec::new();
-    let mut lines_with = vec![0_usize; terms.len()];
-    for line in text.lines() {
+    let mut documents_with = vec![0_usize; terms.len()];
+    for document in documents {
         let mut length = 0;
         let mut here: Vec<(usize, usize)> = Vec::new();
-        for word in words(line) {
+        for word in words(document) {
             length += 1;
             let Some(term) = wanted.get(word.as_str()) else { continue };
             match here.iter_mut().find(|(known, _)| known == term) {
@@ -62,7 +93,7 @@ fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
             }
         }
         for (term, _) in &here {
-            if let Some(count) = lines_with.get_mut(*term) {
+            if let Some(count) = documents_with.get_mut(*term) {
                 *count += 1;
             }
         }
@@ -71,7 +102,7 @@ fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
     }
     let count = float(found.len());
     let mean = (float(lengths.iter().sum()) / count.max(1.0)).max(1.0);
-    let rarity: Vec<f64> = lines_with
+    let rarity: Vec<f64> = documents_with
         .iter()
         .map(|with| (1.0 + (count - float(*with) + 0.5) / (float(*with) + 0.5)).ln())
         .collect();
@@ -83,7 +114,7 @@ fn scores(text: &str, terms: &[String]) -> Vec<(usize, f64)> {
         };
         here.iter().map(of_term).sum()
     };
-    found.iter().zip(&lengths).map(score).enumerate().collect()
+    found.iter().zip(&lengths).map(score).collect()
 }
 
 /// Splits a text into words: letters, digits and underscores, three at least. `camelCase` and `snake_case` stay whole, as they

@@ -59,7 +59,12 @@ fn entry(content: Value<'_>, outline: &mut Outline) {
 }
 
 fn parts(content: Value<'_>, outline: &mut Outline) {
-    content.get("parts").into_iter().flat_map(Value::items).for_each(|item| part(item, outline));
+    let Some(parts) = content.get("parts") else { return };
+    if parts.is_array() {
+        parts.items().for_each(|item| part(item, outline));
+    } else {
+        unknown(parts, outline);
+    }
 }
 
 fn part(item: Value<'_>, outline: &mut Outline) {

@@ -110,6 +110,16 @@ pub enum WireError {
          Responses) or `contents` (Gemini), or a bare list of messages"
     )]
     NotAConversation,
+    /// Most items of the list are no messages.
+    #[error("not a conversation: {strange} of {all} messages have no {expected}")]
+    NotMessages {
+        /// How many items are no messages.
+        strange: usize,
+        /// How many items there are.
+        all: usize,
+        /// What they lack.
+        expected: &'static str,
+    },
     /// The list of messages is not a list.
     #[error("`{key}` should be a list of messages (the request was read as {format})")]
     NotAList {
@@ -136,7 +146,7 @@ pub enum WireError {
 pub fn parse(request: impl Into<Arc<Vec<u8>>>) -> Result<History, WireError> {
     let request = request.into();
     let tape = scan_text(&request)?;
-    let format = tape.root(&request).and_then(detect::detect).ok_or(WireError::NotAConversation)?;
+    let format = detect::detect(tape.root(&request).ok_or(WireError::NotAConversation)?)?;
     interpret(request, tape, format)
 }
 

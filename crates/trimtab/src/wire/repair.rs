@@ -31,7 +31,7 @@ impl fmt::Display for Mended {
 }
 
 /// Mends what the protocol forbids: results without call, calls without result, either twice or out of place, empty messages,
-/// a first message that is not the user's, arguments that are no JSON, and in Gemini's format roles that do not alternate.
+/// a first message that is not the user's, arguments that are missing or no JSON, and in Gemini's format roles that do not alternate.
 ///
 /// ```
 /// let broken = br#"{"messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_call_id":"x","content":"?"}]}"#;
@@ -100,10 +100,22 @@ fn without_member(object: &[u8], key: &str) -> Vec<u8> {
         .end()
 }
 
+/// Tells whether a call comes without arguments: they are missing, null, or a text that says nothing or `null`.
+fn lacks_arguments(arguments: Option<Value<'_>>) -> bool {
+    arguments.is_none_or(|arguments| {
+        arguments.is_null() || arguments.string().is_some_and(|text| matches!(text.trim(), "" | "null"))
+    })
+}
+
+/// Says what is done for a call without arguments.
+fn given_none(id: &str) -> String {
+    format!("the call {id:?} has no arguments, given an empty object")
+}
+
 /// Returns arguments that are no JSON as a JSON object that holds them, as a JSON string.
 fn mended_arguments(arguments: Value<'_>) -> Option<Vec<u8>> {
     let text = arguments.string()?;
-    if scan(text.as_bytes()).is_ok() {
+    if lacks_arguments(Some(arguments)) || scan(text.as_bytes()).is_ok() {
         return None;
     }
     let object = Object::new().text("unreadable", &text).end();

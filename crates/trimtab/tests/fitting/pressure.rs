@@ -53,8 +53,10 @@ fn results_are_hidden_down_to_the_low_water_mark_and_not_much_further() {
 /// Fits into a budget; gives the numbers of the results that are hidden.
 fn hidden(calls: &[(&'static str, Value, String)], share: f64) -> Vec<usize> {
     let fitted = |budget| {
-        let policy = Policy::shipped_with("steady", &[("low_water".to_owned(), 1.0)]).expect("a policy");
-        let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+        let set = [("low_water".to_owned(), 1.0), ("largest_output".to_owned(), 0.0)];
+        let policy = Policy::shipped_with("steady", &set).expect("a policy");
+        let settings =
+            Settings { budget, ..Settings::new(policy).with_format(Format::Chat).with_cold_cache() };
         fit(request(calls.iter().cloned()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
     let budget = fitted(None).before().scaled(share);
@@ -165,4 +167,105 @@ fn a_turn_with_a_result_that_is_pinned_stays() {
     let sent = String::from_utf8(fitted.request).expect("text");
     assert!((0..3).all(|file| sent.contains(&format!("compute({file}, 49)"))), "{sent}");
     assert!(fitted.plan.floor().is_some(), "what cannot go is named");
+}
+
+/// The policies that keep to a budget.
+fn keeping_policies() -> impl Iterator<Item = &'static str> {
+    trimtab::policies().map(|(name, _)| name).filter(|name| *name != "none")
+}
+
+/// Fits calls into a share of what they count; gives the texts of the results as they are sent, nothing for those that are not.
+fn sent_results(
+    policy: &str,
+    set: &[(String, f64)],
+    calls: &[(&'static str, Value, String)],
+    share: f64,
+) -> Vec<Option<String>> {
+    let bytes = request(calls.iter().cloned());
+    let policy = Policy::shipped_with(policy, set).expect("a policy");
+    let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache();
+    let whole = fit(bytes.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit").plan.before();
+    let settings = settings.with_budget(whole.scaled(share));
+    let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");
+    assert!(fitted.plan.floor().is_none(), "there is room enough");
+    let sent: Value = serde_json::from_slice(&fitted.request).expect("JSON");
+    let messages = sent["messages"].as_array().expect("messages");
+    (0..calls.len())
+        .map(|number| {
+            let id = format!("call_{number}");
+            let result = messages.iter().find(|message| message["tool_call_id"] == id.as_str())?;
+            Some(result["content"].as_str().expect("text").to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn the_newest_result_stays_whole_while_an_older_one_can_go() {
+    // The newest is larger than all the others together, and there is room for it alone.
+    let calls = [read(0, 60), read(1, 60), read(2, 60), read(3, 300)];
+    for policy in keeping_policies() {
+        let off = [("largest_output".to_owned(), 0.0)];
+        let set: &[(String, f64)] = if policy.starts_with("steady") { &off } else { &[] };
+        let sent = sent_results(policy, set, &calls, 0.75);
+        assert_eq!(sent[3].as_ref(), Some(&calls[3].2), "{policy}");
+        assert!(sent[..3].iter().zip(&calls).any(|(sent, call)| sent.as_ref() != Some(&call.2)), "{policy}");
+    }
+}
+
+#[test]
+fn of_a_new_result_that_does_not_fit_as_much_stays_as_does() {
+    let calls = [read(0, 20), read(1, 600)];
+    for policy in keeping_policies() {
+        let sent = sent_results(policy, &[], &calls, 0.5);
+        let newest = sent[1].as_deref().expect("it is sent");
+        assert!(newest.lines().count() > 60, "{policy}: {newest}");
+    }
+}
+
+#[test]
+fn one_output_over_a_share_of_the_budget_is_shortened_by_its_kind_before_it_is_sent() {
+    let log: String = (0..400).map(|test| format!("test part_{test}::works ... ok\n")).collect();
+    let log = format!("running 400 tests\n{log}test result: ok. 400 passed; 0 failed\n");
+    let calls = [read(0, 200), read(1, 200), ("bash", json!({"command": "make check"}), log)];
+    let share = |largest: f64| {
+        let set = [("largest_output", largest), ("birth_logs", 0.0), ("birth_repeats", 0.0)];
+        let set = set.map(|(name, value)| (name.to_owned(), value));
+        sent_results("steady", &set, &calls, 2.0).pop().flatten().expect("it is sent")
+    };
+    assert_eq!(share(0.0), calls[2].2, "switched off");
+    assert!(share(0.1).contains("400 passed") && share(0.1).len() < calls[2].2.len() / 4, "{}", share(0.1));
+    assert_eq!(share(0.9), calls[2].2, "it is not that large");
+}
+
+#[test]
+fn of_two_equal_reads_one_stays() {
+    let calls = [read(0, 60), read(1, 60), read(0, 60), read(2, 60)];
+    let on = [("deduplication".to_owned(), 1.0), ("deduplication_threshold".to_owned(), 0.1)];
+    for policy in ["supersede", "age", "per-tool", "recent"] {
+        let sent = sent_results(policy, &on, &calls, 1.1);
+        let whole = |number: usize| sent[number].as_ref() == Some(&calls[number].2);
+        assert!(whole(0) ^ whole(2), "{policy}: {:?} {:?}", sent[0], sent[2]);
+    }
+}
+
+#[test]
+fn a_request_of_which_nothing_is_known_is_changed_only_where_it_is_new() {
+    let calls: Vec<_> = (0..30).map(|file| read(file % 3, 40)).chain([read(0, 40)]).collect();
+    let policy = Policy::shipped("steady").expect("a policy");
+    let settings = Settings::new(policy).with_format(Format::Chat);
+    let fit_with = |settings: &Settings| {
+        fit(request(calls.iter().cloned()), &Memory::default(), settings, Millis(0)).expect("a fit").plan
+    };
+    let plan = fit_with(&settings);
+    let changed: Vec<u32> = plan
+        .decisions()
+        .iter()
+        .filter(|decision| decision.verdict != Verdict::Keep)
+        .map(|decision| decision.block.0)
+        .collect();
+    let last = u32::try_from(plan.decisions().len() - 1).expect("few");
+    assert_eq!(changed, [last], "the last result is a copy, and was never sent");
+    assert!(plan.leaves_cache_alone(), "and that is said");
+    let cold = fit_with(&settings.with_cold_cache());
+    assert!(!cold.leaves_cache_alone() && cold.after() < plan.after());
 }

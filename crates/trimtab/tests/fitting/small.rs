@@ -53,7 +53,8 @@ fn request(exchanges: &[Exchange]) -> Vec<u8> {
 #[track_caller]
 fn check(exchanges: &[Exchange], budget: u64, policy: &str) {
     let policy = Policy::shipped(policy).expect("a shipped policy");
-    let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(Format::Chat);
+    let settings =
+        Settings::new(policy).with_budget(Tokens(budget)).with_format(Format::Chat).with_cold_cache();
     let once = fitted(&request(exchanges), &Memory::default(), &settings, 0);
     let again = fitted(&once.request, &Memory::default(), &settings, 0);
     assert!(once.request == again.request, "{}\nand again\n{}", shown(&once), shown(&again));

@@ -191,6 +191,63 @@ fn what_the_person_said_survives_every_repair() {
     });
 }
 
+/// A call that came without arguments, in every format and spelling, gets an empty object and is named.
+#[test]
+fn a_call_without_arguments_is_given_an_empty_object() {
+    let chat = |function: Value| {
+        json!({"messages": [{"role": "user", "content": "Hi"},
+            {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": function}]},
+            {"role": "tool", "tool_call_id": "a", "content": "x"}]})
+    };
+    let responses = |mut call: Value| {
+        call["type"] = json!("function_call");
+        call["call_id"] = json!("a");
+        json!({"input": [{"role": "user", "content": "Hi"}, call,
+            {"type": "function_call_output", "call_id": "a", "output": "x"}]})
+    };
+    let anthropic = |mut call: Value| {
+        call["type"] = json!("tool_use");
+        call["id"] = json!("a");
+        json!({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}]})
+    };
+    let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "a", "args": null}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {"output": "x"}}}]}]});
+    let text = "/messages/1/tool_calls/0/function/arguments";
+    for (format, request, place, given) in [
+        (Format::Chat, chat(json!({"name": "ls", "arguments": null})), text, json!("{}")),
+        (Format::Chat, chat(json!({"name": "ls"})), text, json!("{}")),
+        (Format::Chat, chat(json!({"name": "ls", "arguments": ""})), text, json!("{}")),
+        (Format::Chat, chat(json!({"name": "ls", "arguments": "null"})), text, json!("{}")),
+        (
+            Format::Responses,
+            responses(json!({"name": "ls", "arguments": null})),
+            "/input/1/arguments",
+            json!("{}"),
+        ),
+        (Format::Responses, responses(json!({"name": "ls"})), "/input/1/arguments", json!("{}")),
+        (
+            Format::Anthropic,
+            anthropic(json!({"name": "ls", "input": null})),
+            "/messages/1/content/0/input",
+            json!({}),
+        ),
+        (Format::Anthropic, anthropic(json!({"name": "ls"})), "/messages/1/content/0/input", json!({})),
+        (Format::Gemini, gemini, "/contents/1/parts/0/functionCall/args", json!({})),
+    ] {
+        let (after, mended) = mended(&request, format);
+        let said: Vec<String> = mended.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["message 2: the call \"a\" has no arguments, given an empty object"], "{request}");
+        assert_eq!(after.pointer(place), Some(&given), "{after}");
+        assert_eq!(faults(format, &after), Vec::<String>::new(), "{after}");
+        let mut expected = request.clone();
+        let (parent, key) = place.rsplit_once('/').expect("a place");
+        expected.pointer_mut(parent).expect("a call")[key] = given;
+        assert_eq!(after, expected, "nothing else is touched");
+    }
+}
+
 #[test]
 fn each_fault_is_mended_and_named() {
     let chat = |messages: Value| json!({"model": "gpt-5", "messages": messages});

@@ -1,7 +1,7 @@
 //! Priorities: what is kept longest, what a file's note says, and that the same comes out every time.
 
 use serde_json::json;
-use trimtab::{BlockKind, Priority, files};
+use trimtab::{BlockKind, FileQuestion, FileTracker, Priority, files};
 
 use crate::talk::{ROOM, Talk, output, source};
 
@@ -147,6 +147,62 @@ fn the_tracker_knows_what_was_modified() {
     let files = files(&history, &facts);
     assert!(files.is_stale("/app/file.ts", 20, 5) && !files.is_stale("/app/existing.ts", 5, 5));
     assert_eq!(files.recent(4, 1).len(), 2, "{:?}", files.recent(4, 1));
+}
+
+/// The tracker's whole record of a file, and its questions: what was modified, what is recent, what is stale.
+#[test]
+fn the_tracker_keeps_the_whole_record_and_answers_questions() {
+    let talk = Talk::new()
+        .calls(
+            "write_file",
+            json!({"path": "/app/new.ts", "content": "let a = 1;\nlet b = 2;\n"}),
+            "Created.",
+        )
+        .reads("/app/old.ts", &source(1, 5))
+        .calls(
+            "edit_file",
+            json!({"path": "/app/new.ts", "old_str": "let b = 2;", "new_str": "let b = 3;\nlet c = 4;"}),
+            "The file was updated.",
+        )
+        .runs("make", "ok")
+        .runs("make test", "ok")
+        .reads("/app/last.ts", "x\u{1b}[31m\n");
+    let (history, facts) = (talk.history(), talk.facts());
+    let counts = trimtab::Counter::for_model("gpt-5").request(&history, &mut trimtab::Memo::default());
+    let at =
+        |messages, at| trimtab::Point { messages, at: Some(trimtab::Millis(at)), model: None, usage: None };
+    // The request of step n carries the two first messages and two for each step before.
+    let points: Vec<trimtab::Point> =
+        (0..6).map(|step| at(2 + 2 * step, 1_000 * i64::try_from(step).expect("small"))).collect();
+    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &points);
+    let find = |question: FileQuestion| -> Vec<String> {
+        tracker
+            .find(question)
+            .iter()
+            .map(|file| file.path.rsplit('/').next().expect("a name").to_owned())
+            .collect()
+    };
+    let any = FileQuestion::default();
+    assert_eq!(find(any), ["last.ts", "new.ts", "old.ts"], "the latest first");
+    assert_eq!(find(FileQuestion { modified: true, ..any }), ["new.ts"]);
+    assert_eq!(find(FileQuestion { recent: Some(3), ..any }), ["last.ts", "new.ts"]);
+    assert_eq!(find(FileQuestion { stale: Some(3), ..any }), ["old.ts"]);
+    assert_eq!(find(FileQuestion { stale: Some(2), modified: true, ..any }), ["new.ts"]);
+    let new = tracker.find(FileQuestion { modified: true, ..any })[0];
+    assert_eq!((new.last_access_step, new.last_access_time, new.operation), (3, Some(2_000), "edit"));
+    assert_eq!((new.line_count, new.exists, new.reads, new.changes), (Some(3), Some(true), 0, 2));
+    assert_eq!(new.preview.as_deref(), Some("let a = 1;\nlet b = 3;\nlet c = 4;\n"));
+    assert!(new.tokens.0 > 20, "{:?}", new.tokens);
+    assert!(tracker.is_stale(&new.path, 6, 2) && !tracker.is_stale(&new.path, 6, 3));
+    assert!(tracker.is_stale("/app/never.ts", 6, 100));
+    let last = tracker.find(any)[0];
+    assert!(!last.preview.as_deref().expect("a preview").contains('\u{1b}'));
+    let long = Talk::new().reads("a.ts", &source(1, 50));
+    let (history, facts) = (long.history(), long.facts());
+    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &[]);
+    let preview = tracker.files[0].preview.as_deref().expect("a preview");
+    assert_eq!(preview.chars().count(), 200);
+    assert_eq!(tracker.files[0].last_access_time, None, "a request has no times");
 }
 
 /// By age: results older than five steps go first; errors and small ones stay.

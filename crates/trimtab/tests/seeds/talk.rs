@@ -87,7 +87,8 @@ impl Talk {
 
     pub(crate) fn fit_by(&self, policy: Policy, budget: u64) -> Sent {
         let request = self.request().to_string().into_bytes();
-        let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(Format::Chat);
+        let settings =
+            Settings::new(policy).with_budget(Tokens(budget)).with_format(Format::Chat).with_cold_cache();
         let fitted = fit(request, &Memory::default(), &settings, Millis(0)).expect("a fit");
         let request = serde_json::from_slice(&fitted.request).expect("JSON");
         Sent { fitted, request }
@@ -120,7 +121,8 @@ impl Sent {
     }
 }
 
-fn result_in(request: &Value, number: usize) -> Option<String> {
+/// Returns what stands as the result of a call in a request.
+pub(crate) fn result_in(request: &Value, number: usize) -> Option<String> {
     let messages = request["messages"].as_array().expect("messages").iter();
     let id = number.to_string();
     let mut own = messages.filter(|message| message["tool_call_id"] == id.as_str());

@@ -1,7 +1,7 @@
 //! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
 //! after, and why.
 
-use trimtab::{Fitted, Moment, Role, Sum, Verdict};
+use trimtab::{BlockId, Fitted, Moment, Plan, Role, Sum, Verdict};
 
 use crate::output::{grouped, on_one_line, padded, say};
 
@@ -18,7 +18,10 @@ pub(super) fn explain(fitted: &Fitted) {
         let entry = fitted.history.entry_of(block);
         let (before, after) = fitted.plan.tokens_of(decision.block);
         let why = match (&decision.verdict, &decision.reason) {
-            (Verdict::Keep, _) | (_, None) => on_one_line(&fitted.history.block_text(block), TEXT_WIDTH),
+            (Verdict::Keep, _) | (_, None) => {
+                let text = on_one_line(&fitted.history.block_text(block), TEXT_WIDTH);
+                format!("{}{text}", wish_of(&fitted.plan, decision.block))
+            }
             (_, Some(reason)) => {
                 let handle = decision.handle.as_deref().unwrap_or_default();
                 format!("{reason}; recall {handle}")
@@ -39,6 +42,16 @@ pub(super) fn explain(fitted: &Fitted) {
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
     say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
     fitted.plan.sums().iter().for_each(say_sum);
+}
+
+/// Says what was asked for about a block that is sent whole.
+fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
+    match (plan.pinned().contains(&block), plan.shown_again().contains(&block)) {
+        (true, true) => "[pinned: shown again] ",
+        (true, false) => "[pinned] ",
+        (false, true) => "[shown again] ",
+        (false, false) => "",
+    }
 }
 
 /// Says what is saved and paid by all that is hidden at one moment.

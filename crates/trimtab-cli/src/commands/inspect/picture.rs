@@ -163,10 +163,12 @@ fn files(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.files.is_empty() {
         return Ok(());
     }
-    head("By file, calls and results about it", "read/changed", out)?;
+    head("By file, with its last access and step", "read/changed", out)?;
     for file in measured.files.iter().take(ROWS) {
         let counted = format!("{}/{}", file.reads, file.changes);
-        row(&end_of(&file.path, NAME_WIDTH), &counted, file.tokens.0, measured.tokens.0, out)?;
+        let last = format!(" ({} {})", file.operation, file.last_access_step);
+        let path = end_of(&file.path, NAME_WIDTH.saturating_sub(last.len()));
+        row(&(path + &last), &counted, file.tokens.0, measured.tokens.0, out)?;
     }
     rest(
         measured.files.len(),

@@ -6,6 +6,7 @@ mod folder;
 
 use std::{
     io::IsTerminal,
+    path::Path,
     process::{ExitStatus, Stdio},
     sync::Arc,
     time::Duration,
@@ -22,9 +23,10 @@ use self::{
     agents::{AGENTS, ANY, Agent, filled},
     folder::StandIn,
 };
-use super::proxy::{mebibytes, say_sums, wanted};
+use super::proxy::{kept_in, mebibytes, say_sums, wanted};
 use crate::{
     args::Wrap,
+    hint::Reader,
     output::{self, Output},
     proxy::{self, Limits, Proxy, log::Log},
 };
@@ -45,7 +47,8 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
     let Some(name) = asked.agent.as_deref().filter(|_| !asked.list) else { return list(out) };
     let known = AGENTS.iter().find(|agent| agent.name == name);
     let (agent, program) = known.map_or((&ANY, name), |agent| (agent, agent.program));
-    let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS })?;
+    let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    let store = kept_in(&asked.fitting)?;
     let code = proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
         let address = listener.local_addr()?;
@@ -54,7 +57,8 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
         let serving = tokio::spawn(proxy::serve(Arc::clone(&proxy), listener, async {
             let _ = stopped.await;
         }));
-        let ended = run_agent(agent, program, &asked.arguments, &format!("http://{address}")).await;
+        let url = format!("http://{address}");
+        let ended = run_agent(agent, program, &asked.arguments, &url, store.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
@@ -78,12 +82,22 @@ fn list(out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-async fn run_agent(agent: &Agent, program: &str, arguments: &[String], url: &str) -> Result<ExitStatus> {
+async fn run_agent(
+    agent: &Agent,
+    program: &str,
+    arguments: &[String],
+    url: &str,
+    store: Option<&Path>,
+) -> Result<ExitStatus> {
     let mut command = Command::new(program);
     command.args(agent.arguments.iter().map(|argument| filled(argument, url))).args(arguments);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     for (name, value) in agent.variables {
         command.env(name, filled(value, url));
+    }
+    // What notes name is recalled from where it is kept.
+    if let Some(store) = store {
+        command.env("TRIMTAB_STORE", store);
     }
     // A proxy for the web must not be asked for an address on this machine.
     for name in ["NO_PROXY", "no_proxy"] {

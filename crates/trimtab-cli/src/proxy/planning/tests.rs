@@ -21,7 +21,8 @@ fn conversation(runs: usize) -> Vec<u8> {
 }
 
 fn job(runs: usize) -> Job {
-    Job { body: Arc::new(conversation(runs)), format: Format::Chat, model: None, counts_only: false }
+    let body = Arc::new(conversation(runs));
+    Job { body, format: Format::Chat, model: None, counts_only: false, pins: Vec::new() }
 }
 
 fn planner(keep: Scripted) -> Arc<Planner> {
@@ -38,10 +39,21 @@ fn planner(keep: Scripted) -> Arc<Planner> {
 }
 
 fn prepared(planner: &Arc<Planner>, runs: usize) -> Prepared {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
-    runtime.block_on(prepare(planner, job(runs))).unwrap()
+    runtime().block_on(prepare(planner, job(runs))).unwrap()
 }
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
+}
+
+/// Prepares the conversation after its client wrote the first message again in other words.
+fn prepared_rewritten(planner: &Arc<Planner>, runs: usize) -> Prepared {
+    let text = String::from_utf8(conversation(runs)).unwrap();
+    let body = text.replacen("Run the tests.", REWRITTEN, 1).into_bytes();
+    runtime().block_on(prepare(planner, Job { body: Arc::new(body), ..job(runs) })).unwrap()
+}
+
+const REWRITTEN: &str = "Run the tests. It is Tuesday.";
 
 fn check(prepared: &Prepared, how: How, fault: Option<&str>, changed: bool) {
     let found = (prepared.how, prepared.fault.as_ref().map(Fault::name), prepared.request.is_some());
@@ -90,4 +102,115 @@ fn the_first_to_decide_decides() {
     let ticket = Ticket::default();
     assert!(ticket.take(Ticket::CLOCK));
     assert!(!ticket.take(Ticket::PLAN));
+}
+
+#[test]
+fn a_late_request_whose_client_rewrote_its_history_hides_what_was_hidden() {
+    let mut planner = planner(Box::new(|_| Ok(())));
+    let mut sent = Bytes::new();
+    for runs in 1..=4 {
+        sent = prepared(&planner, runs).request.unwrap();
+    }
+    let before = String::from_utf8(sent.to_vec()).unwrap().replacen("Run the tests.", REWRITTEN, 1);
+    let before = before.strip_suffix("]}").unwrap();
+    Arc::get_mut(&mut planner).unwrap().time_limit = Duration::ZERO;
+    // Others are planned for, so that this plan cannot begin.
+    let others = u32::try_from(planner.at_once.available_permits()).unwrap();
+    let others = Arc::clone(&planner.at_once).try_acquire_many_owned(others).unwrap();
+    let late = prepared_rewritten(&planner, 5);
+    drop(others);
+    check(&late, How::Resent, Some("late"), true);
+    let late = late.request.unwrap();
+    assert!(late.starts_with(before.as_bytes()), "what was hidden is hidden again");
+    Arc::get_mut(&mut planner).unwrap().time_limit = Duration::from_secs(60);
+    let next = prepared_rewritten(&planner, 6);
+    check(&next, How::Fitted, None, true);
+    let next = next.request.unwrap();
+    assert!(next.starts_with(late.strip_suffix(b"]}").unwrap()), "and stays hidden");
+    assert!(next.len() < late.len() + 3000, "what is new is hidden as ever");
+}
+
+#[test]
+fn a_plan_is_not_late_while_its_thread_does_not_run() {
+    let clock = WorkClock::default();
+    let limit = Duration::from_millis(1);
+    let slow = |time| Box::pin(async move { tokio::time::sleep(Duration::from_millis(time)).await });
+    assert!(runtime().block_on(async { in_time(slow(80), limit, &clock).await }).is_some(), "not begun");
+    if cfg!(target_os = "linux") {
+        // The thread that begins is this one, which only waits from now on.
+        let waits = std::thread::scope(|scope| {
+            let (began, begun) = std::sync::mpsc::channel();
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let clock = &clock;
+            scope.spawn(move || {
+                clock.begin();
+                began.send(()).unwrap();
+                let _ = ended.recv();
+            });
+            begun.recv().unwrap();
+            let waits = runtime().block_on(async { in_time(slow(80), limit * 20, clock).await });
+            drop(end);
+            waits
+        });
+        assert!(waits.is_some(), "it sleeps");
+    }
+}
+
+#[test]
+fn a_plan_that_waits_for_a_vocabulary_is_not_late() {
+    let clock = WorkClock::default();
+    let slow = Box::pin(async { tokio::time::sleep(LONGEST_WAIT + Duration::from_millis(300)).await });
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let (clock, end) = (&clock, end);
+        let (began, begun) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            clock.begin();
+            clock.pause(|| {
+                began.send(()).unwrap();
+                let _ = ended.recv();
+            });
+        });
+        begun.recv().unwrap();
+        let waits = runtime().block_on(async { in_time(slow, Duration::from_millis(5), clock).await });
+        drop(end);
+        assert!(waits.is_some());
+    });
+}
+
+#[test]
+fn a_plan_that_is_worked_on_for_too_long_is_late() {
+    let (clock, done) = (WorkClock::default(), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (clock, done) = (&clock, &done);
+        scope.spawn(move || {
+            clock.begin();
+            while !done.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+        });
+        let never = Box::pin(std::future::pending::<()>());
+        let started = Instant::now();
+        assert!(runtime().block_on(in_time(never, Duration::from_millis(5), clock)).is_none());
+        assert!(started.elapsed() < PATIENCE);
+        done.store(true, Ordering::Release);
+    });
+}
+
+#[test]
+fn a_provider_that_takes_its_time_leaves_time_to_plan() {
+    let mut planner = planner(Box::new(|_| Ok(())));
+    Arc::get_mut(&mut planner).unwrap().time_limit = Duration::from_millis(50);
+    let limit = |planner: &Planner| planner.limit(Format::Chat).as_millis();
+    assert_eq!(limit(&planner), 50);
+    planner.answered_in(Format::Chat, Duration::from_secs(4));
+    assert_eq!((limit(&planner), planner.limit(Format::Gemini).as_millis()), (400, 50));
+    planner.answered_in(Format::Chat, Duration::ZERO);
+    assert_eq!(limit(&planner), 300);
+    for _ in 0..20 {
+        planner.answered_in(Format::Chat, Duration::from_secs(600));
+    }
+    assert_eq!(limit(&planner), LONGEST_WAIT.as_millis());
+    Arc::get_mut(&mut planner).unwrap().time_limit = Duration::ZERO;
+    assert_eq!(limit(&planner), 0, "who asks for no time gets none");
 }

@@ -1,8 +1,12 @@
 //! Writes the reference page of digests from the list: what each says of itself, and one example before and after.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, path::Path, sync::LazyLock};
 
-use super::{About, DIGESTS, Ended, savings, shortened};
+use super::{About, DIGESTS, Ended, relevant, savings, shortened};
+use crate::summary::query_terms;
+
+/// The words of the task in the example of `relevant`.
+static TASK: LazyLock<Vec<String>> = LazyLock::new(|| query_terms("How do I repair gadget_31?"));
 
 /// How much of an example is printed, in lines.
 const PRINTED: usize = 14;
@@ -71,6 +75,7 @@ fn example(name: &str) -> (About<'static>, String) {
         "shell" => (About { command: Some("./import --all"), ended: Ended::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
         "log" | "log-long" => (About { command: Some("cargo test"), ended: Ended::Failed, ..none }, failing_run()),
         "json" => (none, serde_json::to_string_pretty(&(0..30).map(|n| serde_json::json!({"id": n, "name": format!("row {n}")})).collect::<Vec<_>>()).expect("JSON")),
+        "relevant" => (About { terms: &TASK, ..none }, relevant::manual()),
         "trace" => (none, "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in main\n    run()\n".to_owned() + &(0..20).map(|n| format!("  File \"/usr/lib/python3/site-packages/lib/core.py\", line {n}, in call_{n}\n    return inner({n})\n")).collect::<String>() + "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n"),
         "page" => (About { tool: Some("web_fetch"), ..none }, (0..12).map(|n| format!("## Part {n}\n\nSome words about part {n} that go on for a while.\nAnd then some more of them, which say the same again.\n\n")).collect()),
         "media" => (About { path: Some("shot.png"), ..none }, "iVBORw0KGgoAAAANSUhEUgAA".repeat(200)),

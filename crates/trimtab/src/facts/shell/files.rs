@@ -1,10 +1,12 @@
 //! Programs that show, search, list and change files. Takes a program's name and words; gives its actions with
 //! paths and line ranges. Never guesses a range: lines that cannot be told are a part.
 
-use super::{arguments::Arguments, named};
+use super::{arguments::Arguments, listings, named};
 use crate::facts::{
+    coverage::{Coverage, OutputPart},
     subject::{Lines, Subject},
     tool::{Action, ToolKind},
+    windows,
 };
 
 /// How many lines `head` and `tail` show when not told otherwise.
@@ -35,20 +37,19 @@ pub(super) fn actions_of(program: &str, words: &[&str]) -> Option<Vec<Action>> {
         "search_dir" | "search_file" => swe_search(words),
         "find_file" => swe_find(words),
         "ls" | "ll" | "la" | "dir" | "exa" | "eza" | "lsd" | "tree" | "Get-ChildItem" | "gci" | "du" => {
-            list(words)
+            listings::list(program, words)
         }
-        "find" | "gfind" => find(words),
-        "fd" | "fdfind" => fd(words),
+        "find" | "gfind" => listings::find(words),
+        "fd" | "fdfind" => listings::fd(words),
         "wc" | "stat" | "file" | "realpath" | "readlink" | "md5sum" | "sha256sum" | "shasum" | "cksum"
         | "md5" | "lsattr" => measure(words),
         "diff" | "cmp" | "comm" | "delta" | "colordiff" | "difft" => compare(words),
-        "rm" | "rmdir" | "unlink" | "shred" | "trash" | "Remove-Item" | "del" => operands(words, &[])
-            .iter()
-            .map(|path| Action { kind: ToolKind::Delete, subject: place(path) })
-            .collect(),
+        "rm" | "rmdir" | "unlink" | "shred" | "trash" | "Remove-Item" | "del" => {
+            operands(words, &[]).iter().map(|path| Action::new(ToolKind::Delete, place(path))).collect()
+        }
         "mkdir" => operands(words, &["-m"])
             .iter()
-            .map(|path| Action { kind: ToolKind::Write, subject: Subject::directory(path) })
+            .map(|path| Action::new(ToolKind::Write, Subject::directory(path)))
             .collect(),
         "touch" | "truncate" => {
             operands(words, &["-s", "-t", "-d", "-r"]).iter().map(|path| Action::edit(path)).collect()
@@ -56,9 +57,9 @@ pub(super) fn actions_of(program: &str, words: &[&str]) -> Option<Vec<Action>> {
         "tee" => tee(words),
         "cp" | "install" | "ln" | "Copy-Item" => copy(words),
         "mv" | "Move-Item" | "rename" => rename(words),
-        "chmod" | "chown" | "chgrp" => vec![Action { kind: ToolKind::Run, subject: named(words) }],
+        "chmod" | "chown" | "chgrp" => vec![Action::new(ToolKind::Run, named(words))],
         "open" | "create" | "goto" | "scroll_up" | "scroll_down" => swe_editor(program, words),
-        "insert" | "edit" => vec![Action { kind: ToolKind::Edit, subject: Subject::Nothing }],
+        "insert" | "edit" => vec![Action::new(ToolKind::Edit, Subject::Nothing)],
         _ => return None,
     })
 }
@@ -80,16 +81,40 @@ pub(super) fn narrow(read: &mut Action, words: &[&str]) {
                 Some(Subject::Query { pattern, .. }) => pattern.to_string(),
                 _ => String::new(),
             };
-            *read = Action { kind: ToolKind::Search, subject: Subject::query(&pattern, Some(&place)) };
+            *read = Action::new(ToolKind::Search, Subject::query(&pattern, Some(&place)));
         }
         _ => *lines = Lines::Part,
     }
 }
 
+/// Narrows the view of what a pipeline shows to what its next command leaves of it.
+pub(super) fn narrow_coverage(coverage: &mut Coverage, words: &[&str]) {
+    let (program, rest) = words.split_first().map_or(("", words), |(first, rest)| (*first, rest));
+    let count = |names: &[&str]| {
+        let arguments = Arguments::of(rest, &["-First", "-Last", "-first", "-last", "-Skip"]);
+        arguments.value(names).and_then(|count| count.parse().ok())
+    };
+    let output = match program.rsplit('/').next().unwrap_or_default() {
+        "cat" | "nl" | "less" | "more" | "bat" | "tee" | "sort" | "Out-String" | "Out-Host" | "" => {
+            Some(OutputPart::Whole)
+        }
+        "head" => count_of(rest).map(OutputPart::First),
+        "tail" if tail_start(rest).is_none() => count_of(rest).map(OutputPart::Last),
+        "Select-Object" | "select" => count(&["-Last", "-last"])
+            .map(OutputPart::Last)
+            .or(count(&["-First", "-first"]).map(OutputPart::First)),
+        _ => None,
+    };
+    match output {
+        Some(output) => coverage.cut(output),
+        None => coverage.narrow(&words.join(" ")),
+    }
+}
+
 /// Returns a subject for a path that may be a directory: one with a slash at its end or without a dot.
 pub(super) fn place(path: &str) -> Subject {
-    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let is_directory = path.ends_with('/')
+    let name = windows::file_name(path);
+    let is_directory = windows::ends_as_directory(path)
         || matches!(name, "" | "." | "..")
         || (!name.contains('.') && !is_bare_file(name));
     if is_directory { Subject::directory(path) } else { Subject::file(path) }
@@ -126,7 +151,7 @@ fn reads(words: &[&str], with_value: &[&str]) -> Vec<Action> {
     let total = arguments.value(&["-TotalCount"]).and_then(|count| count.parse().ok());
     let lines = range.or_else(|| total.map(|count| Lines::All.head(count))).unwrap_or(Lines::All);
     let files = arguments.operands.iter().filter(|path| **path != "-");
-    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+    files.map(|path| Action::new(ToolKind::Read, Subject::lines_of(path, lines))).collect()
 }
 
 fn parts(words: &[&str], with_value: &[&str]) -> Vec<Action> {
@@ -141,10 +166,7 @@ fn head(words: &[&str]) -> Vec<Action> {
     let rest = words.get(1..).unwrap_or_default();
     let lines = count_of(rest).map_or(Lines::Part, |count| Lines::All.head(count));
     let files = Arguments::of(rest, &["-n", "-c", "--lines", "--bytes"]).operands;
-    files
-        .iter()
-        .map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) })
-        .collect()
+    files.iter().map(|path| Action::new(ToolKind::Read, Subject::lines_of(path, lines))).collect()
 }
 
 /// Returns the number of lines that `head` is asked for; none where it counts otherwise.
@@ -165,7 +187,7 @@ fn tail(words: &[&str]) -> Vec<Action> {
     let lines = tail_start(rest).map_or(Lines::Part, |first| Lines::between(first, None));
     let files = Arguments::of(rest, &["-n", "-c", "--lines", "--bytes", "-s", "--pid"]).operands;
     let files = files.iter().filter(|path| !path.starts_with('+'));
-    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+    files.map(|path| Action::new(ToolKind::Read, Subject::lines_of(path, lines))).collect()
 }
 
 /// Returns the line from which `tail -n +N` shows a file.
@@ -197,7 +219,7 @@ fn sed(words: &[&str]) -> Vec<Action> {
     let files = arguments.operands.iter().skip(usize::from(!has_script));
     let lines = sed_range(rest).map_or(Lines::Part, |(first, last)| Lines::between(first, last));
     let lines = if arguments.has_letter('n') { lines } else { Lines::Part };
-    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+    files.map(|path| Action::new(ToolKind::Read, Subject::lines_of(path, lines))).collect()
 }
 
 /// Reads a program that changes files in place: its first operand is a script, unless an option gave one.
@@ -244,7 +266,7 @@ fn awk(words: &[&str]) -> Vec<Action> {
     let arguments = Arguments::of(rest, &["-F", "-v", "-f"]);
     let files = arguments.operands.iter().skip(usize::from(!arguments.has(&["-f"])));
     let lines = awk_range(rest).map_or(Lines::Part, |(first, last)| Lines::between(first, last));
-    files.map(|path| Action { kind: ToolKind::Read, subject: Subject::lines_of(path, lines) }).collect()
+    files.map(|path| Action::new(ToolKind::Read, Subject::lines_of(path, lines))).collect()
 }
 
 /// Returns the range of `awk 'NR>=A && NR<=B'`; none where the program does more than show lines.
@@ -333,17 +355,11 @@ fn search(program: &str, words: &[&str]) -> Vec<Action> {
     let given = arguments.value(&["-e", "--regexp"]);
     let mut operands = arguments.operands.iter();
     if arguments.has(&["--files"]) {
-        let place = operands.next().copied();
-        let glob = arguments.value(&["-g", "--glob"]);
-        let subject = glob.map_or_else(
-            || Subject::everything_below(place.unwrap_or(".")),
-            |glob| Subject::query(glob, place),
-        );
-        return vec![Action { kind: ToolKind::List, subject }];
+        return listings::searched_files(&arguments);
     }
     let Some(pattern) = given.or_else(|| operands.next().copied()) else { return Vec::new() };
     let subject = Subject::query(pattern, operands.next().copied());
-    vec![Action { kind: ToolKind::Search, subject }]
+    vec![Action::new(ToolKind::Search, subject)]
 }
 
 fn select_string(words: &[&str]) -> Vec<Action> {
@@ -351,100 +367,29 @@ fn select_string(words: &[&str]) -> Vec<Action> {
     let mut operands = arguments.operands.iter().copied();
     let pattern = arguments.value(&["-Pattern"]).or_else(|| operands.next()).unwrap_or_default();
     let place = arguments.value(&["-Path"]).or_else(|| operands.next());
-    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, place) }]
+    vec![Action::new(ToolKind::Search, Subject::query(pattern, place))]
 }
 
 fn structural(words: &[&str]) -> Vec<Action> {
     let arguments =
         Arguments::of(words.get(1..).unwrap_or_default(), &["-p", "--pattern", "-l", "--lang", "-r"]);
     let Some(pattern) = arguments.value(&["-p", "--pattern"]) else {
-        return vec![Action { kind: ToolKind::Search, subject: named(words) }];
+        return vec![Action::new(ToolKind::Search, named(words))];
     };
     let place = arguments.operands.iter().find(|word| !matches!(**word, "run" | "scan")).copied();
-    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, place) }]
-}
-
-fn list(words: &[&str]) -> Vec<Action> {
-    let with_value =
-        ["-L", "-I", "-P", "--level", "--max-depth", "-d", "--depth", "-Filter", "--ignore", "-t"];
-    // `ls -d` and `ls -t` take no value; `du -d 1` and `tree -L 2` do.
-    let is_ls = words.first().is_some_and(|program| *program == "ls");
-    let with_value: &[&str] = if is_ls { &["-I", "--ignore"] } else { &with_value };
-    let places = operands(words, with_value);
-    let letters = Arguments::of(words.get(1..).unwrap_or_default(), with_value);
-    let goes_down = matches!(words.first(), Some(&("tree" | "du")))
-        && !letters.has(&["-L", "--level", "-d", "--max-depth", "-s"])
-        || letters.has_letter('R')
-        || letters.has(&["--recursive", "-Recurse"]);
-    let subject =
-        |path: &str| if goes_down { Subject::everything_below(path) } else { Subject::directory(path) };
-    let listing = |path: &&str| Action { kind: ToolKind::List, subject: subject(path) };
-    if places.is_empty() {
-        return vec![listing(&".")];
-    }
-    places.iter().map(listing).collect()
-}
-
-fn find(words: &[&str]) -> Vec<Action> {
-    let rest = words.get(1..).unwrap_or_default();
-    let from = rest.iter().position(|word| !matches!(*word, "-L" | "-H" | "-P" | "-E")).unwrap_or(rest.len());
-    let tests = rest.get(from..).unwrap_or_default();
-    let is_place = |word: &&&str| !word.starts_with('-') && !matches!(**word, "(" | "!");
-    let place = tests.iter().take_while(is_place).copied().next().unwrap_or(".");
-    let value = |names: &[&str]| {
-        let at = tests.iter().position(|word| names.contains(word))?;
-        tests.get(at + 1).copied()
-    };
-    if let Some(at) = tests.iter().position(|word| matches!(*word, "-exec" | "-execdir" | "-ok")) {
-        let inner: Vec<&str> =
-            tests.iter().skip(at + 1).copied().filter(|word| !matches!(*word, "{}" | ";" | "+")).collect();
-        let inner = super::programs::actions_of(&inner, None).unwrap_or_default();
-        let inner: Vec<Action> = inner.into_iter().filter(|action| action.kind != ToolKind::Run).collect();
-        if !inner.is_empty() {
-            return inner.into_iter().map(|action| action.placed(Some(place))).collect();
-        }
-        // A reader that `find` hands its files to has no file of its own.
-        if matches!(tests.get(at + 1), Some(&("cat" | "head" | "tail" | "sed" | "nl"))) {
-            let pattern = value(&["-name", "-iname", "-path"]).unwrap_or("*");
-            return vec![Action { kind: ToolKind::Read, subject: Subject::query(pattern, Some(place)) }];
-        }
-    }
-    if tests.contains(&"-delete") {
-        return vec![Action { kind: ToolKind::Delete, subject: Subject::directory(place) }];
-    }
-    let subject = match value(&["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"]) {
-        Some(pattern) => Subject::query(pattern, Some(place)),
-        None if value(&["-maxdepth", "-depth"]).is_some() => Subject::directory(place),
-        None => Subject::everything_below(place),
-    };
-    vec![Action { kind: ToolKind::List, subject }]
-}
-
-fn fd(words: &[&str]) -> Vec<Action> {
-    let with_value = ["-e", "-t", "-d", "-E", "--extension", "--type", "--max-depth", "--exclude", "-g"];
-    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
-    let mut operands = arguments.operands.iter().copied();
-    let pattern = arguments.value(&["-g"]).or_else(|| operands.next());
-    let subject = match pattern.or(arguments.value(&["-e", "--extension"])) {
-        Some(pattern) => Subject::query(pattern, operands.next()),
-        None => Subject::everything_below("."),
-    };
-    vec![Action { kind: ToolKind::List, subject }]
+    vec![Action::new(ToolKind::Search, Subject::query(pattern, place))]
 }
 
 fn measure(words: &[&str]) -> Vec<Action> {
     let paths = operands(words, &["-c", "-f", "--format", "-a"]);
-    paths
-        .iter()
-        .map(|path| Action { kind: ToolKind::List, subject: Subject::lines_of(path, Lines::Part) })
-        .collect()
+    paths.iter().map(|path| Action::new(ToolKind::List, Subject::lines_of(path, Lines::Part))).collect()
 }
 
 fn compare(words: &[&str]) -> Vec<Action> {
     let paths = operands(words, &["-U", "-C", "--label", "-x", "-I"]);
     let paths = paths.iter().filter(|path| !path.starts_with("<("));
     let read: Vec<Action> = paths.map(|path| Action::read_part(path)).collect();
-    if read.is_empty() { vec![Action { kind: ToolKind::Run, subject: named(words) }] } else { read }
+    if read.is_empty() { vec![Action::new(ToolKind::Run, named(words))] } else { read }
 }
 
 fn tee(words: &[&str]) -> Vec<Action> {
@@ -457,7 +402,7 @@ fn tee(words: &[&str]) -> Vec<Action> {
 fn copy(words: &[&str]) -> Vec<Action> {
     let paths = operands(words, &["-m", "-o", "-g", "-t", "-S"]);
     let Some((target, sources)) = paths.split_last() else { return Vec::new() };
-    if sources.len() == 1 && !target.ends_with('/') && place(target) == Subject::file(target) {
+    if sources.len() == 1 && !windows::ends_as_directory(target) && place(target) == Subject::file(target) {
         return vec![Action::write(target)];
     }
     sources.iter().map(|source| Action::write(&into(target, source))).collect()
@@ -467,12 +412,12 @@ fn rename(words: &[&str]) -> Vec<Action> {
     let mut actions = copy(words);
     let paths = operands(words, &["-t", "-S"]);
     let sources = paths.split_last().map(|(_, sources)| sources).unwrap_or_default();
-    actions.extend(sources.iter().map(|path| Action { kind: ToolKind::Delete, subject: place(path) }));
+    actions.extend(sources.iter().map(|path| Action::new(ToolKind::Delete, place(path))));
     actions
 }
 
 fn into(directory: &str, source: &str) -> String {
-    let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
+    let name = windows::file_name(source);
     if place(directory) == Subject::directory(directory) {
         format!("{directory}/{name}")
     } else {
@@ -483,13 +428,13 @@ fn into(directory: &str, source: &str) -> String {
 fn swe_search(words: &[&str]) -> Vec<Action> {
     let mut operands = words.iter().skip(1).copied();
     let pattern = operands.next().unwrap_or_default();
-    vec![Action { kind: ToolKind::Search, subject: Subject::query(pattern, operands.next()) }]
+    vec![Action::new(ToolKind::Search, Subject::query(pattern, operands.next()))]
 }
 
 fn swe_find(words: &[&str]) -> Vec<Action> {
     let mut operands = words.iter().skip(1).copied();
     let pattern = operands.next().unwrap_or_default();
-    vec![Action { kind: ToolKind::List, subject: Subject::query(pattern, operands.next()) }]
+    vec![Action::new(ToolKind::List, Subject::query(pattern, operands.next()))]
 }
 
 /// Reads the commands of SWE-agent's editor; which file is open is told by the result.
@@ -500,5 +445,5 @@ fn swe_editor(program: &str, words: &[&str]) -> Vec<Action> {
         ("create", Some(path)) => (ToolKind::Write, Subject::file(path)),
         _ => (ToolKind::Read, Subject::Nothing),
     };
-    vec![Action { kind, subject }]
+    vec![Action::new(kind, subject)]
 }

@@ -2,12 +2,13 @@
 //! in order, and the directory it ends in. Never runs anything, and never fails: what is no known program is
 //! a program that is run.
 //!
-//! **Which action names the command line** ([`primary`]): a test run; else a build or check; else a change to a
+//! **Which action names the command line** ([`primary`]): a test run or what trimtab was asked for; else a build or check; else a change to a
 //! file; else the first action that is more than running a program; else the first. The reason: the output
 //! of `sed -i … && pytest` is read for the test, that of `cd a && cat b && ls` for the file.
 
 mod arguments;
 mod files;
+mod listings;
 mod programs;
 mod split;
 mod walk;
@@ -51,7 +52,7 @@ pub(crate) fn read(script: &str, cwd: Option<&str>) -> Script {
     actions.append(&mut pipeline);
     if actions.is_empty() {
         let subject = Subject::Command(one_line(script).into());
-        actions.push(Action { kind: ToolKind::Run, subject });
+        actions.push(Action::new(ToolKind::Run, subject));
     }
     Script { actions, cwd }
 }
@@ -59,7 +60,7 @@ pub(crate) fn read(script: &str, cwd: Option<&str>) -> Script {
 /// Returns the number of the action that names a command line.
 pub(crate) fn primary(actions: &[Action]) -> usize {
     let rank = |action: &Action| match action.kind {
-        ToolKind::Test => 0,
+        ToolKind::Recall | ToolKind::Test => 0,
         ToolKind::Build => 1,
         ToolKind::Write | ToolKind::Edit | ToolKind::Delete => 2,
         ToolKind::Read
@@ -88,7 +89,8 @@ fn add(command: &Simple, pipeline: &mut Vec<Action>) {
     let shows = redirect(command, &mut actions);
     if !shows {
         // What it read or said went into a file: nothing of it is shown.
-        actions.retain(|action| action.kind != ToolKind::Read && !is_program(action, &["echo", "printf"]));
+        let reads = |action: &Action| matches!(action.kind, ToolKind::Read | ToolKind::Recall);
+        actions.retain(|action| !reads(action) && !is_program(action, &["echo", "printf"]));
     }
     pipeline.extend(actions.into_iter().map(|action| action.seen_from(command.cwd.as_deref())));
 }
@@ -130,8 +132,9 @@ fn filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
         }
         return actions;
     }
-    if last.kind == ToolKind::Read {
-        files::narrow(last, words);
+    match last.kind {
+        ToolKind::Read => files::narrow(last, words),
+        _ => files::narrow_coverage(&mut last.coverage, words),
     }
     if last.kind == ToolKind::Web && matches!(words, ["sh" | "bash" | "zsh" | "python" | "python3", ..]) {
         return programs::actions_of(words, None).unwrap_or_default();
@@ -157,7 +160,7 @@ fn editor_command(script: &str) -> Option<Action> {
     let rest = script.strip_prefix("edit")?;
     let (head, _) = rest.split_once('\n')?;
     let is_range = head.trim().chars().all(|letter| letter.is_ascii_digit() || letter == ':');
-    is_range.then_some(Action { kind: ToolKind::Edit, subject: Subject::Nothing })
+    is_range.then_some(Action::new(ToolKind::Edit, Subject::Nothing))
 }
 
 fn is_program(action: &Action, names: &[&str]) -> bool {
@@ -181,19 +184,21 @@ pub(crate) fn one_line(text: &str) -> String {
 
 impl Action {
     fn write(path: &str) -> Action {
-        Action { kind: ToolKind::Write, subject: Subject::file(path) }
+        Action::new(ToolKind::Write, Subject::file(path))
     }
 
     fn edit(path: &str) -> Action {
-        Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) }
+        Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part))
     }
 
     fn read_part(path: &str) -> Action {
-        Action { kind: ToolKind::Read, subject: Subject::lines_of(path, Lines::Part) }
+        Action::new(ToolKind::Read, Subject::lines_of(path, Lines::Part))
     }
 
-    fn seen_from(self, cwd: Option<&str>) -> Action {
-        Action { subject: self.subject.seen_from(cwd), ..self }
+    /// Gives the action with its paths seen from a working directory.
+    pub(super) fn seen_from(self, cwd: Option<&str>) -> Action {
+        let directory = self.directory.or_else(|| cwd.map(Into::into));
+        Action { subject: self.subject.seen_from(cwd), directory, ..self }
     }
 
     /// Gives an action on what was listed the place of the listing.

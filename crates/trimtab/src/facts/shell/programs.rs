@@ -2,7 +2,7 @@
 //! for a program that only prepares others (`echo`, `export`, `sleep`). Never fails: a program that is not in
 //! the tables is one that is run.
 
-use super::{arguments::Arguments, files, named};
+use super::{arguments::Arguments, files, listings, named};
 use crate::facts::{
     patch,
     subject::{Lines, Subject},
@@ -228,6 +228,9 @@ const BUILDS: &[&str] = &[
     "wasm-pack",
 ];
 
+/// Commands of trimtab by which an agent gets back what was hidden or said before.
+const RECALLS: &[&str] = &["recall", "search", "file-at", "changelog", "files", "restore"];
+
 const HOSTS: &[&str] = &["git", "gh", "glab", "jj", "hg", "svn", "hub", "tig", "git-lfs"];
 const FETCHES: &[&str] =
     &["curl", "wget", "http", "https", "xh", "httpie", "lynx", "w3m", "links", "Invoke-WebRequest", "iwr"];
@@ -242,7 +245,7 @@ pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Acti
     if let Some(actions) = files::actions_of(program, words) {
         return Some(actions);
     }
-    let run = |kind| Some(vec![Action { kind, subject: named(words) }]);
+    let run = |kind| Some(vec![Action::new(kind, named(words))]);
     match program {
         "apply_patch" | "applypatch" => {
             Some(patch::actions(input.or(rest.first().copied()).unwrap_or_default()))
@@ -283,7 +286,8 @@ pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Acti
         name if TESTS.contains(&name) => run(ToolKind::Test),
         name if BUILDS.contains(&name) => run(ToolKind::Build),
         name if is_test_script(name) => run(ToolKind::Test),
-        "submit" => Some(vec![Action { kind: ToolKind::Ask, subject: Subject::Nothing }]),
+        "trimtab" | "trimtab.exe" if rest.iter().any(|word| RECALLS.contains(word)) => run(ToolKind::Recall),
+        "submit" => Some(vec![Action::new(ToolKind::Ask, Subject::Nothing)]),
         "claude" | "codex" | "gemini" | "opencode" | "aider" | "goose" => run(ToolKind::SubAgent),
         _ => run(ToolKind::Run),
     }
@@ -389,14 +393,14 @@ fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
         if of_module.iter().any(|action| action.kind != ToolKind::Run) {
             return of_module.into_iter().map(|action| Action { subject: named(words), ..action }).collect();
         }
-        return vec![Action { kind: ToolKind::Run, subject: named(words) }];
+        return vec![Action::new(ToolKind::Run, named(words))];
     }
     let code = arguments.value(&["-c"]).or(input);
     if let Some(code) = code {
         return code_actions(words, code);
     }
     let Some(script) = arguments.operands.first() else {
-        return vec![Action { kind: ToolKind::Run, subject: named(words) }];
+        return vec![Action::new(ToolKind::Run, named(words))];
     };
     let name = script.rsplit('/').next().unwrap_or(script);
     let arguments: Vec<&str> = words.iter().copied().skip_while(|word| word != script).skip(1).collect();
@@ -406,7 +410,7 @@ fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
         "test" | "runtests" => ToolKind::Test,
         _ => ToolKind::Run,
     };
-    vec![Action { kind, subject: named(words) }]
+    vec![Action::new(kind, named(words))]
 }
 
 fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
@@ -437,7 +441,7 @@ fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
         None => ToolKind::Run,
     };
     let kind = if arguments.has(&["--test"]) { ToolKind::Test } else { kind };
-    vec![Action { kind, subject: named(words) }]
+    vec![Action::new(kind, named(words))]
 }
 
 fn script_kind(script: &str) -> ToolKind {
@@ -459,7 +463,7 @@ fn code_actions(words: &[&str], code: &str) -> Vec<Action> {
         if !words.contains(&code) {
             line.push(code);
         }
-        actions.push(Action { kind: ToolKind::Run, subject: named(&line) });
+        actions.push(Action::new(ToolKind::Run, named(&line)));
     }
     actions
 }
@@ -525,20 +529,13 @@ fn git(words: &[&str]) -> Vec<Action> {
         return found.into_iter().map(|action| action.placed(place)).collect();
     }
     if let ["ls-files" | "ls-tree", tail @ ..] = rest {
-        let paths = Arguments::of(tail, &["-x"]).operands;
-        let subject = match paths.last().filter(|path| path.contains('*')) {
-            Some(pattern) => Subject::query(pattern, place),
-            None => Subject::everything_below(
-                paths.last().copied().filter(|path| *path != "HEAD").or(place).unwrap_or("."),
-            ),
-        };
-        return vec![Action { kind: ToolKind::List, subject }];
+        return listings::tracked_files(tail, place);
     }
     let mut line = vec!["git"];
     line.extend(place.map(|_| "-C"));
     line.extend(place);
     line.extend(rest);
-    vec![Action { kind: ToolKind::Git, subject: named(&line) }]
+    vec![Action::new(ToolKind::Git, named(&line))]
 }
 
 fn fetch(words: &[&str]) -> Vec<Action> {
@@ -589,13 +586,11 @@ fn fetch(words: &[&str]) -> Vec<Action> {
         |word: &&&str| word.contains("://") || word.starts_with("localhost") || word.starts_with('$');
     let url = arguments.value(&["--url"]).or_else(|| arguments.operands.iter().find(is_url).copied());
     let url = url.or(arguments.operands.last().copied());
-    let mut actions = vec![Action {
-        kind: ToolKind::Web,
-        subject: url.map_or_else(|| named(words), |url| Subject::Url(url.into())),
-    }];
+    let mut actions =
+        vec![Action::new(ToolKind::Web, url.map_or_else(|| named(words), |url| Subject::Url(url.into())))];
     let saved =
         arguments.value(&["-o", "--output", "-O"]).filter(|path| *path != "-" && !path.starts_with("/dev/"));
-    actions.extend(saved.map(|path| Action { kind: ToolKind::Write, subject: Subject::file(path) }));
+    actions.extend(saved.map(|path| Action::new(ToolKind::Write, Subject::file(path))));
     if saved.is_some() {
         // The page went into a file.
         actions.rotate_left(1);
@@ -612,8 +607,8 @@ fn patch_program(words: &[&str], input: Option<&str>) -> Vec<Action> {
     }
     let operands = Arguments::of(words.get(1..).unwrap_or_default(), &["-i", "-d", "-p"]).operands;
     match operands.first() {
-        Some(path) => vec![Action { kind: ToolKind::Edit, subject: Subject::lines_of(path, Lines::Part) }],
+        Some(path) => vec![Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part))],
         // The files stand in a patch that is not shown; `patch` names them in its output.
-        None => vec![Action { kind: ToolKind::Edit, subject: Subject::Nothing }],
+        None => vec![Action::new(ToolKind::Edit, Subject::Nothing)],
     }
 }

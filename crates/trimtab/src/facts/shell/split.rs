@@ -2,6 +2,8 @@
 //! words unquoted, its redirections, its here-document and its place in a pipeline. Never runs or expands
 //! anything: variables, globs and substitutions stay as they are written.
 
+use super::super::windows::starts_with_drive;
+
 /// One simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Command {
@@ -34,9 +36,19 @@ pub(crate) enum Direction {
     Append,
 }
 
+/// Which paths a shell takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Paths {
+    /// A backslash takes the meaning from the letter behind it.
+    #[default]
+    Posix,
+    /// A backslash before a letter or digit separates names, as in `src\a.go`.
+    Windows,
+}
+
 /// Splits a script into its commands.
-pub(super) fn split(script: &str) -> Vec<Command> {
-    let mut splitter = Splitter { text: script, at: 0, ..Splitter::default() };
+pub(super) fn split(script: &str, paths: Paths) -> Vec<Command> {
+    let mut splitter = Splitter { text: script, at: 0, paths, ..Splitter::default() };
     splitter.run();
     splitter.commands
 }
@@ -51,6 +63,7 @@ struct Splitter<'a> {
     /// the number of the command they belong to.
     waiting: Vec<(String, bool, usize)>,
     depth: usize,
+    paths: Paths,
 }
 
 impl Splitter<'_> {
@@ -221,6 +234,10 @@ impl Splitter<'_> {
             match letter {
                 '\'' => self.single_quoted(&mut word),
                 '"' => self.double_quoted(&mut word),
+                '\\' if self.separates(&word) => {
+                    let end = self.rest().starts_with("\\\\") && word.is_empty();
+                    self.copy(1 + usize::from(end), &mut word);
+                }
                 '\\' => {
                     self.at += 1;
                     if let Some(escaped) = self.peek() {
@@ -254,6 +271,32 @@ impl Splitter<'_> {
             self.at += self.peek().map_or(0, char::len_utf8);
         }
         word
+    }
+
+    /// Tells whether the backslash here separates the names of a Windows path: behind a drive, before a server, or, where the
+    /// shell takes such paths, before a name.
+    fn separates(&self, word: &str) -> bool {
+        let mut behind = self.rest().chars().skip(1);
+        let next = behind.next();
+        if next.is_none_or(|next| "\n|&;<>()$*?\"'`".contains(next)) {
+            return false;
+        }
+        let path = word.rsplit('=').next().unwrap_or(word);
+        let on_drive = path.get(..2).is_some_and(starts_with_drive);
+        let is_name =
+            |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+        let at_server = || {
+            let server = self.rest().strip_prefix("\\\\").filter(|_| word.is_empty());
+            server.and_then(|server| server.split_once('\\')).is_some_and(|(server, share)| {
+                !server.is_empty()
+                    && server
+                        .chars()
+                        .all(|letter| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_'))
+                    && is_name(share.chars().next())
+            })
+        };
+        let in_server = || word.starts_with("\\\\") && is_name(next);
+        on_drive || at_server() || in_server() || (self.paths == Paths::Windows && is_name(next))
     }
 
     fn single_quoted(&mut self, word: &mut String) {
@@ -347,7 +390,7 @@ mod tests {
                 command.input.as_ref().map(|input| format!(" «{}»", input.trim_end())).unwrap_or_default();
             format!("{pipe}{}{}{input}", command.words.join("·"), arrows.collect::<String>())
         };
-        assert_eq!(split(script).iter().map(picture).collect::<Vec<_>>(), expected, "{script}");
+        assert_eq!(split(script, Paths::Posix).iter().map(picture).collect::<Vec<_>>(), expected, "{script}");
     }
 
     #[test]
@@ -356,6 +399,18 @@ mod tests {
         check("echo 'it'\"'\"'s'", &["echo·it's"]);
         check("echo $(ls | wc -l) `date +%s`", &["echo·$(ls | wc -l)·`date +%s`"]);
         check("echo \"unfinished", &["echo·unfinished"]);
+    }
+
+    #[test]
+    fn a_backslash_separates_names_on_a_drive_and_where_the_shell_is_one_of_windows() {
+        check("cat D:\\proj\\.git\\a.go x\\ y", &["cat·D:\\proj\\.git\\a.go·x y"]);
+        check("cd d:\\proj && ls", &["cd·d:\\proj", "ls"]);
+        check("cmd --file=D:\\a\\b \\\\server\\share\\x", &["cmd·--file=D:\\a\\b·\\\\server\\share\\x"]);
+        check("cat src\\a.go | grep \\\\bx", &["cat·srca.go", "| grep·\\bx"]);
+        let words =
+            |script: &str| split(script, Paths::Windows).first().map(|command| command.words.join("·"));
+        assert_eq!(words("cat src\\a.go x\\ y").as_deref(), Some("cat·src\\a.go·x y"));
+        assert_eq!(words("find . -name \\*.go").as_deref(), Some("find·.·-name·*.go"));
     }
 
     #[test]

@@ -3,8 +3,11 @@
 //! what a command does.
 
 use super::{
-    super::subject::joined,
-    split::{self, Redirect},
+    super::{
+        subject::joined,
+        windows::{is_msys, is_windows},
+    },
+    split::{self, Paths, Redirect},
     wrap::{self, Inner},
 };
 
@@ -53,7 +56,7 @@ impl Walker {
     fn script(&mut self, script: &str, depth: usize) {
         // Directories to go back to when a parenthesis closes.
         let mut outside: Vec<(usize, Option<String>)> = Vec::new();
-        for command in split::split(script) {
+        for command in split::split(script, paths_of(script, self.cwd.as_deref())) {
             while outside.last().is_some_and(|(inside, _)| *inside > command.depth) {
                 self.cwd = outside.pop().and_then(|(_, cwd)| cwd);
             }
@@ -110,6 +113,22 @@ impl Walker {
             elsewhere,
             cwd,
         });
+    }
+}
+
+/// Tells which paths the shell of a script takes: by the directory it starts in, or one that it goes to.
+fn paths_of(script: &str, cwd: Option<&str>) -> Paths {
+    let is_ours = |path: &str| is_windows(path) || is_msys(path);
+    let target = |rest: &str| {
+        let word = rest.trim_start_matches([' ', '"', '\'']);
+        is_ours(word.split([' ', '"', '\'', ';', '&', '\n']).next().unwrap_or_default())
+    };
+    let goes_there =
+        || script.match_indices("cd ").any(|(at, mark)| script.get(at + mark.len()..).is_some_and(target));
+    if script.contains('\\') && (cwd.is_some_and(is_ours) || goes_there()) {
+        Paths::Windows
+    } else {
+        Paths::Posix
     }
 }
 

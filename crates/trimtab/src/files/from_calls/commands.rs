@@ -92,18 +92,18 @@ fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operati
         return Vec::new();
     }
     let words: Vec<&str> = first.words.iter().map(String::as_str).collect();
-    let output = printed::printed(answer.text);
+    let output = printed::printed_by(answer);
     let cwd = first.cwd.as_deref();
     match words.as_slice() {
         ["git", "diff", rest @ ..] if shows_the_files(rest) => {
-            let text = if output.cut { "" } else { &*output.text };
+            let text = if output.cut { "" } else { output.text };
             let files = shown_diff(text).into_iter();
             files.filter_map(|(path, shown)| read(answer.key_of_shown(None, &path, known), shown)).collect()
         }
         ["grep" | "rg" | "egrep", rest @ ..] if shows_numbers(rest) => {
             let place = places(rest);
             let place = place.as_deref().map(|place| joined(cwd.unwrap_or_default(), place));
-            tools::found(answer, &output.text, place.as_deref(), cwd, known)
+            tools::found(answer, output.text, place.as_deref(), cwd, known)
         }
         _ => shown_file(answer, pipeline, &output, known).into_iter().collect(),
     }
@@ -215,7 +215,7 @@ fn shown_file(
         return None;
     }
     if is_numbered {
-        return read(path, tools::numbered(&output.text, Lines::Part)?);
+        return read(path, tools::numbered(output.text, Lines::Part)?);
     }
     let shows_plainly = programs
         .iter()
@@ -223,7 +223,7 @@ fn shown_file(
     if output.cut || !shows_plainly {
         return None;
     }
-    read(path.clone(), plain_lines(&output.text, output.exact, *lines, pipeline, known, &path)?)
+    read(path.clone(), plain_lines(output.text, output.exact, *lines, pipeline, known, &path)?)
 }
 
 fn plain_lines(

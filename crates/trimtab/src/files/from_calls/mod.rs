@@ -15,10 +15,11 @@ use super::{
 };
 use crate::{
     facts::{
-        Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, joined, manner, with_arguments,
+        Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, is_absolute, joined, manner,
+        with_arguments,
     },
-    history::{BlockId, BlockKind, History},
-    json::{narrow, widen},
+    history::{BlockId, BlockKind, History, Wrapped, readable},
+    json::narrow,
 };
 
 /// Tells the state of every file that a conversation touched.
@@ -31,10 +32,10 @@ pub fn files(history: &History, facts: &Facts) -> Files {
 impl Files {
     /// Goes on with a history that was parsed after the one these files are of; costs what is new in it.
     ///
-    /// The result is the same as that of [`files`]. Where the session's root has become known since, all of it is
-    /// told anew: every path has another name then.
+    /// The result is the same as that of [`files`]. Where something that names paths has become known since, such as the
+    /// session's root, all of it is told anew: every path has another name then.
     pub fn extend(&mut self, history: &History, facts: &Facts) {
-        if self.taken_in.1.as_deref() != facts.root() {
+        if self.taken_in.1.as_ref() != Some(&facts.naming()) {
             *self = Files::default();
         }
         let kept = history.reused_blocks().min(self.taken_in.0);
@@ -49,17 +50,26 @@ impl Files {
                 self.doubt(fact.step, id);
             }
         }
-        self.taken_in = (facts.rows().len(), facts.root().map(str::to_owned));
+        self.taken_in = (facts.rows().len(), Some(facts.naming()));
     }
 
     fn add_result(&mut self, history: &History, facts: &Facts, id: BlockId, fact: &Fact) {
         let Some(call) = fact.partner.and_then(|call| history.block(call)) else { return };
-        let text = result_text(history, id, fact);
+        // A heading that only names the tool answers nothing: what it printed stands behind it.
+        let answers =
+            |call: BlockId| facts.row(call).is_none_or(|call| call.partner.is_none_or(|own| own == id));
+        let Some(whole) = history.block(id).map(|block| history.block_text(block)) else { return };
+        if !fact.partner.is_none_or(answers) {
+            return;
+        }
+        let (text, wrapping) = unwrapped(&whole, fact);
         let step = fact.partner.and_then(|call| facts.row(call)).map_or(fact.step, |call| call.step);
         let answer = Answer {
             facts,
             fact,
             text: &text,
+            whole: &whole,
+            wrapping,
             cwd: fact.partner.and_then(|call| facts.cwd_before(call)),
             failed: fact.outcome == Outcome::Failed,
         };
@@ -76,14 +86,32 @@ impl Files {
 
 /// Tells what a call asks of files, whether or not it did it. What only a result could tell is left out.
 pub(crate) fn asked(history: &History, facts: &Facts, call: BlockId) -> Vec<FileAction> {
-    let (Some(block), Some(fact)) = (history.block(call), facts.row(call)) else { return Vec::new() };
-    let answer = Answer { facts, fact, text: "", cwd: facts.cwd_before(call), failed: false };
-    let done = with_arguments(history, block, |name, given| answer.done(name, given, &Files::default()));
-    let action = |done| match done {
-        Done::Operation(operation) => Some(operation.action),
+    operations_asked(history, facts, call).map(|operation| operation.action).collect()
+}
+
+/// Tells what a call asks of one file, named as [`Facts::file_key`] names it.
+pub(crate) fn asked_of(history: &History, facts: &Facts, call: BlockId, path: &str) -> Vec<FileAction> {
+    let asked = operations_asked(history, facts, call).filter(|operation| operation.path == path);
+    asked.map(|operation| operation.action).collect()
+}
+
+fn operations_asked(history: &History, facts: &Facts, call: BlockId) -> impl Iterator<Item = Operation> {
+    let done = history.block(call).zip(facts.row(call)).and_then(|(block, fact)| {
+        let answer = Answer {
+            facts,
+            fact,
+            text: "",
+            whole: "",
+            wrapping: Wrapping::None,
+            cwd: facts.cwd_before(call),
+            failed: false,
+        };
+        with_arguments(history, block, |name, given| answer.done(name, given, &Files::default()))
+    });
+    done.unwrap_or_default().into_iter().filter_map(|done| match done {
+        Done::Operation(operation) => Some(operation),
         Done::Anything => None,
-    };
-    done.unwrap_or_default().into_iter().filter_map(action).collect()
+    })
 }
 
 /// What a call did.
@@ -93,11 +121,26 @@ enum Done {
     Anything,
 }
 
+/// What a client put around a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrapping {
+    /// Nothing.
+    None,
+    /// JSON with one text in it.
+    One,
+    /// JSON with several: the lines of one are not those of the next.
+    Several,
+}
+
 /// A call that was answered.
 struct Answer<'a> {
     facts: &'a Facts,
     fact: &'a Fact,
+    /// What the result says.
     text: &'a str,
+    /// The result with the JSON that a client put around it.
+    whole: &'a str,
+    wrapping: Wrapping,
     /// The directory in which the call was made.
     cwd: Option<&'a str>,
     /// Whether it did not do what it was to do.
@@ -133,14 +176,14 @@ impl Answer<'_> {
         let key = self.key(directory, path);
         let plain = self.key(None, path);
         let is_known = |key: &str| !known.accesses(key).is_empty();
-        if is_known(&key) || path.starts_with('/') {
+        if is_known(&key) || is_absolute(path) {
             return key;
         }
         if is_known(&plain) {
             return plain;
         }
         let mut fitting =
-            known.paths().filter(|file| file.strip_suffix(path).is_some_and(|head| head.ends_with('/')));
+            known.paths().filter(|file| file.strip_suffix(&*plain).is_some_and(|head| head.ends_with('/')));
         match (fitting.next(), fitting.next()) {
             (Some(found), None) => found.to_owned(),
             _ => key,
@@ -184,15 +227,15 @@ fn read(path: String, shown: super::operation::Shown) -> Option<Operation> {
     (!is_empty).then_some(Operation { path, action: FileAction::Read(shown) })
 }
 
-/// Returns a result's text. Cline puts `[read_file for 'a.ts'] Result:` into one block and the text into the next.
-fn result_text<'a>(history: &'a History, id: BlockId, fact: &Fact) -> Cow<'a, str> {
-    let Some(block) = history.block(id) else { return Cow::Borrowed("") };
-    let text = history.block_text(block);
-    let next = history.blocks().get(widen(id.0) + 1).filter(|next| next.entry == fact.entry);
-    match next.filter(|next| next.kind == BlockKind::Text && text.trim_end().ends_with("] Result:")) {
-        Some(next) => Cow::Owned(text.into_owned() + "\n" + &history.block_text(next)),
-        None => text,
+/// Returns what a result says, and what was around it. A file of JSON is not taken for a result in JSON.
+fn unwrapped<'a>(whole: &'a str, fact: &Fact) -> (Cow<'a, str>, Wrapping) {
+    let Some(wrapped) = Wrapped::of(whole) else { return (Cow::Borrowed(whole), Wrapping::None) };
+    let text = readable(whole);
+    let is_json_file = fact.subject().path().is_some_and(|path| path.ends_with(".json"));
+    if is_json_file && !text.trim_start().starts_with(['{', '[']) {
+        return (Cow::Borrowed(whole), Wrapping::None);
     }
+    (text, if wrapped.leaves.len() == 1 { Wrapping::One } else { Wrapping::Several })
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What a command printed. Takes the text of a result; gives it without what harnesses put around it. Never leaves a
 //! line of the output itself out: where the harness cut it, it says so.
 
-use std::borrow::Cow;
-
+use super::{Answer, Wrapping};
 use crate::{
     facts::is_cut,
     json::{Value, scan},
@@ -10,27 +9,36 @@ use crate::{
 
 /// What a command printed.
 pub(super) struct Printed<'a> {
-    pub(super) text: Cow<'a, str>,
+    pub(super) text: &'a str,
     /// Whether the harness is known to pass on blank lines at both ends.
     pub(super) exact: bool,
     /// Whether the harness left some of it out.
     pub(super) cut: bool,
 }
 
-/// Takes off what a harness puts around the output of a command.
-pub(super) fn printed(text: &str) -> Printed<'_> {
-    if let Some(output) = in_json(text) {
-        return Printed { cut: is_cut(&output), text: Cow::Owned(output), exact: true };
+/// Returns what the command of an answer printed.
+pub(super) fn printed_by<'a>(answer: &Answer<'a>) -> Printed<'a> {
+    let found = printed(answer.text);
+    let is_all = found.text.len() == answer.text.len();
+    match answer.wrapping {
+        Wrapping::None => found,
+        Wrapping::One => Printed { exact: found.exact || is_all, ..found },
+        // Which lines were printed where is not known.
+        Wrapping::Several => Printed { cut: true, ..found },
     }
+}
+
+/// Takes off what a harness puts around the output of a command.
+fn printed(text: &str) -> Printed<'_> {
     if ["Chunk ID:", "Exit code:", "Wall time:"].iter().any(|head| text.starts_with(head)) {
         // The head is taken off where lines are read: what was cut is told there.
         let cut = text.contains("\nOutput:\nWarning: truncated output")
             || text.contains("\nOutput:\nTotal output lines: ");
-        return Printed { text: Cow::Borrowed(text), exact: true, cut };
+        return Printed { text, exact: true, cut };
     }
     if let Some((_, rest)) = text.split_once("<output>\n").filter(|(head, _)| head.len() < 200) {
         let body = rest.rsplit_once("</output>").map_or(rest, |(body, _)| body);
-        return Printed { text: Cow::Borrowed(body), exact: false, cut: is_cut(text) };
+        return Printed { text: body, exact: false, cut: is_cut(text) };
     }
     let elided = text.contains("<output_head>") || text.contains("<elided_chars>");
     let body = text
@@ -42,7 +50,7 @@ pub(super) fn printed(text: &str) -> Printed<'_> {
         .find_map(|head| body.strip_prefix(head))
         .unwrap_or(body);
     let body = without_tail(body);
-    Printed { cut: elided || is_cut(text), text: Cow::Borrowed(body), exact: false }
+    Printed { cut: elided || is_cut(text), text: body, exact: false }
 }
 
 /// Words with which harnesses go on behind an output, at the beginning of a line.
@@ -68,16 +76,6 @@ fn without_tail(text: &str) -> &str {
     let ends = TAILS.iter().filter_map(|tail| text.rfind(tail));
     let end = ends.min().unwrap_or(text.len());
     text.get(..end).unwrap_or(text)
-}
-
-/// Reads `{"output": …, "metadata": …}`.
-fn in_json(text: &str) -> Option<String> {
-    let trimmed = text.trim();
-    if !trimmed.starts_with("{\"output\"") {
-        return None;
-    }
-    let tape = scan(trimmed.as_bytes()).ok()?;
-    tape.root(trimmed.as_bytes())?.text("output").map(Cow::into_owned)
 }
 
 /// Reads Cline's `[{"query": …, "result": …, "success": true}]`: what was asked and what was answered.

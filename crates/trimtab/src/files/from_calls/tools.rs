@@ -8,7 +8,7 @@ use super::{
         shown::{Asked, shown_hits, shown_numbered, shown_plain},
         timeline::Files,
     },
-    Answer, printed, read,
+    Answer, Wrapping, printed, read,
 };
 use crate::{
     facts::{Action, CONTENTS, Given, Lines, Subject, ToolKind, path_in_result},
@@ -66,6 +66,7 @@ pub(super) fn operations(
         | ToolKind::Todo
         | ToolKind::Ask
         | ToolKind::Think
+        | ToolKind::Recall
         | ToolKind::Other => return Vec::new(),
     };
     operations.extend(echo(answer, operations.first().map(|operation| operation.path.clone())));
@@ -225,7 +226,7 @@ fn reads(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
             .into_iter()
             .collect();
     }
-    let answers = printed::answers(answer.text);
+    let answers = printed::answers(answer.whole);
     if !answers.is_empty() {
         let one = |(path, text): &(String, String)| {
             read(answer.key(answer.cwd, path), numbered(text, Lines::Part)?)
@@ -238,7 +239,11 @@ fn reads(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
         return Vec::new();
     };
     let lines = if given.has("pages") { Lines::Part } else { lines };
-    read(path, lines_shown(answer.text, lines)).into_iter().collect()
+    let shown = match answer.wrapping {
+        Wrapping::None | Wrapping::One => lines_shown(answer.text, lines),
+        Wrapping::Several => numbered(answer.text, lines).unwrap_or_default(),
+    };
+    read(path, shown).into_iter().collect()
 }
 
 /// Reads the lines of one file that a tool shows, numbered or as they are.

@@ -6,7 +6,7 @@ mod say;
 
 use std::collections::{HashMap, HashSet};
 
-use say::say;
+use say::{broken_signatures, say};
 
 use super::{
     Millis, Reader, Start, Usage,
@@ -36,7 +36,13 @@ fn fits(source: &Source<'_>) -> bool {
 
 fn read(source: &Source<'_>, draft: &mut Draft) {
     let entries: Vec<Entry<'_>> = entries(source, draft);
-    let mut walk = Walk::new(&entries, Speaker::most_heard(&entries));
+    let speaker = Speaker::most_heard(&entries);
+    for entry in &entries {
+        if broken_signatures(entry, &speaker) > 0 {
+            draft.problem(entry.line, "a `thinkingSignature` is no reasoning item in JSON: left out");
+        }
+    }
+    let mut walk = Walk::new(&entries, speaker);
     let mut segment = SegmentDraft::new(Start::Session, walk.speaker.format, 1);
     for (index, entry) in entries.iter().enumerate() {
         let last = index.checked_sub(1);
@@ -84,7 +90,7 @@ fn entries<'a>(source: &'a Source<'_>, draft: &mut Draft) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'a>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (line, value) in source.values() {
-        if value.get("type").is_none() {
+        if !value.get("type").is_some_and(Value::is_string) {
             draft.problem(line, "expected an entry with a `type`");
         }
         let before = entries.len().checked_sub(1);

@@ -3,7 +3,7 @@
 
 use super::{Entry, Speaker, broke_off};
 use crate::{
-    json::Value,
+    json::{Value, scan},
     recording::said::{Answered, Piece, Said},
     wire::Format,
 };
@@ -87,8 +87,9 @@ fn answer_piece(block: Value<'_>, own: bool, format: Format) -> Option<Piece> {
     match block.text("type").as_deref() {
         Some("text") => text_piece(block.get("text")?),
         Some("thinking") => {
-            let signature =
-                block.text("thinkingSignature").filter(|signature| own && !signature.trim().is_empty());
+            let signature = block.text("thinkingSignature").filter(|signature| {
+                own && !signature.trim().is_empty() && !is_broken_item(signature, format)
+            });
             // For Chat the signature is the name of the field that the thought came in.
             let signature = signature.filter(|_| format != Format::Chat).map(std::borrow::Cow::into_owned);
             if block.flag("redacted") {
@@ -108,12 +109,29 @@ fn answer_piece(block: Value<'_>, own: bool, format: Format) -> Option<Piece> {
             }
         }
         Some("toolCall") => Some(Piece::Call {
-            id: plain(&block.text("id")?),
-            name: block.owned("name")?,
+            id: plain(&block.text("id").unwrap_or_default()),
+            name: block.owned("name").unwrap_or_default(),
             arguments: block.get("arguments").map_or_else(|| b"{}".to_vec(), |value| value.raw().to_vec()),
         }),
         _ => None,
     }
+}
+
+/// Tells a signature that cannot be sent. For Responses it is the whole reasoning item, in JSON.
+fn is_broken_item(signature: &str, format: Format) -> bool {
+    let json = signature.as_bytes();
+    let is_item = || {
+        let tape = scan(json).ok()?;
+        Some(tape.root(json)?.has("type", "reasoning"))
+    };
+    format == Format::Responses && signature.starts_with('{') && is_item() != Some(true)
+}
+
+/// Counts the signatures of an entry that are left out because they cannot be sent.
+pub(super) fn broken_signatures(entry: &Entry<'_>, speaker: &Speaker) -> usize {
+    let blocks = entry.answer().into_iter().flat_map(|answer| answer.list("content"));
+    let signatures = blocks.filter_map(|block| block.text("thinkingSignature"));
+    signatures.filter(|signature| is_broken_item(signature, speaker.format)).count()
 }
 
 /// Returns a text that is not empty: providers refuse empty ones, so pi leaves them out.

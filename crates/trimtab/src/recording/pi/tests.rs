@@ -279,3 +279,41 @@ fn behind_a_bad_line_the_tree_goes_on_from_the_line_before() {
         ],
     );
 }
+
+#[test]
+fn a_broken_signature_is_left_out_and_said_so() {
+    let thought = |signature: &str| {
+        format!(r#"{{"type":"thinking","thinking":"Hm.","thinkingSignature":"{signature}"}}"#)
+    };
+    let whole =
+        thought(r#"{\"type\":\"reasoning\",\"id\":\"r\",\"encrypted_content\":\"e\",\"summary\":[]}"#);
+    let first = answer("openai-responses", "stop", &format!("{whole},{}", text("One.")));
+    let cut = answer(
+        "openai-responses",
+        "stop",
+        &format!("{},{}", thought(r#"{\"type\":\"reasoning\",\"id\":"#), text("Two.")),
+    );
+    let other =
+        answer("openai-responses", "stop", &format!("{},{}", thought(r#"{\"id\":7}"#), text("Three.")));
+    check(
+        lines(&[HEAD, ASK, &first, ASK, &cut, ASK, &other]),
+        &[
+            "pi",
+            "session, responses",
+            "  user: Look.",
+            "  assistant: reasoning()",
+            "  assistant: One.",
+            "  user: Look.",
+            "  assistant: reasoning(Hm.)",
+            "  assistant: Two.",
+            "  user: Look.",
+            "  assistant: reasoning(Hm.)",
+            "  assistant: Three.",
+            "  @1 1700000000000ms m 1+3r+4w>2",
+            "  @4 1700000000000ms m 1+3r+4w>2",
+            "  @7 1700000000000ms m 1+3r+4w>2",
+            "line 5: a `thinkingSignature` is no reasoning item in JSON: left out",
+            "line 7: a `thinkingSignature` is no reasoning item in JSON: left out",
+        ],
+    );
+}

@@ -1,6 +1,6 @@
 //! Mends Anthropic's messages: every call is answered in the user's message right behind it, results first.
 
-use super::{Log, Mended, fresh_id, id_of, json_list, json_text, set_member};
+use super::{Log, Mended, fresh_id, given_none, id_of, json_list, json_text, set_member};
 use crate::{
     json::{Object, Value},
     render,
@@ -87,6 +87,11 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Message {
             _ => (Kind::Other, "".into()),
         };
         let mut block = Block { raw: item.raw().to_vec(), kind, id: id.into_owned() };
+        if kind == Kind::Call && item.get("input").is_none_or(Value::is_null) {
+            block.raw = set_member(&block.raw, "input", b"{}");
+            log.say(index, given_none(&block.id));
+            read.changed = true;
+        }
         if kind == Kind::Result
             && let Some(inner) = item.get("content").filter(|inner| inner.items().any(is_blank))
         {

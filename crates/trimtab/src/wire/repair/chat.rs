@@ -1,7 +1,8 @@
 //! Mends messages of Chat Completions: behind a message with calls stand their results, one each, and nothing between.
 
 use super::{
-    Log, Mended, fresh_id, id_of, json_list, json_text, mended_arguments, set_member, without_member,
+    Log, Mended, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments, mended_arguments,
+    set_member, without_member,
 };
 use crate::{
     json::{Object, Value, scan},
@@ -61,7 +62,15 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Option<Message> {
     let mut wrong = false;
     for call in &calls {
         let arguments = call.path(&["function", "arguments"]);
-        match arguments.and_then(mended_arguments).zip(call.get("function")) {
+        let function = call.get("function").filter(|function| function.is_object());
+        match arguments.and_then(mended_arguments).zip(function) {
+            None if function.is_some() && lacks_arguments(arguments) => {
+                let function = function.map_or(&b"{}"[..], Value::raw);
+                let function = set_member(function, "arguments", br#""{}""#);
+                mended_calls.push(set_member(call.raw(), "function", &function));
+                log.say(index, given_none(&id_of(*call, "id")));
+                wrong = true;
+            }
             Some((json, function)) => {
                 let function = set_member(function.raw(), "arguments", &json);
                 mended_calls.push(set_member(call.raw(), "function", &function));

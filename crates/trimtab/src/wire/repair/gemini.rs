@@ -1,6 +1,6 @@
 //! Mends Gemini's contents: roles alternate, and calls are answered in the next content, in their order, before other parts.
 
-use super::{Log, Mended, json_list, set_member};
+use super::{Log, Mended, given_none, json_list, set_member};
 use crate::{
     json::{Object, Value},
     render,
@@ -68,6 +68,13 @@ fn read(index: usize, content: Value<'_>, log: &mut Log) -> Content {
             let answer = response.map(|response| set_member(response.raw(), "response", &object));
             raw = set_member(&raw, key, &answer.unwrap_or_default());
             log.say(index, "a response that is no object, put into one");
+            read.changed = true;
+        }
+        // A call without `args` is a good one; only one that says null is not.
+        if let Some(call) = call.filter(|call| call.get("args").is_some_and(Value::is_null)) {
+            let name = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
+            raw = set_member(&raw, name, &set_member(call.raw(), "args", b"{}"));
+            log.say(index, given_none(&call.owned("name").unwrap_or_default()));
             read.changed = true;
         }
         let (kind, of) = match (call, response) {

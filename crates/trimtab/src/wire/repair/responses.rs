@@ -1,6 +1,8 @@
 //! Mends items of Responses: every call has one output behind it, and reasoning stands before the item it belongs to.
 
-use super::{Log, Mended, fresh_id, id_of, json_text, mended_arguments, set_member};
+use super::{
+    Log, Mended, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments, set_member,
+};
 use crate::{
     json::{Object, Value},
     render,
@@ -73,6 +75,10 @@ fn read(index: usize, item: Value<'_>, log: &mut Log) -> Option<Item> {
             log.say(index, format!("an empty message of {role}, removed"));
             return None;
         }
+    }
+    if written == "function_call" && lacks_arguments(item.get("arguments")) {
+        raw = set_member(&raw, "arguments", br#""{}""#);
+        log.say(index, given_none(&id));
     }
     if written == "function_call"
         && let Some(json) = item.get("arguments").and_then(mended_arguments)

@@ -1,0 +1,92 @@
+//! `trimtab pin`, `unpin` and `undo`: what is asked for about single blocks while a session runs. Takes handles; keeps the wishes in
+//! the store, where a running proxy finds them with its next request.
+
+use anyhow::Result;
+use serde::Serialize;
+use trimtab::{Handle, UndoWhen};
+use trimtab_store::{AskedWish, SessionId, Sqlite, Store, Wish, WishKind};
+
+use crate::{
+    args::{InSession, Pin, Undo, Unpin},
+    output::{Output, say},
+    store,
+};
+
+pub(crate) fn pin(asked: &Pin, out: &mut Output) -> Result<()> {
+    let store = store::open_existing(&asked.store)?;
+    if asked.list {
+        return list(&store, asked, out);
+    }
+    wish_all(&store, &asked.session, &asked.handles, WishKind::Pin)
+}
+
+pub(crate) fn unpin(asked: &Unpin) -> Result<()> {
+    let store = store::open_existing(&asked.store)?;
+    wish_all(&store, &asked.session, &asked.handles, WishKind::Unpin)
+}
+
+pub(crate) fn undo(asked: &Undo) -> Result<()> {
+    let store = store::open_existing(&asked.store)?;
+    let when = if asked.now { UndoWhen::Now } else { UndoWhen::Free };
+    wish_all(&store, &asked.session, &asked.handles, WishKind::Undo(when))
+}
+
+fn wish_all(store: &Sqlite, session: &InSession, handles: &[Handle], kind: WishKind) -> Result<()> {
+    let session = session.id.as_deref().map(|word| store::session_named(store, word)).transpose()?;
+    for handle in handles {
+        say(wish(store, session, *handle, kind)?);
+    }
+    Ok(())
+}
+
+/// Keeps a wish; returns a sentence about what happens now.
+pub(crate) fn wish(
+    store: &Sqlite,
+    session: Option<SessionId>,
+    handle: Handle,
+    kind: WishKind,
+) -> Result<String> {
+    let Wish { session, .. } = store.wish(&AskedWish { session, handle, kind, at: store::now() })?;
+    Ok(match kind {
+        WishKind::Pin => {
+            format!("{handle} is pinned in {session}: from the next request on it is sent whole")
+        }
+        WishKind::Unpin => {
+            format!("{handle} is no longer pinned in {session}: the policy decides about it again")
+        }
+        WishKind::Undo(UndoWhen::Free) => format!(
+            "{handle} is sent whole again in {session} as soon as that costs nothing: when the provider's cache is cold, or the request \
+             differs before it anyway"
+        ),
+        WishKind::Undo(UndoWhen::Now) => {
+            format!("{handle} is sent whole again in {session} with the next request")
+        }
+    })
+}
+
+#[derive(Serialize)]
+struct Row {
+    handle: String,
+    session: String,
+    step: u32,
+    at_ms: i64,
+}
+
+fn list(store: &Sqlite, asked: &Pin, out: &mut Output) -> Result<()> {
+    let session = asked.session.id.as_deref().map(|word| store::session_named(store, word)).transpose()?;
+    let pins = store.pins(session)?;
+    if asked.json {
+        let row = |pin: &Wish| Row {
+            handle: pin.handle.to_string(),
+            session: pin.session.to_string(),
+            step: pin.step,
+            at_ms: pin.at.0,
+        };
+        return out.json(&pins.iter().map(row).collect::<Vec<Row>>());
+    }
+    for Wish { handle, session, step, at, .. } in pins {
+        let session = session.to_string();
+        out.line(format_args!("{handle} {session:6} since step {step}, {}", store::minute(at)))?;
+    }
+    Ok(())
+}

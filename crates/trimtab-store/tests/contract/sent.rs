@@ -1,0 +1,58 @@
+//! What every engine promises about what was sent: it comes back byte for byte, like what came.
+
+use trimtab::{Folding, Markers, Policy, Settings, Tokens};
+use trimtab_store::Store;
+
+use crate::common::{fit_and_keep, long, request, settings, working};
+
+pub(crate) fn what_was_sent_comes_back_byte_for_byte(store: &dyn Store) {
+    for (policy, budget, folding) in [
+        ("recent", 9_000, Folding::Off),
+        ("ladder", 7_000, Folding::Off),
+        ("ladder", 12_000, Folding::Ledger),
+    ] {
+        let settings = Settings { folding, ..settings(policy, budget) };
+        let mut changed = 0;
+        for steps in [1, 20, 21, 30] {
+            let at = i64::try_from(steps).unwrap() * 1000;
+            let kept = fit_and_keep(store, request(&working(steps)), &settings, at, Some(policy)).unwrap();
+            let stored = store.request(kept.request).unwrap();
+            assert!(stored.sent().unwrap() == kept.fitted.request, "{policy}, {steps} steps");
+            changed += usize::from(stored.bytes != kept.fitted.request);
+        }
+        assert!(changed > 0, "{policy} hides");
+    }
+}
+
+/// A request to Anthropic with so many results.
+fn anthropic(results: usize) -> Vec<u8> {
+    let mut messages = vec![serde_json::json!({"role": "user", "content": "Look."})];
+    for number in 0..results {
+        let id = format!("toolu_{number}");
+        let call =
+            serde_json::json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "make"}});
+        let result = serde_json::json!({"type": "tool_result", "tool_use_id": id, "content": long(number)});
+        messages.push(serde_json::json!({"role": "assistant", "content": [call]}));
+        messages.push(serde_json::json!({"role": "user", "content": [result]}));
+    }
+    serde_json::json!({"model": "claude-opus-5", "max_tokens": 9, "messages": messages})
+        .to_string()
+        .into_bytes()
+}
+
+pub(crate) fn a_cache_marker_that_was_added_is_part_of_what_was_sent(store: &dyn Store) {
+    let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0), ("batch".to_owned(), 1.0)])
+        .expect("a policy");
+    let settings =
+        Settings { markers: Markers::OneMore, budget: Some(Tokens(100_000)), ..Settings::new(policy) };
+    let mut markers = 0;
+    for results in 3..9 {
+        let at = i64::try_from(results).unwrap() * 1000;
+        let kept = fit_and_keep(store, anthropic(results), &settings, at, None).unwrap();
+        let stored = store.request(kept.request).unwrap();
+        assert!(stored.sent().unwrap() == kept.fitted.request, "{results} results");
+        assert_eq!(stored.marker, kept.fitted.plan.marker());
+        markers += usize::from(String::from_utf8(kept.fitted.request).unwrap().contains("cache_control"));
+    }
+    assert!(markers > 0, "a marker is added");
+}

@@ -1,0 +1,238 @@
+//! What was asked for about single blocks, in one request. Takes the wishes of a session and what was sent before; gives
+//! [`Wished`]: the blocks that are pinned, those whose hiding is taken back now, and from when the age of a block counts.
+//! Never hides anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Made, Reason, Verdict, run::Situation, work::Work};
+use crate::{
+    facts::{Facts, Priority},
+    history::{BlockId, BlockKind, History, PartKind},
+    json::{narrow, widen},
+    memory::{Handle, Sent, UndoWhen, Wishes},
+    policy::{Select, Step, When},
+    recall::block_handle,
+};
+
+/// The blocks of a request that wishes are about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wished {
+    pinned: BTreeSet<BlockId>,
+    /// Blocks whose hiding is taken back in this request.
+    granted: BTreeSet<BlockId>,
+    /// Blocks whose age counts from an undo.
+    restarted: BTreeMap<BlockId, Restart>,
+    /// Undos that wait for a moment that costs nothing, with the blocks that they would show.
+    waiting: Vec<(Handle, Vec<BlockId>)>,
+    /// Undos that wait no longer.
+    done: Vec<Handle>,
+}
+
+/// From when a block's age counts.
+#[derive(Debug, Clone, Copy)]
+struct Restart {
+    step: u32,
+    /// The last block of that step: in its place the block would be as old.
+    stand_in: BlockId,
+}
+
+/// Whether showing a block again costs nothing wherever it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Showing {
+    Free,
+    Costs,
+}
+
+impl Wished {
+    /// Finds the blocks that wishes are about.
+    pub(crate) fn find(
+        wishes: &Wishes,
+        (history, facts): (&History, &Facts),
+        made: &mut Made,
+        sent: &[Option<&Sent>],
+        showing: Showing,
+    ) -> Wished {
+        let mut wished = Wished::default();
+        if wishes.is_empty() {
+            return wished;
+        }
+        let mut named: BTreeMap<Handle, Vec<BlockId>> = BTreeMap::new();
+        for id in (0..narrow(history.blocks().len())).map(BlockId) {
+            if let Some(handle) = handle(history, facts, made, id) {
+                named.entry(handle).or_default().push(id);
+            }
+        }
+        let blocks = |handle: Handle| named.get(&handle).map_or(&[][..], Vec::as_slice);
+        wished.pinned = wishes.pinned().flat_map(|handle| blocks(handle).iter().copied()).collect();
+        for (handle, undo) in wishes.undone().filter(|(handle, _)| !blocks(*handle).is_empty()) {
+            let stand_in = last_of_step(facts, undo.step);
+            let restart = Restart { step: undo.step, stand_in };
+            wished.restarted.extend(blocks(handle).iter().map(|id| (*id, restart)));
+            let hidden = blocks(handle).iter().copied().filter(|id| is_hidden(sent, *id)).collect();
+            wished.take_back(handle, hidden, undo.waits, showing);
+        }
+        wished
+    }
+
+    fn take_back(&mut self, handle: Handle, hidden: Vec<BlockId>, waits: Option<UndoWhen>, showing: Showing) {
+        match (waits, showing) {
+            (None, _) => {}
+            // What is in sight needs no undo, and what is hidden later is not what was taken back.
+            (Some(_), _) if hidden.is_empty() => self.done.push(handle),
+            (Some(UndoWhen::Now), _) | (Some(UndoWhen::Free), Showing::Free) => {
+                self.granted.extend(hidden);
+                self.done.push(handle);
+            }
+            (Some(UndoWhen::Free), Showing::Costs) => self.waiting.push((handle, hidden)),
+        }
+    }
+
+    /// Returns the same with the undos done that wait for a request that differs from `first` on anyway; nothing where none does.
+    pub(crate) fn freed_from(&self, first: BlockId) -> Option<Wished> {
+        let is_behind = |hidden: &[BlockId]| hidden.iter().all(|id| *id > first);
+        let mut freed = self.clone();
+        let (free, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut freed.waiting).into_iter().partition(|(_, hidden)| is_behind(hidden));
+        freed.waiting = waiting;
+        for (handle, hidden) in &free {
+            freed.granted.extend(hidden);
+            freed.done.push(*handle);
+        }
+        (!free.is_empty()).then_some(freed)
+    }
+
+    /// Returns the undos that wait no longer once this request is sent.
+    pub(crate) fn done(&self) -> &[Handle] {
+        &self.done
+    }
+
+    pub(crate) fn pinned(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.pinned.iter().copied()
+    }
+
+    fn wants_whole(&self, id: BlockId) -> bool {
+        self.pinned.contains(&id) || self.granted.contains(&id)
+    }
+
+    /// Returns the blocks that were hidden and are not to be hidden again: with a block that was dropped, all that went with it.
+    pub(super) fn released(&self, work: &Work<'_>, situation: &Situation<'_>) -> BTreeSet<BlockId> {
+        let mut released = BTreeSet::new();
+        for id in self.pinned.iter().chain(&self.granted) {
+            match situation.sent.get(widen(id.0)).copied().flatten() {
+                Some(Sent::NotAtAll { .. }) => {
+                    released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
+                    released.insert(*id);
+                }
+                Some(Sent::Shortened { .. }) => drop(released.insert(*id)),
+                Some(Sent::Whole | Sent::WholeAgain) | None => {}
+            }
+        }
+        released
+    }
+
+    /// Returns the blocks that were hidden before and are whole in this request because somebody asked for that.
+    pub(super) fn shown_again(&self, work: &Work<'_>, situation: &Situation<'_>) -> Vec<BlockId> {
+        let was_hidden = |id: BlockId| {
+            matches!(
+                situation.sent.get(widen(id.0)),
+                Some(Some(Sent::Shortened { .. } | Sent::NotAtAll { .. }))
+            )
+        };
+        if !self.pinned.iter().chain(&self.granted).any(|id| was_hidden(*id)) {
+            return Vec::new();
+        }
+        let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+        blocks.filter(|id| was_hidden(*id) && *work.verdict(*id) == Verdict::Keep).collect()
+    }
+}
+
+/// Tells whether a block is hidden by itself or with its exchange. A summary is not taken back for one of its blocks.
+fn is_hidden(sent: &[Option<&Sent>], id: BlockId) -> bool {
+    match sent.get(widen(id.0)).copied().flatten() {
+        Some(Sent::Shortened { reason, .. } | Sent::NotAtAll { reason }) => {
+            !matches!(reason, Reason::Folded { .. } | Reason::Unbound { .. })
+        }
+        Some(Sent::Whole | Sent::WholeAgain) | None => false,
+    }
+}
+
+/// Returns the last block that belongs to a step or to one before it.
+fn last_of_step(facts: &Facts, step: u32) -> BlockId {
+    let last = facts.rows().iter().rposition(|row| row.step <= step).unwrap_or_default();
+    BlockId(narrow(last))
+}
+
+fn handle(history: &History, facts: &Facts, made: &mut Made, id: BlockId) -> Option<Handle> {
+    let (block, fact) = (history.block(id)?, facts.row(id)?);
+    let parts = history.parts_of(block);
+    let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
+    // The facts hold the hash of a block's text, or of its JSON where that is empty: what is only text need not be hashed again.
+    if is_text && !history.block_text(block).is_empty() {
+        return fact.digest.first_chunk().copied().map(Handle);
+    }
+    Handle::parse(&made.handle(id, || block_handle(history, block)))
+}
+
+impl Work<'_> {
+    /// Pins the blocks that were pinned by handle.
+    pub(super) fn pin_wished(&mut self, wished: &Wished) {
+        for id in wished.pinned() {
+            self.pin(id);
+            self.hold(id);
+        }
+        self.wished = wished.clone();
+    }
+
+    /// Tells whether a block was pinned by handle.
+    pub(super) fn is_pinned_by_handle(&self, id: BlockId) -> bool {
+        self.wished.pinned.contains(&id)
+    }
+
+    /// Tells whether a block was asked to be whole in this request.
+    pub(super) fn is_wanted_whole(&self, id: BlockId) -> bool {
+        self.wished.wants_whole(id)
+    }
+
+    /// Lets the reasoning of an exchange that is shown again stay away, where the model bound it to what was sent then.
+    pub(super) fn drop_released_reasoning(&mut self, released: &BTreeSet<BlockId>) {
+        let kind = |id: &BlockId| self.history.block(*id).map(|block| block.kind);
+        let reasoning: Vec<BlockId> =
+            released.iter().copied().filter(|id| kind(id) == Some(BlockKind::Reasoning)).collect();
+        for id in reasoning {
+            let edit = self.facts.row(id).map_or(0, |fact| fact.step);
+            self.drop_alone(id, &Reason::Unbound { edit });
+        }
+    }
+
+    /// Tells whether a step leaves a block alone because its hiding was taken back: all do that ask neither how old it is nor
+    /// how full the window is.
+    pub(super) fn is_left_alone(&self, step: &Step, id: BlockId) -> bool {
+        let Select { older_than, keep_last, protect, results_after, turn_since, class_at_most, .. } =
+            &step.select;
+        let limits = [older_than, keep_last, protect, results_after, class_at_most];
+        let is_by_age = *turn_since || limits.into_iter().any(Option::is_some);
+        self.wished.restarted.contains_key(&id) && !is_by_age && !matches!(step.when, When::Over { .. })
+    }
+
+    /// Returns the block in whose place a block whose hiding was taken back would be as old as it counts.
+    pub(super) fn stand_in(&self, id: BlockId) -> Option<BlockId> {
+        self.wished.restarted.get(&id).map(|restart| restart.stand_in)
+    }
+
+    /// Returns how many steps ago a block was said, or its hiding taken back.
+    pub(super) fn age(&self, id: BlockId) -> Option<u32> {
+        let age = self.facts.age(id);
+        match self.wished.restarted.get(&id) {
+            Some(restart) => age.map(|age| age.min(self.facts.current_step().saturating_sub(restart.step))),
+            None => age,
+        }
+    }
+
+    /// Returns the class of a block; one whose hiding was taken back is as recent as that.
+    pub(super) fn priority(&self, id: BlockId) -> Option<Priority> {
+        let class = self.facts.priority(id, self.recent);
+        let is_recent =
+            self.wished.restarted.contains_key(&id) && self.age(id).is_some_and(|age| age <= self.recent);
+        if is_recent { class.max(Some(Priority::RecentStep)) } else { class }
+    }
+}

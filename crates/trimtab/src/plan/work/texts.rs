@@ -1,0 +1,430 @@
+//! The texts that blocks are sent as instead of their own. Takes a block, what a step does with it and why; gives the shorter text
+//! and what it counts, or nothing where it is not smaller. Never decides whether a block is shortened.
+
+use std::{
+    cell::Cell,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use super::{
+    super::{
+        Reason, Verdict, arguments, candidates::leaves, edits::shortened, index::Shows, may_shorten,
+        series::EXTENTS, visible::Visible,
+    },
+    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
+};
+use crate::{
+    count::Tokens,
+    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text},
+    facts::{ContentKind, Fact, Lines, Outcome, Subject, ToolKind},
+    files::reason_of_change,
+    history::{BlockId, BlockKind, History, PartKind},
+    policy::{Act, Style},
+    render::{self, NoteContext, ShownCopy},
+    summary::{query_terms, task_words},
+};
+
+impl Work<'_> {
+    /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
+    pub(super) fn shortened(
+        &mut self,
+        id: BlockId,
+        act: &Act,
+        reason: &Reason,
+    ) -> Option<(Arc<str>, Tokens)> {
+        let open = if *act == Act::Names { self.may_be_names(id) } else { self.is_open(id) };
+        if !open || !may_shorten(self.history, id) {
+            return None;
+        }
+        self.text_for(id, act, reason)
+    }
+
+    pub(in crate::plan) fn text_for(
+        &mut self,
+        id: BlockId,
+        act: &Act,
+        reason: &Reason,
+    ) -> Option<(Arc<str>, Tokens)> {
+        // Which names stand nowhere else depends on what else is hidden, and which arguments may go on what came since:
+        // that is made anew; so is what tells a series, which is made of later blocks too.
+        let tells = matches!(reason, Reason::EditedOften { told: None, .. });
+        if tells || matches!(act, Act::Names | Act::Inputs(_)) {
+            return self.make(id, act, reason, self.style);
+        }
+        let key = self.key(id, act, reason);
+        if let Some(made) = self.made.get(id, key) {
+            return made.clone();
+        }
+        let mut made = self.make(id, act, reason, self.style);
+        // What is too short for a sentence about it may still be longer than its size and handle.
+        if made.is_none() && *act == Act::Clear {
+            made = self.make(id, act, reason, Style::Plain);
+        }
+        self.made.put(id, key, &made);
+        made
+    }
+
+    /// Stands for everything but the block itself that a shortened text is made with.
+    fn key(&mut self, id: BlockId, act: &Act, reason: &Reason) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.terms_for(id, act).hash(&mut hasher);
+        act.hash(&mut hasher);
+        reason.hash(&mut hasher);
+        self.style.hash(&mut hasher);
+        self.recall.hash(&mut hasher);
+        self.counter.tokenizer().hash(&mut hasher);
+        self.index.is_changed(id).hash(&mut hasher);
+        self.index.file(id).and_then(|file| self.index.last_access(file)).hash(&mut hasher);
+        self.compare_copy(id, reason).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Returns the words that a digest ranks a block's passages by; none for what ranks nothing.
+    fn terms_for(&mut self, id: BlockId, act: &Act) -> Vec<String> {
+        if !matches!(act, Act::Digest(Some(name)) if name == digest::RELEVANT) {
+            return Vec::new();
+        }
+        let (history, facts) = (self.history, self.facts);
+        let mut terms = self.task_words.get_or_insert_with(|| task_words(history, facts)).clone();
+        let query = facts.row(id).map(|fact| match fact.subject() {
+            Subject::Query { pattern, .. } => &**pattern,
+            Subject::Command(command) => command,
+            Subject::File { path, .. } | Subject::Directory { path, .. } => path,
+            Subject::Url(url) => url,
+            Subject::Nothing => "",
+        });
+        let own: Vec<String> =
+            query_terms(query.unwrap_or_default()).into_iter().filter(|word| !terms.contains(word)).collect();
+        terms.extend(own);
+        terms
+    }
+
+    fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
+        let fact = self.facts.row(id)?;
+        match (block.kind, act) {
+            (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
+            // The arguments of a call are no text to be cut, and no other text has arguments.
+            (BlockKind::Call, _) | (_, Act::Inputs(_)) => return None,
+            (_, Act::Clear) if matches!(reason, Reason::EditedOften { .. }) => {
+                return self.make_series(id, reason, style);
+            }
+            _ => {}
+        }
+        let text = history.readable_text(block);
+        let tool = history.tool_name(block);
+        let terms = self.terms_for(id, act);
+        let about = About { terms: &terms, ..about(fact, tool.as_deref()) };
+        let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
+        let shows = self.index.row(id).and_then(|row| row.shows);
+        let text = Text::new(&text, about);
+        let mut least = Tokens::ZERO;
+        let mut pieces = match act {
+            Act::Cap { share } => {
+                let most = self.budget?.scaled(*share);
+                // What leaves less than a note would is not worth reading.
+                let note = self.make(id, &Act::Clear, reason, style).map(|(_, tokens)| tokens);
+                least = note.unwrap_or_default();
+                if let Some(made) = self.digest_within(id, &text, most, reason) {
+                    return Some(made).filter(|(_, tokens)| *tokens >= least);
+                }
+                digest::middle_out(&text, bytes_within(text.whole().len(), self.tokens(id), most))?
+            }
+            Act::Pin
+            | Act::Hold
+            | Act::Digest(_)
+            | Act::HeadTail { .. }
+            | Act::MiddleOut { .. }
+            | Act::HeadTailLines { .. }
+            | Act::Matching(_)
+            | Act::Names
+            | Act::Seen
+            | Act::Clear
+            | Act::Drop
+            | Act::Inputs(_)
+            | Act::Fold => pieces(history, id, &text, (act, names, shows))?,
+        };
+        if let Reason::EditedOften { .. } = reason {
+            let intent = fact.partner.and_then(|call| reason_of_change(history, call));
+            pieces.extend(intent.map(|intent| Piece::Note(digest::Note::Intent(intent))));
+        }
+        let (shorter, tokens) = self.written(id, &pieces, reason, style)?;
+        let most = if *act == Act::Names {
+            let now = self.tokens_now(id);
+            now.scaled(NAMES_LEAVE_AT_MOST).min(now - NAMES_SAVE_AT_LEAST)
+        } else {
+            self.tokens(id) - Tokens(1)
+        };
+        (tokens <= most && tokens >= least).then_some((shorter, tokens))
+    }
+
+    /// Returns the digest of a block's kind where that counts at most so much. Of a file the digest shows too little: it is read to
+    /// be worked on.
+    fn digest_within(
+        &mut self,
+        id: BlockId,
+        text: &Text<'_>,
+        most: Tokens,
+        reason: &Reason,
+    ) -> Option<(Arc<str>, Tokens)> {
+        let is_file = matches!(text.about().content, Content::File | Content::Unknown | Content::Other);
+        let pieces = (!is_file).then(|| (digest::choose(text).shorten)(text)).flatten()?;
+        self.written(id, &pieces, reason, self.style).filter(|(_, tokens)| *tokens <= most)
+    }
+
+    /// Writes a result of a long series of edits: the one that tells the series as much of it as is smaller, the others where.
+    fn make_series(&mut self, id: BlockId, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
+        let most = self.tokens(id);
+        let is_smaller = |made: &(Arc<str>, Tokens)| made.1 < most;
+        let (Reason::EditedOften { first, last, told: None, .. }, Style::Normal) = (reason, style) else {
+            return self.written(id, &[], reason, style).filter(is_smaller);
+        };
+        let series = self.describe_series(id, (*first, *last))?;
+        EXTENTS.into_iter().find_map(|extent| {
+            let told = Piece::Note(digest::Note::Series(Box::new(series.bounded(extent))));
+            self.written(id, &[told], reason, style).filter(is_smaller)
+        })
+    }
+
+    /// Writes a block as its pieces and counts it; nothing where its bytes do not shrink.
+    pub(super) fn written(
+        &mut self,
+        id: BlockId,
+        pieces: &[Piece],
+        reason: &Reason,
+        style: Style,
+    ) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
+        let fact = self.facts.row(id)?;
+        let text = history.block_text(block);
+        let tool = history.tool_name(block);
+        let handle = self.handle(id);
+        let context = NoteContext {
+            tool: tool.as_deref(),
+            subject: self.topic(id, fact, reason),
+            step: fact.step,
+            tokens: Some(self.tokens(id).0),
+            reason,
+            handle: &handle,
+            style: match style {
+                Style::Normal => render::Style::Normal,
+                Style::Plain => render::Style::Plain,
+            },
+            recall: self.recall,
+        };
+        let shorter = if text.is_empty() {
+            render::render(&text, pieces, &context)
+        } else {
+            render::shorten(&text, pieces, &context, &|text| self.counter.text(text).0)?
+        };
+        let tokens = self.count_as(id, &shorter);
+        // A content of several parts is replaced as a whole, so its JSON is what must shrink.
+        let edit = shortened(history, block, &shorter)?;
+        (edit.with.len() < edit.span.len()).then(|| (shorter.into(), tokens))
+    }
+
+    /// Says what a block is about, of a file as it is known now.
+    fn topic<'f>(&self, id: BlockId, fact: &'f Fact, reason: &Reason) -> render::Topic<'f> {
+        let last = self.index.file(id).and_then(|file| self.index.last_access(file));
+        let last_access = last.unwrap_or(fact.step).max(fact.step);
+        subject(fact, last_access, self.index.is_changed(id), self.compare_copy(id, reason))
+    }
+
+    /// Compares a view of a file with the copy that its note points at.
+    pub(super) fn compare_copy(&self, id: BlockId, reason: &Reason) -> ShownCopy {
+        let Some(file) = self.index.file(id) else { return ShownCopy::default() };
+        if let Reason::ReadOften { first, last } = reason {
+            let digest = self.facts.row(id).map(|fact| fact.digest);
+            let is_same = |other: BlockId| self.facts.row(other).map(|fact| fact.digest) == digest;
+            let shows_same = |step: &u32| self.index.accesses_at(file, *step).any(is_same);
+            let same_at = [*last, *first].into_iter().find(shows_same);
+            return ShownCopy { same_at, changed_at: self.index.first_change_after(file, id) };
+        }
+        let source = self.source(id, reason);
+        let changed_at = source.and_then(|source| self.index.first_change_after(file, source));
+        ShownCopy { same_at: None, changed_at }
+    }
+
+    /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
+    fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
+        let history = self.history;
+        let block = history.block(id)?;
+        let part = arguments(history, block)?;
+        let text = history.part_text(part);
+        let (leaves, _) = leaves(self, id, inputs)?;
+        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || render::holds_note(&text) {
+            return None;
+        }
+        let handle = self.handle(id);
+        let recall = self.recall;
+        let written = |note: &dyn Fn(&str, Leaves) -> String| {
+            let rule = LeafRule { leaves, longest: digest::LONGEST, note };
+            match part.kind {
+                PartKind::Text => digest::shorten_plain(&text, &rule),
+                _ => String::from_utf8(digest::shorten_arguments(text.as_bytes(), &rule)?).ok(),
+            }
+        };
+        let telling = match reason {
+            Reason::EditedOften { first, last, told: None, .. } => self.describe_series(id, (*first, *last)),
+            _ => None,
+        };
+        // Where no result could tell a series, the first argument that can does.
+        let told = telling.and_then(|series| {
+            EXTENTS.into_iter().find_map(|extent| {
+                let (series, is_told) = (series.bounded(extent), Cell::new(false));
+                let note = |leaf: &str, class: Leaves| {
+                    let told = render::argument_of_series(leaf, &series, &handle, recall);
+                    if is_told.get() || told.len() >= leaf.len() {
+                        return render::argument(leaf, class, reason, &handle, recall);
+                    }
+                    is_told.set(true);
+                    told
+                };
+                written(&note).filter(|text| render::tells_series(text))
+            })
+        });
+        let plain = |leaf: &str, class: Leaves| render::argument(leaf, class, reason, &handle, recall);
+        let shorter = match told {
+            Some(told) => told,
+            None => written(&plain)?,
+        };
+        let tokens = self.count_as(id, &shorter);
+        let edit = shortened(history, block, &shorter)?;
+        (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
+    }
+
+    /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
+    fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
+        if self.visible.is_none() {
+            let mut visible = Visible::default();
+            for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
+                match &decision.verdict {
+                    Verdict::Keep => visible.add(&self.history.block_text(block)),
+                    Verdict::Shorten { text, .. } => visible.add(text),
+                    Verdict::Drop => {}
+                }
+            }
+            self.visible = Some(visible);
+        }
+        let sent = self.text_now(id).unwrap_or_default();
+        self.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
+    }
+
+    pub(super) fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
+        let Some(block) = self.history.block(id) else { return Tokens::ZERO };
+        self.counter.block_as_text(self.history, block, text, self.memo)
+    }
+}
+
+fn pieces(
+    history: &History,
+    id: BlockId,
+    text: &Text<'_>,
+    (act, names, shows): (&Act, Vec<String>, Option<Shows>),
+) -> Option<Vec<Piece>> {
+    let block = history.block(id)?;
+    let media = history
+        .parts_of(block)
+        .iter()
+        .find(|part| matches!(part.kind, PartKind::Image | PartKind::Document | PartKind::Audio));
+    if let Some(part) = media
+        && text.whole().is_empty()
+    {
+        let kind = if part.kind == PartKind::Image { "image" } else { "document" };
+        return Some(digest::media(kind, u64::try_from(part.span.len()).unwrap_or(u64::MAX)));
+    }
+    match act {
+        Act::Clear => (digest::find_digest("clear")?.shorten)(text),
+        // Of a file the ends say nothing, and what looks like an error is source; not so where reading it failed.
+        Act::Names
+            if matches!(shows, Some(Shows::File | Shows::ShellFile))
+                && text.about().ended != Ended::Failed =>
+        {
+            digest::named(text, names)
+        }
+        Act::Names => digest::named_ends(text, names),
+        Act::Digest(None) => (digest::choose(text).shorten)(text),
+        Act::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),
+        Act::HeadTail { above, keep } => digest::head_tail(text, whole(*above), whole(*keep)),
+        Act::MiddleOut { bytes } => digest::middle_out(text, whole(*bytes)),
+        Act::HeadTailLines { head, tail } => digest::head_tail_lines(text, whole(*head), whole(*tail)),
+        Act::Matching(patterns) => {
+            let patterns: Vec<regex::Regex> =
+                patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
+            digest::lines_matching(text, &patterns)
+        }
+        Act::Cap { .. } | Act::Seen | Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
+    }
+}
+
+/// Returns how many of a text's bytes count so many of its tokens.
+fn bytes_within(bytes: usize, tokens: Tokens, most: Tokens) -> usize {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    whole(f64::from(bytes) * (most.float() / tokens.float().max(1.0)).min(1.0))
+}
+
+fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
+    let command = match fact.subject() {
+        Subject::Command(command) => Some(&**command),
+        _ => None,
+    };
+    let content = match (fact.content, fact.tool()) {
+        _ if command.is_some_and(|command| command.starts_with("git status")) => Content::GitStatus,
+        _ if command.is_some_and(|command| command.starts_with("git log")) => Content::GitLog,
+        _ if tool == Some("tree") => Content::Tree,
+        _ if matches!(tool, Some("get_repo_map" | "repo_map")) => Content::RepoMap,
+        _ if tool == Some("code_structure") => Content::Structure,
+        (ContentKind::Code, _) | (ContentKind::Prose | ContentKind::Table, Some(ToolKind::Read)) => {
+            Content::File
+        }
+        (ContentKind::TestLog | ContentKind::BuildLog, _) => Content::Log,
+        (ContentKind::Log, _) => Content::Shell,
+        (ContentKind::Diff, _) => Content::Diff,
+        (ContentKind::Listing, _) => Content::Listing,
+        (ContentKind::Hits, _) => Content::Hits,
+        (ContentKind::Json, _) => Content::Json,
+        (ContentKind::Page, _) => Content::Page,
+        (ContentKind::Trace, _) => Content::Trace,
+        (ContentKind::Image, _) => Content::Media,
+        (ContentKind::Receipt, _) => Content::Other,
+        (ContentKind::Empty | ContentKind::Prose | ContentKind::Table, _) => Content::Unknown,
+    };
+    let ended = match fact.outcome {
+        Outcome::Succeeded => Ended::Succeeded,
+        Outcome::Failed => Ended::Failed,
+        Outcome::Unknown => Ended::Unknown,
+    };
+    let path = match fact.subject() {
+        Subject::File { path, .. } | Subject::Directory { path, .. } => Some(&**path),
+        Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => None,
+    };
+    About { content, tool, command, path, ended, terms: &[] }
+}
+
+fn subject(fact: &Fact, last_access: u32, modified: bool, copy: ShownCopy) -> render::Topic<'_> {
+    match fact.subject() {
+        Subject::Command(words) | Subject::Query { pattern: words, .. }
+            if fact.tool() == Some(ToolKind::Recall) =>
+        {
+            render::Topic::Recalled(words)
+        }
+        Subject::File { path, lines } => render::Topic::File {
+            path,
+            lines: match lines {
+                Lines::Range { first, last: Some(last) } => Some((*first, *last)),
+                Lines::All | Lines::Part | Lines::Range { last: None, .. } => None,
+            },
+            last_access,
+            modified,
+            copy,
+        },
+        Subject::Directory { path, .. } => render::Topic::Named(path),
+        Subject::Command(command) => render::Topic::Command(command),
+        Subject::Query { pattern, .. } => render::Topic::Query(pattern),
+        Subject::Url(url) => render::Topic::Named(url),
+        Subject::Nothing => render::Topic::Nothing,
+    }
+}
