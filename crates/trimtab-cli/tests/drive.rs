@@ -24,10 +24,10 @@ mod running;
 #[allow(dead_code, reason = "other tests use all of it")]
 mod upstream;
 
-use std::{fs, path::Path};
+use std::{borrow::Cow, fs, path::Path};
 
 use play::{Driven, Kill, Part, at, drive};
-use trimtab::{Budget, Contender, Terms, Tokens, find_model, read, replay};
+use trimtab::{Budget, Contender, RecallHint, Terms, Tokens, find_model, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;
@@ -47,10 +47,16 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
         (point.at, point.usage, point.model) = (Some(at(number)), None, Some(model.to_owned()));
     }
     let priced = find_model(model).unwrap();
-    let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens) };
-    let terms = Terms { budget: budget.map(|tokens| Budget::Tokens(Tokens(tokens))), ..Terms::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens), store: &store };
+    let terms = Terms {
+        budget: budget.map(|tokens| Budget::Tokens(Tokens(tokens))),
+        recall: recall_from(&store),
+        ..Terms::default()
+    };
     let predicted =
-        &replay(&segment, &[Contender::parse("steady").unwrap()], std::slice::from_ref(&priced), terms)[0];
+        &replay(&segment, &[Contender::parse("steady").unwrap()], std::slice::from_ref(&priced), &terms)[0];
     let driven = drive(&part, Kill::Never);
     let killed = drive(&part, Kill::After(segment.points.len() / 2));
     let ratio = |one: f64, of: f64| if of > 0.0 { one / of } else { 1.0 };
@@ -90,6 +96,13 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
         dearer * 100.0
     );
     assert!(dearer < AFTER_A_KILL, "{dearer} of the cost after a kill");
+}
+
+/// How notes name a recall here: the program and the store have no usual place.
+fn recall_from(store: &Path) -> RecallHint {
+    let program = Path::new(env!("CARGO_BIN_EXE_trimtab")).canonicalize().unwrap();
+    let command = format!("{} recall --store {}", program.display(), store.display());
+    RecallHint::Command(Cow::Owned(command))
 }
 
 fn fixture(name: &str) -> std::path::PathBuf {

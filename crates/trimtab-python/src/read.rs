@@ -296,13 +296,13 @@ pub(crate) fn replay<'py>(
     let found: Result<Vec<_>, _> = names.iter().map(|name| find_model(name)).collect();
     let found = found.map_err(|fault| wrong(fault.to_string()))?;
     let budget = budget.map(|tokens| Budget::Tokens(Tokens(tokens)));
-    let terms = Terms { budget, clock: since_start, kept: Kept::Usually };
+    let terms = Terms { budget, clock: since_start, kept: Kept::Usually, ..Terms::default() };
     let sessions = py.detach(|| {
         let mut files = Vec::new();
         paths.iter().for_each(|path| files_of(path, &mut files));
         files.sort();
         files.dedup();
-        files.iter().map(|file| session(file, &asked, &found, terms)).collect::<Result<Vec<_>, _>>()
+        files.iter().map(|file| session(file, &asked, &found, &terms)).collect::<Result<Vec<_>, _>>()
     });
     let sessions = sessions.map_err(|fault| raise(py, Kind::Request, fault))?;
     if sessions.is_empty() {
@@ -328,7 +328,7 @@ fn session(
     file: &Path,
     contenders: &[Contender],
     models: &[trimtab::Model],
-    terms: Terms,
+    terms: &Terms,
 ) -> Result<Session, String> {
     let name = file.display().to_string();
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;

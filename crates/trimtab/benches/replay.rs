@@ -33,7 +33,7 @@ fn main() {
         let mut best = Duration::MAX;
         for _ in 0..TRIES {
             let start = Instant::now();
-            std::hint::black_box(replay(segment, &contenders, &models, Terms::default()));
+            std::hint::black_box(replay(segment, &contenders, &models, &Terms::default()));
             best = best.min(start.elapsed());
         }
         let each = best.as_secs_f64() / f64::from(u32::try_from(requests).expect("few requests"));

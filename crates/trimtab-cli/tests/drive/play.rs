@@ -1,7 +1,11 @@
 //! One segment played through a proxy. Takes the segment, a model and when the proxy is killed; gives every request that the
 //! provider received, what it found wrong, and what it charged. Never tells the proxy what the provider knows.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use serde_json::{Value, json};
 use trimtab::{CacheSimulation, Format, Millis, Model, Role, Segment, Tokens, Usage, parse_as, request_of};
@@ -17,6 +21,8 @@ pub(crate) struct Part<'a> {
     pub(crate) segment: &'a Segment,
     pub(crate) model: &'a Model,
     pub(crate) budget: Option<Tokens>,
+    /// Where the proxy keeps the conversation. A new one each time, in the same place: notes name it.
+    pub(crate) store: &'a Path,
 }
 
 /// When the proxy is killed and started again.
@@ -70,9 +76,10 @@ pub(crate) fn drive(part: &Part<'_>, kill: Kill) -> Driven {
         let stage = Arc::clone(&stage);
         move |number, came| stage.lock().expect("no panic").answer(number, came)
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = folder.path().join("kept.db");
-    let mut flags = vec!["--store".to_owned(), store.to_str().expect("a path").to_owned()];
+    let folder = part.store.parent().expect("a folder");
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).expect("a folder");
+    let mut flags = vec!["--store".to_owned(), part.store.to_str().expect("a path").to_owned()];
     if let Some(budget) = part.budget {
         flags.extend(["--budget".to_owned(), budget.to_string()]);
     }

@@ -84,7 +84,7 @@ fn check(calls: &[Call], head: usize) {
         .iter()
         .map(|name| find_model(name).unwrap())
         .collect();
-    for score in replay(&segment, &contenders, &models, Terms::default()) {
+    for score in replay(&segment, &contenders, &models, &Terms::default()) {
         let ratio = score.dollars / score.raw_dollars;
         assert!(ratio <= 1.01, "{} with {}: {ratio}", score.policy, score.model);
         assert_eq!(score.invalid_requests, 0);

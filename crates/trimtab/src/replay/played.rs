@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use super::{Change, Shown, Track, Views, bill::keeping, track::Found};
+use super::{Change, Shown, Terms, Track, Views, bill::keeping, score::Raw, track::Found};
 use crate::{
     count::Tokens,
     fit::{Markers, Settings, fit_warm},
     memory::Memory,
     plan::Verdict,
     policy::Policy,
-    prices::Model,
     recording::Millis,
     warm::Warm,
     wire,
@@ -32,24 +31,19 @@ fn room(track: &Track<'_>, budget: Tokens) -> Tokens {
 }
 
 /// Fits every request of a segment, one after the other.
-pub(crate) fn played(
-    track: &Track<'_>,
-    policy: &Policy,
-    model: &Model,
-    budget: Tokens,
-    clock: fn() -> Duration,
-) -> Played {
+pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Terms) -> Played {
     let recorded = track.requests.iter().find_map(|request| request.model.clone());
     // Where the log says what our counts are off by, room for their error is needless.
     let reported = track.requests.iter().any(|request| request.usage.is_some());
     let needless = if reported { track.counter.tokenizer().exactness().guard() } else { 1.0 };
-    let budget = room(track, budget).scaled(needless);
+    let budget = room(track, raw.budget).scaled(needless);
     let settings = Settings {
         budget: Some(budget),
         model: Some(recorded.unwrap_or_default()),
-        prices: Some(model.clone()),
+        prices: Some(raw.model.clone()),
         markers: Markers::OneMore,
-        keeping: Some(keeping(track, model)),
+        keeping: Some(keeping(track, &raw.model)),
+        recall: terms.recall.clone(),
         unseen: track.unseen_head.scaled(1.0 / track.scale),
         ..Settings::new(policy.clone()).with_format(track.history.format())
     };
@@ -61,9 +55,9 @@ pub(crate) fn played(
     for (number, request) in track.requests.iter().enumerate() {
         now = request.at.map_or(Millis(now.0 + UNTOLD_GAP), |at| Millis(at.0.max(now.0)));
         let bytes = wire::request_of(track.history, request.messages);
-        let began = clock();
+        let began = (terms.clock)();
         let fitted = fit_warm(bytes, &mut warm, &memory, &settings, now);
-        played.times.push(clock().saturating_sub(began));
+        played.times.push((terms.clock)().saturating_sub(began));
         let Ok(fitted) = fitted else {
             played.views.changes.push(Vec::new());
             continue;

@@ -16,6 +16,7 @@ use crate::{
     count::{Counter, Tokens},
     prices::Model,
     recording::Segment,
+    render::RecallHint,
 };
 
 /// Misses of one segment that a score describes; all are counted.
@@ -28,7 +29,7 @@ const TOKENS_OF_A_CALL: f64 = 150.0;
 const REQUESTS_THAT_READ_IT: f64 = 10.0;
 
 /// How a segment is replayed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Terms {
     /// The most that a request may count; what the model's window leaves, where there is none.
     pub budget: Option<Budget>,
@@ -36,6 +37,8 @@ pub struct Terms {
     pub clock: fn() -> Duration,
     /// How long the cache is kept, and at which price.
     pub kept: Kept,
+    /// How notes say that what is hidden comes back: long commands cost tokens too.
+    pub recall: RecallHint,
 }
 
 /// How long a provider's cache is kept in a replay.
@@ -51,7 +54,7 @@ pub enum Kept {
 /// A clock that stands still.
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { budget: None, clock: || Duration::ZERO, kept: Kept::Usually }
+        Terms { budget: None, clock: || Duration::ZERO, kept: Kept::Usually, recall: RecallHint::default() }
     }
 }
 
@@ -142,7 +145,7 @@ pub struct Missed {
 
 /// Replays a segment. Gives a score for each contender and model, models of one contender side by side; nothing where the
 /// segment holds no request.
-pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], terms: Terms) -> Vec<Score> {
+pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], terms: &Terms) -> Vec<Score> {
     if segment.points.is_empty() {
         return Vec::new();
     }
@@ -168,17 +171,17 @@ struct Known<'a> {
 }
 
 /// A model, what the untrimmed segment costs with it, and what a request may count.
-struct Raw {
+pub(super) struct Raw {
     name: Arc<str>,
     /// With a budget, it takes no more than that.
-    model: Model,
-    budget: Tokens,
+    pub(super) model: Model,
+    pub(super) budget: Tokens,
     bill: Bill,
     sizes: Arc<[u64]>,
 }
 
 impl Raw {
-    fn of(track: &Track<'_>, untouched: &Views, model: &Model, terms: Terms) -> Raw {
+    fn of(track: &Track<'_>, untouched: &Views, model: &Model, terms: &Terms) -> Raw {
         let bill = bill(track, untouched, model);
         let sizes = sizes(&bill);
         let mut model = model.clone();
@@ -207,7 +210,7 @@ struct Seen {
 }
 
 /// Scores a contender with every model. What does not depend on the model is looked at once.
-fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: Terms) -> Vec<Score> {
+fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: &Terms) -> Vec<Score> {
     let name: Arc<str> = contender.name().into();
     let mut last: Option<(&Raw, Seen)> = None;
     let mut scores = Vec::new();
@@ -230,10 +233,10 @@ fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: Terms) ->
     scores
 }
 
-fn see(known: Known<'_>, contender: &Contender, raw: &Raw, terms: Terms) -> Seen {
+fn see(known: Known<'_>, contender: &Contender, raw: &Raw, terms: &Terms) -> Seen {
     let Known { track, uses, needs } = known;
     let Played { views, times } = match &contender.plays {
-        Plays::Policy(policy) => played(track, policy, &raw.model, raw.budget, terms.clock),
+        Plays::Policy(policy) => played(track, policy, raw, terms),
         Plays::Rival(rival, knob) => {
             Played { views: (rival.views)(&Case { track, knob: *knob, needs }), times: Vec::new() }
         }
@@ -416,7 +419,7 @@ mod tests {
         let segment = &recording.segments[recording.longest_number() - 1];
         let models: Vec<Model> = models.iter().map(|name| find_model(name).unwrap()).collect();
         let terms = Terms { budget, ..Terms::default() };
-        replay(segment, &contenders(Knobs::Default), &models, terms)
+        replay(segment, &contenders(Knobs::Default), &models, &terms)
     }
 
     #[test]

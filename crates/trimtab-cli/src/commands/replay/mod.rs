@@ -61,6 +61,7 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
             budget: asked.budget,
             clock: since_start,
             kept: if asked.cache_as_recorded { Kept::AsRecorded } else { Kept::Usually },
+            ..Terms::default()
         },
         details: if asked.html.is_some() { work::Details::Kept } else { work::Details::Dropped },
     };

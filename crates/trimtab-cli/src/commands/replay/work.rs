@@ -95,7 +95,7 @@ fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Session, Unre
     let recording = read(&bytes).map_err(|error| unusable(error.to_string()))?;
     drop(bytes);
     let segments = recording.segments.iter();
-    let scores = segments.map(|segment| replay(segment, task.contenders, task.models, task.terms));
+    let scores = segments.map(|segment| replay(segment, task.contenders, task.models, &task.terms));
     let mut session = Session::of(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
     keep_details(&mut session, task, curve);
