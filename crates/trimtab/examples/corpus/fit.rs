@@ -33,7 +33,7 @@ const COMPARED: f64 = 0.5;
 const LENGTHS: [(&str, usize); 4] =
     [("under 10 calls", 0), ("10-20 calls", 10), ("21-29 calls", 21), ("30+ calls", 30)];
 
-/// Faults shown in full; more of the same kind are only counted.
+/// Faults shown in full, where `TRIMTAB_SHOWN` does not say otherwise; more are only counted.
 const SHOWN: usize = 20;
 
 #[derive(Default, Clone)]
@@ -71,7 +71,8 @@ pub(crate) fn table(files: &[File]) -> bool {
         .collect();
     println!("\nFit: every segment's last request by every policy\n");
     let found = in_threads(&segments, &policies);
-    for fault in found.faults.iter().take(SHOWN) {
+    let shown = std::env::var("TRIMTAB_SHOWN").ok().and_then(|shown| shown.parse().ok()).unwrap_or(SHOWN);
+    for fault in found.faults.iter().take(shown) {
         println!("{fault}");
     }
     println!("{} requests, {} faults\n", found.requests, found.faults.len());

@@ -121,11 +121,12 @@ fn is_spared(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
         return false;
     }
     let by_size = step.select.chars_over.is_some() || step.select.bytes_over.is_some();
-    let only_shortens = by_size && !matches!(step.act, Act::Clear | Act::Drop | Act::Names);
+    let makes_room = matches!(step.when, When::Over { .. });
+    let only_shortens = by_size && !makes_room && !matches!(step.act, Act::Clear | Act::Drop | Act::Names);
     // A pointer at a copy that is shown hides nothing.
     let is_copy = step.select.redundant == [Redundancy::Identical];
     let may_be_unseen = step.when == When::Birth || step.rule.is_some() || only_shortens || is_copy;
-    work.is_fresh_recall(id) || (!may_be_unseen && work.is_unseen(id))
+    work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
 }
 
 fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {

@@ -86,7 +86,7 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
         unit.blocks.iter().copied().filter(is_result).collect()
     };
     let goes_last = |(index, unit): &(usize, &Unit)| {
-        let last = |id: &BlockId| work.is_unseen(*id) || work.is_fresh_recall(*id);
+        let last = |id: &BlockId| work.shows_unseen(*id) || work.is_fresh_recall(*id);
         Some(*index) == latest || results(unit).iter().any(last)
     };
     let mut order = Vec::new();
@@ -113,13 +113,15 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
         }
     }
     let mut last: Vec<BlockId> = last.into_iter().flat_map(|(_, unit)| results(unit)).collect();
-    last.sort_by_key(|id| (work.is_unseen(*id), std::cmp::Reverse(work.tokens(*id)), *id));
+    last.sort_by_key(|id| (work.shows_unseen(*id), std::cmp::Reverse(work.tokens(*id)), *id));
     (order, last)
 }
 
 /// The blocks of the turns that may go with the person's words in them, the oldest first.
 fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
-    let held = |unit: &Unit| unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id));
+    let held = |unit: &Unit| {
+        unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id) || work.shows_unseen(*id))
+    };
     let going =
         units::turns(&work.units).filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
     going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()

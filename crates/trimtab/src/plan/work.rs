@@ -132,6 +132,11 @@ impl<'a> Work<'a> {
         self.facts.row(id).is_some_and(is_said) && self.facts.age(id) == Some(0)
     }
 
+    /// Tells whether the model has not seen what a block shows: it is new, or a new one points at it instead of showing the same.
+    pub(super) fn shows_unseen(&self, id: BlockId) -> bool {
+        self.is_unseen(id) || (*self.verdict(id) == Verdict::Keep && self.is_unseen(self.latest_view(id)))
+    }
+
     /// Tells whether a block holds what the model asked back a few steps ago.
     pub(super) fn is_fresh_recall(&self, id: BlockId) -> bool {
         let is_recall =

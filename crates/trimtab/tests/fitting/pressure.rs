@@ -269,3 +269,66 @@ fn a_request_of_which_nothing_is_known_is_changed_only_where_it_is_new() {
     let cold = fit_with(&settings.with_cold_cache());
     assert!(!cold.leaves_cache_alone() && cold.after() < plan.after());
 }
+
+/// Two files that were seen, and a log that came last.
+fn two_files_and_a_log() -> Vec<u8> {
+    let log = (0..300).map(|line| format!("step {line} took {} ms\n", line * 17 % 101)).collect();
+    request([read(0, 300), read(1, 300), ("bash", json!({"command": "./build.sh"}), log)])
+}
+
+#[test]
+fn a_conversation_that_is_warm_follows_a_budget_that_changes() {
+    let mut warm = trimtab::Warm::default();
+    for budget in [9_000, 6_000, 4_000] {
+        let policy = Policy::shipped("steady").expect("a policy");
+        let settings = Settings::new(policy).with_format(Format::Chat).with_budget(Tokens(budget));
+        let cold = fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit");
+        let warmly =
+            trimtab::fit_warm(two_files_and_a_log(), &mut warm, &Memory::default(), &settings, Millis(0));
+        assert_eq!(warmly.expect("a fit").request, cold.request, "{budget}");
+    }
+}
+
+#[test]
+fn what_came_last_is_not_shortened_for_room_while_what_was_seen_can_go() {
+    for (policy, _) in trimtab::policies().filter(|(name, _)| *name != "none") {
+        let fitted = |budget| {
+            let policy = Policy::shipped_with(policy, &[]).expect("a policy");
+            let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+            fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
+        };
+        let budget = fitted(None).before().scaled(0.8);
+        let plan = fitted(Some(budget));
+        assert!(plan.after() <= budget, "{policy}");
+        let last = plan.decisions().last().expect("a block");
+        // It may be shortened for its size, and not for room.
+        assert!(matches!(last.reason, None | Some(trimtab::Reason::TooLong)), "{policy}: {:?}", last.reason);
+    }
+}
+
+#[test]
+fn what_a_new_result_points_at_stays_while_something_else_can_go() {
+    let report: String =
+        (0..60).map(|line| format!("part {line} waits for part {}\n", line * 31 % 97)).collect();
+    let run = |command: &str, text: &str| ("bash", json!({"command": command}), text.to_owned());
+    let again = format!("{report}and that is all\n");
+    let calls =
+        || [run("./report", &report), read(0, 300), run("./other", "done"), run("./report -a", &again)];
+    let fitted = |budget| {
+        let settings = Settings { budget, ..Settings::new(Policy::shipped("steady").expect("a policy")) };
+        let settings = settings.with_format(Format::Chat).with_cold_cache();
+        fit(request(calls()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
+    };
+    let before = fitted(None);
+    let budget = before.after().scaled(0.5);
+    let plan = fitted(Some(budget));
+    assert!(plan.after() <= budget);
+    let reasons = |plan: &trimtab::Plan| {
+        let results =
+            plan.decisions().iter().filter(|decision| plan.tokens_of(decision.block).0 > Tokens(200));
+        results.map(|decision| decision.reason.clone()).collect::<Vec<_>>()
+    };
+    let told = reasons(&plan);
+    assert!(matches!(told.last(), Some(Some(trimtab::Reason::Shown { .. }))), "{told:?}");
+    assert_eq!(told.first(), Some(&None), "{told:?}");
+}

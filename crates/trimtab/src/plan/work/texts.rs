@@ -70,6 +70,9 @@ impl Work<'_> {
         let mut hasher = DefaultHasher::new();
         self.terms_for(id, act).hash(&mut hasher);
         act.hash(&mut hasher);
+        if let Act::Cap { share } = act {
+            self.budget.map(|budget| budget.scaled(*share)).hash(&mut hasher);
+        }
         reason.hash(&mut hasher);
         self.style.hash(&mut hasher);
         self.recall.hash(&mut hasher);
