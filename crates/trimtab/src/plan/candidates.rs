@@ -389,7 +389,9 @@ pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Re
                 let by = fact.superseded_by.or_else(call);
                 by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
-            Redundancy::Identical => fact.identical_to.map(|to| (to, Reason::Identical { to: step_of(to) })),
+            Redundancy::Identical => {
+                work.copies(id).next().map(|to| (to, Reason::Identical { to: step_of(to) }))
+            }
         };
         // Only a copy that can be seen makes another one redundant, and none that came with its content hidden.
         let holds = |other: BlockId| {

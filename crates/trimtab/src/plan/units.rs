@@ -171,6 +171,7 @@ fn may_go(
                 && closed(facts, &unit.blocks)
                 && whole_messages(history, unit)
                 && !(index >= loop_start && follows_words(units, index) && thinks(history, unit))
+                && !leaves_words_alone(history, units, index)
         }
     }
 }
@@ -200,6 +201,23 @@ fn whole_messages(history: &History, unit: &Unit) -> bool {
 fn thinks(history: &History, unit: &Unit) -> bool {
     let mut blocks = unit.blocks.iter().filter_map(|id| history.block(*id));
     history.format() == Format::Anthropic && blocks.any(|block| block.kind == BlockKind::Reasoning)
+}
+
+/// Tells whether words that share a message with a unit's results would be left alone in it: a provider then counts the tool loop from
+/// there, and what follows must begin with thinking once the model has thought.
+fn leaves_words_alone(history: &History, units: &[Unit], index: usize) -> bool {
+    let Some(unit) = units.get(index).filter(|_| history.format() == Format::Anthropic) else { return false };
+    let shares_message = |id: &BlockId| {
+        let entry = history.block(*id).and_then(|block| history.entry_of(block));
+        entry.is_some_and(|entry| all(entry).iter().any(|other| !unit.blocks.contains(other)))
+    };
+    let is_reasoning =
+        |id: &BlockId| history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
+    let next = units.iter().skip(index + 1).find(|next| next.kind == UnitKind::Exchange);
+    let begins_with_thinking = next.is_none_or(|next| next.blocks.first().is_some_and(is_reasoning));
+    let end = unit.blocks.last().map_or(0, |last| last.0);
+    let has_thought = || (0..end).map(BlockId).any(|id| is_reasoning(&id));
+    !begins_with_thinking && unit.blocks.iter().any(shares_message) && has_thought()
 }
 
 /// Tells whether a unit comes right after something said to the model: whoever said it, a provider may count the tool loop

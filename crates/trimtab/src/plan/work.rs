@@ -296,7 +296,10 @@ impl<'a> Work<'a> {
     /// Returns the block that a note made for this reason points at, one in sight where there are several.
     pub(super) fn source(&self, id: BlockId, reason: &Reason) -> Option<BlockId> {
         match reason {
-            Reason::Identical { .. } => self.facts.row(id)?.identical_to,
+            Reason::Identical { to } => {
+                let at_step = |copy: &BlockId| self.facts.row(*copy).is_some_and(|fact| fact.step == *to);
+                self.copies(id).find(at_step).or(self.facts.row(id)?.identical_to)
+            }
             Reason::Shown { handle, .. } => {
                 let hash = render::hash_of(handle)?;
                 let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
@@ -313,6 +316,21 @@ impl<'a> Work<'a> {
             | Reason::Folded { .. }
             | Reason::Rule(_) => None,
         }
+    }
+
+    /// Returns the earlier blocks of the same kind and content that are sent whole, the oldest first.
+    pub(super) fn copies(&self, id: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+        let fact = self.facts.row(id).filter(|fact| fact.identical_to.is_some());
+        let name = fact.and_then(|fact| fact.digest.first_chunk()).copied();
+        let same_name = name.map_or(&[][..], |name| self.index.named(name));
+        let is_copy = move |other: &BlockId| {
+            let same =
+                self.facts.row(*other).zip(fact).is_some_and(|(other, fact)| {
+                    other.digest == fact.digest && other.acts_as == fact.acts_as
+                });
+            same && *self.verdict(*other) == Verdict::Keep
+        };
+        same_name.iter().copied().take_while(move |other| *other < id).filter(is_copy)
     }
 
     /// Returns the latest block that showed what a block shows: itself, or a later one that points at it.
