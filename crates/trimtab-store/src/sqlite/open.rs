@@ -2,7 +2,7 @@
 //! that is not a store or that a newer program wrote.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -10,6 +10,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
+use super::file;
 use crate::error::{BUSY_SECONDS, StoreError};
 
 /// Marks the file as ours: "ttab".
@@ -38,6 +39,9 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::ReadOnly);
     }
     prepare(path, &mut connection)?;
+    for end in ["", "-wal", "-shm"] {
+        file::make_private(&beside(path, end));
+    }
     Ok(connection)
 }
 
@@ -79,12 +83,8 @@ fn make(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         make_folder(folder).map_err(|fault| opening(path, fault))?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
+    match file::make_new(path) {
+        Ok(()) => Ok(()),
         Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(fault) => Err(opening(path, fault)),
     }
@@ -168,7 +168,9 @@ fn prepare(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     // Commits are on the disk when they return: what was hidden is never lost.
     connection.pragma_update(None, "synchronous", "FULL")?;
     if version == known() {
-        return Ok(());
+        // A copy that was made of a store is not written ahead yet.
+        let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+        return if mode == "wal" { Ok(()) } else { write_ahead(connection) };
     }
     if version == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
