@@ -28,6 +28,8 @@ mod route;
 mod say;
 mod send;
 pub(crate) mod sessions;
+mod size_limit;
+pub(crate) mod store_health;
 mod tap;
 mod tunnel;
 mod upstream;
@@ -53,7 +55,7 @@ use trimtab::{Policy, RecallHint, Tokens};
 
 use self::{
     connect::Connector, fold::Summaries, intents::Intents, lanes::Lanes, log::Log, metrics::Metrics,
-    planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
+    planning::Planner, sessions::Sessions, store_health::Unkept, tap::Tap, upstream::Upstreams,
 };
 
 pub(crate) use self::{lanes::runtime, sessions::Keeping};
@@ -85,6 +87,8 @@ pub(crate) struct Asked {
     pub(crate) announce: bool,
     pub(crate) token: Option<String>,
     pub(crate) allowed_hosts: Vec<String>,
+    /// Origins of web pages that may send requests, beside those of this machine.
+    pub(crate) allowed_origins: Vec<String>,
     pub(crate) plan_time: Duration,
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
@@ -128,6 +132,7 @@ struct Config {
     announce: bool,
     token: Option<String>,
     allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
     limits: Limits,
     summaries: Summaries,
     /// What edits are for; none where nobody is asked.
@@ -168,11 +173,24 @@ impl Proxy {
                 announce: asked.announce,
                 token: asked.token,
                 allowed_hosts: asked.allowed_hosts,
+                allowed_origins: asked.allowed_origins,
                 limits: asked.limits,
                 summaries: asked.summaries,
                 intents: (asked.intent && !asked.observe).then(Arc::default),
             }),
         })
+    }
+
+    /// Says what people should know about the store.
+    fn log_store_news(&self) {
+        for words in self.planner.sessions.store_news() {
+            self.log.warn(words);
+        }
+    }
+
+    /// Returns what was not kept, by reason.
+    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
+        self.planner.sessions.unkept()
     }
 
     /// Returns the same proxy with connections to providers of its own.
@@ -246,6 +264,8 @@ pub(crate) async fn serve(
             .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
     }
     lanes.end();
+    proxy.planner.sessions.finish_keeping();
+    proxy.log_store_news();
     Ok(())
 }
 
@@ -264,6 +284,8 @@ async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Rece
         .header_read_timeout(HEAD_ARRIVES)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADERS)
+        // A client may say that it has nothing more to send and still wait for the answer.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

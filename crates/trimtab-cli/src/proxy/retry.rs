@@ -17,6 +17,7 @@ use super::{
     route::Route,
     say::note,
     send::{Failed, Head},
+    size_limit::Proof,
 };
 
 /// How much of an error is read to see what it says.
@@ -74,22 +75,42 @@ impl Turn<'_> {
         prepared: &Prepared,
         allowed: Option<f64>,
     ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+        let planner = &self.proxy.planner;
         let share = allowed.map_or(SHORTER, |share| share * MARGIN);
-        let shorter =
-            planning::prepare_shorter(&self.proxy.planner, self.job.clone(), prepared.about.as_ref(), share)
-                .await;
-        let Some(shorter) = shorter else {
+        let before = prepared.about.as_ref();
+        let most = before.map(|before| before.sent.scaled(share));
+        let learn = |proof: Proof| {
+            if let Some((before, most)) = before.zip(most) {
+                before.session.learn_too_long(&before.model_name, before.sent, most, proof);
+            }
+        };
+        if allowed.is_some() {
+            learn(Proof::NamedLimit);
+        }
+        let Some(shorter) = planning::prepare_shorter(planner, self.job.clone(), before, most).await else {
             self.overflowed("nothing to hide");
             return None;
         };
-        let outgoing = encoded(self.encoding, shorter.request.clone()).await?;
+        let outgoing = encoded(self.encoding, shorter.prepared.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
             self.overflowed("not sent again");
             return None;
         };
         self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
-        note(self.proxy, self.route, &shorter, Instant::now());
-        Some((answer, shorter, "too-long"))
+        note(self.proxy, self.route, &shorter.prepared, Instant::now());
+        if !answer.status().is_success() {
+            return Some((answer, shorter.prepared, "too-long"));
+        }
+        learn(Proof::ShorterAccepted);
+        let about = shorter.prepared.about.clone();
+        let remembered = planning::remember(planner, self.job.clone(), shorter).await;
+        let sent = remembered.unwrap_or_else(|fault| Prepared {
+            request: None,
+            how: How::Fitted,
+            fault: Some(fault),
+            about,
+        });
+        Some((answer, sent, "too-long"))
     }
 
     fn overflowed(&self, result: &str) {

@@ -136,3 +136,26 @@ fn a_proxy_that_is_asked_to_stop_ends_its_answers_first() {
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     assert!(std::net::TcpStream::connect(&proxy.address).is_err());
 }
+
+#[test]
+fn a_web_page_of_another_site_is_refused_before_anything_is_sent_or_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let upstream = good();
+    let flags = ["--store", store.to_str().unwrap(), "--allow-origin", "https://chat.example"];
+    let proxy = Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
+    let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Content-Type: text/plain"];
+    for path in ["/v1/messages", "/v1/files", "/trimtab/fit?budget=1000"] {
+        let line = format!("POST {path} HTTP/1.1");
+        let answer = proxy.ask(&[&[&line[..]], &page[..]].concat(), &anthropic(1));
+        assert_eq!(answer.head[0], "HTTP/1.1 403 Forbidden", "{path}");
+        assert!(String::from_utf8_lossy(&answer.body).contains("--allow-origin"), "{path}");
+    }
+    assert!(upstream.came().is_empty());
+    let kept = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    assert_eq!(String::from_utf8_lossy(&kept.out).trim(), "[]");
+    for origin in ["http://localhost:5173", "vscode-webview://1a2b", "https://chat.example"] {
+        let answer = proxy.ask(&["POST /v1/messages HTTP/1.1", &format!("Origin: {origin}")], &anthropic(1));
+        assert_eq!(answer.head[0], "HTTP/1.1 200 OK", "{origin}");
+    }
+}
