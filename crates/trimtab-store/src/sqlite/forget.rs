@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::{Writing, sessions, tidy};
+use super::{sessions, tidy};
 use crate::{Forget, SessionInfo, StoreError, codec::number};
 
 /// Sessions that are chosen, and about how many bytes they take.
@@ -81,8 +81,17 @@ fn sizes(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
     Ok(sizes)
 }
 
-pub(super) fn forget(writing: &mut Writing<'_>, sessions: &[SessionInfo]) -> Result<(), StoreError> {
-    let transaction = &writing.transaction;
+/// Returns pages that hold nothing to the system.
+pub(super) fn free_pages(connection: &Connection) -> Result<(), StoreError> {
+    // It frees a page with every step.
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    Ok(())
+}
+
+/// Removes sessions with everything that no other holds.
+pub(super) fn remove(transaction: &Transaction<'_>, sessions: &[SessionInfo]) -> Result<(), StoreError> {
     // Freed pages are overwritten: forgotten is forgotten.
     transaction.pragma_update(None, "secure_delete", "ON")?;
     transaction.execute_batch(

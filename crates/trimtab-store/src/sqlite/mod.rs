@@ -112,6 +112,23 @@ impl Sqlite {
         file::copy(&open::for_reading(&self.path)?, to)
     }
 
+    /// Forgets sessions of a store that nobody has open, without needing space: changes are made in the file itself, and what
+    /// undoes them is kept in memory. For a disk that is full.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, that there is no such session, or that another process has the store open.
+    pub fn forget_alone(path: &Path, which: &Forget) -> Result<Forgotten, StoreError> {
+        let before = open::file_bytes(path);
+        let mut connection = open::alone(path)?;
+        let chosen = forget::choose(&connection, which, before)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        forget::remove(&transaction, &chosen.sessions)?;
+        transaction.commit()?;
+        forget::free_pages(&connection)?;
+        drop(connection);
+        Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(path) })
+    }
+
     fn check_in_place(&self) -> Result<(), StoreError> {
         if self.is_in_place() { Ok(()) } else { Err(StoreError::Gone { path: self.path.clone() }) }
     }
@@ -270,16 +287,10 @@ impl Store for Sqlite {
             let after = before.saturating_sub(chosen.bytes);
             return Ok(Forgotten { sessions: chosen.sessions, before, after });
         }
-        let remove = || {
-            self.write(|writing| {
-                writing.recents.clear();
-                forget::forget(writing, &chosen.sessions)
-            })
-        };
-        match remove() {
-            Err(StoreError::Full) => self.without_log(remove)?,
-            done => done?,
-        }
+        self.write(|writing| {
+            writing.recents.clear();
+            forget::remove(&writing.transaction, &chosen.sessions)
+        })?;
         self.give_space_back()?;
         Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(&self.path) })
     }
@@ -327,30 +338,10 @@ impl Drop for Sqlite {
 }
 
 impl Sqlite {
-    /// Does something on a full disk that frees space: changes are made in the file itself, and what undoes them is kept in
-    /// memory instead of in a log. Where another process uses the store, the disk stays full.
-    fn without_log<T>(&self, work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let set_journal = |mode: &str| {
-            let sql = format!("PRAGMA journal_mode = {mode}");
-            self.writer().connection.query_row(&sql, [], |row| row.get::<_, String>(0))
-        };
-        self.writer().connection.pragma_update(None, "temp_store", "MEMORY")?;
-        self.writer().connection.busy_timeout(CLOSING)?;
-        let is_set = set_journal("MEMORY").is_ok_and(|mode| mode == "memory");
-        let done = if is_set { work() } else { Err(StoreError::Full) };
-        self.writer().connection.busy_timeout(Duration::from_secs(crate::error::BUSY_SECONDS))?;
-        set_journal("WAL")?;
-        done
-    }
-
     /// Returns free pages to the system and empties the log.
     fn give_space_back(&self) -> Result<(), StoreError> {
         let writer = self.writer();
-        // It frees a page with every step.
-        let mut vacuum = writer.connection.prepare("PRAGMA incremental_vacuum")?;
-        let mut pages = vacuum.query([])?;
-        while pages.next()?.is_some() {}
+        forget::free_pages(&writer.connection)?;
         // Readers that are at work keep the log; it is emptied another time.
         let _ = writer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         Ok(())

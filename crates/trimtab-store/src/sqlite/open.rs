@@ -55,6 +55,10 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
             connection = connect_as_it_is(path, flags)?;
             version(path, &connection)?
         }
+        Err(StoreError::Full) if !has_log(path) => {
+            connection = connect_as_it_is(path, flags)?;
+            version(path, &connection)?
+        }
         other => other?,
     };
     if version < known() {
@@ -64,6 +68,27 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
         ));
     }
     Ok(connection)
+}
+
+/// Opens a store that nobody else has open, to change it in place: without a log, or anything else beside the file.
+pub(super) fn alone(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    if connection.is_readonly("main")? {
+        return Err(StoreError::ReadOnly);
+    }
+    connection.busy_timeout(Duration::from_secs(1))?;
+    // Before the first look at the file: then readers share nothing, and no file for that is made.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if version(path, &connection)? != known() {
+        return Err(opening(
+            path,
+            "it was made by an older trimtab; any command that writes brings it up to date",
+        ));
+    }
+    let mode: String = connection.query_row("PRAGMA journal_mode = MEMORY", [], |row| row.get(0))?;
+    if mode == "memory" { Ok(connection) } else { Err(StoreError::Full) }
 }
 
 /// Returns the bytes of the file and its log.
