@@ -26,6 +26,9 @@ use super::{Proxy, converse};
 const FEWEST: usize = 2;
 const MOST: usize = 4;
 
+/// How many threads each of them has for plans, decoding and waiting for the disk: what is beyond that waits its turn.
+const PLANS: usize = 16;
+
 /// All threads that forward.
 pub(super) struct Lanes(Vec<Lane>);
 
@@ -94,7 +97,11 @@ impl Lane {
 /// # Errors
 /// Says that the system has nothing left for it.
 pub(crate) fn runtime() -> Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("no runtime can be started")
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(PLANS)
+        .build()
+        .context("no runtime can be started")
 }
 
 /// Converses on all connections that are handed over, until there are no more to come.

@@ -54,8 +54,17 @@ use tokio::{
 use trimtab::{Policy, RecallHint, Tokens};
 
 use self::{
-    connect::Connector, fold::Summaries, intents::Intents, lanes::Lanes, log::Log, metrics::Metrics,
-    planning::Planner, sessions::Sessions, store_health::Unkept, tap::Tap, upstream::Upstreams,
+    connect::{Connector, Timed},
+    fold::Summaries,
+    intents::Intents,
+    lanes::Lanes,
+    log::Log,
+    metrics::Metrics,
+    planning::Planner,
+    sessions::Sessions,
+    store_health::Unkept,
+    tap::Tap,
+    upstream::Upstreams,
 };
 
 pub(crate) use self::{lanes::runtime, sessions::Keeping};
@@ -119,8 +128,8 @@ pub(crate) struct Limits {
 pub(crate) struct Proxy {
     config: Arc<Config>,
     planner: Arc<Planner>,
-    connector: HttpsConnector<Connector>,
-    client: Client<HttpsConnector<Connector>, Outgoing>,
+    connector: Https,
+    client: Client<Https, Outgoing>,
     in_flight: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
@@ -207,16 +216,19 @@ impl Proxy {
     }
 }
 
-fn connector() -> HttpsConnector<Connector> {
+/// What connects to providers.
+type Https = Timed<HttpsConnector<Connector>>;
+
+fn connector() -> Https {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
-    https.https_or_http().enable_http1().wrap_connector(Connector::from_env())
+    Timed::new(https.https_or_http().enable_http1().wrap_connector(Connector::from_env()))
 }
 
-fn client(connector: HttpsConnector<Connector>) -> Client<HttpsConnector<Connector>, Outgoing> {
+fn client(connector: Https) -> Client<Https, Outgoing> {
     Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
@@ -234,6 +246,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
+    outlive_file_limits();
     // A request that comes sooner waits for what is loaded here, which does not count as time to plan.
     std::thread::Builder::new()
         .name("warm-up".to_owned())
@@ -268,6 +281,18 @@ pub(crate) async fn serve(
     proxy.log_store_news();
     Ok(())
 }
+
+/// Lets a write beyond the limit for files fail like any other, instead of ending the process: without the store, requests are
+/// still forwarded.
+#[cfg(unix)]
+fn outlive_file_limits() {
+    let signal = tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // Once it is listened to, it ends nothing any more.
+    let _ = tokio::signal::unix::signal(signal);
+}
+
+#[cfg(not(unix))]
+fn outlive_file_limits() {}
 
 /// Answers the requests of one connection, one after the other, until it ends or the proxy stops.
 async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {

@@ -1,13 +1,17 @@
 //! A second try where the first was refused. Takes the provider's answer; gives it on, or the answer to a request that is
 //! shorter or as it came. Never tries a third time, and never hides an error that is not about us.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode, body::Incoming, http::response};
 
 use super::{
-    Proxy, body,
+    Proxy,
+    body::{self, Collected},
     encoding::{Decoder, Encoding},
     forward::{encoded, full},
     metrics::Metric,
@@ -22,6 +26,9 @@ use super::{
 
 /// How much of an error is read to see what it says.
 const ERROR_BYTES: usize = 256 * 1024;
+
+/// How long an error may take to arrive. What has come by then is looked at, and the rest goes to the client as it comes.
+const ERROR_ARRIVES: Duration = Duration::from_secs(5);
 
 /// What of a request is sent again where the provider does not say by how much it was too long.
 const SHORTER: f64 = 0.75;
@@ -49,8 +56,9 @@ impl Turn<'_> {
         if !overflow::may_be(parts.status) || self.job.counts_only {
             return Ok((parts, Bytes::new(), Some(incoming), prepared, None));
         }
-        let read = body::collect(incoming, ERROR_BYTES).await;
-        let (first, rest) = read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
+        let read = body::collect(incoming, ERROR_BYTES, ERROR_ARRIVES).await;
+        let Collected { bytes: first, rest } =
+            read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
         let mut text = Vec::new();
         Decoder::of(&parts.headers).feed(&first, |decoded| text.extend_from_slice(decoded));
         let text = String::from_utf8_lossy(&text);
