@@ -42,7 +42,7 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "NAME", env = "TRIMTAB_ALLOW_HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
 
-    /// An origin whose web pages may send requests, beside those of this machine: https://chat.example
+    /// An origin whose web pages may send requests, beside those of this machine: `https://chat.example`
     #[arg(long, value_name = "ORIGIN", env = "TRIMTAB_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
 

@@ -123,7 +123,7 @@ mod tests {
         let connector = https.wrap_connector(Connector::from_env());
         let mut timed = Timed { connector, limit: Duration::from_millis(200) };
         let runtime = crate::proxy::runtime().unwrap();
-        let fault = runtime.block_on(timed.call(address)).err().expect("nobody answers");
+        let fault = runtime.block_on(timed.call(address)).expect_err("nobody answers");
         assert!(fault.to_string().contains("no connection was agreed on in 0.2 seconds"), "{fault}");
     }
 }

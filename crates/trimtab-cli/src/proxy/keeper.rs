@@ -296,7 +296,9 @@ fn one(place: &Place, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) ->
             }
             match &done {
                 Ok(_) => place.health.note_success(),
-                Err(fault) => place.health.note_failure(&format!("{fault:#}")),
+                Err(fault) if fault.is::<StoreError>() => place.health.note_failure(&format!("{fault:#}")),
+                // The store works: another process was faster.
+                Err(_) => {}
             }
             let stored = done.as_ref().ok().copied();
             if let Some(request) = stored {
