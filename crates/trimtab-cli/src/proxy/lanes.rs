@@ -119,3 +119,30 @@ async fn forward(
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_blocks_has_a_bounded_number_of_threads() {
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        runtime().unwrap().block_on(async {
+            let block = || {
+                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                tokio::task::spawn_blocking(move || {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(10));
+                    now.fetch_sub(1, Ordering::SeqCst);
+                })
+            };
+            let all: Vec<_> = (0..4 * PLANS).map(|_| block()).collect();
+            for one in all {
+                one.await.unwrap();
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= PLANS, "{most:?}");
+    }
+}

@@ -3,7 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    thread,
 };
+
+use serde_json::Value;
 
 use crate::{STEADY, TIGHT, common, conversations::anthropic, good, running::Running, upstream::Upstream};
 
@@ -103,4 +106,35 @@ fn a_proxy_that_has_ended_leaves_one_file() {
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names, ["kept.db"]);
+}
+
+#[test]
+fn every_request_of_a_burst_is_kept_or_counted() {
+    const THREADS: usize = 8;
+    const EACH: usize = 40;
+    let upstream = good();
+    let (_folder, store, mut proxy) = keeping(&upstream, &[]);
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let proxy = &proxy;
+            scope.spawn(move || {
+                for turn in 0..EACH {
+                    let body = String::from_utf8(anthropic(2)).unwrap();
+                    let body = body.replace("Find the value.", &format!("Task {number} of {turn}."));
+                    proxy.post("/v1/messages", body.as_bytes());
+                }
+            });
+        }
+    });
+    stop(&mut proxy);
+    proxy.wait_for_words("requests:");
+    let sessions = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    let sessions: Value = serde_json::from_slice(&sessions.out).unwrap();
+    let kept: u64 =
+        sessions.as_array().unwrap().iter().filter_map(|session| session["requests"].as_u64()).sum();
+    let words = proxy.words();
+    let unkept = words.split("not kept in the store: ").nth(1).unwrap_or_default();
+    let requests = unkept.split("; ").filter(|reason| !reason.contains("reports of usage"));
+    let counts = requests.filter_map(|reason| reason.split(' ').next()?.parse::<u64>().ok());
+    assert_eq!(kept + counts.sum::<u64>(), 320, "{words}");
 }
