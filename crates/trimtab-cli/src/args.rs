@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Search(Search),
     /// Forget conversations that are kept
     Forget(Forget),
+    /// Copy everything that is kept into one new file, also while it is in use
+    Backup(Backup),
     /// Tell how much is kept, and what it saved
     Stats(Stats),
     /// Serve originals and history to agents over the Model Context Protocol
@@ -503,7 +505,7 @@ pub(crate) struct Search {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB"
+    after_help = "Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
 )]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Forget {
@@ -522,6 +524,21 @@ pub(crate) struct Forget {
     /// Only tell what would be forgotten
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Do not ask before more than one session is forgotten
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StorePlace,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  trimtab backup kept-2026-01-31.db")]
+pub(crate) struct Backup {
+    /// The file to make; one that is there already is left alone
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
 
     #[command(flatten)]
     pub(crate) store: StorePlace,

@@ -14,6 +14,7 @@ mod proxy;
 mod settings;
 mod store;
 mod summarize;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,10 @@ use anyhow::{Context, Error};
 use indicatif::{ProgressBar, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::args::When;
+use crate::{
+    args::When,
+    terminal::{escape_name, escape_styled, escape_text, is_plain},
+};
 
 /// Columns that are used where no terminal tells its width.
 const DEFAULT_WIDTH: usize = 120;
@@ -21,6 +24,7 @@ pub(crate) struct Output {
     // Not locked: a command may speak to standard output by itself.
     stream: BufWriter<Stdout>,
     colored: bool,
+    is_terminal: bool,
     width: usize,
 }
 
@@ -33,7 +37,8 @@ impl Output {
         };
         let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
         let width = terminal.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40));
-        Output { stream: BufWriter::new(io::stdout()), colored, width }
+        let is_terminal = io::stdout().is_terminal();
+        Output { stream: BufWriter::new(io::stdout()), colored, is_terminal, width }
     }
 
     /// Returns how many columns a line may have.
@@ -41,8 +46,17 @@ impl Output {
         self.width
     }
 
-    /// Writes bytes that no colour rule may touch: a request, JSON.
+    /// Writes bytes that no colour rule may touch: a request, JSON, an original. A terminal gets them without what would steer it.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        if !self.is_terminal {
+            return self.raw_bytes(bytes);
+        }
+        self.stream.write_all(escape_text(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(())
+    }
+
+    /// Writes bytes as they are, whatever they do to a terminal.
+    pub(crate) fn raw_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.stream.write_all(bytes)?;
         Ok(())
     }
@@ -57,6 +71,7 @@ impl Output {
     /// Writes a line for people.
     pub(crate) fn line(&mut self, line: impl std::fmt::Display) -> anyhow::Result<()> {
         let line = format!("{line}\n");
+        let line = escape_styled(&line);
         if self.colored {
             self.stream.write_all(line.as_bytes())?;
         } else {
@@ -98,17 +113,17 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
 /// Says on standard error what went wrong.
 pub(crate) fn complain(error: &Error) {
     // Nobody is left to be told when standard error is closed as well.
-    let _ = writeln!(anstream::stderr(), "trimtab: {error:#}");
+    let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&format!("{error:#}")));
 }
 
 /// Says something to people beside the data.
 pub(crate) fn note(words: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "trimtab: {words}");
+    let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&words.to_string()));
 }
 
 /// Writes a line of a picture for people beside the data.
 pub(crate) fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let _ = writeln!(anstream::stderr(), "{}", escape_styled(&line.to_string()));
 }
 
 /// Returns a bar on standard error; one that nobody sees where that is no terminal or there is little to wait for.
@@ -129,7 +144,7 @@ pub(crate) fn on_one_line(text: &str, width: usize) -> String {
         let shown = match letter {
             '\n' => '⏎',
             '\t' => ' ',
-            letter if letter.is_control() => '·',
+            letter if !is_plain(letter) => '·',
             letter => letter,
         };
         used += shown.width().unwrap_or(0);
@@ -163,15 +178,17 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 /// Returns a text padded to `width` columns, cut where it is wider.
 pub(crate) fn padded(text: &str, width: usize) -> String {
-    let text = if text.width() > width { on_one_line(text, width) } else { text.to_owned() };
+    let is_shown_whole = text.width() <= width && text.chars().all(is_plain);
+    let text = if is_shown_whole { text.to_owned() } else { on_one_line(text, width) };
     let missing = width.saturating_sub(text.width());
     text + &" ".repeat(missing)
 }
 
 /// Returns the end of a path that is wider than `width` columns.
 pub(crate) fn end_of(path: &str, width: usize) -> String {
+    let path = &escape_name(path);
     if path.width() <= width {
-        return path.to_owned();
+        return path.to_string();
     }
     let mut used = 1;
     let fits = |letter: &char| {

@@ -36,7 +36,8 @@ impl fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-fn wrong(what: impl fmt::Display) -> anyhow::Error {
+/// Makes an error of something that was asked for in the wrong way.
+pub(crate) fn wrong(what: impl fmt::Display) -> anyhow::Error {
     WrongUsage(what.to_string()).into()
 }
 

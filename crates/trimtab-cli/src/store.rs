@@ -35,12 +35,13 @@ pub(crate) fn open(place: &StorePlace) -> Result<Sqlite> {
     Ok(store)
 }
 
-/// Puts together what is appended in small pieces, now and then and off the way of any request, until the program ends.
+/// Puts together what is appended in small pieces, now and then and off the way of any request, until the store is closed.
 pub(crate) fn tidy_now_and_then(store: &Arc<Sqlite>) {
-    let store = Arc::clone(store);
+    let store = Arc::downgrade(store);
     let tidying = move || {
         loop {
             thread::sleep(BETWEEN_TIDYING);
+            let Some(store) = store.upgrade() else { return };
             // What cannot be tidied is whole all the same; another time it may be.
             let _ = store.tidy();
         }

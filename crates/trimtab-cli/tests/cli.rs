@@ -416,3 +416,23 @@ fn changelog_groups_by_file_with_steps_and_reasons() {
     );
     assert_eq!(none.text(), "standard input: no call changed a file\n");
 }
+
+#[test]
+fn no_name_from_outside_steers_the_terminal() {
+    let evil = "m\\u001b]52;c;AAAA\\u0007\\u009b2J\\u202e\\ntrimtab: forged";
+    let request = format!(
+        r#"{{"model":"{evil}","messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"{evil}","arguments":"{{\"path\":\"{}\"}}"}}}}]}},{{"role":"tool","tool_call_id":"c","content":"{evil}"}}]}}"#,
+        evil.replace('\\', "\\\\")
+    );
+    for arguments in [&["show", "-"][..], &["inspect", "-"], &["files", "-"], &["changelog", "-"]] {
+        let shown = trimtab_reading(&[arguments, &["--color", "always"]].concat(), request.as_bytes());
+        assert_eq!(shown.code, Some(0), "{arguments:?}: {}", shown.words);
+        let text = shown.text() + &shown.words;
+        for (at, found) in text.match_indices(|letter: char| letter.is_control() && letter != '\n') {
+            let style = text[at..].split('m').next().unwrap_or_default();
+            let is_style = style.strip_prefix("\u{1b}[").is_some_and(|rest| rest.len() < 8);
+            assert!(found == "\u{1b}" && is_style, "{arguments:?}: {:?}", &text[at..]);
+        }
+        assert!(!text.contains('\u{202e}') && !text.contains("\ntrimtab: forged"), "{arguments:?}: {text}");
+    }
+}

@@ -30,6 +30,8 @@ mod recalls;
 mod refused;
 #[path = "proxy/running.rs"]
 mod running;
+#[path = "proxy/stored.rs"]
+mod stored;
 #[path = "proxy/told.rs"]
 mod told;
 #[path = "proxy/transparent.rs"]

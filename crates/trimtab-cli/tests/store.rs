@@ -303,3 +303,34 @@ fn wrong_words_about_single_blocks_and_requests_are_told() {
     check(&["restore", "s1", "--request", "0"], 2, "0 is not in");
     check(&["restore", "s1", "--force"], 2, "--out");
 }
+
+#[test]
+fn a_store_is_one_file_that_can_be_copied_at_any_time() {
+    let (folder, store, fitted) = kept();
+    let names = || {
+        let files = std::fs::read_dir(folder.path().join("new")).expect("a folder");
+        files.map(|file| file.expect("a file").file_name().into_string().expect("text")).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), ["trimtab.db"]);
+    let (_, handle) = common::recall_in(&fitted.text()).expect("something is hidden");
+    let copy = folder.path().join("copy.db").display().to_string();
+    let done = trimtab(&["backup", &copy, "--store", &store]);
+    assert_eq!(done.code, Some(0), "{}", done.words);
+    let recalled = trimtab(&["recall", &handle, "--store", &copy]);
+    assert_eq!(recalled.out, trimtab(&["recall", &handle, "--store", &store]).out);
+    assert_eq!(trimtab(&["backup", &copy, "--store", &store]).code, Some(1), "nothing is overwritten");
+}
+
+#[test]
+fn several_sessions_are_forgotten_only_when_that_is_confirmed() {
+    let (_folder, store, _) = kept();
+    let other = r#"{"model":"gpt-5","messages":[{"role":"user","content":"Something else."}]}"#;
+    let fitted = trimtab_reading(&["fit", "-", "--budget", "6000", "--store", &store], other.as_bytes());
+    assert_eq!(fitted.code, Some(0), "{}", fitted.words);
+    let count = || json(&trimtab(&["sessions", "--store", &store, "--json"])).as_array().map(Vec::len);
+    let asked = trimtab(&["forget", "--larger-than", "0", "--store", &store]);
+    assert_eq!((asked.code, count()), (Some(2), Some(2)), "{}", asked.words);
+    assert!(asked.words.contains("--yes"), "{}", asked.words);
+    let done = trimtab(&["forget", "--larger-than", "0", "--yes", "--store", &store]);
+    assert_eq!((done.code, count()), (Some(0), Some(0)), "{}", done.words);
+}

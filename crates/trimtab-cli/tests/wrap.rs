@@ -148,3 +148,35 @@ fn where_nothing_is_kept_no_note_promises_a_recall() {
     assert!(sent.contains("hidden: ") && !sent.contains("recall"), "{sent}");
     assert_eq!(recalled, "no recall\n");
 }
+
+#[test]
+fn a_wrap_that_is_killed_leaves_no_copy_of_a_key() {
+    let home = tempfile::tempdir().unwrap();
+    let temporary = home.path().join("tmp");
+    let bin = home.path().join("bin");
+    for folder in [&temporary, &bin, &home.path().join(".pi/agent")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let own = r#"{"providers":{"openai":{"apiKey":"hush"}}}"#;
+    std::fs::write(home.path().join(".pi/agent/models.json"), own).unwrap();
+    let pi = bin.join("pi");
+    std::fs::write(&pi, "#!/bin/sh\necho ready\nexec sleep 5\n").unwrap();
+    std::fs::set_permissions(&pi, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut wrapped = command(&["wrap", "pi"]);
+    wrapped.env("HOME", home.path()).env("TMPDIR", &temporary).env("PATH", path);
+    let mut child = wrapped.stdin(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    let files = || std::fs::read_dir(&temporary).unwrap().count();
+    assert_eq!((line.trim(), files()), ("ready", 1));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let started = std::time::Instant::now();
+    while files() > 0 {
+        assert!(started.elapsed() < Duration::from_secs(10), "a copy stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(std::fs::read_to_string(home.path().join(".pi/agent/models.json")).unwrap(), own);
+}

@@ -232,7 +232,14 @@ impl PySession {
         let Some(place) = &self.place else { return Ok(()) };
         let here = process::id();
         match held.store.take() {
-            Some((process, store)) if process == here => held.store = Some((process, store)),
+            Some((process, store)) if process == here && store.is_in_place() => {
+                held.store = Some((process, store));
+            }
+            // Its file was deleted or replaced: what would be written to it is lost.
+            Some((process, store)) if process == here => {
+                drop(store);
+                held.store = Some((here, Sqlite::open(&place.path)?));
+            }
             other => {
                 // A connection must not be used, nor closed, in a process that was forked from its own.
                 std::mem::forget(other);

@@ -45,6 +45,12 @@ pub enum StoreError {
         "the store is read-only: change its permissions, or name another file with --store. Nothing was written"
     )]
     ReadOnly,
+    /// The file that was opened is no longer where it was.
+    #[error("{path}: the store's file was deleted or replaced while it was in use")]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process kept it too long.
     #[error("another process kept the store busy for over {0} seconds; try again. Nothing was written")]
     Busy(u64),

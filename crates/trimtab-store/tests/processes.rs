@@ -15,13 +15,14 @@ mod common;
 
 use std::{
     env, fs,
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use common::{Said, fit_and_keep, keep, long, request, settings, tool, user};
 use trimtab::block_handle;
-use trimtab_store::{RequestId, Sqlite, Store, StoreError};
+use trimtab_store::{Forget, Mode, RequestId, Sqlite, Store, StoreError};
 
 /// What the process is to do, and with which file.
 const ROLE: &str = "TRIMTAB_CHILD_ROLE";
@@ -38,6 +39,7 @@ fn child() {
     match role.as_str() {
         "read only" => read_only(path),
         "full" => fill(path),
+        "forget" => forget_when_full(path),
         number => append(path, number.parse().unwrap()),
     }
 }
@@ -168,6 +170,44 @@ fn fill(path: &Path) {
         }
     }
     println!("done as asked: full after {} requests", kept.len());
+}
+
+/// Forgets half of what is kept after something else took all space that the disk had left.
+fn forget_when_full(path: &Path) {
+    let store = Sqlite::open(path).unwrap();
+    let kept: Vec<_> = (0..60)
+        .map(|number| {
+            let said = [user(&format!("task {number}")), tool("make", &noise(number))];
+            (keep(&store, &said, 1), request(&said))
+        })
+        .collect();
+    drop(store);
+    let mut other = fs::File::create(path.with_file_name("other")).unwrap();
+    while other.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
+    let half = Forget::Sessions(kept[..30].iter().map(|(kept, _)| kept.session).collect());
+    let told = Sqlite::open_to_read(path).unwrap().forget(&half, Mode::DryRun).unwrap();
+    let done = Sqlite::forget_alone(path, &half).expect("forgetting needs no space");
+    assert_eq!((told.sessions.len(), done.sessions.len()), (30, 30));
+    assert!(done.after < done.before * 2 / 3, "{} of {}", done.after, done.before);
+    let store = Sqlite::open(path).unwrap();
+    for (kept, bytes) in &kept[30..] {
+        assert!(store.request(kept.request).unwrap().bytes == *bytes);
+    }
+    store.check().unwrap();
+    keep(&store, &[user("There is room again.")], 2);
+    let busy = Sqlite::forget_alone(path, &half).unwrap_err();
+    assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
+    println!("done as asked");
+}
+
+#[test]
+fn forgetting_works_on_a_full_disk() {
+    if !can_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = after("mount -t tmpfs -o size=6m tmpfs \"$1\"", folder.path());
+    succeeds(as_child(&mut command, "forget", &folder.path().join("trimtab.db")));
 }
 
 #[test]

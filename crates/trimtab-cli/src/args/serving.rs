@@ -42,6 +42,10 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "NAME", env = "TRIMTAB_ALLOW_HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
 
+    /// An origin whose web pages may send requests, beside those of this machine: `https://chat.example`
+    #[arg(long, value_name = "ORIGIN", env = "TRIMTAB_ALLOW_ORIGIN", value_delimiter = ',')]
+    pub(crate) allow_origin: Vec<String>,
+
     /// The largest request that is taken, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, env = "TRIMTAB_MAX_REQUEST", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) max_request: u32,

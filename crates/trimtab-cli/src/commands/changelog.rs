@@ -10,6 +10,7 @@ use crate::{
     args::Changelog,
     input,
     output::{Output, wrapped},
+    terminal::escape_name,
 };
 
 const BOLD: Style = Style::new().bold();
@@ -42,7 +43,7 @@ pub(crate) fn run(asked: &Changelog, out: &mut Output) -> Result<()> {
         if index > 0 {
             out.line("")?;
         }
-        out.line(format_args!("{BOLD}{}{BOLD:#}", file.path))?;
+        out.line(format_args!("{BOLD}{}{BOLD:#}", escape_name(&file.path)))?;
         for changes in &file.changes {
             for line in wrapped(&changes.to_string(), out.width().min(100).saturating_sub(4)) {
                 out.line(line)?;

@@ -1,14 +1,17 @@
-//! `trimtab forget`: removes conversations. Takes sessions, an age or a size; tells what is forgotten and what that frees.
+//! `trimtab forget`: removes conversations. Takes sessions, an age or a size; tells what is forgotten and what that frees. Asks
+//! before more than one is removed.
+
+use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Context, Result};
 use trimtab::Millis;
-use trimtab_store::{Forget as Which, Mode, SessionId, Store};
+use trimtab_store::{Forget as Which, Mode, SessionId, Sqlite, Store, StoreError};
 
 use super::sessions;
 use crate::{
     args::Forget,
     output::{Output, say},
-    store,
+    settings, store,
 };
 
 pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
@@ -18,7 +21,23 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
     };
     let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
-    let forgotten = store::open_existing(&asked.store)?.forget(&which, mode)?;
+    let store = store::open_existing(&asked.store)?;
+    if mode == Mode::Do && !asked.yes {
+        let count = store.forget(&which, Mode::DryRun)?.sessions.len();
+        if count > 1 && !is_confirmed(count)? {
+            say("nothing is forgotten");
+            return Ok(());
+        }
+    }
+    let forgotten = match store.forget(&which, mode) {
+        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
+        Err(StoreError::Full | StoreError::ReadOnly) if mode == Mode::Do => {
+            let path = store.path().to_owned();
+            drop(store);
+            Sqlite::forget_alone(&path, &which)?
+        }
+        done => done?,
+    };
     for session in &forgotten.sessions {
         sessions::line(session, out)?;
     }
@@ -32,6 +51,22 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Asks whether so many sessions are to be forgotten.
+///
+/// # Errors
+/// Says that there is nobody to ask.
+fn is_confirmed(count: usize) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(settings::wrong(format_args!(
+            "{count} sessions would be forgotten for good: --dry-run lists them, --yes forgets them"
+        )));
+    }
+    say(format_args!("Forget {count} sessions for good? They are listed with --dry-run. [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn session(word: &str) -> Result<SessionId> {

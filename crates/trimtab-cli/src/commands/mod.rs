@@ -1,5 +1,6 @@
 //! One file per command. Each takes what was asked for and where the data goes; none reads arguments by itself.
 
+mod backup;
 mod changelog;
 mod compact;
 mod doctor;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Sessions(asked) => sessions::run(asked, out),
         Command::Search(asked) => search::run(asked, out),
         Command::Forget(asked) => forget::run(asked, out),
+        Command::Backup(asked) => backup::run(asked),
         Command::Stats(asked) => stats::run(asked, out),
         Command::Mcp(asked) => mcp::run(asked),
         Command::Models(asked) => models::run(asked, out),
@@ -59,7 +61,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "trimtab", &mut script);
-            out.bytes(&script)
+            out.raw_bytes(&script)
         }
     }
 }

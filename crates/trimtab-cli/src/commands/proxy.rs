@@ -11,7 +11,10 @@ use crate::{
     args::{Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output::{self, grouped},
-    proxy::{self, Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums},
+    proxy::{
+        self, Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums,
+        store_health::Unkept,
+    },
     settings::{self, Files, in_force},
     store,
 };
@@ -33,6 +36,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
+    wanted.allowed_origins.clone_from(&asked.allow_origin);
     proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind(asked.listen).await.with_context(|| {
             format!("{} cannot be listened at; --listen names another address", asked.listen)
@@ -42,7 +46,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         output::note(format_args!("listening at http://{address}"));
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
-        say_sums(&proxy.metrics.sums());
+        say_sums(&proxy);
         Ok(())
     })
 }
@@ -68,6 +72,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         announce: true,
         token: None,
         allowed_hosts: Vec::new(),
+        allowed_origins: Vec::new(),
         plan_time: Duration::from_millis(fitting.plan_time),
         sessions: usize::try_from(fitting.sessions)?,
         limits,
@@ -140,10 +145,17 @@ fn stop_asked() -> Result<impl Future<Output = ()>> {
 }
 
 /// Says what came of it all.
-pub(super) fn say_sums(sums: &Sums) {
-    for line in words(sums) {
+pub(super) fn say_sums(proxy: &Proxy) {
+    for line in words(&proxy.metrics.sums()).into_iter().chain(unkept_words(&proxy.unkept())) {
         output::note(line);
     }
+}
+
+/// Says what was not kept, and why.
+fn unkept_words(unkept: &[(Unkept, u64)]) -> Option<String> {
+    let reasons: Vec<String> =
+        unkept.iter().map(|(why, count)| format!("{} {}", grouped(*count), why.words())).collect();
+    (!reasons.is_empty()).then(|| format!("not kept in the store: {}", reasons.join("; ")))
 }
 
 fn words(sums: &Sums) -> Vec<String> {
@@ -206,6 +218,15 @@ mod tests {
                 "reported: 950 input tokens, 50 % of them from the cache; $0.5000 spent, about $0.2500 lost",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_not_kept_is_told_with_its_reason() {
+        let unkept = [(Unkept::QueueFull, 2223), (Unkept::NoPlan, 1)];
+        let expected =
+            "not kept in the store: 2,223 more came than could be written; 1 sent without a new plan";
+        assert_eq!(unkept_words(&unkept).as_deref(), Some(expected));
+        assert_eq!(unkept_words(&[]), None);
     }
 
     #[test]

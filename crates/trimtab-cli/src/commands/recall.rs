@@ -1,7 +1,5 @@
 //! `trimtab recall`: the original behind a note. Takes a handle, and a file that holds it or the store; gives the bytes.
 
-use std::io::{self, IsTerminal};
-
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use trimtab::{read, recall};
@@ -36,8 +34,7 @@ pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
     }
     let pattern = asked.grep.as_deref().map(Regex::new).transpose().context("--grep")?;
     let shown = chosen(&original, asked.lines, pattern.as_ref());
-    // What a tool printed must not steer the terminal that shows it.
-    if asked.raw || !io::stdout().is_terminal() { out.bytes(&shown) } else { out.bytes(&tamed(&shown)) }
+    if asked.raw { out.raw_bytes(&shown) } else { out.bytes(&shown) }
 }
 
 pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
@@ -62,9 +59,4 @@ pub(crate) fn chosen(original: &[u8], lines: Option<(usize, usize)>, pattern: Op
         (first..=last).contains(number) && pattern.is_none_or(|pattern| pattern.is_match(line))
     });
     wanted.flat_map(|(line, _)| line.iter().copied()).collect()
-}
-
-fn tamed(bytes: &[u8]) -> Vec<u8> {
-    let plain = |byte: u8| matches!(byte, b'\n' | b'\t') || !byte.is_ascii_control();
-    bytes.iter().map(|byte| if plain(*byte) { *byte } else { b'.' }).collect()
 }

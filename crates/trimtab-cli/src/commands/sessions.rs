@@ -9,6 +9,7 @@ use crate::{
     args::Sessions,
     output::{Output, grouped, padded},
     store,
+    terminal::escape_name,
 };
 
 const DIM: Style = Style::new().dimmed();
@@ -54,7 +55,7 @@ pub(super) fn line(session: &SessionInfo, out: &mut Output) -> Result<()> {
         grouped(session.tokens_before),
         store::saved(session.tokens_before, session.tokens_after),
         padded(session.model.as_deref().unwrap_or("-"), 24),
-        session.name.as_deref().unwrap_or("-"),
+        escape_name(session.name.as_deref().unwrap_or("-")),
     ))
 }
 

@@ -13,6 +13,7 @@ use crate::{
     args::Show,
     input::{self, Conversation},
     output::{Output, grouped, on_one_line, padded},
+    terminal::escape_name,
 };
 
 /// Columns of the tool's name: the longest of the common ones, and room for `mcp__` names to be told apart.
@@ -59,12 +60,14 @@ fn heading(
 ) -> Result<()> {
     let Conversation { name, agent, segment, number, segments, history, .. } = conversation;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("recorded by {agent},") };
+    let name = escape_name(name);
     out.line(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
     if *segments > 1 {
         let start = segment.start.name();
         out.line(format_args!("segment {number} of {segments} ({start}); --segment N shows another"))?;
     }
-    let model = model.map_or_else(|| "(no model named)".to_owned(), |model| format!("for {model}"));
+    let model =
+        model.map_or_else(|| "(no model named)".to_owned(), |model| format!("for {}", escape_name(model)));
     out.line(format_args!(
         "{} tokens {model}: {} in blocks, {} around them",
         grouped(counts.total().0),

@@ -1,5 +1,6 @@
 //! How a provider is reached: directly, or through the proxy for the web that the environment names. Takes an address; gives
-//! a connection. Never asks that proxy for an address without TLS: what goes there could be read on the way.
+//! a connection. Never asks that proxy for an address without TLS: what goes there could be read on the way. Never waits for
+//! ever: a provider that accepts a connection and then says nothing is given up like one that does not answer at all.
 
 use std::{
     future::Future,
@@ -22,6 +23,9 @@ use tower_service::Service;
 
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(15);
+
+/// How long connecting and agreeing on TLS may take together.
+const SECURING: Duration = Duration::from_secs(30);
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -66,5 +70,60 @@ impl Service<Uri> for Connector {
         }
         let connecting = tunnel.call(address);
         Box::pin(async move { connecting.await.map_err(Into::into) })
+    }
+}
+
+/// Makes connections with another connector, in a time that is limited as a whole.
+#[derive(Clone)]
+pub(crate) struct Timed<C> {
+    connector: C,
+    limit: Duration,
+}
+
+impl<C> Timed<C> {
+    pub(crate) fn new(connector: C) -> Timed<C> {
+        Timed { connector, limit: SECURING }
+    }
+}
+
+impl<C> Service<Uri> for Timed<C>
+where
+    C: Service<Uri, Error = Fault>,
+    C::Future: Send + 'static,
+    C::Response: 'static,
+{
+    type Response = C::Response;
+    type Error = Fault;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, Fault>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.connector.poll_ready(context)
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let (connecting, limit) = (self.connector.call(address), self.limit);
+        Box::pin(async move {
+            let late = |_| format!("no connection was agreed on in {} seconds", limit.as_secs_f64());
+            tokio::time::timeout(limit, connecting).await.map_err(late)?
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper_rustls::HttpsConnectorBuilder;
+
+    use super::*;
+
+    #[test]
+    fn a_tls_handshake_that_is_never_answered_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address: Uri = format!("https://{}", silent.local_addr().unwrap()).parse().unwrap();
+        let https = HttpsConnectorBuilder::new().with_webpki_roots().https_only().enable_http1();
+        let connector = https.wrap_connector(Connector::from_env());
+        let mut timed = Timed { connector, limit: Duration::from_millis(200) };
+        let runtime = crate::proxy::runtime().unwrap();
+        let fault = runtime.block_on(timed.call(address)).expect_err("nobody answers");
+        assert!(fault.to_string().contains("no connection was agreed on in 0.2 seconds"), "{fault}");
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::Incoming,
+    body::{Body, Incoming},
     header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER},
     http::response,
 };
@@ -29,6 +29,7 @@ use super::{
     route::{Endpoint, Route, route},
     say::{Said, announce, note},
     send::{Failed, head},
+    store_health::Unkept,
     tap::{LookedAt, Tap},
     tunnel,
     usage::Reader,
@@ -41,6 +42,12 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     let refuse = |status: StatusCode, reason: &str| refusal(route.provider, status, reason).map(whole);
     if !guard::names_us(request.headers(), &proxy.config.allowed_hosts) {
         return refuse(StatusCode::FORBIDDEN, "this host name is not allowed; --allow-host allows one");
+    }
+    if guard::is_cross_site(request.headers(), &proxy.config.allowed_origins) {
+        return refuse(
+            StatusCode::FORBIDDEN,
+            "requests from web pages of other sites are not allowed; --allow-origin allows one origin",
+        );
     }
     if *request.method() == Method::CONNECT {
         return refuse(
@@ -59,7 +66,8 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         return response;
     };
-    let answered = if headers::wants_upgrade(request.headers()) {
+    // A request with a body is answered in HTTP whatever it offers: no tunnel would carry the body.
+    let answered = if headers::wants_upgrade(request.headers()) && request.body().is_end_stream() {
         proxy
             .metrics
             .count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "upgraded")]);
@@ -153,6 +161,7 @@ async fn converse(
         reason: prepared.fault.as_ref().map(|fault| fault.name().to_owned()),
         retried,
         about: prepared.about.clone(),
+        is_store_in_trouble: proxy.planner.sessions.is_store_in_trouble(),
     };
     let account = Account::of(proxy, route.endpoint, prepared.about, prepared.how, sent.status, permit);
     let reader = (!counts_only).then(|| Reader::new(format, &sent.headers));
@@ -174,6 +183,9 @@ fn passed(
 ) -> Response<Answer> {
     proxy.metrics.count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "passed")]);
     proxy.metrics.count(Metric::Passed, &[("reason", reason)]);
+    if matches!(route.endpoint, Endpoint::Answer(_)) {
+        proxy.planner.sessions.count_unkept(Unkept::Passed);
+    }
     proxy.log.detail(format_args!("{}: passed untouched ({reason})", route.endpoint.name()));
     let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
     let (parts, incoming) = sent.into_parts();

@@ -14,8 +14,15 @@ pub(crate) const OWN: &str = "x-trimtab";
 const PIN: &str = "x-trimtab-pin";
 
 /// Headers that are between two neighbours and go no further.
-const HOP_BY_HOP: [HeaderName; 6] =
-    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
+const HOP_BY_HOP: [HeaderName; 7] = [
+    CONNECTION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("http2-settings"),
+];
 
 /// Makes the headers of a request those that upstream should see.
 pub(crate) fn to_upstream(headers: &mut HeaderMap, host: HeaderValue) {
@@ -35,9 +42,12 @@ pub(crate) fn to_client(headers: &mut HeaderMap) {
     headers.remove("proxy-authenticate");
 }
 
-/// Tells whether the client asks to speak another protocol from here on.
+/// Tells whether the client asks to speak another protocol from here on. HTTP/2 does not count: clients offer it with ordinary
+/// requests, bodies included, and go on with HTTP/1.1 where the offer is passed over.
 pub(crate) fn wants_upgrade(headers: &HeaderMap) -> bool {
-    headers.contains_key(UPGRADE)
+    let offers = headers.get_all(UPGRADE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut protocols = offers.flat_map(|value| value.split(',')).map(str::trim);
+    protocols.any(|protocol| !protocol.is_empty() && !protocol.eq_ignore_ascii_case("h2c"))
         && named_by_connection(headers).any(|name| name.eq_ignore_ascii_case("upgrade"))
 }
 
@@ -127,6 +137,15 @@ mod tests {
         sent.append("x-trimtab-pin", HeaderValue::from_static("0123456789ab,6ca415216d72"));
         assert_eq!(pins(&sent).len(), 3);
         assert_eq!(pins(&headers(&[])), []);
+    }
+
+    #[test]
+    fn an_offer_of_http_2_is_no_wish_to_leave_http() {
+        let offer = |protocol| headers(&[("connection", "Upgrade, HTTP2-Settings"), ("upgrade", protocol)]);
+        assert!(wants_upgrade(&offer("websocket")));
+        assert!(wants_upgrade(&offer("h2c, websocket")));
+        assert!(!wants_upgrade(&offer("h2c")));
+        assert!(!wants_upgrade(&headers(&[("upgrade", "websocket")])), "the connection does not name it");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Keeps what is sent in the store, on a thread of its own. Takes requests with their plans, and later what the provider
 //! reported for them; whoever hides something for the first time waits until it is on disk, all others go on at once.
-//! Never holds more than a few requests back: what does not fit into its queue is not kept, and counted.
+//! Never holds more than some requests back: what does not fit into its queue is not kept, and counted. A store file that is
+//! deleted or replaced is opened again, and made where there is none.
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
@@ -20,27 +22,60 @@ use trimtab_store::{
 
 use crate::store::tidy_now_and_then;
 
-use super::planning::now;
-use super::sessions::{Commit, KeptAs, When};
+use super::{
+    planning::now,
+    sessions::{Commit, KeptAs, When},
+    store_health::{StoreHealth, Unkept},
+};
 
-/// How many requests wait at most: each holds its bytes.
-const WAITING: usize = 32;
+/// How many requests wait at most, and how many bytes they may have together.
+const WAITING: usize = 1024;
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// How many requests may be waiting for what their provider reports.
 const UNREPORTED: usize = 4096;
 
 /// The store behind its queue.
 pub(crate) struct Keeper {
-    store: Arc<Sqlite>,
+    place: Arc<Place>,
     queue: Option<SyncSender<Word>>,
     thread: Option<JoinHandle<()>>,
     next: AtomicU64,
-    lost: Arc<AtomicU64>,
+}
+
+/// The store that is open now.
+struct Place {
+    path: PathBuf,
+    store: RwLock<Arc<Sqlite>>,
+    /// How often it was opened again: what was kept before is not in it.
+    opened_again: AtomicU64,
+    health: StoreHealth,
+}
+
+impl Place {
+    fn store(&self) -> Arc<Sqlite> {
+        Arc::clone(&self.store.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Opens the store again; makes it where there is none.
+    fn open_again(&self) -> Result<Arc<Sqlite>> {
+        let store = Arc::new(Sqlite::open(&self.path)?);
+        *self.store.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&store);
+        self.opened_again.fetch_add(1, Ordering::Release);
+        self.health.tell(format!(
+            "{}: the store's file was deleted or replaced and is opened again; conversations are kept in it as they go on, \
+             originals of ended ones are not in it",
+            self.path.display()
+        ));
+        tidy_now_and_then(&store);
+        Ok(store)
+    }
 }
 
 enum Word {
     Keep(Box<Kept>),
     Answered(KeptAs, Usage),
+    IsKept(KeptAs, SyncSender<bool>),
     Summarized(Box<Summarized>),
     Pin(Box<PinRequest>),
 }
@@ -74,14 +109,20 @@ impl Keeper {
     /// # Errors
     /// Says that no thread can be started.
     pub(crate) fn start(store: Sqlite) -> Result<Keeper> {
-        let (store, lost) = (Arc::new(store), Arc::new(AtomicU64::new(0)));
+        let (path, store) = (store.path().to_owned(), Arc::new(store));
         tidy_now_and_then(&store);
+        let place = Arc::new(Place {
+            path,
+            store: RwLock::new(store),
+            opened_again: AtomicU64::default(),
+            health: StoreHealth::default(),
+        });
         let (queue, words) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("keep".to_owned()).spawn({
-            let (store, lost) = (Arc::clone(&store), Arc::clone(&lost));
-            move || work(&store, &words, &lost)
+            let place = Arc::clone(&place);
+            move || work(&place, &words)
         })?;
-        Ok(Keeper { store, queue: Some(queue), thread: Some(thread), next: AtomicU64::new(1), lost })
+        Ok(Keeper { place, queue: Some(queue), thread: Some(thread), next: AtomicU64::new(1) })
     }
 
     /// Keeps a request: at once where something must not be lost, else as soon as it can be.
@@ -91,31 +132,46 @@ impl Keeper {
     pub(crate) fn keep(&self, commit: &Commit<'_>) -> Result<Option<KeptAs>> {
         let name = KeptAs(self.next.fetch_add(1, Ordering::Relaxed));
         let (history, plan) = (Arc::clone(commit.history), Arc::clone(commit.plan));
+        let bytes = history.bytes().len();
         let kept = Kept { name, history, plan, now: commit.now, waiting: None };
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         match commit.when {
             When::BeforeSending => {
                 let (waiting, done) = sync_channel(1);
                 let kept = Kept { waiting: Some(waiting), ..kept };
+                self.place.health.begin_waiting(bytes, usize::MAX);
                 queue.send(Word::Keep(Box::new(kept))).map_err(|_| stopped())?;
                 done.recv().map_err(|_| stopped())??;
                 Ok(Some(name))
             }
+            When::Later if !self.place.health.begin_waiting(bytes, WAITING_BYTES) => {
+                self.count_unkept(Unkept::QueueFull);
+                Ok(None)
+            }
             When::Later => match queue.try_send(Word::Keep(Box::new(kept))) {
                 Ok(()) => Ok(Some(name)),
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                    self.lost.fetch_add(1, Ordering::Relaxed);
+                    self.place.health.end_waiting(bytes);
+                    self.count_unkept(Unkept::QueueFull);
                     Ok(None)
                 }
             },
         }
     }
 
+    /// Tells whether a request is on disk, as soon as all that came before it was worked on.
+    pub(crate) fn is_kept(&self, name: KeptAs) -> bool {
+        let (waiting, done) = sync_channel(1);
+        let is_asked =
+            self.queue.as_ref().is_some_and(|queue| queue.send(Word::IsKept(name, waiting)).is_ok());
+        is_asked && done.recv().unwrap_or(false)
+    }
+
     /// Notes what a provider reported for a request.
     pub(crate) fn answered(&self, name: KeptAs, usage: Usage) {
         let sent = self.queue.as_ref().map(|queue| queue.try_send(Word::Answered(name, usage)));
         if !matches!(sent, Some(Ok(()))) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.count_unkept(Unkept::Report);
         }
     }
 
@@ -124,10 +180,11 @@ impl Keeper {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn known(&self, history: &History) -> Result<Memory> {
-        let known = self.store.recognize(history, name_in_history(history).as_deref())?;
+        let store = self.place.store();
+        let known = store.recognize(history, name_in_history(history).as_deref())?;
         let mut memory = known.memory;
         if let Some(session) = known.session {
-            for summary in self.store.summaries(session)? {
+            for summary in store.summaries(session)? {
                 memory.remember_summary(summary.through, &summary.text);
             }
         }
@@ -139,7 +196,7 @@ impl Keeper {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn newest_wish(&self) -> Result<u64> {
-        Ok(self.store.newest_wish()?)
+        Ok(self.place.store().newest_wish()?)
     }
 
     /// Returns what is asked for about the blocks of a request.
@@ -147,7 +204,7 @@ impl Keeper {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn wishes(&self, history: &History, chain: &[ChainHash]) -> Result<Wishes> {
-        Ok(self.store.wishes(history, chain, name_in_history(history).as_deref())?)
+        Ok(self.place.store().wishes(history, chain, name_in_history(history).as_deref())?)
     }
 
     /// Keeps the pins that came with a request, behind the request itself, and waits until that is done.
@@ -174,9 +231,19 @@ impl Keeper {
         done.recv().map_err(|_| stopped())?
     }
 
-    /// Returns how many requests and reports were not kept.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    /// Counts something that was not kept.
+    pub(crate) fn count_unkept(&self, why: Unkept) {
+        self.place.health.count(why);
+    }
+
+    /// Returns how keeping goes.
+    pub(crate) fn health(&self) -> &StoreHealth {
+        &self.place.health
+    }
+
+    /// Returns how often the store was opened again because its file was deleted or replaced.
+    pub(crate) fn times_opened_again(&self) -> u64 {
+        self.place.opened_again.load(Ordering::Acquire)
     }
 }
 
@@ -194,25 +261,45 @@ fn stopped() -> anyhow::Error {
     anyhow!("keeping has ended")
 }
 
-fn work(store: &Sqlite, words: &Receiver<Word>, lost: &AtomicU64) {
+fn work(place: &Place, words: &Receiver<Word>) {
     let requests: Mutex<BTreeMap<KeptAs, RequestId>> = Mutex::default();
     for word in words {
         // A fault in one request must not end the keeping of all others.
+        let bytes = match &word {
+            Word::Keep(kept) => kept.history.bytes().len(),
+            Word::Answered(..) | Word::IsKept(..) | Word::Summarized(_) | Word::Pin(_) => 0,
+        };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
-            one(store, word, &mut requests)
+            one(place, word, &mut requests)
         }));
-        if !matches!(done, Ok(true)) {
-            lost.fetch_add(1, Ordering::Relaxed);
+        place.health.end_waiting(bytes);
+        if let Some(why) = done.unwrap_or(Some(Unkept::StoreFailed)) {
+            place.health.count(why);
         }
     }
 }
 
-/// Does one thing; tells whether it is kept.
-fn one(store: &Sqlite, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -> bool {
+/// Does one thing; tells what of it is not kept.
+fn one(place: &Place, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -> Option<Unkept> {
+    let mut store = place.store();
     match word {
         Word::Keep(kept) => {
-            let done = append(store, &kept);
+            let mut done = append(&store, &kept);
+            if done.is_err() && !store.is_in_place() {
+                // Numbers of the old file mean nothing in another.
+                requests.clear();
+                done = place.open_again().and_then(|opened| {
+                    store = opened;
+                    append(&store, &kept)
+                });
+            }
+            match &done {
+                Ok(_) => place.health.note_success(),
+                Err(fault) if fault.is::<StoreError>() => place.health.note_failure(&format!("{fault:#}")),
+                // The store works: another process was faster.
+                Err(_) => {}
+            }
             let stored = done.as_ref().ok().copied();
             if let Some(request) = stored {
                 requests.insert(kept.name, request);
@@ -220,21 +307,32 @@ fn one(store: &Sqlite, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) -
                     requests.pop_first();
                 }
             }
-            match &kept.waiting {
-                // Whoever waits says what went wrong.
-                Some(waiting) => waiting.send(done.map(drop)).is_ok(),
-                None => stored.is_some(),
-            }
+            let Some(waiting) = &kept.waiting else {
+                return stored.is_none().then_some(Unkept::StoreFailed);
+            };
+            // Whoever waits may try again before the request counts as not kept, and may have left.
+            let _ = waiting.send(done.map(drop));
+            None
         }
-        Word::Summarized(summary) => summary.waiting.send(put(store, &summary)).is_ok(),
+        Word::Summarized(summary) => {
+            let _ = summary.waiting.send(put(&store, &summary));
+            None
+        }
         Word::Pin(asked) => {
-            let is_kept = pin(store, &asked).is_ok();
+            let is_kept = pin(&store, &asked).is_ok();
             // Whoever waits goes on either way.
             let _ = asked.waiting.send(());
-            is_kept
+            (!is_kept).then_some(Unkept::StoreFailed)
+        }
+        Word::IsKept(name, waiting) => {
+            // Whoever asked may have left.
+            let _ = waiting.send(requests.contains_key(&name) && store.is_in_place());
+            None
         }
         Word::Answered(name, usage) => {
-            requests.remove(&name).is_some_and(|request| store.answered(request, &usage).is_ok())
+            let is_kept =
+                requests.remove(&name).is_some_and(|request| store.answered(request, &usage).is_ok());
+            (!is_kept).then_some(Unkept::Report)
         }
     }
 }

@@ -26,6 +26,9 @@ use super::{Proxy, converse};
 const FEWEST: usize = 2;
 const MOST: usize = 4;
 
+/// How many threads each of them has for plans, decoding and waiting for the disk: what is beyond that waits its turn.
+const PLANS: usize = 16;
+
 /// All threads that forward.
 pub(super) struct Lanes(Vec<Lane>);
 
@@ -94,7 +97,11 @@ impl Lane {
 /// # Errors
 /// Says that the system has nothing left for it.
 pub(crate) fn runtime() -> Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("no runtime can be started")
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(PLANS)
+        .build()
+        .context("no runtime can be started")
 }
 
 /// Converses on all connections that are handed over, until there are no more to come.
@@ -110,5 +117,32 @@ async fn forward(
             let _open = open;
             converse(proxy, connection, stopped).await;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_blocks_has_a_bounded_number_of_threads() {
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        runtime().unwrap().block_on(async {
+            let block = || {
+                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                tokio::task::spawn_blocking(move || {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(10));
+                    now.fetch_sub(1, Ordering::SeqCst);
+                })
+            };
+            let all: Vec<_> = (0..4 * PLANS).map(|_| block()).collect();
+            for one in all {
+                one.await.unwrap();
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= PLANS, "{most:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
-use trimtab::Model;
+use trimtab::{Model, Tokens};
 
 use super::{
     Proxy,
@@ -65,6 +65,9 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     }
     if let Some(about) = about.as_ref().filter(|_| good) {
         count_tokens(&proxy, about, how);
+        if !reading.too_long {
+            about.session.learn_accepted(&about.model_name, really_sent(about, how));
+        }
     }
     let Some(usage) = reading.usage else {
         if good && end == End::Whole {
@@ -74,13 +77,16 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     };
     metrics.usage(usage);
     let Some(about) = about else { return };
-    let really_sent = if how == How::Observed { about.raw } else { about.sent };
-    proxy.planner.sessions.answered(&about.session, about.kept_as, really_sent, usage);
+    proxy.planner.sessions.answered(&about.session, about.kept_as, really_sent(&about, how), usage);
     let Some(model) = &about.model else { return };
     metrics.add(Metric::Spent, &[], money::spent(model, usage));
     if how != How::Observed && end == End::Whole {
         metrics.add(Metric::Saved, &[], saved(model, &about, usage));
     }
+}
+
+fn really_sent(about: &About, how: How) -> Tokens {
+    if how == How::Observed { about.raw } else { about.sent }
 }
 
 fn saved(model: &Model, about: &About, usage: trimtab::Usage) -> f64 {

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::output;
+use crate::{output, terminal::escape_name};
 
 /// How many lines are held back at most.
 const HELD: usize = 50;
@@ -64,11 +64,14 @@ impl Log {
         if level > self.level {
             return;
         }
+        // One line whatever stands in it: a name from a request must not forge another.
+        let words = words.to_string();
+        let words = escape_name(&words);
         let Some(held) = &self.held else { return output::note(words) };
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() == HELD {
             held.pop_front();
         }
-        held.push_back(words.to_string());
+        held.push_back(words.into_owned());
     }
 }

@@ -28,6 +28,8 @@ mod route;
 mod say;
 mod send;
 pub(crate) mod sessions;
+mod size_limit;
+pub(crate) mod store_health;
 mod tap;
 mod tunnel;
 mod upstream;
@@ -52,8 +54,17 @@ use tokio::{
 use trimtab::{Policy, RecallHint, Tokens};
 
 use self::{
-    connect::Connector, fold::Summaries, intents::Intents, lanes::Lanes, log::Log, metrics::Metrics,
-    planning::Planner, sessions::Sessions, tap::Tap, upstream::Upstreams,
+    connect::{Connector, Timed},
+    fold::Summaries,
+    intents::Intents,
+    lanes::Lanes,
+    log::Log,
+    metrics::Metrics,
+    planning::Planner,
+    sessions::Sessions,
+    store_health::Unkept,
+    tap::Tap,
+    upstream::Upstreams,
 };
 
 pub(crate) use self::{lanes::runtime, sessions::Keeping};
@@ -85,6 +96,8 @@ pub(crate) struct Asked {
     pub(crate) announce: bool,
     pub(crate) token: Option<String>,
     pub(crate) allowed_hosts: Vec<String>,
+    /// Origins of web pages that may send requests, beside those of this machine.
+    pub(crate) allowed_origins: Vec<String>,
     pub(crate) plan_time: Duration,
     pub(crate) sessions: usize,
     pub(crate) limits: Limits,
@@ -115,8 +128,8 @@ pub(crate) struct Limits {
 pub(crate) struct Proxy {
     config: Arc<Config>,
     planner: Arc<Planner>,
-    connector: HttpsConnector<Connector>,
-    client: Client<HttpsConnector<Connector>, Outgoing>,
+    connector: Https,
+    client: Client<Https, Outgoing>,
     in_flight: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
@@ -128,6 +141,7 @@ struct Config {
     announce: bool,
     token: Option<String>,
     allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
     limits: Limits,
     summaries: Summaries,
     /// What edits are for; none where nobody is asked.
@@ -168,11 +182,24 @@ impl Proxy {
                 announce: asked.announce,
                 token: asked.token,
                 allowed_hosts: asked.allowed_hosts,
+                allowed_origins: asked.allowed_origins,
                 limits: asked.limits,
                 summaries: asked.summaries,
                 intents: (asked.intent && !asked.observe).then(Arc::default),
             }),
         })
+    }
+
+    /// Says what people should know about the store.
+    fn log_store_news(&self) {
+        for words in self.planner.sessions.store_news() {
+            self.log.warn(words);
+        }
+    }
+
+    /// Returns what was not kept, by reason.
+    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
+        self.planner.sessions.unkept()
     }
 
     /// Returns the same proxy with connections to providers of its own.
@@ -189,16 +216,19 @@ impl Proxy {
     }
 }
 
-fn connector() -> HttpsConnector<Connector> {
+/// What connects to providers.
+type Https = Timed<HttpsConnector<Connector>>;
+
+fn connector() -> Https {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
-    https.https_or_http().enable_http1().wrap_connector(Connector::from_env())
+    Timed::new(https.https_or_http().enable_http1().wrap_connector(Connector::from_env()))
 }
 
-fn client(connector: HttpsConnector<Connector>) -> Client<HttpsConnector<Connector>, Outgoing> {
+fn client(connector: Https) -> Client<Https, Outgoing> {
     Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
@@ -216,6 +246,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
+    outlive_file_limits();
     // A request that comes sooner waits for what is loaded here, which does not count as time to plan.
     std::thread::Builder::new()
         .name("warm-up".to_owned())
@@ -246,8 +277,22 @@ pub(crate) async fn serve(
             .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
     }
     lanes.end();
+    proxy.planner.sessions.finish_keeping();
+    proxy.log_store_news();
     Ok(())
 }
+
+/// Lets a write beyond the limit for files fail like any other, instead of ending the process: without the store, requests are
+/// still forwarded.
+#[cfg(unix)]
+fn outlive_file_limits() {
+    let signal = tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // Once it is listened to, it ends nothing any more.
+    let _ = tokio::signal::unix::signal(signal);
+}
+
+#[cfg(not(unix))]
+fn outlive_file_limits() {}
 
 /// Answers the requests of one connection, one after the other, until it ends or the proxy stops.
 async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
@@ -264,6 +309,8 @@ async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Rece
         .header_read_timeout(HEAD_ARRIVES)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADERS)
+        // A client may say that it has nothing more to send and still wait for the answer.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

@@ -63,7 +63,7 @@ fn metrics(proxy: &Proxy) -> Response<Bytes> {
         (
             "trimtab_not_kept",
             "Requests and reports that could not be kept",
-            float(proxy.planner.sessions.lost()),
+            float(proxy.unkept().iter().map(|(_, count)| count).sum()),
         ),
     ];
     let mut response = Response::new(Bytes::from(proxy.metrics.text(&gauges)));

@@ -28,6 +28,7 @@ use super::{
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
     sessions::{Found, Known, Sending, Sessions},
+    store_health::Unkept,
     warmth::Warmth,
 };
 
@@ -219,6 +220,10 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         ticket.take(Ticket::CLOCK);
         planning.abort();
     }
+    if !job.counts_only {
+        let is_refused = matches!(fault, Fault::NotKept(_));
+        planner.sessions.count_unkept(if is_refused { Unkept::StoreFailed } else { Unkept::NoPlan });
+    }
     let Some(Again { resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
     if planner.observe {
         return Ok(Prepared { how: How::Observed, ..Prepared::raw(fault) });
@@ -261,7 +266,7 @@ async fn in_time<T>(
 fn soon(planner: &Planner, job: &Job) -> Option<Result<Draft, Stop>> {
     let planned = catch_unwind(AssertUnwindSafe(|| {
         let clock = WorkClock::default();
-        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, &clock, now()))
+        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, &clock, None))
     }));
     planned.unwrap_or(Some(Err(Stop::Fault(Fault::Panicked))))
 }
@@ -286,22 +291,51 @@ fn start(planner: &Arc<Planner>, job: &Job, ticket: &Arc<Ticket>) -> JoinHandle<
     })
 }
 
-/// Prepares a request again that turned out too long: at most a share of what was sent goes out, however long planning takes.
+/// A request that was made shorter because the provider refused it, and that the provider may refuse again.
+pub(crate) struct Shorter {
+    pub(crate) prepared: Prepared,
+    /// What is remembered of it once the provider has accepted it; nothing where that is done.
+    draft: Option<Draft>,
+}
+
+/// Prepares a request again that turned out too long: at most `most` tokens go out, however long planning takes. Nothing of
+/// it is remembered before it is accepted, as long as its originals are on disk without that.
 pub(crate) async fn prepare_shorter(
     planner: &Arc<Planner>,
     job: Job,
     before: Option<&About>,
-    share: f64,
-) -> Option<Prepared> {
-    if let Some(before) = before {
-        before.session.too_long(before.sent.scaled(share));
-    }
+    most: Option<Tokens>,
+) -> Option<Shorter> {
+    let (sent, kept_as) = before.map(|before| (before.sent, before.kept_as)).unzip();
     let planner = Arc::clone(planner);
-    let planned = tokio::task::spawn_blocking(move || plan_and_commit(&planner, &job, &Ticket::default()));
-    let prepared = tokio::time::timeout(PATIENCE, planned).await.ok()?.ok()?.ok()?;
-    let shorter =
-        prepared.about.as_ref().is_some_and(|now| before.is_none_or(|before| now.sent < before.sent));
-    (shorter && prepared.request.is_some()).then_some(prepared)
+    let planning = move || -> Result<Shorter, Stop> {
+        let clock = WorkClock::default();
+        let planned = |warm: &mut Warm| plan(&planner, &job, warm, &clock, most);
+        let draft = planner.warmth.with(&job.body, job.format, planned)?;
+        if planner.sessions.has_originals(kept_as.flatten()) {
+            let about = Some(draft.about.clone());
+            let prepared = Prepared { request: draft.request.clone(), how: How::Fitted, fault: None, about };
+            return Ok(Shorter { prepared, draft: Some(draft) });
+        }
+        Ok(Shorter { prepared: commit(&planner, &job, draft, &Ticket::default())?, draft: None })
+    };
+    let planned = tokio::task::spawn_blocking(planning);
+    let shorter = tokio::time::timeout(PATIENCE, planned).await.ok()?.ok()?.ok()?;
+    let now = shorter.prepared.about.as_ref().map(|now| now.sent);
+    let is_shorter = now.is_some_and(|now| sent.is_none_or(|sent| now < sent));
+    (is_shorter && shorter.prepared.request.is_some()).then_some(shorter)
+}
+
+/// Remembers a shorter request that the provider accepted.
+///
+/// # Errors
+/// Says why it is not kept.
+pub(crate) async fn remember(planner: &Arc<Planner>, job: Job, shorter: Shorter) -> Result<Prepared, Fault> {
+    let Shorter { prepared, draft } = shorter;
+    let Some(draft) = draft else { return Ok(prepared) };
+    let planner = Arc::clone(planner);
+    let done = tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &Ticket::default()));
+    done.await.unwrap_or(Err(Fault::Panicked))
 }
 
 /// Returns the time.
@@ -316,7 +350,7 @@ fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prep
         return Err(Stop::Fault(Fault::Late));
     }
     ticket.clock.begin();
-    let planned = |warm: &mut Warm| plan(planner, job, warm, &ticket.clock, now());
+    let planned = |warm: &mut Warm| plan(planner, job, warm, &ticket.clock, None);
     let draft = planner.warmth.with(&job.body, job.format, planned)?;
     Ok(commit(planner, job, draft, ticket)?)
 }
@@ -354,13 +388,15 @@ struct Draft {
     now: Millis,
 }
 
+/// Plans for a request; where `most` is given, for no more tokens than that.
 fn plan(
     planner: &Planner,
     job: &Job,
     warm: &mut Warm,
     clock: &WorkClock,
-    now: Millis,
+    most: Option<Tokens>,
 ) -> Result<Draft, Stop> {
+    let now = now();
     let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
     if let Some(field) = held_by_server(&history) {
         return Err(Stop::Held(field));
@@ -370,14 +406,14 @@ fn plan(
     clock.pause(|| load_vocabulary(&model_name));
     warm.follow(&history, &model_name);
     let found = planner.sessions.find(&history, warm.chain());
-    let Known { memory, calibration, cap, refused } = found.session.known();
+    let Known { memory, calibration, size_limit, refused } = found.session.known();
     let model = planner.model(&model_name);
     let factor = calibration.factor().max(LEAST_FACTOR);
     let window = model.as_ref().map(|model| model.budget(history.requested_output()));
     let allowed = planner.budget.or(window).map(|budget| budget.scaled(1.0 / factor));
     let settings = Settings {
         prices: model.clone(),
-        budget: [allowed, cap].into_iter().flatten().min(),
+        budget: [allowed, size_limit.most_for(&model_name), most].into_iter().flatten().min(),
         markers: Markers::OneMore,
         folding: planner.folding,
         recall: planner.recall.clone(),

@@ -1,13 +1,17 @@
 //! A second try where the first was refused. Takes the provider's answer; gives it on, or the answer to a request that is
 //! shorter or as it came. Never tries a third time, and never hides an error that is not about us.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode, body::Incoming, http::response};
 
 use super::{
-    Proxy, body,
+    Proxy,
+    body::{self, Collected},
     encoding::{Decoder, Encoding},
     forward::{encoded, full},
     metrics::Metric,
@@ -17,10 +21,14 @@ use super::{
     route::Route,
     say::note,
     send::{Failed, Head},
+    size_limit::Proof,
 };
 
 /// How much of an error is read to see what it says.
 const ERROR_BYTES: usize = 256 * 1024;
+
+/// How long an error may take to arrive. What has come by then is looked at, and the rest goes to the client as it comes.
+const ERROR_ARRIVES: Duration = Duration::from_secs(5);
 
 /// What of a request is sent again where the provider does not say by how much it was too long.
 const SHORTER: f64 = 0.75;
@@ -48,8 +56,9 @@ impl Turn<'_> {
         if !overflow::may_be(parts.status) || self.job.counts_only {
             return Ok((parts, Bytes::new(), Some(incoming), prepared, None));
         }
-        let read = body::collect(incoming, ERROR_BYTES).await;
-        let (first, rest) = read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
+        let read = body::collect(incoming, ERROR_BYTES, ERROR_ARRIVES).await;
+        let Collected { bytes: first, rest } =
+            read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
         let mut text = Vec::new();
         Decoder::of(&parts.headers).feed(&first, |decoded| text.extend_from_slice(decoded));
         let text = String::from_utf8_lossy(&text);
@@ -74,22 +83,42 @@ impl Turn<'_> {
         prepared: &Prepared,
         allowed: Option<f64>,
     ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+        let planner = &self.proxy.planner;
         let share = allowed.map_or(SHORTER, |share| share * MARGIN);
-        let shorter =
-            planning::prepare_shorter(&self.proxy.planner, self.job.clone(), prepared.about.as_ref(), share)
-                .await;
-        let Some(shorter) = shorter else {
+        let before = prepared.about.as_ref();
+        let most = before.map(|before| before.sent.scaled(share));
+        let learn = |proof: Proof| {
+            if let Some((before, most)) = before.zip(most) {
+                before.session.learn_too_long(&before.model_name, before.sent, most, proof);
+            }
+        };
+        if allowed.is_some() {
+            learn(Proof::NamedLimit);
+        }
+        let Some(shorter) = planning::prepare_shorter(planner, self.job.clone(), before, most).await else {
             self.overflowed("nothing to hide");
             return None;
         };
-        let outgoing = encoded(self.encoding, shorter.request.clone()).await?;
+        let outgoing = encoded(self.encoding, shorter.prepared.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
             self.overflowed("not sent again");
             return None;
         };
         self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
-        note(self.proxy, self.route, &shorter, Instant::now());
-        Some((answer, shorter, "too-long"))
+        note(self.proxy, self.route, &shorter.prepared, Instant::now());
+        if !answer.status().is_success() {
+            return Some((answer, shorter.prepared, "too-long"));
+        }
+        learn(Proof::ShorterAccepted);
+        let about = shorter.prepared.about.clone();
+        let remembered = planning::remember(planner, self.job.clone(), shorter).await;
+        let sent = remembered.unwrap_or_else(|fault| Prepared {
+            request: None,
+            how: How::Fitted,
+            fault: Some(fault),
+            about,
+        });
+        Some((answer, sent, "too-long"))
     }
 
     fn overflowed(&self, result: &str) {

@@ -22,6 +22,8 @@ pub(super) struct Said {
     pub(super) reason: Option<String>,
     pub(super) retried: Option<&'static str>,
     pub(super) about: Option<About>,
+    /// Whether there is a store that cannot be written to: nothing new is hidden then.
+    pub(super) is_store_in_trouble: bool,
 }
 
 /// Says in headers what was done.
@@ -37,6 +39,9 @@ pub(super) fn announce(headers: &mut HeaderMap, said: Said) {
     say("x-trimtab", said.how.to_owned());
     if let Some(reason) = said.reason {
         say("x-trimtab-reason", reason);
+    }
+    if said.is_store_in_trouble {
+        say("x-trimtab-store", "unavailable".to_owned());
     }
     if let Some(retried) = said.retried {
         say("x-trimtab-retried", retried.to_owned());
@@ -55,6 +60,7 @@ pub(super) fn announce(headers: &mut HeaderMap, said: Said) {
 
 /// Counts and logs what was done with a request.
 pub(super) fn note(proxy: &Proxy, route: &Route, prepared: &Prepared, started: Instant) {
+    proxy.log_store_news();
     let endpoint = route.endpoint.name();
     let outcome = prepared.how.name();
     proxy.metrics.count(Metric::Requests, &[("endpoint", endpoint), ("outcome", outcome)]);

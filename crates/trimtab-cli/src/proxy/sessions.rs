@@ -11,10 +11,15 @@ use std::{
 
 use anyhow::Result;
 use trimtab::{
-    BlockHash, Calibration, ChainHash, Handle, History, Memory, Millis, Plan, Resent, Role, Tokens, Usage,
+    BlockHash, Calibration, ChainHash, Decision, Handle, History, Memory, Millis, Plan, Resent, Role, Tokens,
+    Usage, Verdict,
 };
 
-use super::keeper::Keeper;
+use super::{
+    keeper::Keeper,
+    size_limit::{Proof, SizeLimit},
+    store_health::{StoreHealth, Unkept},
+};
 
 /// How long a provider keeps its cache, where nothing better is known: five minutes.
 const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
@@ -118,8 +123,8 @@ pub(crate) struct Session {
 pub(crate) struct Known {
     pub(crate) memory: Arc<Memory>,
     pub(crate) calibration: Calibration,
-    /// What the provider's refusals taught: the most that may be sent, as counted here.
-    pub(crate) cap: Option<Tokens>,
+    /// What the provider's answers taught about how much may be sent.
+    pub(crate) size_limit: SizeLimit,
     /// Whether the provider refused a changed request and took it as it came.
     pub(crate) refused: bool,
 }
@@ -133,6 +138,8 @@ struct State {
     asking: bool,
     /// The newest wish in the store that was looked at.
     heard_wish: u64,
+    /// How often the store had been opened again when something of this session was kept last.
+    kept_in: u64,
     /// Pins that came with requests and are not in the store yet.
     unkept_pins: Vec<Handle>,
     last: Option<(Tokens, Millis)>,
@@ -208,9 +215,11 @@ impl Sessions {
         let kept_as = match sending {
             Sending::Planned(..) if matches!(self.keeping, Keeping::Nothing) => None,
             Sending::Planned(history, plan) => {
-                let anew = lock(&session.state).known.memory.hides_anew(plan);
-                let when = if anew { When::BeforeSending } else { When::Later };
+                let when =
+                    if self.must_keep_first(session, plan) { When::BeforeSending } else { When::Later };
                 let kept_as = self.keeping.keep(&Commit { history, plan, now, when })?;
+                // The file that it is kept in now may be another one.
+                lock(&session.state).kept_in = self.times_opened_again();
                 self.keep_pins(session, history);
                 kept_as
             }
@@ -253,11 +262,33 @@ impl Sessions {
         Ok(kept_as)
     }
 
+    /// Tells whether the originals of a request need no more keeping before something of it is hidden.
+    pub(crate) fn has_originals(&self, kept_as: Option<KeptAs>) -> bool {
+        match &self.keeping {
+            Keeping::Nothing => true,
+            Keeping::Store(keeper) => kept_as.is_some_and(|name| keeper.is_kept(name)),
+            #[cfg(test)]
+            Keeping::Scripted(_) => kept_as.is_some(),
+        }
+    }
+
     /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
     pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
-        let state = lock(&session.state);
-        let has_news = || state.known.memory.hides_anew(plan) || !state.unkept_pins.is_empty();
+        let has_news = || self.must_keep_first(session, plan) || !lock(&session.state).unkept_pins.is_empty();
         !matches!(self.keeping, Keeping::Nothing) && has_news()
+    }
+
+    /// Tells whether a plan hides something whose original is not in the store yet: it hides it for the first time, or the
+    /// store is another file since.
+    fn must_keep_first(&self, session: &Session, plan: &Plan) -> bool {
+        let state = lock(&session.state);
+        let is_other_file = state.kept_in != self.times_opened_again();
+        let is_hidden = |decision: &Decision| decision.verdict != Verdict::Keep;
+        state.known.memory.hides_anew(plan) || (is_other_file && plan.decisions().iter().any(is_hidden))
+    }
+
+    fn times_opened_again(&self) -> u64 {
+        self.keeping.keeper().map_or(0, Keeper::times_opened_again)
     }
 
     /// Returns what is remembered, with what anybody asked for about single blocks until now: through the store, or with this
@@ -319,9 +350,34 @@ impl Sessions {
         self.keeping.keeper().map_or(Ok(()), |keeper| keeper.summarized(history, covers, text))
     }
 
-    /// Returns how many requests and reports could not be kept.
-    pub(crate) fn lost(&self) -> u64 {
-        self.keeping.keeper().map_or(0, Keeper::lost)
+    /// Counts a request that is not kept, where requests are.
+    pub(crate) fn count_unkept(&self, why: Unkept) {
+        if let Some(keeper) = self.keeping.keeper() {
+            keeper.count_unkept(why);
+        }
+    }
+
+    /// Returns what was not kept, by reason.
+    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
+        self.keeping.keeper().map(|keeper| keeper.health().unkept()).unwrap_or_default()
+    }
+
+    /// Returns what people should know about the store.
+    pub(crate) fn store_news(&self) -> Vec<String> {
+        self.keeping.keeper().map(|keeper| keeper.health().take_news()).unwrap_or_default()
+    }
+
+    /// Tells whether there is a store that cannot be written to.
+    pub(crate) fn is_store_in_trouble(&self) -> bool {
+        self.keeping.keeper().map(Keeper::health).is_some_and(StoreHealth::is_in_trouble)
+    }
+
+    /// Waits until everything that was sent so far is kept, or counted as not kept.
+    pub(crate) fn finish_keeping(&self) {
+        if let Some(keeper) = self.keeping.keeper() {
+            // Its answer comes after all that was asked before.
+            keeper.is_kept(KeptAs(0));
+        }
     }
 
     /// Returns how many sessions are known.
@@ -438,10 +494,14 @@ impl Session {
         lock(&self.state).asking = false;
     }
 
-    /// Learns that no more than so many tokens may be sent.
-    pub(crate) fn too_long(&self, cap: Tokens) {
-        let known = &mut lock(&self.state).known;
-        known.cap = Some(known.cap.map_or(cap, |before| before.min(cap)));
+    /// Learns from a refusal of `sent` tokens that no more than `most` are taken.
+    pub(crate) fn learn_too_long(&self, model: &str, sent: Tokens, most: Tokens, proof: Proof) {
+        lock(&self.state).known.size_limit.learn_refused(model, sent, most, proof);
+    }
+
+    /// Learns that the provider accepted so many tokens.
+    pub(crate) fn learn_accepted(&self, model: &str, sent: Tokens) {
+        lock(&self.state).known.size_limit.learn_accepted(model, sent);
     }
 
     /// Learns that the provider refused what was changed.

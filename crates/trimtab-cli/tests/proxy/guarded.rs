@@ -136,3 +136,72 @@ fn a_proxy_that_is_asked_to_stop_ends_its_answers_first() {
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     assert!(std::net::TcpStream::connect(&proxy.address).is_err());
 }
+
+#[test]
+fn a_web_page_of_another_site_is_refused_before_anything_is_sent_or_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let upstream = good();
+    let flags = ["--store", store.to_str().unwrap(), "--allow-origin", "https://chat.example"];
+    let proxy = Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
+    let page = ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Content-Type: text/plain"];
+    for path in ["/v1/messages", "/v1/files", "/trimtab/fit?budget=1000"] {
+        let line = format!("POST {path} HTTP/1.1");
+        let answer = proxy.ask(&[&[&line[..]], &page[..]].concat(), &anthropic(1));
+        assert_eq!(answer.head[0], "HTTP/1.1 403 Forbidden", "{path}");
+        assert!(String::from_utf8_lossy(&answer.body).contains("--allow-origin"), "{path}");
+    }
+    assert!(upstream.came().is_empty());
+    let kept = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    assert_eq!(String::from_utf8_lossy(&kept.out).trim(), "[]");
+    for origin in ["http://localhost:5173", "vscode-webview://1a2b", "https://chat.example"] {
+        let answer = proxy.ask(&["POST /v1/messages HTTP/1.1", &format!("Origin: {origin}")], &anthropic(1));
+        assert_eq!(answer.head[0], "HTTP/1.1 200 OK", "{origin}");
+    }
+}
+
+#[test]
+fn an_error_that_stalls_reaches_the_client_as_far_as_it_came() {
+    let upstream = Upstream::start(|_, _| Script::Stalls("400 Bad Request", b"{\"error\":".to_vec()));
+    let proxy = Running::before(&upstream, &[]);
+    let mut connection = proxy.connect();
+    send(&mut connection, &proxy.address, &["POST /v1/messages HTTP/1.1"], &anthropic(1));
+    let mut reader = BufReader::new(connection);
+    assert_eq!(read_head(&mut reader).expect("a head")[0], "HTTP/1.1 400 Bad Request");
+    assert_eq!(read_chunk(&mut reader).expect("what came"), b"{\"error\":");
+}
+
+#[test]
+fn a_file_that_may_not_grow_does_not_end_the_proxy() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let pid = proxy.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-XFSZ", &pid]).status().unwrap().success());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(proxy.post("/v1/messages", &anthropic(1)).head[0], "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn bodies_that_are_only_announced_hold_little_memory() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    proxy.post("/v1/messages", &anthropic(1));
+    let before = resident(proxy.child.id());
+    let head = ["POST /v1/messages HTTP/1.1", "Content-Length: 8388608"];
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        let mut connection = proxy.connect();
+        send(&mut connection, &proxy.address, &head, b"{");
+        open.push(connection);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let more = resident(proxy.child.id()).saturating_sub(before);
+    assert!(more < 60_000, "{more} kB more for 100 bodies of one byte");
+}
+
+/// Returns how much memory a process has, in kB; nothing where the system does not tell.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or_default()
+}

@@ -62,3 +62,38 @@ fn a_request_that_is_wrong_anyway_gets_the_first_answer() {
     assert!(String::from_utf8_lossy(&answer.body).contains("model: unknown"));
     assert_eq!(said(&answer), "fitted");
 }
+
+/// Sends the conversation five times to a provider that refuses it, then to the same provider when it accepts all; gives the
+/// sizes of what came last, refused and accepted.
+fn sizes_after_refusals(status: &'static str, words: &'static str) -> (Running, Vec<usize>) {
+    let upstream =
+        Upstream::start(move |number, _| if number < 1 { ok("{}") } else { refuse(status, words) });
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let flags = [&TIGHT[..], &["--store", store.to_str().unwrap()]].concat();
+    let proxy = Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
+    for results in 29..35 {
+        proxy.post("/v1/messages", &anthropic(results));
+    }
+    let sizes = upstream.came().iter().map(|came| came.body.len()).collect();
+    (proxy, sizes)
+}
+
+#[test]
+fn a_gateway_s_refusal_of_a_large_body_shrinks_nothing() {
+    let (proxy, sizes) =
+        sizes_after_refusals("413 Payload Too Large", "<h1>413 Request Entity Too Large</h1> nginx");
+    assert_eq!(sizes.len(), 6, "no answer of this kind is met with a shorter request");
+    assert!(sizes.iter().all(|size| size * 10 >= sizes[0] * 9), "{sizes:?}");
+    assert!(proxy.figure("trimtab_overflow_answers_total") < 0.5);
+}
+
+#[test]
+fn refusals_that_a_shorter_request_does_not_end_are_not_remembered() {
+    for words in ["prompt is too long", "prompt is too long: 250000 tokens > 200000 maximum"] {
+        let (_, sizes) = sizes_after_refusals("413 Payload Too Large", words);
+        assert_eq!(sizes.len(), 11, "each is sent once more");
+        let last = sizes[9];
+        assert!(last * 10 >= sizes[0] * 6, "{words}: {sizes:?}");
+    }
+}

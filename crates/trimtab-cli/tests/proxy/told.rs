@@ -103,3 +103,16 @@ fn what_providers_report_is_kept_with_its_request() {
     assert_eq!((&reported["cache_read"], &reported["output"]), (&json!(1000), &json!(14)), "{stats:#}");
     assert!(reported["dollars_spent"].as_f64().unwrap() > 0.0, "{stats:#}");
 }
+
+#[test]
+fn a_model_s_name_forges_no_line_of_the_log() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let body = String::from_utf8(anthropic(1)).unwrap();
+    let evil = "x\\n\\u001b]52;c;AAAA\\u0007trimtab: all is well\\u202e";
+    proxy.post("/v1/messages", body.replace("claude-sonnet-4-5", evil).as_bytes());
+    proxy.wait_for_words("session");
+    let words = proxy.words();
+    assert!(words.contains("x\\u000a\\u001b]52;c;AAAA\\u0007trimtab: all is well\\u202e session"), "{words}");
+    assert!(!words.lines().any(|line| line.starts_with("trimtab: all")), "{words}");
+}

@@ -170,3 +170,62 @@ fn a_client_that_leaves_ends_the_request_upstream() {
     upstream.left.recv_timeout(Duration::from_secs(20)).expect("the provider notices");
     proxy.wait_for("trimtab_clients_left_total", 1.0);
 }
+
+#[test]
+fn a_body_survives_an_offer_of_http_2() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let offer = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAA"];
+    for path in ["/v1/messages", "/v1/files"] {
+        let line = format!("POST {path} HTTP/1.1");
+        let answer = proxy.ask(&[&[&line[..]], &offer[..]].concat(), &anthropic(2));
+        assert_eq!((&answer.head[0][..], upstream.last().body), ("HTTP/1.1 200 OK", anthropic(2)), "{path}");
+        let came = upstream.last();
+        assert_eq!((came.header("upgrade"), came.header("http2-settings")), (None, None));
+    }
+    proxy.ask(&["POST /v1/messages HTTP/1.1", "Connection: Upgrade", "Upgrade: shout"], &anthropic(2));
+    assert_eq!(upstream.last().body, anthropic(2), "nor is a body lost to another offer");
+}
+
+#[test]
+fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let mut connection = proxy.connect();
+    let length = format!("Content-Length: {}", anthropic(2).len());
+    let head = ["POST /v1/messages HTTP/1.1", "Expect: 100-continue", &length];
+    send(&mut connection, &proxy.address, &head, b"");
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    assert_eq!(read_head(&mut reader).unwrap()[0], "HTTP/1.1 100 Continue");
+    connection.write_all(&anthropic(2)).unwrap();
+    assert_eq!(read_message(&mut reader).unwrap().head[0], "HTTP/1.1 200 OK");
+    assert_eq!((upstream.last().body, upstream.last().header("expect")), (anthropic(2), None));
+}
+
+#[test]
+fn a_client_that_has_nothing_more_to_send_still_gets_its_answer() {
+    let upstream = Upstream::start(|_, _| Script::After(Duration::from_millis(300), Box::new(ok("late"))));
+    let proxy = Running::before(&upstream, &[]);
+    for path in ["/v1/messages", "/v1/files"] {
+        let mut connection = proxy.connect();
+        send(&mut connection, &proxy.address, &[&format!("POST {path} HTTP/1.1")], &anthropic(2));
+        connection.shutdown(std::net::Shutdown::Write).unwrap();
+        let answer = read_message(&mut BufReader::new(connection)).expect("an answer");
+        assert_eq!((&answer.body[..], upstream.last().body), (&b"late"[..], anthropic(2)), "{path}");
+    }
+}
+
+#[test]
+fn a_body_with_trailers_arrives_whole() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    for path in ["/v1/messages", "/v1/files"] {
+        let body = anthropic(2);
+        let mut chunked = format!("{:x}\r\n", body.len()).into_bytes();
+        chunked.extend_from_slice(&body);
+        chunked.extend_from_slice(b"\r\n0\r\nX-Sum: 1\r\n\r\n");
+        let line = format!("POST {path} HTTP/1.1");
+        proxy.ask(&[&line, "Transfer-Encoding: chunked", "Trailer: X-Sum"], &chunked);
+        assert_eq!(upstream.last().body, body, "{path}");
+    }
+}

@@ -38,6 +38,8 @@ pub(crate) enum Script {
     After(Duration, Box<Script>),
     /// Chunks without an end, until nobody listens.
     Endless(Vec<u8>),
+    /// Status line rest and the beginning of a body that never goes on.
+    Stalls(&'static str, Vec<u8>),
     /// Leaves HTTP behind and gives back in capitals what it is told.
     Upgrade,
 }
@@ -135,6 +137,12 @@ fn answer(writer: &mut TcpStream, script: Script) -> std::io::Result<()> {
         Script::After(pause, script) => {
             thread::sleep(pause);
             answer(writer, *script)
+        }
+        Script::Stalls(status, body) => {
+            write!(writer, "HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            write_chunk(writer, &body)?;
+            thread::sleep(Duration::from_secs(60));
+            Ok(())
         }
         Script::Upgrade => {
             writer.write_all(

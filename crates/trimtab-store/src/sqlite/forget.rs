@@ -1,9 +1,11 @@
 //! Forgetting. Takes what to forget; removes the sessions with every content that no other session holds, and packs what
 //! remains anew, so that nothing of it stays in the file.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::{Connection, Transaction, params};
 
-use super::{Writing, sessions, tidy};
+use super::{sessions, tidy};
 use crate::{Forget, SessionInfo, StoreError, codec::number};
 
 /// Sessions that are chosen, and about how many bytes they take.
@@ -17,15 +19,17 @@ const BYTES_PER_ROW: u64 = 60;
 
 pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Result<Chosen, StoreError> {
     let all = sessions::sessions(connection)?;
+    let sizes = sizes(connection)?;
+    let size_of = |session: &SessionInfo| sizes.get(&session.id.0).copied().unwrap_or_default();
     let mut chosen = Chosen { sessions: Vec::new(), bytes: 0 };
     match which {
         Forget::Sessions(ids) => {
-            for id in ids {
-                let found = all.iter().find(|session| session.id == *id);
-                let session = found.ok_or_else(|| StoreError::UnknownSession(id.to_string()))?;
-                if !chosen.sessions.contains(session) {
-                    chosen.sessions.push(session.clone());
-                }
+            let mut known: HashMap<i64, SessionInfo> =
+                all.into_iter().map(|session| (session.id.0, session)).collect();
+            let mut asked = HashSet::new();
+            for id in ids.iter().filter(|id| asked.insert(id.0)) {
+                let found = known.remove(&id.0);
+                chosen.sessions.push(found.ok_or_else(|| StoreError::UnknownSession(id.to_string()))?);
             }
         }
         Forget::OlderThan(time) => {
@@ -37,39 +41,57 @@ pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Resu
                 if file.saturating_sub(chosen.bytes) <= *limit {
                     break;
                 }
-                chosen.bytes += bytes(connection, session.id.0)?;
+                chosen.bytes += size_of(&session);
                 chosen.sessions.push(session);
             }
             return Ok(chosen);
         }
     }
-    for session in &chosen.sessions {
-        chosen.bytes += bytes(connection, session.id.0)?;
-    }
+    chosen.bytes = chosen.sessions.iter().map(size_of).sum();
     Ok(chosen)
 }
 
-/// Tells about how many bytes a session takes that no other holds.
-fn bytes(connection: &Connection, session: i64) -> Result<u64, StoreError> {
-    let sql = "SELECT coalesce(sum(c.length * 1.0 * length(p.data) / max(p.length, 1)), 0.0), count(*) \
-               FROM content c JOIN pack p ON p.id = c.pack WHERE c.session = ?1 \
-               AND NOT EXISTS (SELECT 1 FROM shared s WHERE s.content = c.id)";
-    let (contents, rows): (f64, u64) =
-        connection.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let blocks: u64 =
-        connection.query_row("SELECT count(*) FROM chain WHERE session = ?", [session], |row| row.get(0))?;
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate"
-    )]
-    let packed = contents as u64;
-    Ok(packed + (rows + blocks) * BYTES_PER_ROW)
+/// Tells about how many bytes each session takes that no other holds. Every table is read once for all sessions: there is no
+/// index by session, which appending would have to keep.
+fn sizes(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
+    let mut sizes: HashMap<i64, u64> = HashMap::new();
+    let mut contents = connection.prepare_cached(
+        "SELECT c.session, sum(c.length * 1.0 * length(p.data) / max(p.length, 1)), count(*) \
+         FROM content c JOIN pack p ON p.id = c.pack \
+         WHERE NOT EXISTS (SELECT 1 FROM shared s WHERE s.content = c.id) GROUP BY c.session",
+    )?;
+    let mut rows = contents.query([])?;
+    while let Some(row) = rows.next()? {
+        let (session, packed, count): (i64, f64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        #[expect(
+            clippy::as_conversions,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate"
+        )]
+        let packed = packed as u64;
+        *sizes.entry(session).or_default() += packed + count * BYTES_PER_ROW;
+    }
+    let mut chains = connection.prepare_cached("SELECT session, count(*) FROM chain GROUP BY session")?;
+    let mut rows = chains.query([])?;
+    while let Some(row) = rows.next()? {
+        let (session, blocks): (i64, u64) = (row.get(0)?, row.get(1)?);
+        *sizes.entry(session).or_default() += blocks * BYTES_PER_ROW;
+    }
+    Ok(sizes)
 }
 
-pub(super) fn forget(writing: &mut Writing<'_>, sessions: &[SessionInfo]) -> Result<(), StoreError> {
-    let transaction = &writing.transaction;
+/// Returns pages that hold nothing to the system.
+pub(super) fn free_pages(connection: &Connection) -> Result<(), StoreError> {
+    // It frees a page with every step.
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    Ok(())
+}
+
+/// Removes sessions with everything that no other holds.
+pub(super) fn remove(transaction: &Transaction<'_>, sessions: &[SessionInfo]) -> Result<(), StoreError> {
     // Freed pages are overwritten: forgotten is forgotten.
     transaction.pragma_update(None, "secure_delete", "ON")?;
     transaction.execute_batch(
@@ -90,6 +112,13 @@ pub(super) fn forget(writing: &mut Writing<'_>, sessions: &[SessionInfo]) -> Res
                                            WHERE c.id <= i.through AND c.kind IN (0, 4)); \
          DELETE FROM content WHERE session IN (SELECT id FROM gone); \
          DELETE FROM session WHERE id IN (SELECT id FROM gone);",
+    )?;
+    // A pack that nothing of is left in goes without being read; few sessions share one with others.
+    transaction.execute_batch(
+        "CREATE TEMP TABLE IF NOT EXISTS used (id INTEGER PRIMARY KEY); DELETE FROM used; \
+         INSERT OR IGNORE INTO used SELECT pack FROM content WHERE pack IN (SELECT id FROM torn); \
+         DELETE FROM pack WHERE id IN (SELECT id FROM torn) AND id NOT IN (SELECT id FROM used); \
+         DELETE FROM torn WHERE id NOT IN (SELECT id FROM used);",
     )?;
     for pack in tidy::listed(transaction, "id IN (SELECT id FROM torn)")? {
         let rest = tidy::prepare(transaction, vec![pack])?;

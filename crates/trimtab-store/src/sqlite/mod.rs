@@ -4,6 +4,7 @@
 mod append;
 mod check;
 mod contents;
+mod file;
 mod forget;
 mod open;
 mod read;
@@ -16,7 +17,11 @@ mod wishes;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -26,15 +31,22 @@ use crate::{
     Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId,
     RequestInfo, SessionId, SessionInfo, Store, StoreError, StoredRequest, Summary, Tidied, Wish,
 };
+use file::FileIdentity;
 use recent::Recents;
 
 /// How many connections for reading are kept open when nobody uses them.
 const IDLE_READERS: usize = 8;
 
+/// How long closing waits for other processes before it leaves the log to them.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// A store in one file.
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
+    /// The file that was opened.
+    file: Option<FileIdentity>,
+    has_written: AtomicBool,
     writer: Mutex<Writer>,
     readers: Mutex<Vec<Connection>>,
 }
@@ -87,11 +99,51 @@ impl Sqlite {
         Ok(())
     }
 
+    /// Tells whether the path still names the file that was opened: what is written to another file is lost.
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_none_or(|file| FileIdentity::of(&self.path).is_ok_and(|now| now == file))
+    }
+
+    /// Copies the store as it is now into a new file, which only its owner can read. Nobody who uses the store is held up.
+    ///
+    /// # Errors
+    /// Says why there is no copy; a file that is there already is left as it is.
+    pub fn backup(&self, to: &Path) -> Result<(), StoreError> {
+        file::copy(&open::for_reading(&self.path)?, to)
+    }
+
+    /// Forgets sessions of a store that nobody has open, without needing space: changes are made in the file itself, and what
+    /// undoes them is kept in memory. For a disk that is full.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, that there is no such session, or that another process has the store open.
+    pub fn forget_alone(path: &Path, which: &Forget) -> Result<Forgotten, StoreError> {
+        let before = open::file_bytes(path);
+        let mut connection = open::alone(path)?;
+        let chosen = forget::choose(&connection, which, before)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        forget::remove(&transaction, &chosen.sessions)?;
+        transaction.commit()?;
+        forget::free_pages(&connection)?;
+        drop(connection);
+        Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(path) })
+    }
+
+    fn check_in_place(&self) -> Result<(), StoreError> {
+        if self.is_in_place() { Ok(()) } else { Err(StoreError::Gone { path: self.path.clone() }) }
+    }
+
     fn with(path: &Path, connection: Connection) -> Result<Sqlite, StoreError> {
         let packer = zstd::bulk::Compressor::new(contents::FAST_LEVEL)
             .map_err(|source| StoreError::Io { doing: "making a compressor", source })?;
         let writer = Writer { connection, recents: Recents::default(), packer };
-        Ok(Sqlite { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default() })
+        Ok(Sqlite {
+            path: path.to_owned(),
+            file: FileIdentity::of(path).ok(),
+            has_written: AtomicBool::new(false),
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+        })
     }
 
     /// A thread that panicked left no half transaction behind: what it held can be used.
@@ -105,11 +157,15 @@ impl Sqlite {
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut writer = self.writer();
+        self.check_in_place()?;
+        self.has_written.store(true, Ordering::Relaxed);
         let Writer { connection, recents, packer } = &mut *writer;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut writing = Writing { transaction, recents, packer };
         let done = work(&mut writing)?;
         writing.transaction.commit()?;
+        // It may have gone while it was written to.
+        self.check_in_place()?;
         Ok(done)
     }
 
@@ -233,7 +289,7 @@ impl Store for Sqlite {
         }
         self.write(|writing| {
             writing.recents.clear();
-            forget::forget(writing, &chosen.sessions)
+            forget::remove(&writing.transaction, &chosen.sessions)
         })?;
         self.give_space_back()?;
         Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(&self.path) })
@@ -266,14 +322,26 @@ impl Store for Sqlite {
     }
 }
 
+impl Drop for Sqlite {
+    /// Leaves one file where nobody else uses the store: all of the log is moved into it. A connection that only reads could not
+    /// do that, so those are closed first.
+    fn drop(&mut self) {
+        self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        if !self.has_written.load(Ordering::Relaxed) || !self.is_in_place() {
+            return;
+        }
+        let connection = &self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).connection;
+        // What another process still reads from the log, the next one to close moves.
+        let _ = connection.busy_timeout(CLOSING);
+        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+}
+
 impl Sqlite {
     /// Returns free pages to the system and empties the log.
     fn give_space_back(&self) -> Result<(), StoreError> {
         let writer = self.writer();
-        // It frees a page with every step.
-        let mut vacuum = writer.connection.prepare("PRAGMA incremental_vacuum")?;
-        let mut pages = vacuum.query([])?;
-        while pages.next()?.is_some() {}
+        forget::free_pages(&writer.connection)?;
         // Readers that are at work keep the log; it is emptied another time.
         let _ = writer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         Ok(())

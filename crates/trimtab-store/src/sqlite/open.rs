@@ -2,7 +2,7 @@
 //! that is not a store or that a newer program wrote.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -10,6 +10,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
+use super::file;
 use crate::error::{BUSY_SECONDS, StoreError};
 
 /// Marks the file as ours: "ttab".
@@ -38,6 +39,9 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::ReadOnly);
     }
     prepare(path, &mut connection)?;
+    for end in ["", "-wal", "-shm"] {
+        file::make_private(&beside(path, end));
+    }
     Ok(connection)
 }
 
@@ -51,6 +55,10 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
             connection = connect_as_it_is(path, flags)?;
             version(path, &connection)?
         }
+        Err(StoreError::Full) if !has_log(path) => {
+            connection = connect_as_it_is(path, flags)?;
+            version(path, &connection)?
+        }
         other => other?,
     };
     if version < known() {
@@ -60,6 +68,27 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
         ));
     }
     Ok(connection)
+}
+
+/// Opens a store that nobody else has open, to change it in place: without a log, or anything else beside the file.
+pub(super) fn alone(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    if connection.is_readonly("main")? {
+        return Err(StoreError::ReadOnly);
+    }
+    connection.busy_timeout(Duration::from_secs(1))?;
+    // Before the first look at the file: then readers share nothing, and no file for that is made.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if version(path, &connection)? != known() {
+        return Err(opening(
+            path,
+            "it was made by an older trimtab; any command that writes brings it up to date",
+        ));
+    }
+    let mode: String = connection.query_row("PRAGMA journal_mode = MEMORY", [], |row| row.get(0))?;
+    if mode == "memory" { Ok(connection) } else { Err(StoreError::Full) }
 }
 
 /// Returns the bytes of the file and its log.
@@ -79,12 +108,8 @@ fn make(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         make_folder(folder).map_err(|fault| opening(path, fault))?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
+    match file::make_new(path) {
+        Ok(()) => Ok(()),
         Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(fault) => Err(opening(path, fault)),
     }
@@ -168,7 +193,9 @@ fn prepare(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     // Commits are on the disk when they return: what was hidden is never lost.
     connection.pragma_update(None, "synchronous", "FULL")?;
     if version == known() {
-        return Ok(());
+        // A copy that was made of a store is not written ahead yet.
+        let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+        return if mode == "wal" { Ok(()) } else { write_ahead(connection) };
     }
     if version == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;

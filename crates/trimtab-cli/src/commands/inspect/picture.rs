@@ -5,7 +5,10 @@ use anyhow::Result;
 
 use trimtab::{InspectedPart as Part, Inspection, RECENT_STEPS, ROLES, Reads, ratio};
 
-use crate::output::{Output, end_of, grouped, on_one_line, padded};
+use crate::{
+    output::{Output, end_of, grouped, on_one_line, padded},
+    terminal::escape_name,
+};
 
 /// Columns of the picture.
 const WIDTH: usize = 80;
@@ -52,7 +55,7 @@ pub(super) fn print(measured: &Inspection, out: &mut Output) -> Result<()> {
 fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
     let Inspection { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
-    out.line(format_args!("{BOLD}{name}{BOLD:#}"))?;
+    out.line(format_args!("{BOLD}{}{BOLD:#}", escape_name(name)))?;
     out.line(whose)?;
     if *segments > 1 {
         out.line(format_args!("segment {segment} of {segments} ({start}); --segment N inspects another"))?;
@@ -61,7 +64,7 @@ fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
     let model = measured
         .model
         .as_deref()
-        .map_or_else(|| "(no model is named)".to_owned(), |model| format!("for {model}"));
+        .map_or_else(|| "(no model is named)".to_owned(), |model| format!("for {}", escape_name(model)));
     out.line(format_args!("{} tokens {model}", grouped(tokens.0)))?;
     match measured.guard {
         Some(guard) => out.line(format_args!(

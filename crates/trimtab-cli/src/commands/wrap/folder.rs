@@ -1,9 +1,11 @@
 //! A folder of settings that stands in for the user's own. Takes the user's folder and JSON to lay over one file; gives a
-//! folder of links to everything else. Never writes into the user's folder, and takes its own away at the end.
+//! folder of links to everything else. Never writes into the user's folder, and takes its own away at the end, also where this
+//! process is killed: the file may hold a key.
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
 };
 
 use anyhow::{Context, Result};
@@ -14,6 +16,38 @@ use super::agents::{Folder, filled};
 /// A folder that is removed when it is no longer needed.
 pub(super) struct StandIn {
     path: PathBuf,
+    /// Removes the folder when this process has ended, however it did.
+    _remover: Option<Remover>,
+}
+
+/// A process that waits for the end of this one: then nobody holds the other end of its input any more.
+struct Remover {
+    child: Child,
+}
+
+impl Remover {
+    /// Starts the process; nothing where that cannot be done.
+    #[cfg(unix)]
+    fn start(folder: &Path) -> Option<Remover> {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "cat >/dev/null; rm -rf -- \"$0\""]).arg(folder);
+        // In a group of its own, so that it outlives what ends the others.
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.spawn().ok().map(|child| Remover { child })
+    }
+
+    #[cfg(not(unix))]
+    fn start(_folder: &Path) -> Option<Remover> {
+        None
+    }
+}
+
+impl Drop for Remover {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
 }
 
 impl StandIn {
@@ -24,7 +58,8 @@ impl StandIn {
         let real = set.or_else(|| home.map(|home| home.join(folder.usual)));
         let path = std::env::temp_dir().join(format!("trimtab-wrap-{}", std::process::id()));
         make_private(&path).with_context(|| format!("{} cannot be made", path.display()))?;
-        let stand_in = StandIn { path };
+        let remover = Remover::start(&path);
+        let stand_in = StandIn { path, _remover: remover };
         let mut settings = Value::Object(serde_json::Map::new());
         if let Some(real) = &real {
             stand_in.link(real, folder.file)?;

@@ -65,7 +65,7 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
         for line in proxy.log.held() {
             output::note(line);
         }
-        say_sums(&proxy.metrics.sums());
+        say_sums(&proxy);
         anyhow::Ok(code_of(status))
     })?;
     if code != 0 {

@@ -1,0 +1,13 @@
+//! `trimtab backup`: copies the store into one new file, also while a proxy writes to it.
+
+use anyhow::Result;
+
+use crate::{args::Backup, output::say, store, terminal::escape_name};
+
+pub(crate) fn run(asked: &Backup) -> Result<()> {
+    store::open_existing(&asked.store)?.backup(&asked.file)?;
+    let bytes = std::fs::metadata(&asked.file)?.len();
+    let name = asked.file.display().to_string();
+    say(format_args!("{}: {}; --store names it to any command", escape_name(&name), store::size(bytes)));
+    Ok(())
+}
