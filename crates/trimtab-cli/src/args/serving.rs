@@ -14,15 +14,16 @@ Point the agent's base URL at it:
   OPENAI_BASE_URL=http://127.0.0.1:8790/v1
   GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8790
 Where these are set when the proxy starts, it forwards to what they say.
-Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1; known by name are openrouter, deepseek, mistral,
-ollama, vllm, lm-studio and litellm, and with an address azure, vertex, bedrock, chatgpt and code-assist.
+Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. Known by name:
+  openrouter, deepseek, mistral, ollama, vllm, lm-studio, litellm
+  with --upstream NAME=URL: azure, vertex, bedrock, chatgpt, code-assist
 
 A request with the header `x-trimtab: off` passes untouched, and so does everything with TRIMTAB_OFF=1.
 Below /trimtab/ there are health, metrics (Prometheus) and fit (POST a request, ?budget=TOKENS).
 
 Examples:
   trimtab proxy
-  trimtab proxy --observe --upstream work=https://gateway.example/v1 --upstream azure=https://RESOURCE.openai.azure.com
+  trimtab proxy --observe --upstream work=https://gateway.example/v1
   trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
 pub(crate) struct Proxy {
     /// Where to listen; another machine's requests need --token
