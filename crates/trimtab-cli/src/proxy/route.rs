@@ -329,8 +329,10 @@ fn below_a_name(upstream: Arc<Upstream>, method: &Method, path: &str) -> Result<
         return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let ends = (0..segments.len()).filter_map(|from| find(method, segments.get(from..)?));
-    let found = ends.into_iter().find(|(row, _)| row.1 != Endpoint::Other);
+    // Many paths end in `messages`: the word alone tells nothing.
+    let tells = |row: &Row| row.1 != Endpoint::Other && row.0 != "/messages";
+    let ends = (1..segments.len()).filter_map(|from| find(method, segments.get(from..)?));
+    let found = find(method, &segments).or_else(|| ends.into_iter().find(|(row, _)| tells(row)));
     let (endpoint, model) = found.map_or((Endpoint::Other, None), |(row, model)| (row.1, model));
     let provider = endpoint.provider().unwrap_or(upstream.wire);
     Ok(Route { path: path.to_owned(), provider, endpoint, model, by_model: false, upstream })
@@ -353,7 +355,7 @@ fn fits(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
         let segment = left.next()?;
         match wanted.strip_prefix("{model}") {
             Some(verb) => {
-                model = Some(segment.strip_suffix(verb).filter(|name| !name.is_empty())?.to_owned())
+                model = Some(segment.strip_suffix(verb).filter(|name| !name.is_empty())?.to_owned());
             }
             None if segment_fits(wanted, segment) => {}
             None => return None,

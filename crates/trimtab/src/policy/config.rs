@@ -318,7 +318,10 @@ mod tests {
             ("fold = 'leger'", "line 1: fold is one of \"off\", \"summary\", \"ledger\""),
             ("upstream = 5", "line 1: upstreams are tables: write [upstream.NAME]"),
             ("[upstream.a]\nurl = 5", "line 2: url is a text: write url ="),
-            ("[upstream.a]\nulr = 'x'", "line 2: there is no key `ulr`; did you mean `url`?"),
+            (
+                "[upstream.a]\nmodel_prefx = 'x'",
+                "line 2: there is no key `model_prefx`; did you mean `model_prefix`?",
+            ),
             ("ladder = 5", "line 1: the settings of a policy are a table: write [ladder]"),
             ("a = = 1", "line 1: "),
         ] {

@@ -145,6 +145,9 @@ fn a_path_names_its_upstream_by_how_it_begins() {
     check_post("/openrouter/v1/messages", "messages", "https://openrouter.ai/api/v1/messages");
     check_post("/work/v1/responses", "responses", "https://gateway.example/v1/responses");
     check_post("/work/v1/anything", "other", "https://gateway.example/v1/anything");
+    check_post("/work/v1/threads/t/messages", "other", "https://gateway.example/v1/threads/t/messages");
+    check_post("/work/rooms/r/messages", "other", "https://gateway.example/v1/rooms/r/messages");
+    check_post("/work/x/v1/messages", "messages", "https://gateway.example/v1/x/v1/messages");
     check_post("/anthropic/v1/messages", "messages", "https://api.anthropic.com/v1/messages");
     check_post(
         "/deepseek/anthropic/v1/messages",
