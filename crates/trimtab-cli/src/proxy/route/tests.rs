@@ -1,3 +1,5 @@
+//! Every row of the table, and what no row knows.
+
 use super::*;
 
 const NAMED: [&str; 6] = [

@@ -1,3 +1,5 @@
+//! Addresses from flags, files and variables, and how a path follows them.
+
 use super::*;
 
 const LISTEN: &str = "127.0.0.1:8790";
