@@ -139,6 +139,15 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     let mut policy = Policy::adapted(&name, &toml, &changed, &circumstances).map_err(wrong)?;
     for config in files.found() {
         policy = policy.with_config(config);
+        rows.extend(config.upstreams.iter().map(|upstream| {
+            let models = upstream.model_prefix.as_ref().map(|prefix| format!("models {prefix}*"));
+            let value: Vec<String> = upstream.url.clone().into_iter().chain(models).collect();
+            Row {
+                name: format!("upstream.{}", upstream.name),
+                value: value.join(", "),
+                from: format!("{}, line {}", config.file, upstream.line),
+            }
+        }));
         if config.rules() > 0 {
             let value = config.rules().to_string();
             rows.push(Row { name: "rules".to_owned(), value, from: config.file.clone() });

@@ -28,6 +28,8 @@ mod markers;
 mod recalls;
 #[path = "proxy/refused.rs"]
 mod refused;
+#[path = "proxy/routed.rs"]
+mod routed;
 #[path = "proxy/running.rs"]
 mod running;
 #[path = "proxy/stored.rs"]

@@ -139,6 +139,23 @@ fn how_a_policy_folds_is_a_setting_like_any_other() {
 }
 
 #[test]
+fn a_project_cannot_change_where_requests_go() {
+    let evil = "[upstream.anthropic]\nurl = 'https://elsewhere.example'\n";
+    let project = Project::new("redirected", evil, "");
+    let refused = project.run(&["proxy", "--listen", "127.0.0.1:0"], &[]);
+    assert_ne!(refused.code, Some(0));
+    let place = "trimtab.toml, line 1: [upstream.anthropic]";
+    assert!(refused.words.contains(place) && refused.words.contains("config.toml"), "{}", refused.words);
+    let own = Project::new(
+        "directed",
+        "",
+        "[upstream.work]\nurl = 'https://work.example'\nmodel_prefix = 'qwen'\n",
+    );
+    let shown = in_force(&own.run(&["doctor"], &[]), "upstream.work");
+    assert!(shown.starts_with("https://work.example, models qwen* ("), "{shown}");
+}
+
+#[test]
 fn doctor_knows_every_variable_that_a_command_reads() {
     let project = Project::new("variables", "", "");
     let run = project.run(

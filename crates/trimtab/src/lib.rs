@@ -46,8 +46,8 @@ pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use memory::{BlockHash, ChainHash, Handle, Memory, StoredVerdict, Undo, UndoWhen, Wishes, chain};
 pub use plan::{Broken, Cost, Decision, Floor, Moment, Plan, PlanError, Reason, Sum, Verdict};
 pub use policy::{
-    Circumstances, Config, ConfigSetting, Knob, Policy, PolicyError, Unit, find_knob, knobs, nearest_knob,
-    policies, shared_steps,
+    Circumstances, Config, ConfigSetting, ConfigUpstream, Knob, Policy, PolicyError, Unit, find_knob, knobs,
+    nearest_knob, policies, shared_steps,
 };
 pub use prices::{
     CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,

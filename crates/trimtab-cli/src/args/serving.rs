@@ -14,13 +14,16 @@ Point the agent's base URL at it:
   OPENAI_BASE_URL=http://127.0.0.1:8790/v1
   GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8790
 Where these are set when the proxy starts, it forwards to what they say.
+Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. Known by name:
+  openrouter, deepseek, mistral, ollama, vllm, lm-studio, litellm
+  with --upstream NAME=URL: azure, vertex, bedrock, chatgpt, code-assist
 
 A request with the header `x-trimtab: off` passes untouched, and so does everything with TRIMTAB_OFF=1.
 Below /trimtab/ there are health, metrics (Prometheus) and fit (POST a request, ?budget=TOKENS).
 
 Examples:
   trimtab proxy
-  trimtab proxy --observe --upstream openai=https://openrouter.ai/api/v1
+  trimtab proxy --observe --upstream work=https://gateway.example/v1
   trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
 pub(crate) struct Proxy {
     /// Where to listen; another machine's requests need --token
@@ -94,8 +97,9 @@ pub(crate) struct Wrap {
 /// What is done with requests.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Fitting {
-    /// Where requests go (anthropic, openai or gemini); without it, what the agent's own variables say, else the provider
-    #[arg(long, value_name = "PROVIDER=URL", env = "TRIMTAB_UPSTREAM", value_delimiter = ',')]
+    /// A server that requests may go to, as often as wanted: `anthropic`, `openai` and `gemini` change where requests of that wire
+    /// go; any other name is asked for by a path that begins with it
+    #[arg(long, value_name = "NAME=URL", env = "TRIMTAB_UPSTREAM", value_delimiter = ',')]
     pub(crate) upstream: Vec<String>,
 
     /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file

@@ -5,14 +5,14 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab::{Folding, RecallHint, Tokens};
+use trimtab::{Config, Folding, RecallHint, Tokens};
 
 use crate::{
     args::{Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output::{self, grouped},
     proxy::{
-        self, Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums,
+        self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums,
         store_health::Unkept,
     },
     settings::{self, Files, in_force},
@@ -62,9 +62,11 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         spent: 0.0,
         said_model: None,
     };
-    let in_force = in_force(&asked, &Files::read()?)?;
+    let files = Files::read()?;
+    let in_force = in_force(&asked, &files)?;
     Ok(Asked {
         upstream: fitting.upstream.clone(),
+        upstream_tables: upstream_tables(&files),
         policy: in_force.policy,
         budget: fitting.budget.map(Tokens),
         observe: fitting.observe,
@@ -84,6 +86,23 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
     })
+}
+
+/// Returns the upstreams that files give: the user's first, which those of a project do not change.
+fn upstream_tables(files: &Files) -> Vec<Given> {
+    let from = |config: &Config, from_project: bool| -> Vec<Given> {
+        let given = config.upstreams.iter().cloned().map(|table| Given {
+            place: format!("{}, line {}: [upstream.{}]", config.file, table.line, table.name),
+            name: table.name,
+            url: table.url,
+            wire: table.wire,
+            model_prefix: table.model_prefix,
+            from_project,
+        });
+        given.collect()
+    };
+    let user = files.user.iter().flat_map(|config| from(config, false));
+    user.chain(files.local.iter().flat_map(|config| from(config, true))).collect()
 }
 
 /// Settles where summaries come from.
@@ -185,6 +204,9 @@ fn words(sums: &Sums) -> Vec<String> {
             sums.saved.abs()
         ));
     }
+    for (reason, count) in &sums.passed {
+        lines.push(format!("{} requests passed untouched: {reason}", tokens(*count)));
+    }
     if sums.overflows + sums.faults > 0.0 {
         lines.push(format!(
             "{} answers said that a request is too long; {} faults of the proxy's own",
@@ -200,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loss_is_called_a_loss() {
+    fn a_loss_is_called_a_loss_and_what_passed_is_told_with_its_reason() {
         let sums = Sums {
             answers: 2.0,
             raw: 1000.0,
@@ -209,6 +231,7 @@ mod tests {
             cache_read: 475.0,
             spent: 0.5,
             saved: -0.25,
+            passed: vec![("context_management: compact_20260112".to_owned(), 3.0)],
             ..Sums::default()
         };
         assert_eq!(
@@ -216,6 +239,7 @@ mod tests {
             [
                 "2 requests: 1,000 tokens came, 900 were sent (10.0 % less), 0.0 ms each",
                 "reported: 950 input tokens, 50 % of them from the cache; $0.5000 spent, about $0.2500 lost",
+                "3 requests passed untouched: context_management: compact_20260112",
             ]
         );
     }

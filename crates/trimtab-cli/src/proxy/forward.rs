@@ -1,7 +1,7 @@
 //! One request from the client to the provider and its answer back. Takes the request; gives the provider's answer. Never
 //! changes anything but blocks of a conversation, and never lets a fault of ours become the client's.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -11,6 +11,7 @@ use hyper::{
     header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER},
     http::response,
 };
+use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use trimtab::Format;
 
@@ -26,9 +27,9 @@ use super::{
     prepared::How,
     refusal::refusal,
     retry::Turn,
-    route::{Endpoint, Route, route},
+    route::{Endpoint, Provider, Route, route},
     say::{Said, announce, note},
-    send::{Failed, head},
+    send::{self, Failed, head},
     store_health::Unkept,
     tap::{LookedAt, Tap},
     tunnel,
@@ -38,8 +39,12 @@ use super::{
 /// Answers a request.
 pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Response<Answer> {
     let uri = request.uri();
-    let route = route(request.method(), uri.path(), uri.query(), request.headers());
-    let refuse = |status: StatusCode, reason: &str| refusal(route.provider, status, reason).map(whole);
+    let found = route(&proxy.config.upstreams, request.method(), uri.path(), uri.query(), request.headers());
+    let provider = match &found {
+        Ok(route) => route.provider,
+        Err(_) => Provider::guess(uri.path(), uri.query(), request.headers()),
+    };
+    let refuse = |status: StatusCode, reason: &str| refusal(provider, status, reason).map(whole);
     if !guard::names_us(request.headers(), &proxy.config.allowed_hosts) {
         return refuse(StatusCode::FORBIDDEN, "this host name is not allowed; --allow-host allows one");
     }
@@ -58,6 +63,15 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     if uri.path() == "/trimtab" || uri.path().starts_with("/trimtab/") {
         return own::answer(&proxy, request).await.map(whole);
     }
+    let route = match found {
+        Ok(route) => route,
+        Err(fault) => {
+            proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "refused")]);
+            let reason = fault.words();
+            proxy.log.detail(format_args!("{} {}: {reason}", request.method(), uri.path()));
+            return refuse(StatusCode::NOT_FOUND, &reason);
+        }
+    };
     let Ok(permit) = Arc::clone(&proxy.in_flight).try_acquire_owned() else {
         let mut response = refuse(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -90,10 +104,16 @@ async fn converse(
     permit: OwnedSemaphorePermit,
 ) -> Result<Response<Answer>, Failed> {
     let (parts, incoming) = request.into_parts();
-    let mut head = head(proxy, route, &parts)?;
+    let mut head = head(route, &parts)?;
     let (format, counts_only) = match route.endpoint {
         Endpoint::Answer(format) => (format, false),
         Endpoint::Count(format) => (format, true),
+        Endpoint::Unfitted(reason) => {
+            let sent = proxy.send(&head, Either::Right(incoming)).await?;
+            note_passed(proxy, route, reason);
+            let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
+            return Ok(deliver(proxy, sent, said, Account::unread(permit)));
+        }
         Endpoint::Other => {
             let sent = proxy.send(&head, Either::Right(incoming)).await?;
             proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "passed")]);
@@ -104,7 +124,10 @@ async fn converse(
     let switched_off =
         if proxy.config.off { Some("off") } else { headers::asks_off(&parts.headers).then_some("asked") };
     let encoding = Encoding::of(&parts.headers);
-    if let Some(reason) = switched_off.or_else(|| encoding.is_none().then_some("encoding")) {
+    // Where the model chooses the upstream, the request is read in any case.
+    let by_model = route.by_model && proxy.config.upstreams.choose_by_model(route.provider);
+    let unread = if by_model && encoding.is_some() { None } else { switched_off };
+    if let Some(reason) = unread.or_else(|| encoding.is_none().then_some("encoding")) {
         let sent = proxy.send(&head, Either::Right(incoming)).await?;
         return Ok(passed(proxy, route, format, sent, reason, permit));
     }
@@ -125,6 +148,18 @@ async fn converse(
             return Ok(passed(proxy, route, format, sent, "broken encoding", permit));
         }
     };
+    let chosen;
+    let route = if by_model {
+        chosen = chosen_by_model(proxy, route, &plain);
+        head = send::head(&chosen, &parts)?;
+        &chosen
+    } else {
+        route
+    };
+    if let Some(reason) = switched_off {
+        let sent = proxy.send(&head, full(arrived)).await?;
+        return Ok(passed(proxy, route, format, sent, reason, permit));
+    }
     let pins = headers::pins(&parts.headers);
     let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
     let mut offered = intents.and_then(|intents| intents.offer(&plain, format));
@@ -140,9 +175,9 @@ async fn converse(
     let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
     let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
-        Err(field) => {
+        Err(reason) => {
             let sent = proxy.send(&head, full(arrived)).await?;
-            return Ok(passed(proxy, route, format, sent, field, permit));
+            return Ok(passed(proxy, route, format, sent, &reason, permit));
         }
     };
     let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or(unplanned);
@@ -172,6 +207,21 @@ async fn converse(
     Ok(delivered(proxy, sent, first, rest, said, LookedAt { reader, stripper }, account))
 }
 
+/// Returns the route to the upstream that the model's name chooses.
+fn chosen_by_model(proxy: &Proxy, route: &Route, body: &[u8]) -> Route {
+    let written = || serde_json::from_slice::<ModelName<'_>>(body).ok()?.model.map(Cow::into_owned);
+    let model = route.model.clone().or_else(written).unwrap_or_default();
+    let chosen = proxy.config.upstreams.of_model(route.provider, &model);
+    Route { upstream: chosen.unwrap_or_else(|| Arc::clone(&route.upstream)), ..route.clone() }
+}
+
+/// The model that a request names.
+#[derive(Deserialize)]
+struct ModelName<'a> {
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+}
+
 /// Hands on the answer to a conversation that passes as it is.
 fn passed(
     proxy: &Arc<Proxy>,
@@ -181,17 +231,22 @@ fn passed(
     reason: &str,
     permit: OwnedSemaphorePermit,
 ) -> Response<Answer> {
+    note_passed(proxy, route, reason);
+    let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
+    let (parts, incoming) = sent.into_parts();
+    let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
+    let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
+    delivered(proxy, parts, Bytes::new(), Some(incoming), said, LookedAt { reader, stripper: None }, account)
+}
+
+/// Counts and logs a conversation that passes as it is.
+fn note_passed(proxy: &Proxy, route: &Route, reason: &str) {
     proxy.metrics.count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "passed")]);
     proxy.metrics.count(Metric::Passed, &[("reason", reason)]);
     if matches!(route.endpoint, Endpoint::Answer(_)) {
         proxy.planner.sessions.count_unkept(Unkept::Passed);
     }
     proxy.log.detail(format_args!("{}: passed untouched ({reason})", route.endpoint.name()));
-    let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
-    let (parts, incoming) = sent.into_parts();
-    let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
-    let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
-    delivered(proxy, parts, Bytes::new(), Some(incoming), said, LookedAt { reader, stripper: None }, account)
 }
 
 fn deliver(proxy: &Arc<Proxy>, sent: Response<Incoming>, said: Said, account: Account) -> Response<Answer> {

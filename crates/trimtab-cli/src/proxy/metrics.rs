@@ -117,7 +117,7 @@ struct Figures {
 }
 
 /// What people see at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sums {
     pub(crate) answers: f64,
     pub(crate) raw: f64,
@@ -129,6 +129,8 @@ pub(crate) struct Sums {
     pub(crate) saved: f64,
     pub(crate) overflows: f64,
     pub(crate) faults: f64,
+    /// How many conversations passed untouched, by reason.
+    pub(crate) passed: Vec<(String, f64)>,
     /// Mean overhead per request that was looked at, in milliseconds.
     pub(crate) overhead_ms: f64,
 }
@@ -194,6 +196,11 @@ impl Metrics {
             saved: sum(Metric::Saved, ""),
             overflows: sum(Metric::Overflows, ""),
             faults: sum(Metric::Faults, ""),
+            passed: {
+                let passed = figures.sums.iter().filter(|((known, _), _)| *known == Metric::Passed);
+                let reason = |words: &str| words.trim_start_matches("reason=").trim_matches('"').to_owned();
+                passed.map(|((_, words), count)| (reason(words), *count)).collect()
+            },
             overhead_ms: if figures.overhead_count == 0 {
                 0.0
             } else {

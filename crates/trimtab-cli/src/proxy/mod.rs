@@ -67,7 +67,7 @@ use self::{
     upstream::Upstreams,
 };
 
-pub(crate) use self::{lanes::runtime, sessions::Keeping};
+pub(crate) use self::{lanes::runtime, sessions::Keeping, upstream::Given};
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
@@ -87,7 +87,10 @@ const IDLE: Duration = Duration::from_secs(90);
 
 /// What is asked of a proxy.
 pub(crate) struct Asked {
+    /// Upstreams as flags give them: `NAME=URL`.
     pub(crate) upstream: Vec<String>,
+    /// Upstreams as files give them.
+    pub(crate) upstream_tables: Vec<Given>,
     pub(crate) policy: Policy,
     pub(crate) budget: Option<Tokens>,
     pub(crate) observe: bool,
@@ -160,7 +163,8 @@ impl Proxy {
             );
         }
         let variable = |name: &str| std::env::var(name).ok();
-        let (upstreams, notes) = Upstreams::resolve(&asked.upstream, variable, listen)?;
+        let (upstreams, notes) =
+            Upstreams::resolve(&asked.upstream, &asked.upstream_tables, variable, listen)?;
         for note in notes {
             log.info(note);
         }

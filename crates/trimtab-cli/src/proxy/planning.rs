@@ -177,11 +177,11 @@ impl Planner {
     }
 }
 
-/// Prepares a request in time; says by which field the server holds the history, where it does.
-pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared, &'static str> {
+/// Prepares a request in time; says why it must pass unchanged, where the server holds or edits its history.
+pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared, Cow<'static, str>> {
     let ticket = Arc::new(Ticket::default());
     let mut planning = match soon(planner, &job) {
-        Some(Err(Stop::Held(field))) => return Err(field),
+        Some(Err(Stop::Held(reason))) => return Err(reason),
         Some(Ok(draft)) if planner.sessions.waits_for_disk(&draft.about.session, &draft.planned.plan) => {
             let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(&ticket));
             tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &ticket).map_err(Stop::Fault))
@@ -195,7 +195,7 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
     };
     let fault = match in_time(&mut planning, planner.limit(job.format), &ticket.clock).await {
         Some(Ok(Ok(prepared))) => return Ok(prepared),
-        Some(Ok(Err(Stop::Held(field)))) => return Err(field),
+        Some(Ok(Err(Stop::Held(reason)))) => return Err(reason),
         Some(Ok(Err(Stop::Fault(fault)))) => fault,
         Some(Err(_)) => Fault::Panicked,
         None => Fault::Late,
@@ -205,7 +205,7 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         move || again(&planner, &job)
     });
     let again = match again.await {
-        Ok(Err(Stop::Held(field))) => return Err(field),
+        Ok(Err(Stop::Held(reason))) => return Err(reason),
         Ok(again) => again.ok(),
         Err(_) => None,
     };
@@ -398,8 +398,8 @@ fn plan(
 ) -> Result<Draft, Stop> {
     let now = now();
     let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
-    if let Some(field) = held_by_server(&history) {
-        return Err(Stop::Held(field));
+    if let Some(reason) = held_by_server(&history) {
+        return Err(Stop::Held(reason));
     }
     let model_name = model_name(job, &history);
     // The first request for a model waits until its vocabulary is loaded.
@@ -506,8 +506,8 @@ struct Again {
 fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let read = parse_as(Arc::clone(&job.body), job.format);
     let history = read.map_err(|fault| unread(job, &fault))?;
-    if let Some(field) = held_by_server(&history) {
-        return Err(Stop::Held(field));
+    if let Some(reason) = held_by_server(&history) {
+        return Err(Stop::Held(reason));
     }
     let chain = chain(&history);
     let found = planner.sessions.find(&history, &chain);

@@ -1,7 +1,7 @@
 //! What became of a request before it is sent, as values: the bytes, what was done, what went wrong, what is known. Never
 //! decides anything.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use trimtab::{Model, Tokens};
@@ -39,8 +39,8 @@ pub(crate) enum Fault {
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The server holds the history or edits it, by this field: the request passes.
-    Held(&'static str),
+    /// The server holds the history or edits it, for this reason: the request passes.
+    Held(Cow<'static, str>),
     Fault(Fault),
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn refusal(provider: Provider, status: StatusCode, reason: &str) -> R
             let kind = match status {
                 StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
                 StatusCode::FORBIDDEN => "permission_error",
+                StatusCode::NOT_FOUND => "not_found_error",
                 StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
                 status if status.is_server_error() => "api_error",
                 _ => "invalid_request_error",
@@ -28,6 +29,7 @@ pub(crate) fn refusal(provider: Provider, status: StatusCode, reason: &str) -> R
         Provider::Gemini => {
             let name = match status {
                 StatusCode::FORBIDDEN => "PERMISSION_DENIED",
+                StatusCode::NOT_FOUND => "NOT_FOUND",
                 status if status.is_server_error() => "UNAVAILABLE",
                 _ => "INVALID_ARGUMENT",
             };

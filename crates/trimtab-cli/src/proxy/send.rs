@@ -28,13 +28,13 @@ pub(super) struct Failed {
 }
 
 /// Makes the head of the request to the provider.
-pub(super) fn head(proxy: &Proxy, route: &Route, parts: &Parts) -> Result<Head, Failed> {
-    let upstream = proxy.config.upstreams.of(route.provider);
+pub(super) fn head(route: &Route, parts: &Parts) -> Result<Head, Failed> {
+    let upstream = &route.upstream;
     let wrong =
         |fault: anyhow::Error| Failed { status: StatusCode::BAD_REQUEST, reason: format!("{fault:#}") };
     let mut headers = parts.headers.clone();
     headers::to_upstream(&mut headers, upstream.host().map_err(wrong)?);
-    let uri = upstream.uri(route.provider, &parts.uri).map_err(wrong)?;
+    let uri = upstream.uri(&route.path, parts.uri.query()).map_err(wrong)?;
     Ok(Head { method: parts.method.clone(), uri, headers, extensions: parts.extensions.clone() })
 }
 

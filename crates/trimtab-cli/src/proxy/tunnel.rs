@@ -31,7 +31,7 @@ pub(super) async fn tunnel(
 ) -> Result<Response<Answer>, Failed> {
     let client = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let mut head = head(proxy, route, &parts)?;
+    let mut head = head(route, &parts)?;
     restore(&mut head.headers, &parts.headers);
     let mut response = proxy.send(&head, Either::Left(Full::new(Bytes::new()))).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {

@@ -1,7 +1,7 @@
-//! Where requests are forwarded to. Takes addresses from flags and from the variables that clients read; gives the address
-//! of each request. Never takes a host from a request, and never leads back to the proxy itself.
+//! Where requests are forwarded to. Takes addresses from flags, from files and from the variables that clients read; gives the
+//! upstreams by name and the address of each request. Never takes a host from a request, and never leads back to the proxy itself.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result, bail};
 use hyper::{
@@ -9,104 +9,363 @@ use hyper::{
     http::{HeaderValue, uri::PathAndQuery},
 };
 
-use super::route::Provider;
+use super::route::{Provider, is_reserved};
 
-/// The address of one provider.
+/// A server that requests may go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Upstream {
+    name: String,
+    /// Whose interface it speaks, where a path does not say.
+    pub(crate) wire: Provider,
+    address: Option<Address>,
+    /// Whether the user gave the address: a flag, a file or a variable.
+    pub(crate) given: bool,
+    /// What the names of models begin with that choose it without a name in the path.
+    model_prefix: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
     scheme: &'static str,
     authority: String,
     /// What stands before the path of a request; without a slash at its end.
     base: String,
 }
 
-/// The addresses of all providers.
+/// All upstreams: those that are known by name, and the user's own.
 #[derive(Debug, Clone)]
 pub(crate) struct Upstreams {
-    anthropic: Upstream,
-    openai: Upstream,
-    gemini: Upstream,
+    all: Vec<Arc<Upstream>>,
+    /// Those of the wires, in the order of [`Provider::ALL`].
+    wires: [Arc<Upstream>; 3],
 }
 
-/// The variables in which clients look for another address, by provider.
-fn variables(provider: Provider) -> &'static [&'static str] {
-    match provider {
-        Provider::Anthropic => &["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"],
-        Provider::OpenAi => &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        Provider::Gemini => &["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"],
-    }
+/// An upstream as a file or a flag gives it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// Where it was said, for people.
+    pub(crate) place: String,
+    pub(crate) name: String,
+    pub(crate) url: Option<String>,
+    pub(crate) wire: Option<String>,
+    pub(crate) model_prefix: Option<String>,
+    /// Whether it comes from the file of a project, which somebody else may have written.
+    pub(crate) from_project: bool,
 }
 
-fn own_address(provider: Provider) -> &'static str {
-    match provider {
-        Provider::Anthropic => "https://api.anthropic.com",
-        Provider::OpenAi => "https://api.openai.com/v1",
-        Provider::Gemini => "https://generativelanguage.googleapis.com",
-    }
+/// An upstream that is known by name.
+struct Preset {
+    name: &'static str,
+    wire: Provider,
+    /// Its address, where everybody has the same.
+    url: Option<&'static str>,
+    /// An address to write, where everybody has another.
+    example: &'static str,
+    /// The variables in which clients look for another address.
+    variables: &'static [&'static str],
 }
+
+const fn preset(name: &'static str, wire: Provider, url: &'static str) -> Preset {
+    Preset { name, wire, url: Some(url), example: url, variables: &[] }
+}
+
+const fn without_url(
+    name: &'static str,
+    wire: Provider,
+    example: &'static str,
+    variables: &'static [&'static str],
+) -> Preset {
+    Preset { name, wire, url: None, example, variables }
+}
+
+const PRESETS: &[Preset] = &[
+    Preset {
+        variables: &["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"],
+        ..preset("anthropic", Provider::Anthropic, "https://api.anthropic.com")
+    },
+    Preset {
+        variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        ..preset("openai", Provider::OpenAi, "https://api.openai.com/v1")
+    },
+    Preset {
+        variables: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"],
+        ..preset("gemini", Provider::Gemini, "https://generativelanguage.googleapis.com")
+    },
+    preset("openrouter", Provider::OpenAi, "https://openrouter.ai/api/v1"),
+    preset("deepseek", Provider::OpenAi, "https://api.deepseek.com"),
+    preset("mistral", Provider::OpenAi, "https://api.mistral.ai/v1"),
+    preset("ollama", Provider::OpenAi, "http://127.0.0.1:11434"),
+    preset("vllm", Provider::OpenAi, "http://127.0.0.1:8000"),
+    preset("lm-studio", Provider::OpenAi, "http://127.0.0.1:1234"),
+    preset("litellm", Provider::OpenAi, "http://127.0.0.1:4000"),
+    without_url("azure", Provider::OpenAi, "https://RESOURCE.openai.azure.com", &["AZURE_OPENAI_ENDPOINT"]),
+    without_url("chatgpt", Provider::OpenAi, "https://chatgpt.com/backend-api/codex", &[]),
+    without_url(
+        "vertex",
+        Provider::Gemini,
+        "https://REGION-aiplatform.googleapis.com",
+        &["GOOGLE_VERTEX_BASE_URL"],
+    ),
+    without_url(
+        "code-assist",
+        Provider::Gemini,
+        "https://cloudcode-pa.googleapis.com",
+        &["CODE_ASSIST_ENDPOINT"],
+    ),
+    without_url("bedrock", Provider::Anthropic, "https://bedrock-runtime.REGION.amazonaws.com", &[]),
+];
+
+/// First segments of paths that servers have in their base addresses too: they are sent once.
+const IN_BASES: [&str; 4] = ["openai", "api", "backend-api", "anthropic"];
 
 impl Upstreams {
-    /// Settles the addresses: what a flag says, else what a variable says, else the provider's own.
+    /// Settles the addresses: what a flag says, else a file, else a variable, else the provider's own.
     ///
     /// Gives with them what people should know: which variables were taken, and which were not.
     pub(crate) fn resolve(
         flags: &[String],
+        files: &[Given],
         variable: impl Fn(&str) -> Option<String>,
         listen: SocketAddr,
     ) -> Result<(Upstreams, Vec<String>)> {
-        let mut given: Vec<(Provider, Upstream)> = Vec::new();
-        for flag in flags {
-            let (name, address) =
-                flag.split_once('=').with_context(|| format!("--upstream {flag}: expected PROVIDER=URL"))?;
-            let provider = Provider::ALL
-                .into_iter()
-                .find(|provider| provider.name() == name)
-                .with_context(|| format!("--upstream {flag}: providers are anthropic, openai and gemini"))?;
-            let upstream =
-                Upstream::parse(provider, address).with_context(|| format!("--upstream {flag}"))?;
-            if upstream.is_at(listen) {
-                bail!("--upstream {flag}: that is the proxy's own address; name the provider's");
-            }
-            given.push((provider, upstream));
-        }
+        let mut all: Vec<Upstream> = PRESETS.iter().map(Preset::upstream).collect::<Result<_>>()?;
         let mut notes = Vec::new();
-        let mut settle = |provider: Provider| -> Result<Upstream> {
-            if let Some((_, upstream)) = given.iter().rev().find(|(given, _)| *given == provider) {
-                return Ok(upstream.clone());
-            }
-            for name in variables(provider) {
-                let Some(address) = variable(name).filter(|address| !address.is_empty()) else { continue };
-                let upstream =
-                    Upstream::parse(provider, &address).with_context(|| format!("{name}={address}"))?;
-                if upstream.is_at(listen) {
-                    notes.push(format!("{name} is the proxy's own address and is not taken as upstream"));
-                    continue;
-                }
-                notes.push(format!("{} goes to {address}, as {name} says", provider.name()));
-                return Ok(upstream);
-            }
-            Upstream::parse(provider, own_address(provider))
+        for preset in PRESETS {
+            notes.extend(from_variables(preset, &mut all, &variable, listen)?);
+        }
+        for given in files {
+            apply(given, &mut all, listen).with_context(|| given.place.clone())?;
+        }
+        for flag in flags {
+            let given = from_flag(flag).with_context(|| format!("--upstream {flag}"))?;
+            apply(&given, &mut all, listen).with_context(|| given.place.clone())?;
+        }
+        let all: Vec<Arc<Upstream>> = all.into_iter().map(Arc::new).collect();
+        let wire = |provider: Provider| {
+            let own = all.iter().find(|upstream| upstream.name == provider.name());
+            own.cloned().with_context(|| format!("{} has no upstream", provider.name()))
         };
-        let upstreams = Upstreams {
-            anthropic: settle(Provider::Anthropic)?,
-            openai: settle(Provider::OpenAi)?,
-            gemini: settle(Provider::Gemini)?,
-        };
-        Ok((upstreams, notes))
+        let [anthropic, openai, gemini] = Provider::ALL;
+        let wires = [wire(anthropic)?, wire(openai)?, wire(gemini)?];
+        Ok((Upstreams { all, wires }, notes))
     }
 
-    pub(crate) fn of(&self, provider: Provider) -> &Upstream {
-        match provider {
-            Provider::Anthropic => &self.anthropic,
-            Provider::OpenAi => &self.openai,
-            Provider::Gemini => &self.gemini,
-        }
+    /// Returns the upstream of a wire: where a request goes that names none.
+    pub(crate) fn of_wire(&self, provider: Provider) -> Arc<Upstream> {
+        let [anthropic, openai, gemini] = &self.wires;
+        Arc::clone(match provider {
+            Provider::Anthropic => anthropic,
+            Provider::OpenAi => openai,
+            Provider::Gemini => gemini,
+        })
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.all.iter().find(|upstream| upstream.name == name).cloned()
+    }
+
+    /// Tells whether models of a wire may choose another upstream.
+    pub(crate) fn choose_by_model(&self, provider: Provider) -> bool {
+        self.all.iter().any(|upstream| upstream.wire == provider && upstream.model_prefix.is_some())
+    }
+
+    /// Returns the upstream that a model's name chooses; that with the longest beginning, where several do.
+    pub(crate) fn of_model(&self, provider: Provider, model: &str) -> Option<Arc<Upstream>> {
+        let prefix = |upstream: &Upstream| {
+            let prefix = upstream.model_prefix.as_deref().filter(|prefix| model.starts_with(prefix));
+            prefix.filter(|_| upstream.wire == provider).map(str::len)
+        };
+        let chosen = self.all.iter().filter_map(|upstream| Some((prefix(upstream)?, upstream)));
+        chosen.max_by_key(|(length, _)| *length).map(|(_, upstream)| Arc::clone(upstream))
     }
 }
 
+impl Preset {
+    fn upstream(&self) -> Result<Upstream> {
+        Ok(Upstream {
+            name: self.name.to_owned(),
+            wire: self.wire,
+            address: self.url.map(Address::parse).transpose()?,
+            given: false,
+            model_prefix: None,
+        })
+    }
+}
+
+/// Takes the address that a client's own variable names.
+fn from_variables(
+    preset: &Preset,
+    all: &mut [Upstream],
+    variable: &impl Fn(&str) -> Option<String>,
+    listen: SocketAddr,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for name in preset.variables {
+        let Some(url) = variable(name).filter(|url| !url.is_empty()) else { continue };
+        let address = Address::parse(&url).with_context(|| format!("{name}={url}"))?;
+        if address.is_at(listen) {
+            notes.push(format!("{name} is the proxy's own address and is not taken as upstream"));
+            continue;
+        }
+        notes.push(format!("{} goes to {url}, as {name} says", preset.name));
+        if let Some(upstream) = all.iter_mut().find(|upstream| upstream.name == preset.name) {
+            upstream.address = Some(address);
+            upstream.given = true;
+        }
+        break;
+    }
+    Ok(notes)
+}
+
+/// Reads `NAME=URL`.
+fn from_flag(flag: &str) -> Result<Given> {
+    let (name, url) = flag.split_once('=').context("expected NAME=URL")?;
+    Ok(Given {
+        place: format!("--upstream {flag}"),
+        name: name.trim().to_owned(),
+        url: Some(url.trim().to_owned()),
+        ..Given::default()
+    })
+}
+
+/// Adds an upstream, or changes one that is known.
+fn apply(given: &Given, all: &mut Vec<Upstream>, listen: SocketAddr) -> Result<()> {
+    let name = given.name.as_str();
+    let is_preset = PRESETS.iter().any(|preset| preset.name == name);
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || !name.bytes().all(plain) {
+        bail!("a name has small letters, digits and hyphens");
+    }
+    if !is_preset && is_reserved(name) {
+        bail!("paths that begin with /{name} mean something already; choose another name");
+    }
+    if given.from_project && (is_preset || given.model_prefix.is_some()) {
+        bail!(
+            "the file of a project may add upstreams that paths name, and not change where other requests go; say it in your own config.toml or with --upstream"
+        );
+    }
+    let wire = match given.wire.as_deref() {
+        Some(wire) => Some(
+            Provider::ALL
+                .into_iter()
+                .find(|provider| provider.name() == wire)
+                .with_context(|| format!("wire = {wire:?}: wires are anthropic, openai and gemini"))?,
+        ),
+        None => None,
+    };
+    let address = given.url.as_deref().map(Address::parse).transpose()?;
+    if address.as_ref().is_some_and(|address| address.is_at(listen)) {
+        bail!("that is the proxy's own address; name the provider's");
+    }
+    let known = all.iter().position(|upstream| upstream.name == name);
+    let Some(upstream) = known.and_then(|at| all.get_mut(at)) else {
+        let address = Some(address.context("an upstream of your own needs a url")?);
+        let wire = wire.unwrap_or(Provider::OpenAi);
+        let model_prefix = given.model_prefix.clone();
+        all.push(Upstream { name: name.to_owned(), wire, address, given: true, model_prefix });
+        return Ok(());
+    };
+    if given.from_project {
+        // What the user says about the same name counts.
+        return Ok(());
+    }
+    if let Some(address) = address {
+        upstream.address = Some(address);
+        upstream.given = true;
+    }
+    upstream.wire = wire.unwrap_or(upstream.wire);
+    if upstream.address.is_none() {
+        bail!("{name} needs a url");
+    }
+    if given.model_prefix.is_some() {
+        upstream.model_prefix.clone_from(&given.model_prefix);
+    }
+    Ok(())
+}
+
 impl Upstream {
-    fn parse(provider: Provider, address: &str) -> Result<Upstream> {
-        let uri: Uri = address.trim().parse().context("not an address")?;
+    pub(crate) fn has_address(&self) -> bool {
+        self.address.is_some()
+    }
+
+    /// Returns the name of one that is known by name.
+    pub(crate) fn known_name(&self) -> &'static str {
+        self.preset().map_or("", |preset| preset.name)
+    }
+
+    /// Returns an address as it may be written.
+    pub(crate) fn example(&self) -> &'static str {
+        self.preset().map_or("", |preset| preset.example)
+    }
+
+    fn preset(&self) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == self.name)
+    }
+
+    /// Tells whether the server is one of Azure's.
+    pub(crate) fn is_azure(&self) -> bool {
+        self.address.as_ref().is_some_and(|address| address.host().0.ends_with(".azure.com"))
+    }
+
+    /// Returns the address of a request for a path.
+    pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri> {
+        let address = self.address()?;
+        let mut wanted = join(&address.base, path, self.wire);
+        if !wanted.starts_with('/') {
+            wanted.insert(0, '/');
+        }
+        if let Some(query) = query {
+            wanted.push('?');
+            wanted.push_str(query);
+        }
+        let path: PathAndQuery = wanted.parse().context("the path cannot be sent on")?;
+        Ok(Uri::builder()
+            .scheme(address.scheme)
+            .authority(address.authority.as_str())
+            .path_and_query(path)
+            .build()?)
+    }
+
+    /// Returns the value of the `host` header.
+    pub(crate) fn host(&self) -> Result<HeaderValue> {
+        Ok(HeaderValue::from_str(&self.address()?.authority)?)
+    }
+
+    fn address(&self) -> Result<&Address> {
+        self.address.as_ref().with_context(|| format!("{} has no address", self.name))
+    }
+}
+
+/// Puts a path behind a base: as both are written, but nothing twice that both name.
+fn join(base: &str, path: &str, wire: Provider) -> String {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let rest = || path.trim_start_matches('/').strip_prefix(first).unwrap_or_default();
+    let (before, last) = base.rsplit_once('/').unwrap_or_default();
+    let is_version = |segment: &str| {
+        let mut letters = segment.bytes();
+        letters.next() == Some(b'v') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
+    };
+    if base.is_empty() {
+        return path.to_owned();
+    }
+    // Clients of OpenAI have the version in their base address, and so in the paths they ask the proxy for: the upstream's base
+    // takes its place.
+    if wire == Provider::OpenAi && first == "v1" {
+        return format!("{base}{}", rest());
+    }
+    if is_version(first) && is_version(last) {
+        return format!("{before}{path}");
+    }
+    let named = base.rfind(&format!("/{first}/")).or_else(|| (last == first).then_some(before.len()));
+    match named.and_then(|at| base.get(..at)).filter(|_| IN_BASES.contains(&first)) {
+        Some(before) => format!("{before}{path}"),
+        None => format!("{base}{path}"),
+    }
+}
+
+impl Address {
+    fn parse(url: &str) -> Result<Address> {
+        let uri: Uri = url.trim().parse().context("not an address")?;
         let scheme = match uri.scheme_str() {
             Some("https") => "https",
             Some("http") => "http",
@@ -116,56 +375,27 @@ impl Upstream {
         if authority.as_str().contains('@') {
             bail!("a name or password in the address is not sent on; leave it out");
         }
-        let path = uri.path().trim_end_matches('/');
-        let base = match provider {
-            // Clients of OpenAI have the version in their base address, and so in the paths they ask the proxy for:
-            // the upstream's base takes its place.
-            Provider::OpenAi if path.is_empty() => "/v1",
-            Provider::OpenAi => path,
-            Provider::Anthropic => path.strip_suffix("/v1").unwrap_or(path),
-            Provider::Gemini => path.strip_suffix("/v1beta").unwrap_or(path),
-        };
-        Ok(Upstream { scheme, authority: authority.as_str().to_owned(), base: base.to_owned() })
+        if uri.query().is_some() {
+            bail!("what follows `?` belongs to a request; leave it out");
+        }
+        let base = uri.path().trim_end_matches('/').to_owned();
+        Ok(Address { scheme, authority: authority.as_str().to_owned(), base })
     }
 
-    /// Returns the address of a request.
-    pub(crate) fn uri(&self, provider: Provider, asked: &Uri) -> Result<Uri> {
-        let path = match provider {
-            Provider::OpenAi => asked
-                .path()
-                .strip_prefix("/v1")
-                .filter(|rest| rest.is_empty() || rest.starts_with('/'))
-                .unwrap_or(asked.path()),
-            Provider::Anthropic | Provider::Gemini => asked.path(),
-        };
-        let mut wanted = format!("{}{path}", self.base);
-        if !wanted.starts_with('/') {
-            wanted.insert(0, '/');
+    /// Returns the host without its port, and the port.
+    fn host(&self) -> (&str, u16) {
+        let usual = if self.scheme == "https" { 443 } else { 80 };
+        match self.authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (host, port.parse().unwrap_or(usual))
+            }
+            _ => (self.authority.as_str(), usual),
         }
-        if let Some(query) = asked.query() {
-            wanted.push('?');
-            wanted.push_str(query);
-        }
-        let path: PathAndQuery = wanted.parse().context("the path cannot be sent on")?;
-        Ok(Uri::builder()
-            .scheme(self.scheme)
-            .authority(self.authority.as_str())
-            .path_and_query(path)
-            .build()?)
-    }
-
-    /// Returns the value of the `host` header.
-    pub(crate) fn host(&self) -> Result<HeaderValue> {
-        Ok(HeaderValue::from_str(&self.authority)?)
     }
 
     /// Tells whether this is the address that the proxy listens at.
     fn is_at(&self, listen: SocketAddr) -> bool {
-        let (host, port) = match self.authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, port.parse().ok()),
-            _ => (self.authority.as_str(), None),
-        };
-        let port = port.unwrap_or(if self.scheme == "https" { 443 } else { 80 });
+        let (host, port) = self.host();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let address = host.parse::<std::net::IpAddr>().ok();
         let local = host.eq_ignore_ascii_case("localhost")
@@ -177,108 +407,4 @@ impl Upstream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LISTEN: &str = "127.0.0.1:8790";
-
-    fn resolve(flags: &[&str], variables: &[(&str, &str)]) -> Result<(Upstreams, Vec<String>)> {
-        let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
-        let variable = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Upstreams::resolve(&flags, variable, LISTEN.parse().unwrap())
-    }
-
-    fn check(flags: &[&str], variables: &[(&str, &str)], provider: Provider, asked: &str, expected: &str) {
-        let (upstreams, _) = resolve(flags, variables).unwrap();
-        let uri = upstreams.of(provider).uri(provider, &asked.parse().unwrap()).unwrap();
-        assert_eq!(uri.to_string(), expected);
-    }
-
-    #[test]
-    fn without_a_word_requests_go_to_the_providers() {
-        check(
-            &[],
-            &[],
-            Provider::Anthropic,
-            "/v1/messages?beta=true",
-            "https://api.anthropic.com/v1/messages?beta=true",
-        );
-        check(&[], &[], Provider::OpenAi, "/v1/responses", "https://api.openai.com/v1/responses");
-        check(&[], &[], Provider::OpenAi, "/chat/completions", "https://api.openai.com/v1/chat/completions");
-        let gemini = "/v1beta/models/gemini-3-pro:generateContent";
-        check(
-            &[],
-            &[],
-            Provider::Gemini,
-            gemini,
-            &format!("https://generativelanguage.googleapis.com{gemini}"),
-        );
-    }
-
-    #[test]
-    fn a_base_path_stands_before_the_request_s() {
-        let router = ["openai=https://router.example/api/v1/"];
-        check(
-            &router,
-            &[],
-            Provider::OpenAi,
-            "/v1/chat/completions",
-            "https://router.example/api/v1/chat/completions",
-        );
-        let plain = ["openai=http://127.0.0.1:9000"];
-        check(&plain, &[], Provider::OpenAi, "/v1/models", "http://127.0.0.1:9000/v1/models");
-        let other = ["anthropic=https://router.example/anthropic"];
-        check(
-            &other,
-            &[],
-            Provider::Anthropic,
-            "/v1/messages",
-            "https://router.example/anthropic/v1/messages",
-        );
-    }
-
-    #[test]
-    fn a_flag_beats_a_variable_and_a_variable_the_provider() {
-        let set = [("OPENAI_BASE_URL", "http://10.0.0.9/v1")];
-        check(&[], &set, Provider::OpenAi, "/v1/models", "http://10.0.0.9/v1/models");
-        check(
-            &["openai=http://10.0.0.8/v1"],
-            &set,
-            Provider::OpenAi,
-            "/v1/models",
-            "http://10.0.0.8/v1/models",
-        );
-    }
-
-    #[test]
-    fn the_proxy_never_asks_itself() {
-        for address in ["http://127.0.0.1:8790", "http://localhost:8790/v1", "http://[::1]:8790"] {
-            assert!(resolve(&[&format!("anthropic={address}")], &[]).is_err(), "{address}");
-            check(
-                &[],
-                &[("ANTHROPIC_BASE_URL", address)],
-                Provider::Anthropic,
-                "/v1/messages",
-                "https://api.anthropic.com/v1/messages",
-            );
-        }
-        check(
-            &[],
-            &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:8787")],
-            Provider::Anthropic,
-            "/v1/messages",
-            "http://127.0.0.1:8787/v1/messages",
-        );
-    }
-
-    #[test]
-    fn a_wrong_address_is_refused_with_a_reason() {
-        for flag in
-            ["anthropic", "mistral=https://x", "openai=ftp://x", "openai=https://user:pw@x", "openai=:"]
-        {
-            assert!(resolve(&[flag], &[]).is_err(), "{flag}");
-        }
-    }
-}
+mod tests;

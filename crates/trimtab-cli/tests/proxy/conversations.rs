@@ -66,6 +66,26 @@ pub(crate) fn responses(results: usize) -> Vec<u8> {
     bytes(&json!({"model": "gpt-5", "store": false, "input": input}))
 }
 
+/// The same as an SDK sends it where the server stores answers: what the model did is named, what tools gave stands here.
+pub(crate) fn referenced(results: usize) -> Vec<u8> {
+    let mut input = vec![json!({"role": "user", "content": "Find the value."})];
+    for number in 0..results {
+        input.push(json!({"type": "item_reference", "id": format!("rs_{number}")}));
+        input.push(json!({"type": "item_reference", "id": format!("fc_{number}")}));
+        let id = format!("call_{number}");
+        input.push(json!({"type": "function_call_output", "call_id": id, "output": output(number, 120)}));
+    }
+    bytes(&json!({"model": "gpt-5", "input": input}))
+}
+
+/// A request of Claude Code with thinking: each asks the server to keep all thinking.
+pub(crate) fn thinking(results: usize) -> Vec<u8> {
+    let mut request: Value = serde_json::from_slice(&anthropic(results)).unwrap();
+    request["thinking"] = json!({"type": "enabled", "budget_tokens": 1000});
+    request["context_management"] = json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]});
+    bytes(&request)
+}
+
 /// A request for generated content.
 pub(crate) fn gemini(results: usize) -> Vec<u8> {
     let mut contents = vec![json!({"role": "user", "parts": [{"text": "Find the value."}]})];

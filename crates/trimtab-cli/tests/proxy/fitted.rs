@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     BEHIND, GEMINI, STEADY, TIGHT, checker, common,
-    conversations::{anthropic, chat, gemini, responses},
+    conversations::{anthropic, chat, gemini, referenced, responses, thinking},
     good,
     running::Running,
     said,
@@ -48,6 +48,16 @@ fn a_long_chat_is_fitted_and_repeated() {
 #[test]
 fn a_long_conversation_in_responses_is_fitted_and_repeated() {
     check_fitted("/v1/responses", "responses", responses);
+}
+
+#[test]
+fn a_long_conversation_that_refers_to_stored_items_is_fitted_and_repeated() {
+    check_fitted("/v1/responses", "responses", referenced);
+}
+
+#[test]
+fn a_long_conversation_whose_thinking_alone_is_cleared_by_the_server_is_fitted_and_repeated() {
+    check_fitted("/v1/messages", "anthropic", thinking);
 }
 
 #[test]
@@ -115,8 +125,18 @@ fn compressed_requests_are_fitted_and_compressed_again() {
 fn counting_is_asked_for_what_would_be_sent_and_leaves_no_trace() {
     let upstream = good();
     let proxy = Running::before(&upstream, &TIGHT);
-    assert_eq!(said(&proxy.post("/v1/messages/count_tokens", &anthropic(30))), "fitted");
-    let counted = upstream.last().body;
-    proxy.post("/v1/messages", &anthropic(30));
-    assert_eq!(upstream.last().body, counted);
+    let count = "/v1beta/models/gemini-2.5-pro:countTokens?key=k";
+    let cases: [(&str, &str, Vec<u8>); 3] = [
+        ("/v1/messages/count_tokens", "/v1/messages", anthropic(30)),
+        ("/v1/responses/input_tokens", "/v1/responses", responses(30)),
+        (count, GEMINI, gemini(30)),
+    ];
+    for (counting, path, body) in cases {
+        assert_eq!(said(&proxy.post(counting, &body)), "fitted", "{counting}");
+        let counted = upstream.last();
+        assert_eq!(counted.head[0], format!("POST {counting} HTTP/1.1"));
+        assert!(counted.body.len() < body.len());
+        proxy.post(path, &body);
+        assert_eq!(upstream.last().body, counted.body, "{path}");
+    }
 }

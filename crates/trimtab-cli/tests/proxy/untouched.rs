@@ -46,8 +46,17 @@ fn histories_held_by_the_server_pass() {
         ("/v1/responses", with(responses(30), "conversation", json!("conv_1")), "conversation"),
         (
             "/v1/messages",
-            with(anthropic(30), "context_management", json!({"edits": []})),
-            "context_management",
+            with(
+                anthropic(30),
+                "context_management",
+                json!({"edits": [{"type": "clear_tool_uses_20250919"}]}),
+            ),
+            "context_management: clear_tool_uses_20250919",
+        ),
+        (
+            "/v1/messages",
+            with(anthropic(30), "context_management", json!({"edits": [{"type": "compact_20260112"}]})),
+            "context_management: compact_20260112",
         ),
         (GEMINI, with(gemini(30), "cachedContent", json!("cachedContents/1")), "cachedContent"),
     ];

@@ -50,14 +50,40 @@ pub(crate) fn units(history: &History, facts: &Facts) -> Vec<Unit> {
     }
     let loop_start = running_loop(&units, facts);
     let latest = units.iter().rposition(|unit| unit.kind == UnitKind::Exchange);
+    let bounds = Bounds { loop_start, latest, alternates: alternates(history) };
     for index in 0..units.len() {
-        let may_go = may_go(history, facts, &units, index, (loop_start, latest));
+        let may_go = may_go(history, facts, &units, index, &bounds);
         if let Some(unit) = units.get_mut(index) {
             unit.may_go = may_go;
         }
     }
-    note_turns(history, facts, &mut units);
+    note_turns(history, facts, bounds.alternates, &mut units);
     units
+}
+
+/// What limits which units may go.
+struct Bounds {
+    /// The first unit of the running tool loop.
+    loop_start: usize,
+    /// The latest exchange.
+    latest: Option<usize>,
+    /// Whether messages must take turns, because those of the request do.
+    alternates: bool,
+}
+
+/// Tells whether no two messages in a row are the user's, the system's apart: some servers refuse a request where they are, so
+/// none is made of one where they are not. Items of Responses have no such order.
+fn alternates(history: &History) -> bool {
+    if history.format() == Format::Responses {
+        return false;
+    }
+    let mut roles = history.messages().iter().map(|entry| entry.role).filter(|role| *role != Role::System);
+    let Some(mut before) = roles.next() else { return true };
+    roles.all(|role| {
+        let is_pair = before == Role::User && role == Role::User;
+        before = role;
+        !is_pair
+    })
 }
 
 /// Returns the units of every turn, those of the system apart: what it says in the middle of a turn stays when the turn goes.
@@ -67,7 +93,7 @@ pub(crate) fn turns(units: &[Unit]) -> impl Iterator<Item = Vec<&Unit>> {
 }
 
 /// Counts turns, and tells which may go as a whole: all before the last that hold nothing but talk, calls and results.
-fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
+fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [Unit]) {
     let mut turn = 0;
     for unit in units.iter_mut() {
         turn += u32::from(by_person(unit, facts));
@@ -90,7 +116,8 @@ fn note_turns(history: &History, facts: &Facts, units: &mut [Unit]) {
             && answered
             && known(history, &blocks)
             && closed(facts, &blocks)
-            && !blocks.iter().any(instructs);
+            && !blocks.iter().any(instructs)
+            && !(alternates && begins_inside_a_message(history, &blocks));
         of_turn.iter_mut().for_each(|unit| unit.turn_may_go = goes && unit.kind != UnitKind::Head);
     }
 }
@@ -151,29 +178,42 @@ fn by_person(unit: &Unit, facts: &Facts) -> bool {
     unit.kind == UnitKind::Said && voices.any(|voice| voice == Voice::Person)
 }
 
-fn may_go(
-    history: &History,
-    facts: &Facts,
-    units: &[Unit],
-    index: usize,
-    (loop_start, latest): (usize, Option<usize>),
-) -> bool {
+fn may_go(history: &History, facts: &Facts, units: &[Unit], index: usize, bounds: &Bounds) -> bool {
     let Some(unit) = units.get(index) else { return false };
     match unit.kind {
         UnitKind::Head | UnitKind::Said => false,
-        // Two messages of one role in a row: the others join them, Gemini refuses them.
+        // Without it, what was said before and after it would be two messages of the user in a row.
         UnitKind::Answer => {
-            history.format() != Format::Gemini && index + 1 < units.len() && known(history, &unit.blocks)
+            history.format() != Format::Gemini
+                && !bounds.alternates
+                && index + 1 < units.len()
+                && known(history, &unit.blocks)
         }
         UnitKind::Exchange => {
-            Some(index) != latest
+            Some(index) != bounds.latest
                 && known(history, &unit.blocks)
                 && closed(facts, &unit.blocks)
                 && whole_messages(history, unit)
-                && !(index >= loop_start && follows_words(units, index) && thinks(history, unit))
+                && !(bounds.alternates && precedes_words(units, index))
+                && !(index >= bounds.loop_start && follows_words(units, index) && thinks(history, unit))
                 && !leaves_words_alone(history, units, index)
         }
     }
+}
+
+/// Tells whether something is said to the model right after a unit: where messages take turns, the unit stays, so that what was
+/// said before it and after it never meet.
+fn precedes_words(units: &[Unit], index: usize) -> bool {
+    let mut after = units.iter().skip(index + 1).filter(|unit| unit.kind != UnitKind::Head);
+    after.next().is_none_or(|next| next.kind == UnitKind::Said)
+}
+
+/// Tells whether the first of some blocks stands in a message behind others, as words do that come with results.
+fn begins_inside_a_message(history: &History, blocks: &[BlockId]) -> bool {
+    let Some((first, block)) = blocks.first().and_then(|id| Some((id, history.block(*id)?))) else {
+        return false;
+    };
+    history.entry_of(block).is_some_and(|entry| entry.first_block != first.0)
 }
 
 /// Tells whether every block is understood: what is not stays as it is.
@@ -187,7 +227,7 @@ fn closed(facts: &Facts, blocks: &[BlockId]) -> bool {
     partners.into_iter().all(|partner| blocks.contains(&partner))
 }
 
-/// Gemini wants messages to alternate: there results may go only where nothing else stands in their message.
+/// Gemini wants messages to take turns: there results may go only where nothing else stands in their message.
 fn whole_messages(history: &History, unit: &Unit) -> bool {
     let alone = |block: &Block| {
         let entry = history.entry_of(block);

@@ -24,6 +24,8 @@ pub struct Config {
     pub budget: Option<(u64, usize)>,
     /// How a policy folds, with its line.
     pub fold: Option<(Folding, usize)>,
+    /// Servers that requests may go to.
+    pub upstreams: Vec<ConfigUpstream>,
     /// Values of settings.
     pub settings: Vec<ConfigSetting>,
     pub(super) rules: Vec<Rule>,
@@ -42,8 +44,26 @@ pub struct ConfigSetting {
     pub line: usize,
 }
 
+/// A server that requests may go to, in a file: `[upstream.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigUpstream {
+    /// Its name, which paths begin with.
+    pub name: String,
+    /// Its address.
+    pub url: Option<String>,
+    /// Whose interface it speaks.
+    pub wire: Option<String>,
+    /// What the names of models begin with that are asked of it.
+    pub model_prefix: Option<String>,
+    /// Its line, counted from 1.
+    pub line: usize,
+}
+
 /// Keys beside the settings.
-const KEYS: &[&str] = &["policy", "model", "budget", "fold", "rule"];
+const KEYS: &[&str] = &["policy", "model", "budget", "fold", "rule", "upstream"];
+
+/// Keys of an upstream.
+const UPSTREAM_KEYS: &[&str] = &["url", "wire", "model_prefix"];
 
 impl Config {
     /// Reads a file's text.
@@ -88,6 +108,7 @@ impl Config {
                     config.fold = Some((fold.ok_or_else(|| wrong(format!("fold is one of {names}")))?, line));
                 }
                 "rule" => config.rules = rules(source, value)?,
+                "upstream" => config.upstreams = upstreams(source, value)?,
                 _ if SHIPPED.iter().any(|(policy, _)| *policy == name) => {
                     let of_policy = value.get_ref().as_table().ok_or_else(|| {
                         wrong(format!("the settings of a policy are a table: write [{name}]"))
@@ -108,6 +129,37 @@ impl Config {
     pub fn rules(&self) -> usize {
         self.rules.len()
     }
+}
+
+fn upstreams(
+    source: Source<'_>,
+    value: &Spanned<toml::de::DeValue<'_>>,
+) -> Result<Vec<ConfigUpstream>, PolicyError> {
+    let form = "upstreams are tables: write [upstream.NAME]";
+    let tables = value.get_ref().as_table().ok_or_else(|| source.fault(&value.span(), form.to_owned()))?;
+    let mut upstreams = Vec::new();
+    for (name, value) in tables {
+        let members = value.get_ref().as_table();
+        let members = members.ok_or_else(|| source.fault(&value.span(), form.to_owned()))?;
+        let line = source.line(name.span().start);
+        let mut upstream =
+            ConfigUpstream { name: name.get_ref().to_string(), line, ..ConfigUpstream::default() };
+        for (key, value) in members {
+            let key_name = key.get_ref().as_ref();
+            let place = match key_name {
+                "url" => &mut upstream.url,
+                "wire" => &mut upstream.wire,
+                "model_prefix" => &mut upstream.model_prefix,
+                _ => return Err(source.fault(&key.span(), unknown_key(key_name, UPSTREAM_KEYS))),
+            };
+            let text = value.get_ref().as_str();
+            let wrong =
+                || source.fault(&value.span(), format!("{key_name} is a text: write {key_name} = \"…\""));
+            *place = Some(text.ok_or_else(wrong)?.to_owned());
+        }
+        upstreams.push(upstream);
+    }
+    Ok(upstreams)
 }
 
 fn setting(
@@ -166,6 +218,30 @@ mod tests {
                 ("inputs", Some("ladder"), 1.0, 7)
             ]
         );
+    }
+
+    #[test]
+    fn an_upstream_has_an_address_a_wire_and_the_models_it_is_asked_for() {
+        let toml = "[upstream.work]\nurl = 'https://gateway.example/v1'\nwire = 'openai'\n\n[upstream.deepseek]\nmodel_prefix = 'deepseek-'\n";
+        let config = Config::parse("t", toml).expect("a file");
+        let mut found = config.upstreams;
+        found.sort_by_key(|upstream| upstream.line);
+        let expected = [
+            ConfigUpstream {
+                name: "work".to_owned(),
+                url: Some("https://gateway.example/v1".to_owned()),
+                wire: Some("openai".to_owned()),
+                model_prefix: None,
+                line: 1,
+            },
+            ConfigUpstream {
+                name: "deepseek".to_owned(),
+                model_prefix: Some("deepseek-".to_owned()),
+                line: 5,
+                ..ConfigUpstream::default()
+            },
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -240,6 +316,12 @@ mod tests {
             ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),
             ("zzzzzzzzzzzz = 1", "line 1: there is no key `zzzzzzzzzzzz`; `trimtab policies` lists"),
             ("fold = 'leger'", "line 1: fold is one of \"off\", \"summary\", \"ledger\""),
+            ("upstream = 5", "line 1: upstreams are tables: write [upstream.NAME]"),
+            ("[upstream.a]\nurl = 5", "line 2: url is a text: write url ="),
+            (
+                "[upstream.a]\nmodel_prefx = 'x'",
+                "line 2: there is no key `model_prefx`; did you mean `model_prefix`?",
+            ),
             ("ladder = 5", "line 1: the settings of a policy are a table: write [ladder]"),
             ("a = = 1", "line 1: "),
         ] {

@@ -9,7 +9,7 @@ mod rules;
 mod source;
 
 pub use adapt::Circumstances;
-pub use config::{Config, ConfigSetting};
+pub use config::{Config, ConfigSetting, ConfigUpstream};
 pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
 pub use parse::PolicyError;
 

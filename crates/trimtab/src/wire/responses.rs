@@ -47,6 +47,12 @@ fn entry(item: Value<'_>, outline: &mut Outline) {
         "reasoning" => reasoning(item, outline),
         kind if kind.ends_with("_output") && item.get("call_id").is_some() => result(item, outline),
         kind if kind.ends_with("_call") => call(item, kind, outline),
+        // What only the server has. Clients refer to what the model said and did: so steps are counted, and what is bound
+        // to it stays with it.
+        "item_reference" => {
+            outline.entry(Role::Assistant, item.span());
+            unknown(item, outline);
+        }
         _ => {
             outline.entry(Role::Other, item.span());
             unknown(item, outline);

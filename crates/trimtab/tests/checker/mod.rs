@@ -46,6 +46,39 @@ pub(crate) fn new_faults(format: &str, input: &Value, output: &Value) -> Vec<Str
     new
 }
 
+/// Where the roles of a request take turns, so do those of the fitted one; and where the user began, the user does.
+/// Items of Responses have no such order, and what the system says between messages does not count. A message that stands for
+/// a folded range comes beside the user's words, which the providers join: folds are not judged by this.
+#[allow(dead_code, reason = "the laws use all of it, others only a part")]
+pub(crate) fn turn_faults(format: &str, input: &Value, output: &Value) -> Vec<String> {
+    if format == "responses" {
+        return Vec::new();
+    }
+    let roles = |request: &Value| -> Vec<String> {
+        let all = messages(format, request).iter();
+        let role = |message: &Value| {
+            let written = message["role"].as_str().unwrap_or_default();
+            if by_user(format, message) { "user".to_owned() } else { written.to_owned() }
+        };
+        all.map(role).filter(|role| !matches!(role.as_str(), "system" | "developer")).collect()
+    };
+    let (before, after) = (roles(input), roles(output));
+    let meets =
+        |roles: &[String], role: &str| roles.windows(2).any(|pair| pair.iter().all(|found| found == role));
+    let mut faults = Vec::new();
+    for role in ["user", "assistant", "model"] {
+        if meets(&after, role) && !meets(&before, role) {
+            faults.push(format!("two messages of {role} in a row"));
+        }
+    }
+    if before.first().is_some_and(|first| first == "user")
+        && after.first().is_none_or(|first| first != "user")
+    {
+        faults.push("the first message is no longer the user's".to_owned());
+    }
+    faults
+}
+
 /// Returns the messages of a request.
 fn messages<'a>(format: &str, request: &'a Value) -> &'a [Value] {
     let key = match format {

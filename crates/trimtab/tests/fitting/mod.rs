@@ -5,7 +5,9 @@ mod folds;
 mod honest;
 mod inputs;
 mod pressure;
+mod referenced;
 mod relevant;
+mod shipped;
 mod small;
 mod wishes;
 mod wrapped;
@@ -176,6 +178,39 @@ fn valid_a_fitted_request_breaks_no_rule_that_its_input_kept() {
             checker::new_faults(request.format.name(), &value(&request.bytes), &value(&fitted.request));
         assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
     });
+}
+
+#[test]
+fn turns_where_roles_alternate_those_of_the_fitted_request_do() {
+    for_each_case("turns", |case, request| {
+        let fitted = request.fit(case, case.share);
+        let faults =
+            checker::turn_faults(request.format.name(), &value(&request.bytes), &value(&fitted.request));
+        assert!(faults.is_empty(), "{}: {faults:?}\n{}", case.policy, shown(&fitted));
+    });
+}
+
+/// Two turns of a chat, and the answers that were dropped between the user's words when nothing said that roles take turns.
+#[test]
+fn turns_an_answer_between_two_messages_of_the_user_stays() {
+    for format in [Format::Anthropic, Format::Chat] {
+        let mut messages = Vec::new();
+        for turn in 0..12 {
+            let words = |who: &str| format!("{who} says number {turn}. ").repeat(40);
+            messages.push(serde_json::json!({"role": "user", "content": words("The user")}));
+            messages.push(serde_json::json!({"role": "assistant", "content": words("The model")}));
+        }
+        messages.push(serde_json::json!({"role": "user", "content": "And now?"}));
+        let bytes = serde_json::json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
+        for (name, _) in policies() {
+            let policy = Policy::shipped(name).expect("a shipped policy");
+            let settings =
+                Settings::new(policy).with_budget(Tokens(600)).with_format(format).with_cold_cache();
+            let fitted = fitted(&bytes, &Memory::default(), &settings, 0);
+            let faults = checker::turn_faults(format.name(), &value(&bytes), &value(&fitted.request));
+            assert!(faults.is_empty(), "{name}: {faults:?}\n{}", shown(&fitted));
+        }
+    }
 }
 
 #[test]

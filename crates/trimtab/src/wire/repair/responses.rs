@@ -26,6 +26,8 @@ enum Kind {
     Reasoning,
     /// Another item of the model.
     Model,
+    /// An item that only the server has: it may be any call or output.
+    Reference,
     Other,
 }
 
@@ -56,6 +58,7 @@ fn read(index: usize, item: Value<'_>, log: &mut Log) -> Option<Item> {
         kind if kind.ends_with("_output") && !id.is_empty() => Kind::Output,
         kind if kind.ends_with("_call") && !id.is_empty() => Kind::Call,
         "reasoning" if item.get("id").is_some_and(Value::is_string) => Kind::Reasoning,
+        "item_reference" => Kind::Reference,
         kind if kind.ends_with("_call") || kind == "reasoning" || item.has("role", "assistant") => {
             Kind::Model
         }
@@ -148,7 +151,11 @@ fn answered(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
         }
         if kept.iter().any(|other| other.kind == Kind::Output && same(other, &item)) {
             log.say(item.index, format!("a second output of {:?}, removed", item.id));
-        } else if kept.iter().any(|other| other.kind == Kind::Call && same(other, &item)) {
+        } else if kept
+            .iter()
+            .any(|other| other.kind == Kind::Reference || (other.kind == Kind::Call && same(other, &item)))
+        {
+            // Behind a reference stands perhaps the call: what is there is not judged.
             kept.push(item);
         } else {
             early.push(item);
@@ -167,14 +174,18 @@ fn with_notes(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
         .filter(|item| item.kind == Kind::Output)
         .map(|item| (item.family.clone(), item.id.clone()))
         .collect();
+    // A reference may be the output that seems to be missing.
+    let last_reference =
+        items.iter().filter(|item| item.kind == Kind::Reference).map(|item| item.index).max();
     let mut done: Vec<Item> = Vec::new();
     let mut missing: Vec<Item> = Vec::new();
     for item in items {
         // Parallel calls and the reasoning between them stay together: notes come behind them.
-        if !matches!(item.kind, Kind::Call | Kind::Reasoning | Kind::Model) {
+        if !matches!(item.kind, Kind::Call | Kind::Reasoning | Kind::Model | Kind::Reference) {
             done.append(&mut missing);
         }
-        if item.kind == Kind::Call && !outputs.contains(&(item.family.clone(), item.id.clone())) {
+        let waits = item.kind == Kind::Call && !outputs.contains(&(item.family.clone(), item.id.clone()));
+        if waits && last_reference.is_none_or(|reference| reference < item.index) {
             log.say(item.index, format!("the call {:?} has no result, a note put in its place", item.id));
             missing.push(note(&item));
         }
