@@ -286,8 +286,11 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
     }
 }
 
+/// What a client puts in the place of an output that it keeps in a file: what is shortened already is left alone.
+const PLACEHOLDER: &str = "<persisted-output>";
+
 /// Finds a result that the model has seen and that is sent whole, where one that it has not seen is hidden to make room. The latest
-/// exchange, short results and instructions may stay.
+/// exchange, short results, instructions and what came shortened may stay.
 fn hidden_unseen(fitted: &Fitted) -> Option<u32> {
     let history = &fitted.history;
     let facts = facts(history);
@@ -310,7 +313,10 @@ fn hidden_unseen(fitted: &Fitted) -> Option<u32> {
     let entry_of = |block| facts.row(block).map(|fact| fact.entry);
     let stays = |decision: &Decision| {
         let (tokens, _) = fitted.plan.tokens_of(decision.block);
-        decision.verdict == Verdict::Keep && tokens > SHORT && entry_of(decision.block) != entry_of(latest)
+        let block = history.block(decision.block);
+        let came_shortened = block.is_some_and(|block| history.block_text(block).starts_with(PLACEHOLDER));
+        let is_latest = entry_of(decision.block) == entry_of(latest);
+        decision.verdict == Verdict::Keep && tokens > SHORT && !is_latest && !came_shortened
     };
     let whole = results().find(|(index, decision)| *index < seen && stays(decision));
     whole.map(|(_, decision)| decision.block.0)

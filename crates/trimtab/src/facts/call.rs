@@ -11,7 +11,10 @@ use super::{
     tool::{Action, ToolKind},
     windows,
 };
-use crate::json::{Value, scan};
+use crate::{
+    json::{Value, scan},
+    render::file_in_note,
+};
 
 /// The arguments of a call.
 pub(crate) enum Given<'a> {
@@ -557,8 +560,11 @@ impl<'a> Given<'a> {
 const PATH_WINDOW: usize = 2000;
 
 /// Finds the file that a result says it is about: `File: …`, `Path: …`, `[File: … (N lines total)]`, `<path>…</path>`,
-/// `(Open file: …)`, or the keys `path`, `file`, `filePath` of a JSON object.
+/// `(Open file: …)`, the keys `path`, `file`, `filePath` of a JSON object, or the note that stands in its place.
 pub(crate) fn path_in_result(text: &str) -> Option<String> {
+    if let Some(path) = file_in_note(text) {
+        return Some(path.to_owned());
+    }
     let head = super::text_head(text, PATH_WINDOW).trim_start();
     if head.starts_with('{')
         && let Ok(tape) = scan(text.trim().as_bytes())

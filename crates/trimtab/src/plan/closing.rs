@@ -24,21 +24,7 @@ pub(super) fn close(work: &mut Work<'_>, situation: &Situation<'_>, budget: Toke
         return None;
     }
     let goal = budget.scaled(policy.room);
-    let (seen, last) = order(work);
-    for (id, act) in seen {
-        if work.total <= goal {
-            return None;
-        }
-        work.apply(id, &act, &Reason::OverBudget);
-    }
-    if policy.closing == Closing::Turns {
-        for turn in turns(work) {
-            if work.total <= goal {
-                return None;
-            }
-            turn.into_iter().for_each(|id| work.drop_alone(id, &Reason::OverBudget));
-        }
-    }
+    let last = hide_seen_first(work, policy.closing, goal);
     for id in last {
         if work.total <= budget {
             return None;
@@ -48,7 +34,31 @@ pub(super) fn close(work: &mut Work<'_>, situation: &Situation<'_>, budget: Toke
             shorten_to_fit(work, id, budget);
         }
     }
+    if work.total > budget {
+        // What new results pointed at shows nothing unseen any more, and may go as a whole.
+        hide_seen_first(work, policy.closing, goal);
+    }
     (work.total > budget).then(|| floor(work))
+}
+
+/// Hides what the model has seen until the request counts at most `goal`; gives the results that go last.
+fn hide_seen_first(work: &mut Work<'_>, closing: Closing, goal: Tokens) -> Vec<BlockId> {
+    let (seen, last) = order(work);
+    for (id, act) in seen {
+        if work.total <= goal {
+            return last;
+        }
+        work.apply(id, &act, &Reason::OverBudget);
+    }
+    if closing == Closing::Turns {
+        for turn in turns(work) {
+            if work.total <= goal {
+                return last;
+            }
+            turn.into_iter().for_each(|id| work.drop_alone(id, &Reason::OverBudget));
+        }
+    }
+    last
 }
 
 /// Leaves as much of a result as there is room for, where that is more than a note.
@@ -77,14 +87,15 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
         classes.filter(|class| *class < Priority::CurrentTask).max()
     };
     let latest = work.units.iter().rposition(is_exchange);
-    let mut exchanges: Vec<(usize, &Unit)> =
-        work.units.iter().enumerate().filter(|(_, unit)| is_exchange(unit)).collect();
-    exchanges.sort_by_key(|(index, unit)| (class(unit), *index));
     let results = |unit: &Unit| -> Vec<BlockId> {
         let is_result =
             |id: &BlockId| work.facts.row(*id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
         unit.blocks.iter().copied().filter(is_result).collect()
     };
+    // Where a client says something between a call and its results, these make no exchange, and are results all the same.
+    let has_results = |(_, unit): &(usize, &Unit)| is_exchange(unit) || !results(unit).is_empty();
+    let mut exchanges: Vec<(usize, &Unit)> = work.units.iter().enumerate().filter(has_results).collect();
+    exchanges.sort_by_key(|(index, unit)| (class(unit), *index));
     let goes_last = |(index, unit): &(usize, &Unit)| {
         let last = |id: &BlockId| work.shows_unseen(*id) || work.is_fresh_recall(*id);
         Some(*index) == latest || results(unit).iter().any(last)

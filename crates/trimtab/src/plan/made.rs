@@ -25,8 +25,8 @@ pub(crate) struct Made {
     pub(super) lines: SeenLines,
     /// The files of the history; made where something asks for them.
     pub(super) files: Option<Files>,
-    /// What views tell about lines of files.
-    pub(super) told: HashMap<BlockId, Told>,
+    /// What views tell about lines of files: of each whole, or of what is left where it is sent in part.
+    pub(super) told: HashMap<(BlockId, bool), Told>,
 }
 
 /// A shorter text and what it counts; nothing where there is none.
@@ -43,7 +43,7 @@ impl Made {
         self.handles.retain(|id, _| widen(id.0) < known);
         self.sent.truncate(known);
         self.lines.truncate(known);
-        self.told.retain(|id, _| widen(id.0) < known);
+        self.told.retain(|(id, _), _| widen(id.0) < known);
         self.files = None;
     }
 

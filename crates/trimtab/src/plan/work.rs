@@ -266,16 +266,26 @@ impl<'a> Work<'a> {
     /// Reads what views tell about lines of files, those that were not read before.
     pub(super) fn read_views(&mut self, views: &[BlockId]) {
         for id in views {
-            if let (Some(block), Some(fact)) = (self.history.block(*id), self.facts.row(*id)) {
-                let read = || Told::of(&self.history.readable_text(block), fact);
-                self.made.told.entry(*id).or_insert_with(read);
+            let key = self.view_key(*id);
+            if let (Some(block), Some(fact)) = (self.history.block(*id), self.facts.row(*id))
+                && !self.made.told.contains_key(&key)
+            {
+                // Of a view that is sent in part, the other lines stand elsewhere.
+                let sent_in_part = self.text_now(*id).filter(|_| self.is_trimmed(*id));
+                let text = sent_in_part.unwrap_or_else(|| self.history.readable_text(block));
+                self.made.told.insert(key, Told::of(&text, fact));
             }
         }
     }
 
+    /// Names what is read of a view: all of it, or what is left where it is sent in part.
+    fn view_key(&self, id: BlockId) -> (BlockId, bool) {
+        (id, self.is_trimmed(id))
+    }
+
     /// Tells whether a view shows that an older one is no longer true. Both must have been read.
     pub(super) fn contradicts(&self, newer: BlockId, older: BlockId) -> bool {
-        let (newer, older) = (self.made.told.get(&newer), self.made.told.get(&older));
+        let [newer, older] = [newer, older].map(|id| self.made.told.get(&self.view_key(id)));
         newer.zip(older).is_some_and(|(newer, older)| newer.contradicts(older))
     }
 

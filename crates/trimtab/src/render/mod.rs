@@ -19,7 +19,7 @@ pub(crate) use note::{
 #[cfg(test)]
 pub(crate) use recognize::is_note;
 pub(crate) use recognize::{
-    handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, points_at,
+    file_in_note, handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, points_at,
 };
 pub(crate) use series::tells_series;
 

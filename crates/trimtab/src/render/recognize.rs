@@ -37,6 +37,18 @@ pub(crate) fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
 }
 
+/// Returns the path of the file whose content was hidden, as the closing note of a text names it.
+pub(crate) fn file_in_note(text: &str) -> Option<&str> {
+    let line = Some(last_line(text)).filter(|line| is_closing(line))?;
+    let rest = line.strip_prefix("[Read ")?;
+    let (file, _) =
+        [" again if you need it: ", " again for the rest: "].iter().find_map(|mark| rest.split_once(mark))?;
+    let is_range = |range: &str| range.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let path =
+        file.rsplit_once(" lines ").filter(|(_, range)| is_range(range)).map_or(file, |(path, _)| path);
+    (!path.ends_with('…')).then_some(path)
+}
+
 fn last_line(text: &str) -> &str {
     text.trim_end().rsplit('\n').next().unwrap_or_default()
 }

@@ -322,3 +322,12 @@ fn content_is_neither_a_note_nor_a_placeholder() {
     let quoted = "See the note\n[x; trimtab recall 0123456789ab]\nfor how it reads.";
     assert!(!holds_note(quoted), "a quotation in the middle of a text is content");
 }
+
+#[test]
+fn a_note_that_stands_for_a_file_names_it() {
+    let of = |file: &str| format!("[Read {file} again if you need it: 9 lines, at step 6, hidden: too old]");
+    assert_eq!(file_in_note(&of("/a/b c.rs")), Some("/a/b c.rs"));
+    assert_eq!(file_in_note(&of("src/lines 9/a.rs lines 10-20")), Some("src/lines 9/a.rs"));
+    assert_eq!(file_in_note(&of("/a/very/long/path…")), None, "what is cut names nothing");
+    assert_eq!(file_in_note("[Read a.rs again if you need it: it is short]"), None, "no note of ours");
+}
