@@ -332,3 +332,59 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     assert!(matches!(told.last(), Some(Some(trimtab::Reason::Shown { .. }))), "{told:?}");
     assert_eq!(told.first(), Some(&None), "{told:?}");
 }
+
+#[test]
+fn a_copy_that_is_shown_makes_later_ones_redundant_though_the_first_copy_is_hidden() {
+    let (tool, arguments, text) = read(0, 60);
+    let calls = [
+        (tool, arguments.clone(), text.clone()),
+        (tool, arguments, text.clone()),
+        ("bash", json!({"command": "./print.sh"}), text),
+        read(1, 60),
+    ];
+    let set = [("deduplication_threshold".to_owned(), 0.1)];
+    let policy = Policy::shipped_with("supersede", &set).expect("a policy");
+    let settings =
+        Settings::new(policy).with_format(Format::Chat).with_budget(Tokens(8_000)).with_cold_cache();
+    let once = fit(request(calls), &Memory::default(), &settings, Millis(0)).expect("a fit");
+    let results = once.history.blocks().iter().zip(once.plan.decisions());
+    let results = results.filter(|(block, _)| block.kind == BlockKind::Result);
+    let hidden: Vec<bool> = results.map(|(_, decision)| decision.verdict != Verdict::Keep).collect();
+    assert_eq!(hidden, [true, false, true, false]);
+    let twice = fit(once.request.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit");
+    assert_eq!(twice.request, once.request, "fitting again changes nothing");
+}
+
+#[test]
+fn words_beside_a_result_do_not_become_the_beginning_of_a_loop_that_does_not_think() {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": id}});
+    let result = |id: &str| {
+        let text: String = (0..80).map(|line| format!("{id} says {}\n", line * 37 % 101)).collect();
+        json!({"type": "tool_result", "tool_use_id": id, "content": text})
+    };
+    let thinking = json!({"type": "thinking", "thinking": "First I look.", "signature": "c2ln"});
+    let mut messages = vec![
+        json!({"role": "user", "content": "Make the change."}),
+        json!({"role": "assistant", "content": [thinking, call("a")]}),
+        json!({"role": "user", "content": [result("a")]}),
+        json!({"role": "assistant", "content": [call("b")]}),
+        json!({"role": "user", "content": [result("b"), {"type": "text", "text": "No pull request."}]}),
+    ];
+    for id in ["c", "d", "e"] {
+        messages.push(json!({"role": "assistant", "content": [call(id)]}));
+        messages.push(json!({"role": "user", "content": [result(id)]}));
+    }
+    let input = json!({"model": "claude-opus-4-6", "max_tokens": 100, "messages": messages});
+    for (policy, _) in trimtab::policies() {
+        for budget in (200..4000).step_by(200) {
+            let settings =
+                Settings::new(Policy::shipped(policy).expect("a policy")).with_budget(Tokens(budget));
+            let settings = settings.with_format(Format::Anthropic).with_cold_cache();
+            let bytes = input.to_string().into_bytes();
+            let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");
+            let output: Value = serde_json::from_slice(&fitted.request).expect("JSON");
+            let faults = crate::checker::new_faults("anthropic", &input, &output);
+            assert_eq!(faults, Vec::<String>::new(), "{policy} {budget}");
+        }
+    }
+}
