@@ -3,12 +3,14 @@
 Takes requests of Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini, streamed or not;
 asks for a tool until it has seen enough results, then says so. Every request is judged by a checker that
 knows the providers' rules and nothing of trimtab; what it finds is refused with 400. Keeps path, size and
-faults of every request that came.
+faults of every request, and the digest of every answer.
 
 What the model calls is found in the request's own tools: `read_file` where the client has it, else the
-client's shell. A request without tools is one on the side (a title, a summary) and gets words.
+client's shell. A request without tools is one on the side (a title, a summary) and gets words. How far the
+script is stands in the request: every call names a file or a range by its number.
 """
 
+import hashlib
 import json
 import re
 import subprocess
@@ -24,8 +26,11 @@ SHELLS = {
     "shell": lambda command: {"command": ["bash", "-lc", command]},
     "exec_command": lambda command: {"cmd": command},
     "shell_command": lambda command: {"command": command},
-    "run_shell_command": lambda command: {"command": command, "description": "Add up"},
+    "run_shell_command": lambda command: {"command": command, "description": "Add up", "is_background": False},
+    "run_commands": lambda command: {"commands": [command]},
 }
+# How clients that do not take words for an end are told that the work is done.
+ENDS = {"final_answer": {"answer": DONE}}
 
 
 class Judge:
@@ -42,19 +47,26 @@ class Judge:
             return json.loads(self.process.stdout.readline())
 
 
-def call_for(number, request, end=None):
-    """Gives name and arguments of the next call; nothing where the client has no tool that is known.
-
-    An agent without an answer of its own ends by a command: `end`.
-    """
+def call_for(number, request):
+    """Gives name and arguments of the next call; nothing where the client has no tool that is known."""
     names = set(tool_names(request))
     if "read_file" in names and not names & set(SHELLS):
-        return "read_file", {"path": f"src/{number}.txt"}
+        return "read_file", {"path": f"values/{number}.txt"}
+    return shell_call(names, f"seq {number * 1000} {number * 1000 + 400} | sed 's/^/value of file {number}: /'")
+
+
+def last_call(request, command):
+    """Gives the call that ends the work where words do not: the client's own for that, or `command`."""
+    names = set(tool_names(request))
+    end = next((name for name in ENDS if name in names), None)
+    if end:
+        return end, ENDS[end]
+    return shell_call(names, command) if command else None
+
+
+def shell_call(names, command):
     shell = next((name for name in SHELLS if name in names), None)
-    if shell is None:
-        return None
-    lines = f"seq {number * 1000} {number * 1000 + 400} | sed 's/^/value of file {number}: /'"
-    return shell, SHELLS[shell](end if end else lines)
+    return (shell, SHELLS[shell](command)) if shell else None
 
 
 def tool_names(request):
@@ -64,30 +76,12 @@ def tool_names(request):
                 yield declared["name"]
 
 
-def messages_ids(request):
-    """Gives the ids of calls in an Anthropic request."""
-    for message in request["messages"]:
-        content = message["content"] if isinstance(message["content"], list) else []
-        yield from (block["id"] for block in content if block["type"] == "tool_use")
-
-
-def chat_ids(request):
-    for message in request["messages"]:
-        yield from (call["id"] for call in message.get("tool_calls") or [])
-
-
-def responses_ids(request):
-    items = request["input"] if isinstance(request["input"], list) else []
-    yield from (item["call_id"] for item in items if item.get("type") == "function_call")
-
-
-def gemini_ids(request):
-    """Calls of Gemini have no ids of their own: their command or file says which they are."""
-    for content in request["contents"]:
-        for part in content.get("parts") or []:
-            said = re.search(r"seq (\d+)000 |src/(\d+)\.txt", json.dumps(part.get("functionCall") or {}))
-            if said:
-                yield f"call_{said[1] or said[2]}"
+def next_number(request):
+    """Gives the number of the next call: one more than the highest that the request names."""
+    said = re.findall(r"seq (\d+)000 |values/(\d+)\.txt", json.dumps(request))
+    # A server that holds the history gets only what is new: the answer before says how far the script is.
+    held = re.findall(r"^resp_(\d+)$", request.get("previous_response_id") or "")
+    return 1 + max(map(int, [*held, *(first or second for first, second in said)]), default=0)
 
 
 def anthropic_answer(number, call, usage):
@@ -177,13 +171,13 @@ def gemini_answer(number, call, usage):
     return whole, [f"data: {json.dumps(whole)}\r\n\r\n"]
 
 
-# Path, the checker's name for the format, how calls are found, how answers are spelt.
+# Path, the checker's name for the format, how answers are spelt.
 INTERFACES = [
-    ("/v1/messages", "anthropic", messages_ids, anthropic_answer),
-    ("/v1/chat/completions", "chat", chat_ids, chat_answer),
-    ("/v1/responses", "responses", responses_ids, responses_answer),
-    (":generateContent", "gemini", gemini_ids, gemini_answer),
-    (":streamGenerateContent", "gemini", gemini_ids, gemini_answer),
+    ("/v1/messages", "anthropic", anthropic_answer),
+    ("/v1/chat/completions", "chat", chat_answer),
+    ("/v1/responses", "responses", responses_answer),
+    (":generateContent", "gemini", gemini_answer),
+    (":streamGenerateContent", "gemini", gemini_answer),
 ]
 
 
@@ -205,16 +199,14 @@ class Handler(BaseHTTPRequestHandler):
         if not known:
             self.server.came.append((path, len(body), ["no such interface"]))
             return self.answer(404, "application/json", "{}")
-        _, interface, ids, answer = known[0]
+        _, interface, answer = known[0]
         wrong = self.server.judge.faults(interface, request)
         self.server.came.append((path, len(body), wrong))
         if wrong:
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": "; ".join(wrong), "code": 400}}
             return self.answer(400, "application/json", json.dumps(error))
-        # What was hidden does not count here: the script asks for the next file until the last.
-        number = 1 + max((int(name.rsplit("_", 1)[1]) for name in ids(request)), default=0)
-        last = number > CALLS
-        call = call_for(number, request, self.server.end if last else None) if not last or self.server.end else None
+        number = next_number(request)
+        call = last_call(request, self.server.end) if number > CALLS else call_for(number, request)
         whole, events = answer(number, call, len(body) // 4)
         if request.get("stream") or "streamGenerateContent" in path:
             return self.answer(200, "text/event-stream", "".join(events))
@@ -222,6 +214,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, status, kind, text):
         body = text.encode()
+        self.server.sent.append(hashlib.sha256(body).hexdigest())
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
@@ -232,6 +225,6 @@ class Handler(BaseHTTPRequestHandler):
 def serve(judge, end=None):
     """Starts the provider on a free loopback port and returns it. `judge` names the checker's program."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.came, server.judge, server.end = [], Judge(judge), end
+    server.came, server.sent, server.judge, server.end = [], [], Judge(judge), end
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -1,0 +1,25 @@
+"""An agent of the OpenAI Agents SDK. Takes the wire: `chat` or `responses`. Prints the last answer."""
+
+import asyncio
+import sys
+
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from openai import AsyncOpenAI
+from shared import QUESTION, read_file
+
+set_tracing_disabled(True)
+kind = {"chat": OpenAIChatCompletionsModel, "responses": OpenAIResponsesModel}[sys.argv[1]]
+model = kind("gpt-5", AsyncOpenAI(max_retries=0))
+agent = Agent("adder", model=model, tools=[function_tool(read_file)])
+
+
+async def main():
+    if "streamed" not in sys.argv:
+        return await Runner.run(agent, QUESTION, max_turns=20)
+    result = Runner.run_streamed(agent, QUESTION, max_turns=20)
+    async for _ in result.stream_events():
+        pass
+    return result
+
+
+print(asyncio.run(main()).final_output)
