@@ -52,7 +52,7 @@ PACKAGES = [
 ABSENT = {
     "mistral-vibe": "needs Python 3.12",
     "openhands-sdk": "needs Python 3.12",
-    "claude-code": "no package of it may be used here",
+    
 }
 
 
