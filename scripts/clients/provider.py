@@ -71,7 +71,8 @@ def shell_call(names, command):
 
 def tool_names(request):
     for tool in request.get("tools") or []:
-        for declared in tool.get("functionDeclarations") or [tool.get("function") or tool]:
+        declarations = tool.get("functionDeclarations") or tool.get("function_declarations")
+        for declared in declarations or [tool.get("function") or tool]:
             if declared.get("name"):
                 yield declared["name"]
 
