@@ -9,7 +9,7 @@ from shared import QUESTION, read_file
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = [{"type": "function", "function": {"name": "read_file", "description": "Reads a file", "parameters": SCHEMA}}]
-gemini = {"api_base": os.environ["GOOGLE_GEMINI_BASE_URL"]} if sys.argv[1].startswith("gemini/") else {}
+gemini = {"api_base": os.environ["GOOGLE_GEMINI_BASE_URL"] + "/v1beta"} if sys.argv[1].startswith("gemini/") else {}
 history = [{"role": "user", "content": QUESTION}]
 for _ in range(20):
     asked = dict(model=sys.argv[1], messages=history, tools=TOOLS, max_retries=0, **gemini)
