@@ -18,7 +18,7 @@ QUESTION = "Add up the values."
 WHEELS = {
     "official": (HERE / "requirements.txt").read_text().split(),
     "main": ["openai-agents==0.24.0", "pydantic-ai-slim[openai,anthropic,google]==2.66.0", "google-genai==3.3.0", "agno==3.1.10"],
-    "langchain": ["langchain==1.5.0", "langchain-openai==1.7.3", "langchain-anthropic==1.7.7"],
+    "langchain": ["langchain==1.4.7", "langchain-core==1.7.0", "langchain-openai==1.7.3", "langchain-anthropic==1.7.7"],
     "strands": ["strands-agents[openai,anthropic]==1.62.0"],
     "llama-index": [
         "llama-index-core==0.14.25", "llama-index-llms-openai==0.8.3", "autogen-agentchat==0.7.5", "autogen-ext[openai]==0.7.5",
