@@ -50,9 +50,8 @@ PACKAGES = [
 ]
 # What cannot be run, and why.
 ABSENT = {
-    "mistral-vibe": "needs Python 3.12",
-    "openhands-sdk": "needs Python 3.12",
-    
+    "mistral-vibe 3.0.3": "it needs Python 3.12, and the others are tested with 3.11",
+    "openhands-sdk 1.58.2": "it needs Python 3.12, and the others are tested with 3.11",
 }
 
 
@@ -74,23 +73,25 @@ class Client:
     budget: int = 9000
     # The command by which the model ends the work, where words do not.
     end: str | None = None
+    # A fault of trimtab because of which the client fails.
+    fault: str | None = None
 
 
-KEYS = {name: "none" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")}
+KEYS = {name: "none" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "AGNO_TELEMETRY": "false",
     "DO_NOT_TRACK": "1", "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 
-def python(name, wire, group, file, *arguments):
+def python(name, wire, group, file, *arguments, fault=None):
     one_key = {key: value for key, value in KEYS.items() if key != "GEMINI_API_KEY"}
     path = HERE / file if file == "sdk.py" else HERE / "frameworks" / file
-    return Client(name, wire, "python", [str(path), *arguments], one_key | QUIET, group=group)
+    return Client(name, wire, "python", [str(path), *arguments], one_key | QUIET, group=group, fault=fault)
 
 
-def node(name, wire, file, *arguments):
-    return Client(name, wire, "node", [f"{{node}}/{file}", *arguments], KEYS | QUIET)
+def node(name, wire, file, *arguments, fault=None):
+    return Client(name, wire, "node", [f"{{node}}/{file}", *arguments], KEYS | QUIET, fault=fault)
 
 
 def agent(name, wire, program, arguments, variables, files=None, wrap=None, group=None, end=None):
@@ -163,6 +164,7 @@ CLIENTS = [
     node("google-genai (Node), streamed", "gemini", "google_genai.mjs"),
     python("openai-agents (Python)", "chat", "main", "openai_agents_client.py", "chat"),
     python("openai-agents (Python), streamed", "responses", "main", "openai_agents_client.py", "responses", "streamed"),
+    python("openai-agents (Python), history at the server", "responses", "main", "openai_agents_client.py", "responses", "held"),
     node("openai-agents (Node)", "chat", "openai_agents.mjs", "chat"),
     node("openai-agents (Node)", "responses", "openai_agents.mjs", "responses"),
     python("pydantic-ai", "chat", "main", "pydantic_ai_client.py", "openai-chat:gpt-5"),
@@ -182,9 +184,13 @@ CLIENTS = [
     python("litellm", "chat", "litellm", "litellm_client.py", "openai/gpt-4.1"),
     python("litellm", "messages", "litellm", "litellm_client.py", "anthropic/claude-opus-5"),
     python("litellm", "gemini", "litellm", "litellm_client.py", "gemini/gemini-2.5-pro"),
+    python("litellm, address without version", "gemini", "litellm", "litellm_client.py", "gemini/gemini-2.5-pro", "bare",
+           fault="`/models/MODEL:generateContent` is taken for OpenAI's: it passes, and goes to the wrong provider"),
     python("crewai", "chat", "crewai", "crewai_client.py"),
     node("AI SDK", "responses", "ai_sdk.mjs", "responses"),
     node("AI SDK", "chat", "ai_sdk.mjs", "chat"),
     node("AI SDK, streamed", "messages", "ai_sdk.mjs", "messages", "streamed"),
+    node("AI SDK, address as `wrap` names it", "messages", "ai_sdk.mjs", "messages", "bare",
+         fault="`/messages` is forwarded without `/v1`, which Anthropic answers with 404"),
     node("AI SDK, streamed", "gemini", "ai_sdk.mjs", "gemini", "streamed"),
 ]

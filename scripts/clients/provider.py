@@ -80,9 +80,20 @@ def tool_names(request):
 def next_number(request):
     """Gives the number of the next call: one more than the highest that the request names."""
     said = re.findall(r"seq (\d+)000 |values/(\d+)\.txt", json.dumps(request))
-    # A server that holds the history gets only what is new: the answer before says how far the script is.
-    held = re.findall(r"^resp_(\d+)$", request.get("previous_response_id") or "")
-    return 1 + max(map(int, [*held, *(first or second for first, second in said)]), default=0)
+    return 1 + max((int(first or second) for first, second in said), default=0)
+
+
+def with_history(request, histories):
+    """Gives a request of Responses with the history that the server keeps, if it names one."""
+    if "previous_response_id" not in request:
+        return request
+    kept = histories.get(request["previous_response_id"], [])
+    return {name: value for name, value in request.items() if name != "previous_response_id"} | {"input": kept + as_items(request)}
+
+
+def as_items(request):
+    said = request["input"]
+    return said if isinstance(said, list) else [{"role": "user", "content": said}]
 
 
 def anthropic_answer(number, call, usage):
@@ -201,6 +212,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.came.append((path, len(body), ["no such interface"]))
             return self.answer(404, "application/json", "{}")
         _, interface, answer = known[0]
+        if interface == "responses":
+            request = with_history(request, self.server.histories)
         wrong = self.server.judge.faults(interface, request)
         self.server.came.append((path, len(body), wrong))
         if wrong:
@@ -209,6 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         number = next_number(request)
         call = last_call(request, self.server.end) if number > CALLS else call_for(number, request)
         whole, events = answer(number, call, len(body) // 4)
+        if interface == "responses":
+            self.server.histories[whole["id"]] = as_items(request) + whole["output"]
         if request.get("stream") or "streamGenerateContent" in path:
             return self.answer(200, "text/event-stream", "".join(events))
         self.answer(200, "application/json", json.dumps(whole))
@@ -226,6 +241,6 @@ class Handler(BaseHTTPRequestHandler):
 def serve(judge, end=None):
     """Starts the provider on a free loopback port and returns it. `judge` names the checker's program."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.came, server.sent, server.judge, server.end = [], [], Judge(judge), end
+    server.came, server.sent, server.histories, server.judge, server.end = [], [], {}, Judge(judge), end
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

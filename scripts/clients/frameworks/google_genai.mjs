@@ -3,7 +3,7 @@
 import { GoogleGenAI } from "@google/genai";
 import { QUESTION, readFile } from "./shared.mjs";
 
-const client = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: process.env.GOOGLE_GEMINI_BASE_URL } });
+const client = new GoogleGenAI({ apiKey: "none" });
 const parameters = { type: "OBJECT", properties: { path: { type: "STRING" } }, required: ["path"] };
 const config = { tools: [{ functionDeclarations: [{ name: "read_file", description: "Reads a file", parameters }] }] };
 const contents = [{ role: "user", parts: [{ text: QUESTION }] }];

@@ -1,13 +1,12 @@
 """Google's SDK with functions that it calls by itself, whole or streamed. Prints the last answer."""
 
-import os
 import sys
 
 from google import genai
 from google.genai import types
 from shared import QUESTION, read_file
 
-client = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=os.environ["GOOGLE_GEMINI_BASE_URL"]))
+client = genai.Client(api_key="none")
 limit = types.AutomaticFunctionCallingConfig(maximum_remote_calls=20)
 asked = dict(
     model="gemini-2.5-pro",

@@ -1,4 +1,7 @@
-"""An agent of the OpenAI Agents SDK. Takes the wire: `chat` or `responses`. Prints the last answer."""
+"""An agent of the OpenAI Agents SDK. Takes the wire, `chat` or `responses`, and prints the last answer.
+
+`streamed` streams the answers; `held` leaves the history with the server.
+"""
 
 import asyncio
 import sys
@@ -15,7 +18,7 @@ agent = Agent("adder", model=model, tools=[function_tool(read_file)])
 
 async def main():
     if "streamed" not in sys.argv:
-        return await Runner.run(agent, QUESTION, max_turns=20)
+        return await Runner.run(agent, QUESTION, max_turns=20, auto_previous_response_id="held" in sys.argv)
     result = Runner.run_streamed(agent, QUESTION, max_turns=20)
     async for _ in result.stream_events():
         pass
