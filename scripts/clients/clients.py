@@ -38,8 +38,7 @@ PACKAGES = [
     "@google/gemini-cli@0.61.0",
     "@qwen-code/qwen-code@0.24.4",
     "cline@3.0.65",
-    "@anthropic-ai/sdk@1.8.0",
-    "openai@7.53.0",
+    *(f"{name}@{version}" for name, version in json.loads((HERE / "package.json").read_text())["dependencies"].items()),
     "@openai/agents@0.20.0",
     "@google/genai@3.1.0",
     "ai@7.0.170",
@@ -77,10 +76,12 @@ class Client:
     fault: str | None = None
 
 
-KEYS = {name: "none" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
+KEYS = {
+    f"{name}_API_KEY": "none" for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "GOOGLE_GENERATIVE_AI")
+}
 QUIET = {
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True", "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "AGNO_TELEMETRY": "false",
-    "DO_NOT_TRACK": "1", "PYTHONDONTWRITEBYTECODE": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True", "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true",
+    "AGNO_TELEMETRY": "false", "DO_NOT_TRACK": "1", "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 
