@@ -18,7 +18,11 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # After this many calls the scripted model is satisfied.
-CALLS = 12
+CALLS = 13
+# The call that is made together with the next one, in one answer.
+PAIR = 5
+# The requests of a whole conversation: the pair takes one, the last words take another.
+REQUESTS = CALLS
 DONE = "The values add up."
 # How agents call the tool that runs commands, with the arguments that it needs.
 SHELLS = {
@@ -96,42 +100,46 @@ def as_items(request):
     return said if isinstance(said, list) else [{"role": "user", "content": said}]
 
 
-def anthropic_answer(number, call, usage):
-    done = call is None
-    block = {"type": "text", "text": DONE} if done else {
-        "type": "tool_use", "id": f"toolu_{number}", "name": call[0], "input": call[1]}
-    reason = "end_turn" if done else "tool_use"
+def anthropic_answer(number, calls, usage):
+    blocks = [
+        {"type": "tool_use", "id": f"toolu_{number + index}", "name": name, "input": said} for index, (name, said) in enumerate(calls)
+    ] or [{"type": "text", "text": DONE}]
+    reason = "tool_use" if calls else "end_turn"
     report = {"input_tokens": usage, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 9}
-    whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "scripted", "content": [block],
+    whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "scripted", "content": blocks,
              "stop_reason": reason, "stop_sequence": None, "usage": report}
     start = whole | {"content": [], "stop_reason": None}
-    if done:
-        empty, delta = block | {"text": ""}, {"type": "text_delta", "text": DONE}
-    else:
-        empty, delta = block | {"input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
     events = [
         {"type": "message_start", "message": start},
-        {"type": "content_block_start", "index": 0, "content_block": empty},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
+        *(event for index, block in enumerate(blocks) for event in block_events(index, block)),
         {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": {"output_tokens": 9}},
         {"type": "message_stop"},
     ]
     return whole, [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
-def chat_answer(number, call, usage):
-    done = call is None
-    if not done:
-        function = {"name": call[0], "arguments": json.dumps(call[1])}
-        call = {"id": f"call_{number}", "type": "function", "function": function}
-    message = {"role": "assistant", "content": DONE} if done else {"role": "assistant", "content": None, "tool_calls": [call]}
-    reason = "stop" if done else "tool_calls"
+def block_events(index, block):
+    if block["type"] == "text":
+        empty, delta = block | {"text": ""}, {"type": "text_delta", "text": block["text"]}
+    else:
+        empty, delta = block | {"input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    yield {"type": "content_block_start", "index": index, "content_block": empty}
+    yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def chat_answer(number, calls, usage):
+    calls = [
+        {"id": f"call_{number + index}", "type": "function", "function": {"name": name, "arguments": json.dumps(said)}}
+        for index, (name, said) in enumerate(calls)
+    ]
+    message = {"role": "assistant"} | ({"content": None, "tool_calls": calls} if calls else {"content": DONE})
+    reason = "tool_calls" if calls else "stop"
     report = {"prompt_tokens": usage, "completion_tokens": 9, "total_tokens": usage + 9}
     head = {"id": f"chatcmpl-{number}", "created": 1, "model": "scripted"}
     whole = head | {"object": "chat.completion", "usage": report,
                     "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
-    delta = message | ({} if done else {"tool_calls": [{"index": 0} | call]})
+    delta = message | ({"tool_calls": [{"index": index} | call for index, call in enumerate(calls)]} if calls else {})
     chunk = head | {"object": "chat.completion.chunk"}
     events = [
         chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
@@ -141,43 +149,46 @@ def chat_answer(number, call, usage):
     return whole, [f"data: {json.dumps(event)}\n\n" for event in events] + ["data: [DONE]\n\n"]
 
 
-def responses_answer(number, call, usage):
-    if call is None:
-        item = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
-                "content": [{"type": "output_text", "text": DONE, "annotations": []}]}
-    else:
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": call[0],
-                "arguments": json.dumps(call[1]), "status": "completed"}
+def responses_answer(number, calls, usage):
+    items = [
+        {"type": "function_call", "id": f"fc_{number + index}", "call_id": f"call_{number + index}", "name": name,
+         "arguments": json.dumps(said), "status": "completed"}
+        for index, (name, said) in enumerate(calls)
+    ] or [
+        {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
+         "content": [{"type": "output_text", "text": DONE, "annotations": []}]}
+    ]
     report = {"input_tokens": usage, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
               "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": usage + 9}
     whole = {"id": f"resp_{number}", "object": "response", "created_at": 1, "status": "completed", "model": "scripted",
-             "output": [item], "usage": report, "error": None, "incomplete_details": None, "instructions": None,
+             "output": items, "usage": report, "error": None, "incomplete_details": None, "instructions": None,
              "metadata": {}, "parallel_tool_calls": True, "temperature": 1, "tool_choice": "auto", "tools": [], "top_p": 1}
     begun = whole | {"status": "in_progress", "output": [], "usage": None}
-    words = []
-    if call is None:
-        here = {"item_id": item["id"], "output_index": 0, "content_index": 0}
-        words = [
-            {"type": "response.content_part.added", **here, "part": {"type": "output_text", "text": "", "annotations": []}},
-            {"type": "response.output_text.delta", **here, "delta": DONE, "logprobs": []},
-            {"type": "response.output_text.done", **here, "text": DONE, "logprobs": []},
-            {"type": "response.content_part.done", **here, "part": item["content"][0]},
-        ]
-    opened = item | {"content": [], "status": "in_progress"} if call is None else item | {"arguments": "", "status": "in_progress"}
     events = [
         {"type": "response.created", "response": begun},
-        {"type": "response.output_item.added", "output_index": 0, "item": opened},
-        *words,
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        *(event for index, item in enumerate(items) for event in item_events(index, item)),
         {"type": "response.completed", "response": whole},
     ]
     numbered = [event | {"sequence_number": index} for index, event in enumerate(events)]
     return whole, [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in numbered]
 
 
-def gemini_answer(number, call, usage):
-    part = {"text": DONE} if call is None else {"functionCall": {"name": call[0], "args": call[1]}}
-    whole = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+def item_events(index, item):
+    empty = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
+    yield {"type": "response.output_item.added", "output_index": index, "item": item | empty | {"status": "in_progress"}}
+    if item["type"] == "message":
+        here = {"item_id": item["id"], "output_index": index, "content_index": 0}
+        part = item["content"][0]
+        yield {"type": "response.content_part.added", **here, "part": part | {"text": ""}}
+        yield {"type": "response.output_text.delta", **here, "delta": part["text"], "logprobs": []}
+        yield {"type": "response.output_text.done", **here, "text": part["text"], "logprobs": []}
+        yield {"type": "response.content_part.done", **here, "part": part}
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def gemini_answer(number, calls, usage):
+    parts = [{"functionCall": {"name": name, "args": said}} for name, said in calls] or [{"text": DONE}]
+    whole = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
              "usageMetadata": {"promptTokenCount": usage, "candidatesTokenCount": 9, "totalTokenCount": usage + 9},
              "modelVersion": "scripted", "responseId": f"r{number}"}
     return whole, [f"data: {json.dumps(whole)}\r\n\r\n"]
@@ -220,8 +231,11 @@ class Handler(BaseHTTPRequestHandler):
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": "; ".join(wrong), "code": 400}}
             return self.answer(400, "application/json", json.dumps(error))
         number = next_number(request)
-        call = last_call(request, self.server.end) if number > CALLS else call_for(number, request)
-        whole, events = answer(number, call, len(body) // 4)
+        if number > CALLS:
+            calls = [last_call(request, self.server.end)]
+        else:
+            calls = [call_for(each, request) for each in ([number, number + 1] if number == PAIR else [number])]
+        whole, events = answer(number, [call for call in calls if call], len(body) // 4)
         if interface == "responses":
             self.server.histories[whole["id"]] = as_items(request) + whole["output"]
         if request.get("stream") or "streamGenerateContent" in path:
