@@ -139,10 +139,11 @@ def chat_answer(number, calls, usage):
     head = {"id": f"chatcmpl-{number}", "created": 1, "model": "scripted"}
     whole = head | {"object": "chat.completion", "usage": report,
                     "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
-    delta = message | ({"tool_calls": [{"index": index} | call for index, call in enumerate(calls)]} if calls else {})
+    # One call per event, as OpenAI does: LlamaIndex reads only the first of several.
+    deltas = [{"role": "assistant", "tool_calls": [{"index": index} | call]} for index, call in enumerate(calls)] or [message]
     chunk = head | {"object": "chat.completion.chunk"}
     events = [
-        chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        *(chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas),
         chunk | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
         chunk | {"choices": [], "usage": report},
     ]
