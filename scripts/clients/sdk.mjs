@@ -1,5 +1,6 @@
 // Tool-calling turns with the official Node SDKs, streamed and not, at the addresses that the variables name.
-// Fails where a turn does not come to its end.
+// Takes the interfaces to use: `messages`, `chat`, `responses`; all where none is named. Fails where a turn does
+// not come to its end, and prints the last answer.
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
@@ -71,10 +72,12 @@ async function responses(stream) {
   return "no end";
 }
 
-for (const turn of [messages, chat, responses]) {
+const TURNS = { messages, chat, responses };
+const wanted = process.argv.slice(2);
+for (const turn of wanted.length ? wanted.map((name) => TURNS[name]) : Object.values(TURNS)) {
   for (const stream of [false, true]) {
     const said = await turn(stream);
     if (said !== DONE) throw new Error(`${turn.name}, stream=${stream}: ${said}`);
-    console.log(`node ${turn.name}${stream ? " streamed" : ""}: done`);
+    console.log(`node ${turn.name}${stream ? " streamed" : ""}: ${said}`);
   }
 }

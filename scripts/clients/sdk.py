@@ -1,9 +1,11 @@
 """Tool-calling turns with the official Python SDKs, streamed and not, at the addresses that the variables name.
 
-Fails where a turn does not come to its end.
+Takes the interfaces to use: `messages`, `chat`, `responses`; all where none is named. Fails where a turn does not
+come to its end, and prints the last answer.
 """
 
 import json
+import sys
 
 import anthropic
 import openai
@@ -100,8 +102,9 @@ def responses(stream):
     return "no end"
 
 
-for turn, ways in [(messages, (False, True)), (count, (False,)), (chat, (False, True)), (responses, (False, True))]:
+TURNS = {"messages": [(messages, (False, True)), (count, (False,))], "chat": [(chat, (False, True))], "responses": [(responses, (False, True))]}
+for turn, ways in [turn for name in sys.argv[1:] or TURNS for turn in TURNS[name]]:
     for stream in ways:
         said = turn(stream)
         assert said == DONE, f"{turn.__name__}, stream={stream}: {said!r}"
-        print(f"python {turn.__name__}{' streamed' if stream else ''}: done")
+        print(f"python {turn.__name__}{' streamed' if stream else ''}: {said}")

@@ -36,7 +36,7 @@ def main(packages, record):
 
 
 def install(folder, packages):
-    quiet = ["--no-audit", "--no-fund", "--ignore-scripts"]
+    quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
     subprocess.run(["npm", "install", *quiet, "--prefix", folder, *packages], check=True)
 
 
