@@ -145,6 +145,10 @@ const TABLE: &[Row] = &[
     Row("/v1*/models/{model}:generateContent", GENERATE, GEMINI),
     Row("/v1*/models/{model}:streamGenerateContent", GENERATE, GEMINI),
     Row("/v1*/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
+    // Some clients leave the version to the address that they are given.
+    Row("/models/{model}:generateContent", GENERATE, GEMINI),
+    Row("/models/{model}:streamGenerateContent", GENERATE, GEMINI),
+    Row("/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
     Row("/v1beta/**", OTHER, GEMINI),
     Row("/v1alpha/**", OTHER, GEMINI),
     Row("/upload/**", OTHER, GEMINI),

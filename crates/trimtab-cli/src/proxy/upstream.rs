@@ -336,7 +336,8 @@ impl Upstream {
     }
 }
 
-/// Puts a path behind a base: as both are written, but nothing twice that both name.
+/// Puts a path behind a base: as both are written, but nothing twice that both name. A version that neither names is the provider's
+/// usual one: some clients take it to be part of the address that they are given.
 fn join(base: &str, path: &str, wire: Provider) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     let rest = || path.trim_start_matches('/').strip_prefix(first).unwrap_or_default();
@@ -345,6 +346,14 @@ fn join(base: &str, path: &str, wire: Provider) -> String {
         let mut letters = segment.bytes();
         letters.next() == Some(b'v') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
     };
+    let version = match (wire, first) {
+        (Provider::Anthropic, "messages") => "/v1",
+        (Provider::Gemini, "models") => "/v1beta",
+        (Provider::Anthropic | Provider::OpenAi | Provider::Gemini, _) => "",
+    };
+    if !version.is_empty() && !is_version(last) {
+        return format!("{base}{version}{path}");
+    }
     if base.is_empty() {
         return path.to_owned();
     }

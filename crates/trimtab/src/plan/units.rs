@@ -23,6 +23,8 @@ pub(crate) struct Unit {
     pub(crate) turn: u32,
     /// Whether the protocol allows the conversation without its whole turn.
     pub(crate) turn_may_go: bool,
+    /// Whether it is what a message says beside results: for a provider the tool loop goes on there.
+    pub(crate) beside_results: bool,
 }
 
 /// What a unit is.
@@ -110,10 +112,13 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [U
         let said = || of_turn.iter().filter(|unit| unit.kind != UnitKind::Head);
         let blocks: Vec<BlockId> = said().flat_map(|unit| unit.blocks.clone()).collect();
         let answered = said().next_back().is_some_and(|unit| unit.kind != UnitKind::Said);
+        // A message that says nothing has no block that could go.
+        let has_empty_message = said().any(|unit| unit.blocks.is_empty());
         // The first turn holds what was asked: it stays as long as the last.
         let goes = number > 1
             && number < turn
             && answered
+            && !has_empty_message
             && known(history, &blocks)
             && closed(facts, &blocks)
             && !blocks.iter().any(instructs)
@@ -123,7 +128,7 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [U
 }
 
 fn unit(kind: UnitKind, entry: &Entry, blocks: Vec<BlockId>) -> Unit {
-    Unit { kind, step: entry.step, blocks, may_go: false, turn: 0, turn_may_go: false }
+    Unit { kind, step: entry.step, blocks, may_go: false, turn: 0, turn_may_go: false, beside_results: false }
 }
 
 fn all(entry: &Entry) -> Vec<BlockId> {
@@ -154,7 +159,8 @@ fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Uni
     let (results, others): (Vec<BlockId>, Vec<BlockId>) = all(entry)
         .into_iter()
         .partition(|id| facts.row(*id).is_some_and(|row| row.acts_as == BlockKind::Result));
-    if !results.is_empty() {
+    let has_results = !results.is_empty();
+    if has_results {
         match units.last_mut().filter(|unit| matches!(unit.kind, UnitKind::Exchange | UnitKind::Answer)) {
             Some(exchange) => {
                 exchange.kind = UnitKind::Exchange;
@@ -164,13 +170,14 @@ fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Uni
         }
     }
     if !others.is_empty() || history.blocks_of(entry).is_empty() {
-        units.push(unit(UnitKind::Said, entry, others));
+        units.push(Unit { beside_results: has_results, ..unit(UnitKind::Said, entry, others) });
     }
 }
 
-/// Returns the first unit of the running tool loop: what follows the person's last words.
+/// Returns the first unit of the running tool loop: what follows the last message in which the person speaks and no tool answers.
 pub(super) fn running_loop(units: &[Unit], facts: &Facts) -> usize {
-    units.iter().rposition(|unit| by_person(unit, facts)).map_or(0, |index| index + 1)
+    let starts_loop = |unit: &Unit| by_person(unit, facts) && !unit.beside_results;
+    units.iter().rposition(starts_loop).map_or(0, |index| index + 1)
 }
 
 fn by_person(unit: &Unit, facts: &Facts) -> bool {

@@ -110,7 +110,14 @@ pub(super) const ANY: Agent = Agent {
     name: "",
     program: "",
     about: "",
-    variables: &[OPENAI[0], OPENAI[1], ANTHROPIC[0], ANTHROPIC[1], ("GOOGLE_GEMINI_BASE_URL", "{url}")],
+    variables: &[
+        OPENAI[0],
+        OPENAI[1],
+        ANTHROPIC[0],
+        ANTHROPIC[1],
+        ("GOOGLE_GEMINI_BASE_URL", "{url}"),
+        ("GEMINI_API_BASE", "{url}"),
+    ],
     arguments: &[],
     folder: None,
 };

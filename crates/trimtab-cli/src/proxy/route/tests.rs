@@ -76,6 +76,9 @@ fn conversations_with_gemini_are_known_by_their_path() {
             let path = format!("/{version}/models/gemini-3-pro:{verb}");
             check(&Method::POST, &path, None, (endpoint, &format!("{host}{path}"), Some("gemini-3-pro")));
         }
+        let path = format!("/models/gemini-3-pro:{verb}");
+        let with_version = format!("{host}/v1beta{path}");
+        check(&Method::POST, &path, None, (endpoint, &with_version, Some("gemini-3-pro")));
     }
     let chat = "/v1beta/openai/chat/completions";
     check_post(chat, "chat", &format!("{host}{chat}"));

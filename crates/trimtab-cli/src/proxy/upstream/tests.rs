@@ -47,9 +47,14 @@ fn an_address_is_used_as_it_is_given_and_nothing_is_doubled() {
         ("https://host/v1", "/v1/messages", "https://host/v1/messages"),
         ("https://host/v1", "/messages", "https://host/v1/messages"),
         ("https://host/anthropic", "/v1/messages", "https://host/anthropic/v1/messages"),
+        ("https://host", "/messages", "https://host/v1/messages"),
+        ("https://host/anthropic", "/messages", "https://host/anthropic/v1/messages"),
     ] {
         check(&[&format!("anthropic={url}")], &[], "anthropic", path, expected);
     }
+    let short = "/models/m:generateContent";
+    check(&["gemini=https://host"], &[], "gemini", short, &format!("https://host/v1beta{short}"));
+    check(&["gemini=https://host/v1"], &[], "gemini", short, &format!("https://host/v1{short}"));
     let gemini = "/v1beta/models/m:generateContent";
     check(&["gemini=https://host/v1beta"], &[], "gemini", gemini, &format!("https://host{gemini}"));
 }
