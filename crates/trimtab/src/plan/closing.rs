@@ -124,7 +124,10 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
         }
     }
     let mut last: Vec<BlockId> = last.into_iter().flat_map(|(_, unit)| results(unit)).collect();
-    last.sort_by_key(|id| (work.shows_unseen(*id), std::cmp::Reverse(work.tokens(*id)), *id));
+    // What new results point at goes before these themselves.
+    last.sort_by_key(|id| {
+        (work.is_unseen(*id), work.shows_unseen(*id), std::cmp::Reverse(work.tokens(*id)), *id)
+    });
     (order, last)
 }
 
