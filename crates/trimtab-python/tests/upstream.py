@@ -14,16 +14,19 @@ TURNS = 60
 @contextlib.contextmanager
 def scripted():
     """Serve; give the address, and the requests as they come: path, size in bytes, faults."""
-    before, provider.CALLS = provider.CALLS, TURNS
+    before = provider.CALLS, provider.PAIR
+    # One call in every answer: the tests count turns.
+    provider.CALLS, provider.PAIR = TURNS, None
     server = ThreadingHTTPServer(("127.0.0.1", 0), provider.Handler)
-    server.came, server.judge, server.end = [], checker.judge(), None
+    server.came, server.sent, server.histories = [], [], {}
+    server.judge, server.end = checker.judge(), None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", server.came
     finally:
         server.shutdown()
         server.server_close()
-        provider.CALLS = before
+        provider.CALLS, provider.PAIR = before
 
 
 def read_file(path):
