@@ -271,11 +271,7 @@ fn a_folder_is_summed_up_and_unreadable_files_are_listed() {
     assert_eq!(run.code, Some(1), "{}", run.words);
     assert!(run.words.contains("files could not be read; the reasons are in the report"), "{}", run.words);
     for part in [
-        "unreadable: ",
-        "ui_messages.json",
-        "mean length",
-        "tool-heavy",
-        "cache hits",
+        "unreadable: ", "ui_messages.json", "mean length", "tool-heavy", "cache hits",
         "Longest conversations",
     ] {
         assert!(text.contains(part), "{part} is missing: {text}");

@@ -274,15 +274,7 @@ fn on_a_busy_machine_hardly_a_plan_is_late() {
     let store = folder.path().join("kept.db");
     let store = store.to_str().expect("a path");
     let flags = [
-        "--policy",
-        "steady",
-        "--budget",
-        "40000",
-        "--store",
-        store,
-        "--plan-time",
-        &plan_time,
-        "--log",
+        "--policy", "steady", "--budget", "40000", "--store", store, "--plan-time", &plan_time, "--log",
         "quiet",
     ];
     let stop = Arc::new(AtomicUsize::new(0));

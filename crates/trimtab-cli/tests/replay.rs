@@ -22,31 +22,11 @@ const RECORDING: &str = "fixtures/recordings/claude-code.jsonl";
 
 /// What others read from the report: these names are promised.
 const FIELDS: [&str; 25] = [
-    "policy",
-    "model",
-    "sessions",
-    "requests",
-    "tokens",
-    "tokens_vs_raw",
-    "input_cost",
-    "cost_vs_raw",
-    "worst_session_vs_raw",
-    "sessions_dearer",
-    "cache_breaks",
-    "forced_refetches",
-    "unmarked_stale_tokens",
-    "edit_anchor_recall",
-    "reference_recall",
-    "error_retention",
-    "instruction_retention",
-    "strict_reference_recall",
-    "copied_line_recall",
-    "edit_anchors",
-    "cost_net_vs_raw",
-    "invalid_requests",
-    "over_budget_requests",
-    "plan_us_p50",
-    "plan_us_p99",
+    "policy", "model", "sessions", "requests", "tokens", "tokens_vs_raw", "input_cost", "cost_vs_raw",
+    "worst_session_vs_raw", "sessions_dearer", "cache_breaks", "forced_refetches", "unmarked_stale_tokens",
+    "edit_anchor_recall", "reference_recall", "error_retention", "instruction_retention",
+    "strict_reference_recall", "copied_line_recall", "edit_anchors", "cost_net_vs_raw", "invalid_requests",
+    "over_budget_requests", "plan_us_p50", "plan_us_p99",
 ];
 
 /// Replays with `--json` and returns the rows without the times of plans.

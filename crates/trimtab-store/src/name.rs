@@ -6,20 +6,9 @@ use trimtab::History;
 
 /// Headers that name a session, the most telling first. Only these are ever looked at.
 const HEADERS: [&str; 14] = [
-    "x-claude-code-session-id",
-    "session_id",
-    "session-id",
-    "x-session-id",
-    "conversation_id",
-    "conversation-id",
-    "x-conversation-id",
-    "thread_id",
-    "thread-id",
-    "x-codex-window-id",
-    "x-opencode-session",
-    "x-session-affinity",
-    "x-amp-thread-id",
-    "x-trimtab-session",
+    "x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id",
+    "conversation-id", "x-conversation-id", "thread_id", "thread-id", "x-codex-window-id",
+    "x-opencode-session", "x-session-affinity", "x-amp-thread-id", "x-trimtab-session",
 ];
 
 /// The longest name that is kept, in characters: a UUID with a prefix, and room.

@@ -243,22 +243,8 @@ impl Random {
 
     fn word(&mut self) -> &'static str {
         const WORDS: [&str; 16] = [
-            "parser",
-            "request",
-            "cache",
-            "session",
-            "Budget",
-            "token_count",
-            "readFile",
-            "retry",
-            "http",
-            "error",
-            "config",
-            "index",
-            "worker",
-            "snapshot",
-            "diff",
-            "queue",
+            "parser", "request", "cache", "session", "Budget", "token_count", "readFile", "retry", "http",
+            "error", "config", "index", "worker", "snapshot", "diff", "queue",
         ];
         WORDS[self.below(WORDS.len())]
     }

@@ -18,16 +18,8 @@ use crate::{
 
 /// Folds early, and clears nothing before that.
 const FOLDING: [&str; 10] = [
-    "--policy",
-    "ladder",
-    "--budget",
-    "30000",
-    "--set",
-    "compact_threshold=0.6",
-    "--set",
-    "keep_last_hard=50",
-    "--set",
-    "prune_threshold=0.99",
+    "--policy", "ladder", "--budget", "30000", "--set", "compact_threshold=0.6", "--set",
+    "keep_last_hard=50", "--set", "prune_threshold=0.99",
 ];
 const GOOD: &str = "Asked: find the value. Done: the first files were read, and the value is in none of them. Next: read the others.";
 

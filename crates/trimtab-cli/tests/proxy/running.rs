@@ -31,15 +31,8 @@ impl Running {
         let [anthropic, openai, gemini] =
             ["anthropic", "openai", "gemini"].map(|provider| format!("{provider}={}", upstream.url));
         let mut arguments = vec![
-            "proxy",
-            "--listen",
-            "127.0.0.1:0",
-            "--upstream",
-            &anthropic,
-            "--upstream",
-            &openai,
-            "--upstream",
-            &gemini,
+            "proxy", "--listen", "127.0.0.1:0", "--upstream", &anthropic, "--upstream", &openai,
+            "--upstream", &gemini,
         ];
         if !flags.contains(&"--plan-time") {
             arguments.extend(["--plan-time", "20000"]);

@@ -41,12 +41,7 @@ fn any_text() -> impl Strategy<Value = String> {
         "[a-z\u{300}-\u{36f}ا-يก-๙א-ת]{1,30}",
         "[A-Za-z0-9+/]{1,200}={0,2}",
         prop::sample::select(vec![
-            "<|endoftext|>",
-            "<|im_start|>",
-            "<|fim_prefix|>",
-            "<|endofprompt|>",
-            "\0",
-            "\r\n"
+            "<|endoftext|>", "<|im_start|>", "<|fim_prefix|>", "<|endofprompt|>", "\0", "\r\n"
         ])
         .prop_map(str::to_owned),
         (any::<char>(), 1..400usize).prop_map(|(character, times)| character.to_string().repeat(times)),

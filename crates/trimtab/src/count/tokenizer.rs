@@ -207,22 +207,10 @@ mod tests {
         check(
             Tokenizer::Exact(Vocabulary::O200k),
             &[
-                "gpt-4o",
-                "GPT-4o-mini",
-                "gpt-4.1",
-                "gpt-4.1-nano-2025-04-14",
-                "gpt-5",
-                "openai/gpt-5.2-codex",
-                "gpt-5.6-sol",
-                "gpt-6.1-terra",
-                "o1",
-                "o3-mini",
-                "o4-mini-2025-04-16",
-                "codex-mini-latest",
-                "azure/gpt-4o-2024-08-06",
-                "ft:gpt-4o:my-org::abc123",
-                "chatgpt-4o-latest",
-                "gpt-oss-120b",
+                "gpt-4o", "GPT-4o-mini", "gpt-4.1", "gpt-4.1-nano-2025-04-14", "gpt-5",
+                "openai/gpt-5.2-codex", "gpt-5.6-sol", "gpt-6.1-terra", "o1", "o3-mini",
+                "o4-mini-2025-04-16", "codex-mini-latest", "azure/gpt-4o-2024-08-06",
+                "ft:gpt-4o:my-org::abc123", "chatgpt-4o-latest", "gpt-oss-120b",
             ],
         );
     }

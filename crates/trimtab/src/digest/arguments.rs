@@ -54,50 +54,15 @@ const REPLACED: &[&str] =
 
 /// Arguments that hold what was written to a file.
 const CONTENTS: &[&str] = &[
-    "content",
-    "contents",
-    "file_text",
-    "fileText",
-    "new_content",
-    "CodeContent",
-    "code",
-    "new_string",
-    "new_str",
-    "newString",
-    "newText",
-    "new_text",
-    "replacement_text",
-    "ReplacementContent",
-    "replace",
-    "code_edit",
-    "patch",
-    "patchText",
-    "diff",
-    "insert_text",
+    "content", "contents", "file_text", "fileText", "new_content", "CodeContent", "code", "new_string",
+    "new_str", "newString", "newText", "new_text", "replacement_text", "ReplacementContent", "replace",
+    "code_edit", "patch", "patchText", "diff", "insert_text",
 ];
 
 /// Arguments that say what a call is about or for: without them nobody knows what was done.
 const NAMING: &[&str] = &[
-    "path",
-    "file_path",
-    "filePath",
-    "filename",
-    "file",
-    "url",
-    "uri",
-    "pattern",
-    "query",
-    "regex",
-    "glob",
-    "name",
-    "id",
-    "cwd",
-    "workdir",
-    "title",
-    "intent",
-    "instruction",
-    "explanation",
-    "description",
+    "path", "file_path", "filePath", "filename", "file", "url", "uri", "pattern", "query", "regex", "glob",
+    "name", "id", "cwd", "workdir", "title", "intent", "instruction", "explanation", "description",
 ];
 
 /// What a leaf is, by the key that holds it.

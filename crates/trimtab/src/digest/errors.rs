@@ -50,29 +50,13 @@ const STARTS: &[&str] = &[
 
 /// Beginnings of lines that report a failure, wherever the line is indented to.
 const MARKS: &[&str] = &[
-    "✗ ",
-    "✘ ",
-    "✕ ",
-    "× ",
-    "❌",
-    "not ok ",
-    "(fail) ",
-    "--- FAIL:",
-    "E   ",
-    "thread '",
-    "[FAIL]",
-    "[FAILED]",
+    "✗ ", "✘ ", "✕ ", "× ", "❌", "not ok ", "(fail) ", "--- FAIL:", "E   ", "thread '", "[FAIL]", "[FAILED]",
 ];
 
 /// Ends of messages of shells and small tools: `name: what: No such file or directory`.
 const SHELL_ENDS: &[&str] = &[
-    ": No such file or directory",
-    ": command not found",
-    ": Permission denied",
-    ": not found",
-    ": Is a directory",
-    ": Not a directory",
-    ": No space left on device",
+    ": No such file or directory", ": command not found", ": Permission denied", ": not found",
+    ": Is a directory", ": Not a directory", ": No space left on device",
 ];
 
 /// Levels of log records: the first one that a line names is its own.

@@ -12,68 +12,16 @@ const LONGEST: usize = 200;
 
 /// Words that begin a definition in common languages.
 const KEYWORDS: &[&str] = &[
-    "fn",
-    "def",
-    "class",
-    "func",
-    "function",
-    "struct",
-    "enum",
-    "trait",
-    "impl",
-    "interface",
-    "type",
-    "module",
-    "mod",
-    "namespace",
-    "object",
-    "record",
-    "protocol",
-    "extension",
-    "sub",
-    "proc",
-    "defmodule",
-    "defp",
-    "macro_rules!",
-    "union",
-    "contract",
-    "package",
-    "template",
-    "fun",
-    "data",
-    "instance",
-    "library",
+    "fn", "def", "class", "func", "function", "struct", "enum", "trait", "impl", "interface", "type",
+    "module", "mod", "namespace", "object", "record", "protocol", "extension", "sub", "proc", "defmodule",
+    "defp", "macro_rules!", "union", "contract", "package", "template", "fun", "data", "instance", "library",
 ];
 
 /// Words that may stand before those.
 const MODIFIERS: &[&str] = &[
-    "pub",
-    "pub(crate)",
-    "pub(super)",
-    "export",
-    "default",
-    "async",
-    "static",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "abstract",
-    "final",
-    "override",
-    "virtual",
-    "inline",
-    "const",
-    "unsafe",
-    "extern",
-    "sealed",
-    "partial",
-    "open",
-    "declare",
-    "suspend",
-    "companion",
-    "case",
-    "local",
+    "pub", "pub(crate)", "pub(super)", "export", "default", "async", "static", "public", "private",
+    "protected", "internal", "abstract", "final", "override", "virtual", "inline", "const", "unsafe",
+    "extern", "sealed", "partial", "open", "declare", "suspend", "companion", "case", "local",
 ];
 
 /// Which lines define something.
@@ -160,13 +108,8 @@ mod tests {
     #[test]
     fn prose_and_calls_define_nothing() {
         for line in [
-            "",
-            "type of thing, mostly",
-            "    return function(x)",
-            "the class of 1990",
-            "x = 3",
-            "package.json",
-            "# class A",
+            "", "type of thing, mostly", "    return function(x)", "the class of 1990", "x = 3",
+            "package.json", "# class A",
         ] {
             assert!(depth(line).is_none(), "{line}");
         }

@@ -11,28 +11,9 @@ const OWN: usize = 6;
 
 /// Where frames of libraries and runtimes live.
 const LIBRARIES: &[&str] = &[
-    "site-packages",
-    "dist-packages",
-    "node_modules",
-    "node:internal",
-    "/rustc/",
-    ".cargo/registry",
-    "/usr/lib",
-    "/lib/python",
-    "java.base/",
-    "java.",
-    "javax.",
-    "sun.",
-    "jdk.internal",
-    "org.junit",
-    "kotlin.",
-    "core::",
-    "std::",
-    "alloc::",
-    "/usr/local/go",
-    "runtime.",
-    "<frozen",
-    "internal/",
+    "site-packages", "dist-packages", "node_modules", "node:internal", "/rustc/", ".cargo/registry",
+    "/usr/lib", "/lib/python", "java.base/", "java.", "javax.", "sun.", "jdk.internal", "org.junit",
+    "kotlin.", "core::", "std::", "alloc::", "/usr/local/go", "runtime.", "<frozen", "internal/",
 ];
 
 pub(super) const DIGEST: Digest = Digest {

@@ -38,83 +38,24 @@ pub(crate) struct Call {
 }
 
 const PATHS: &[&str] = &[
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "absolutePath",
-    "AbsolutePath",
-    "target_file",
-    "targetFile",
-    "TargetFile",
-    "relative_workspace_path",
-    "relative_path",
-    "filename",
-    "file_name",
-    "fileName",
-    "file",
-    "notebook_path",
-    "notebookPath",
-    "uri",
-    "filepath",
-    "source",
-    "name",
+    "file_path", "filePath", "path", "absolute_path", "absolutePath", "AbsolutePath", "target_file",
+    "targetFile", "TargetFile", "relative_workspace_path", "relative_path", "filename", "file_name",
+    "fileName", "file", "notebook_path", "notebookPath", "uri", "filepath", "source", "name",
 ];
 const PLACES: &[&str] = &[
-    "path",
-    "location",
-    "dir_path",
-    "dirPath",
-    "dir",
-    "directory",
-    "target_directory",
-    "folder",
-    "DirectoryPath",
-    "SearchDirectory",
-    "relative_workspace_path",
-    "repo_path",
-    "file_path",
-    "absolute_path",
-    "root",
-    "cwd",
+    "path", "location", "dir_path", "dirPath", "dir", "directory", "target_directory", "folder",
+    "DirectoryPath", "SearchDirectory", "relative_workspace_path", "repo_path", "file_path", "absolute_path",
+    "root", "cwd",
 ];
 const PATTERNS: &[&str] = &[
-    "pattern",
-    "query",
-    "regex",
-    "search_term",
-    "searchTerm",
-    "q",
-    "Query",
-    "Pattern",
-    "glob_pattern",
-    "globPattern",
-    "glob",
-    "file_name",
-    "search",
-    "symbolName",
-    "name",
-    "keyword",
-    "text",
+    "pattern", "query", "regex", "search_term", "searchTerm", "q", "Query", "Pattern", "glob_pattern",
+    "globPattern", "glob", "file_name", "search", "symbolName", "name", "keyword", "text",
 ];
 pub(crate) const CONTENTS: &[&str] =
     &["content", "contents", "file_text", "fileText", "new_content", "CodeContent", "text", "code"];
 const OLDS: &[&str] = &[
-    "old_string",
-    "old_str",
-    "oldString",
-    "oldText",
-    "old_text",
-    "search",
-    "edits",
-    "diff",
-    "replacements",
-    "new_string",
-    "replacement_text",
-    "code_edit",
-    "insert_line",
-    "ReplacementChunks",
-    "changes",
+    "old_string", "old_str", "oldString", "oldText", "old_text", "search", "edits", "diff", "replacements",
+    "new_string", "replacement_text", "code_edit", "insert_line", "ReplacementChunks", "changes",
 ];
 const COMMANDS: &[&str] = &["command", "cmd", "script", "CommandLine", "bash", "shell_command", "input"];
 const URLS: &[&str] = &["url", "urls", "uri", "link", "address"];
@@ -199,14 +140,7 @@ fn by_shape(name: &str, given: &Given<'_>) -> Manner {
         return Manner::Shell;
     }
     let names_file = has(&[
-        "file_path",
-        "filePath",
-        "path",
-        "absolute_path",
-        "target_file",
-        "filename",
-        "file",
-        "notebook_path",
+        "file_path", "filePath", "path", "absolute_path", "target_file", "filename", "file", "notebook_path",
     ]);
     if names_file {
         let by_name = names::guessed_for_file(name);
@@ -309,26 +243,9 @@ fn listing(name: &str, given: &Given<'_>) -> Action {
 /// Returns the arguments of a listing that leave files out, in one order.
 fn listing_filter(given: &Given<'_>) -> String {
     const FILTERS: &[&str] = &[
-        "filter",
-        "filters",
-        "ignore",
-        "ignores",
-        "ignore_patterns",
-        "exclude",
-        "excludes",
-        "exclude_patterns",
-        "excludePatterns",
-        "include",
-        "includes",
-        "include_patterns",
-        "extensions",
-        "Extensions",
-        "Excludes",
-        "type",
-        "Type",
-        "offset",
-        "page",
-        "cursor",
+        "filter", "filters", "ignore", "ignores", "ignore_patterns", "exclude", "excludes",
+        "exclude_patterns", "excludePatterns", "include", "includes", "include_patterns", "extensions",
+        "Extensions", "Excludes", "type", "Type", "offset", "page", "cursor",
     ];
     let mut filters: Vec<String> = Vec::new();
     for key in PATTERNS.iter().chain(FILTERS) {
@@ -445,14 +362,8 @@ fn lines(given: &Given<'_>) -> Lines {
         return Lines::All;
     }
     let first = number(&[
-        "start_line",
-        "startLine",
-        "StartLine",
-        "start_line_one_indexed",
-        "line_start",
-        "line_number",
-        "from",
-        "first_line",
+        "start_line", "startLine", "StartLine", "start_line_one_indexed", "line_start", "line_number",
+        "from", "first_line",
     ]);
     let last = number(&[
         "end_line",

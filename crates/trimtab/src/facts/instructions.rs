@@ -112,19 +112,8 @@ const BEGINNINGS: &[(&str, Voice)] = &[
 
 /// Names of files that hold instructions for agents.
 const INSTRUCTION_FILES: &[&str] = &[
-    "AGENTS.md",
-    "AGENT.md",
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    "GEMINI.md",
-    ".cursorrules",
-    ".windsurfrules",
-    ".clinerules",
-    "copilot-instructions.md",
-    "CONVENTIONS.md",
-    ".goosehints",
-    ".rules",
-    "QWEN.md",
+    "AGENTS.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules",
+    ".clinerules", "copilot-instructions.md", "CONVENTIONS.md", ".goosehints", ".rules", "QWEN.md",
     "microagents",
 ];
 
@@ -253,32 +242,9 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
 
 fn is_constraint(sentence: &str) -> bool {
     const MARKS: &[&str] = &[
-        "must",
-        "never",
-        "always",
-        "don't",
-        "dont",
-        "do not",
-        "only",
-        "without",
-        "should not",
-        "shouldn't",
-        "mustn't",
-        "cannot",
-        "can't",
-        "avoid",
-        "make sure",
-        "ensure",
-        "required",
-        "forbidden",
-        "no longer than",
-        "at most",
-        "at least",
-        "instead of",
-        "unless",
-        "keep",
-        "leave",
-        "not allowed",
+        "must", "never", "always", "don't", "dont", "do not", "only", "without", "should not", "shouldn't",
+        "mustn't", "cannot", "can't", "avoid", "make sure", "ensure", "required", "forbidden",
+        "no longer than", "at most", "at least", "instead of", "unless", "keep", "leave", "not allowed",
         "stop",
     ];
     // A sentence longer than this is a pasted log or code, not a wish.

@@ -312,15 +312,7 @@ pub(crate) fn guessed(name: &str) -> ToolKind {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     match () {
         () if has(&[
-            "browser",
-            "navigate",
-            "url",
-            "webpage",
-            "website",
-            "web",
-            "http",
-            "crawl",
-            "scrape",
+            "browser", "navigate", "url", "webpage", "website", "web", "http", "crawl", "scrape",
             "screenshot",
         ]) =>
         {

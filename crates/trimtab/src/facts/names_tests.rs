@@ -31,98 +31,53 @@ fn the_names_of_each_kind_of_tool_are_known() {
     );
     check(
         &[
-            "Write",
-            "write",
-            "write_file",
-            "write_to_file",
-            "create_file",
-            "create",
-            "mcp__fs__create_directory",
-            "save_file",
+            "Write", "write", "write_file", "write_to_file", "create_file", "create",
+            "mcp__fs__create_directory", "save_file",
         ],
         Plain(Write),
     );
     check(
         &[
-            "Edit",
-            "edit",
-            "edit_file",
-            "MultiEdit",
-            "replace",
-            "replace_in_file",
-            "apply_diff",
-            "search_replace",
-            "replace_string_in_file",
-            "insert_edit_into_file",
-            "insert_content",
-            "NotebookEdit",
-            "multi_edit",
+            "Edit", "edit", "edit_file", "MultiEdit", "replace", "replace_in_file", "apply_diff",
+            "search_replace", "replace_string_in_file", "insert_edit_into_file", "insert_content",
+            "NotebookEdit", "multi_edit",
         ],
         Plain(Edit),
     );
     check(&["delete_file", "mcp__fs__delete_file", "remove_file"], Plain(Delete));
     check(
         &[
-            "Grep",
-            "grep",
-            "grep_search",
-            "search_file_content",
-            "search_files",
-            "codebase_search",
-            "mcp__github__search_code",
-            "ripgrep",
+            "Grep", "grep", "grep_search", "search_file_content", "search_files", "codebase_search",
+            "mcp__github__search_code", "ripgrep",
         ],
         Plain(Search),
     );
     check(
         &[
-            "Glob",
-            "glob",
-            "LS",
-            "ls",
-            "list_dir",
-            "list_directory",
-            "list_files",
-            "directory_tree",
-            "file_search",
-            "find_file",
+            "Glob", "glob", "LS", "ls", "list_dir", "list_directory", "list_files", "directory_tree",
+            "file_search", "find_file",
         ],
         Plain(List),
     );
     check(&["git_status", "mcp__git__git_diff", "git_commit", "git_log"], Plain(Git));
     check(
         &[
-            "WebFetch",
-            "web_fetch",
-            "webfetch",
-            "fetch",
-            "mcp__fetch__fetch",
-            "WebSearch",
-            "google_web_search",
-            "browser_action",
+            "WebFetch", "web_fetch", "webfetch", "fetch", "mcp__fetch__fetch", "WebSearch",
+            "google_web_search", "browser_action",
         ],
         Plain(Web),
     );
     check(&["Task", "task", "new_task", "Agent", "spawn_agent"], Plain(SubAgent));
     check(
         &[
-            "TodoWrite",
-            "todowrite",
-            "update_plan",
-            "write_todos",
-            "TaskCreate",
-            "TaskUpdate",
+            "TodoWrite", "todowrite", "update_plan", "write_todos", "TaskCreate", "TaskUpdate",
             "manage_todo_list",
         ],
         Plain(Todo),
     );
     check(
         &[
-            "AskUserQuestion",
-            "ask_followup_question",
-            "ask_user",
-            "attempt_completion",
-            "finish",
+            "AskUserQuestion", "ask_followup_question", "ask_user", "attempt_completion", "finish",
             "ExitPlanMode",
         ],
         Plain(Ask),
@@ -130,15 +85,8 @@ fn the_names_of_each_kind_of_tool_are_known() {
     check(&["think", "Think", "mcp__seq__sequentialthinking"], Plain(Think));
     check(
         &[
-            "bash",
-            "shell",
-            "exec_command",
-            "run_shell_command",
-            "execute_command",
-            "functions.exec_command",
-            "local_shell",
-            "container.exec",
-            "developer__shell",
+            "bash", "shell", "exec_command", "run_shell_command", "execute_command",
+            "functions.exec_command", "local_shell", "container.exec", "developer__shell",
         ],
         Shell,
     );

@@ -95,19 +95,11 @@ const NOT_RUN_CODES: &[i64] = &[124, 126, 127, 130, 137, 143, 9009];
 /// Tells whether a test or build never ran to its end: not found, ended after a time, or still running.
 fn could_not_run(text: &str, code: Option<i64>) -> bool {
     const NOT_FOUND: &[&str] = &[
-        "command not found",
-        ": not found",
-        "is not recognized as",
-        "No module named",
-        "Missing script:",
-        "no such command:",
-        "no such subcommand:",
+        "command not found", ": not found", "is not recognized as", "No module named", "Missing script:",
+        "no such command:", "no such subcommand:",
     ];
     const UNFINISHED: &[&str] = &[
-        "timed out after",
-        "timed out.",
-        "Command timed out",
-        "running in background with",
+        "timed out after", "timed out.", "Command timed out", "running in background with",
         "running with session ID",
     ];
     const SHORT: usize = 2000;

@@ -118,9 +118,7 @@ impl Places {
     /// Looks for the working directory that a harness prints at the end of a result.
     pub(crate) fn told_by_result(&mut self, text: &str, block: BlockId) {
         let marks = [
-            "(Current directory: ",
-            "[Current working directory: ",
-            "Shell cwd was reset to ",
+            "(Current directory: ", "[Current working directory: ", "Shell cwd was reset to ",
             "Current working directory: ",
         ];
         let tail = text_tail(text, 600);

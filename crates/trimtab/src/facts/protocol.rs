@@ -18,16 +18,8 @@ pub(crate) struct Written {
 pub(crate) fn is_observation(text: &str) -> bool {
     let begins = text.trim_start();
     let starts = [
-        "<returncode>",
-        "<exception>",
-        "EXECUTION RESULT of [",
-        "<function_results>",
-        "<tool_response>",
-        "<tool_result>",
-        "<tool_results>",
-        "<output>",
-        "[Tool Result",
-        "<observation>",
+        "<returncode>", "<exception>", "EXECUTION RESULT of [", "<function_results>", "<tool_response>",
+        "<tool_result>", "<tool_results>", "<output>", "[Tool Result", "<observation>",
     ];
     if starts.iter().any(|start| begins.starts_with(start)) {
         return true;
@@ -64,10 +56,7 @@ fn is_retry(text: &str) -> bool {
 /// Tells whether a person answers in what Cline and Roo give a tool's name: a question, a plan, or a call to approve.
 fn holds_answer(text: &str) -> bool {
     const ASKING: &[&str] = &[
-        "[ask_followup_question",
-        "[attempt_completion",
-        "[plan_mode_respond",
-        "[act_mode_respond",
+        "[ask_followup_question", "[attempt_completion", "[plan_mode_respond", "[act_mode_respond",
         "[new_task",
     ];
     const MARKS: &[&str] = &[":\n<feedback>", ":\n\n<feedback>", ":\n<user_message>", ":\n\n<user_message>"];
@@ -94,12 +83,7 @@ pub(crate) fn is_heading(text: &str) -> bool {
 pub(crate) fn is_continuation(text: &str) -> bool {
     let begins = text.trim_start();
     let others = [
-        "<environment_details>",
-        "<system-reminder>",
-        "<feedback>",
-        "<answer>",
-        "<user_message>",
-        "<task>",
+        "<environment_details>", "<system-reminder>", "<feedback>", "<answer>", "<user_message>", "<task>",
         "The user ",
     ];
     !is_named_result(begins) && !others.iter().any(|other| begins.starts_with(other)) && !holds_answer(begins)

@@ -90,25 +90,8 @@ type Reader = fn(&str) -> Option<RunSummary>;
 
 /// The runners whose summaries are read. A new one is one function and one line.
 const READERS: &[Reader] = &[
-    plain_counts,
-    unittest,
-    cargo_test,
-    rustc,
-    go_test,
-    jest,
-    tap,
-    maven,
-    gradle,
-    checkers,
-    eslint,
-    phpunit,
-    ctest,
-    google_test,
-    dotnet,
-    bun,
-    golangci,
-    make,
-    deno,
+    plain_counts, unittest, cargo_test, rustc, go_test, jest, tap, maven, gradle, checkers, eslint, phpunit,
+    ctest, google_test, dotnet, bun, golangci, make, deno,
 ];
 
 /// The longest summary line, in bytes.

@@ -203,20 +203,8 @@ mod tests {
         let net = net_change(&whole(&numbered(20)), &whole(&after)).expect("both are known");
         assert_eq!((net.added, net.removed, net.is_whole), (2, 2, true));
         let expected = [
-            "@@ -1,5 +1,6 @@",
-            " line 1",
-            " line 2",
-            "-line 3",
-            "+line three",
-            "+and a half",
-            " line 4",
-            " line 5",
-            "@@ -13,5 +14,4 @@",
-            " line 13",
-            " line 14",
-            "-line 15",
-            " line 16",
-            " line 17",
+            "@@ -1,5 +1,6 @@", " line 1", " line 2", "-line 3", "+line three", "+and a half", " line 4",
+            " line 5", "@@ -13,5 +14,4 @@", " line 13", " line 14", "-line 15", " line 16", " line 17",
         ];
         assert_eq!(net.diff, expected);
         let none = net_change(&whole("a\n"), &whole("a\n")).expect("both are known");

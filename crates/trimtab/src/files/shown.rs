@@ -30,23 +30,9 @@ const SEPARATORS: &[&str] = &["→", "\t", " | ", "| ", "|", ": ", ":", ". ", " 
 
 /// Beginnings of lines from which on an output no longer shows the file.
 const NOTICES: &[&str] = &[
-    "<system-reminder>",
-    "<response clipped>",
-    "<NOTE>",
-    "<persisted-output>",
-    "[Showing lines ",
-    "[Truncated",
-    "[Output truncated",
-    "[Content truncated",
-    "(Output truncated",
-    "(Open file: ",
-    "... [",
-    "[... ",
-    "...[",
-    "... (",
-    "(End of file - ",
-    "(File has more lines",
-    "</content>",
+    "<system-reminder>", "<response clipped>", "<NOTE>", "<persisted-output>", "[Showing lines ",
+    "[Truncated", "[Output truncated", "[Content truncated", "(Output truncated", "(Open file: ", "... [",
+    "[... ", "...[", "... (", "(End of file - ", "(File has more lines", "</content>",
 ];
 
 /// Words by which an output says inside a line that it was cut there.

@@ -19,18 +19,8 @@ const LINES_AT_EACH_END: f64 = 10.0;
 
 /// The keys of a rule.
 const KEYS: &[&str] = &[
-    "name",
-    "tool",
-    "path",
-    "tokens_over",
-    "chars_over",
-    "older_than",
-    "keep_last",
-    "when",
-    "do",
-    "head",
-    "tail",
-    "lines",
+    "name", "tool", "path", "tokens_over", "chars_over", "older_than", "keep_last", "when", "do", "head",
+    "tail", "lines",
 ];
 
 /// What a rule can do.

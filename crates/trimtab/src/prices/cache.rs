@@ -165,10 +165,7 @@ mod tests {
         let bound = models().into_iter().filter(|model| model.cache.prefix_bound_reasoning);
         let names: Vec<_> = bound.map(|model| model.name).collect();
         let since: [&str; 5] = [
-            "claude-haiku-5-5",
-            "claude-opus-5-5",
-            "claude-sonnet-5-5",
-            "claude-fable-5-1",
+            "claude-haiku-5-5", "claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5-1",
             "claude-mythos-5-1",
         ];
         assert_eq!(names, since);
@@ -183,11 +180,7 @@ mod tests {
                 .all(drops)
         );
         let kept = [
-            "claude-opus-4-5",
-            "claude-opus-4-6",
-            "claude-opus-4-8",
-            "claude-sonnet-4-6",
-            "claude-sonnet-5",
+            "claude-opus-4-5", "claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-4-6", "claude-sonnet-5",
             "gpt-5",
         ];
         assert!(!kept.into_iter().any(drops));

@@ -140,13 +140,8 @@ mod tests {
             "modelInfo":{"id":"claude-opus-5","provider":"anthropic"}},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"No.","is_error":true}]}]}"#,
             &[
-                "cline-cli",
-                "sub-agent (s), anthropic",
-                "  system: Be brief.",
-                "  user: Hi",
-                "  assistant: run#a {}",
-                "  user: run#a failed: No.",
-                "  @1 claude-opus-5",
+                "cline-cli", "sub-agent (s), anthropic", "  system: Be brief.", "  user: Hi",
+                "  assistant: run#a {}", "  user: run#a failed: No.", "  @1 claude-opus-5",
             ],
         );
     }

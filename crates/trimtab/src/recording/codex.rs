@@ -25,12 +25,8 @@ const UNSENT: [&str; 2] = ["ghost_snapshot", "other"];
 
 /// How the messages begin that codex puts in the user's place.
 const NOT_THE_USER: [&str; 6] = [
-    "<user_instructions>",
-    "<environment_context>",
-    "# AGENTS.md instructions",
-    "<turn_aborted>",
-    "<user_shell_command>",
-    "<skill>",
+    "<user_instructions>", "<environment_context>", "# AGENTS.md instructions", "<turn_aborted>",
+    "<user_shell_command>", "<skill>",
 ];
 
 /// What codex puts in the place of an output that never came.

@@ -242,12 +242,8 @@ mod tests {
                 &answer(r#""apiCallId":"1","model":"m","content":"Done.","toolRequests":[]"#),
             ]),
             &[
-                "copilot-cli",
-                "session, chat",
-                "  system: Be brief.",
-                "  user: <date/> Look.",
-                "  assistant: Done.",
-                "  @2 3000ms m",
+                "copilot-cli", "session, chat", "  system: Be brief.", "  user: <date/> Look.",
+                "  assistant: Done.", "  @2 3000ms m",
             ],
         );
     }
@@ -328,18 +324,9 @@ mod tests {
                 &answer(r#""apiCallId":"2","content":"Again.""#),
             ]),
             &[
-                "copilot-cli",
-                "session, chat",
-                "  system: Be brief.",
-                "  user: <date/> Look.",
-                "  assistant: Done.",
-                "  @2 2000ms",
-                "compaction, chat",
-                "  system: Be brief.",
-                "  user: In short.",
-                "  user: <date/> Look.",
-                "  assistant: Again.",
-                "  @3 2000ms",
+                "copilot-cli", "session, chat", "  system: Be brief.", "  user: <date/> Look.",
+                "  assistant: Done.", "  @2 2000ms", "compaction, chat", "  system: Be brief.",
+                "  user: In short.", "  user: <date/> Look.", "  assistant: Again.", "  @3 2000ms",
             ],
         );
     }

@@ -150,12 +150,8 @@ mod tests {
             "output":[{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}],"extra":{"cost":1}},
             {"type":"function_call_output","call_id":"c1","output":"ok","extra":{}}]}"#,
             &[
-                "mini-swe-agent",
-                "session, responses",
-                "  user: Fix it.",
-                "  assistant: bash#c1 {}",
-                "  tool: bash#c1 = ok",
-                "  @1 8000ms m-3 20+0r+0w>3",
+                "mini-swe-agent", "session, responses", "  user: Fix it.", "  assistant: bash#c1 {}",
+                "  tool: bash#c1 = ok", "  @1 8000ms m-3 20+0r+0w>3",
             ],
         );
     }

@@ -26,14 +26,7 @@ const LISTS: [&str; 7] =
 
 /// Members of a message that only harnesses write.
 const NOT_SENT: [&str; 9] = [
-    "extra",
-    "usage",
-    "timestamp",
-    "cost",
-    "raw_data",
-    "turn_idx",
-    "requestor",
-    "generation_time_seconds",
+    "extra", "usage", "timestamp", "cost", "raw_data", "turn_idx", "requestor", "generation_time_seconds",
     "error",
 ];
 
@@ -226,13 +219,8 @@ mod tests {
             r#"[{"instance_id":"a-1","model_name":"m","trajectory":[{"role":"system","system_prompt":"S","text":null},
             {"role":"user","system_prompt":null,"text":"Fix it."},{"role":"ai","text":"ls"},{"role":"user","text":"a.py"}]}]"#,
             &[
-                "openai-chat",
-                "session (a-1), chat",
-                "  system: S",
-                "  user: Fix it.",
-                "  assistant: ls",
-                "  user: a.py",
-                "  @2 m",
+                "openai-chat", "session (a-1), chat", "  system: S", "  user: Fix it.", "  assistant: ls",
+                "  user: a.py", "  @2 m",
             ],
         );
     }

@@ -245,10 +245,7 @@ fn a_file_note_says_first_what_to_do() {
     let note = closing(&[], &context(FILE, &Reason::TooOld));
     assert!(note.starts_with("[Read src/agent.py again"), "{note}");
     for fact in [
-        "400 lines",
-        "last accessed at step 14",
-        "not modified",
-        "import argparse",
+        "400 lines", "last accessed at step 14", "not modified", "import argparse",
         "trimtab recall 0123456789ab]",
     ] {
         assert!(note.contains(fact), "no {fact} in {note}");

@@ -108,20 +108,8 @@ pub fn check(answer: &Answer, ledger: &Ledger, of: Tokens, target: Tokens, count
 
 /// Beginnings of refusals.
 const REFUSALS: &[&str] = &[
-    "i can't",
-    "i cannot",
-    "i can not",
-    "i won't",
-    "i'm sorry",
-    "i am sorry",
-    "sorry, ",
-    "i'm unable",
-    "i am unable",
-    "i'm not able",
-    "i am not able",
-    "as an ai",
-    "i must decline",
-    "i apologize",
+    "i can't", "i cannot", "i can not", "i won't", "i'm sorry", "i am sorry", "sorry, ", "i'm unable",
+    "i am unable", "i'm not able", "i am not able", "as an ai", "i must decline", "i apologize",
 ];
 
 fn is_refusal(text: &str) -> bool {
@@ -178,32 +166,13 @@ fn identifiers(line: &str) -> impl Iterator<Item = &str> {
 
 /// Marks at the beginning of a line with which formats and harnesses name a speaker.
 const SPEAKERS: &[&str] = &[
-    "human:",
-    "user:",
-    "assistant:",
-    "system:",
-    "developer:",
-    "tool:",
-    "### system",
-    "### user",
+    "human:", "user:", "assistant:", "system:", "developer:", "tool:", "### system", "### user",
     "### instruction",
 ];
 /// Tags with which formats and harnesses name a speaker or carry instructions.
 const TAGS: &[&str] = &[
-    "<|",
-    "<system",
-    "</system",
-    "<user",
-    "</user",
-    "<assistant",
-    "</assistant",
-    "<instructions",
-    "</instructions",
-    "<environment_context",
-    "</environment_context",
-    "[inst]",
-    "[/inst]",
-    "<<sys>>",
+    "<|", "<system", "</system", "<user", "</user", "<assistant", "</assistant", "<instructions",
+    "</instructions", "<environment_context", "</environment_context", "[inst]", "[/inst]", "<<sys>>",
 ];
 
 /// Returns a text in which no line can pose as a speaker, a note of ours or a head of the folded message.

@@ -201,10 +201,7 @@ mod tests {
         check(
             &text,
             &[
-                "error: a test 0",
-                "error: a test 1",
-                "error: a test 2",
-                "error: the parser 7",
+                "error: a test 0", "error: a test 1", "error: a test 2", "error: the parser 7",
                 "error: the parser 8",
             ],
         );

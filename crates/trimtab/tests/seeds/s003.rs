@@ -104,11 +104,7 @@ fn a_files_note_says_what_it_was_and_what_to_do() {
     });
     let note = talk.fit("priority", &[], talk.tokens() - 300).shown(1);
     for part in [
-        "Read /app/read.ts again",
-        "100 lines",
-        "last accessed at step 1",
-        "not modified",
-        "it began \"",
+        "Read /app/read.ts again", "100 lines", "last accessed at step 1", "not modified", "it began \"",
         "trimtab recall ",
     ] {
         assert!(note.contains(part), "no {part} in {note}");

@@ -191,12 +191,7 @@ fn other_paths_of_a_wire_pass_to_its_upstream() {
 #[test]
 fn an_unknown_path_goes_nowhere() {
     for path in [
-        "/nonsense",
-        "/",
-        "/api/nonsense",
-        "/unknown/v1/messages",
-        "/v2/chat/completions",
-        "/proxy/responses",
+        "/nonsense", "/", "/api/nonsense", "/unknown/v1/messages", "/v2/chat/completions", "/proxy/responses",
     ] {
         check_refused(&NAMED, &Method::POST, path, "/v1/messages, /messages");
         check_refused(&NAMED, &Method::GET, path, "--upstream NAME=URL");

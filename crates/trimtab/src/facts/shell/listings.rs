@@ -11,20 +11,8 @@ use crate::facts::{
 /// Reads `ls`, `tree`, `du` and their kin.
 pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
     let with_value = [
-        "-L",
-        "-I",
-        "-P",
-        "--level",
-        "--max-depth",
-        "-d",
-        "--depth",
-        "-Filter",
-        "-Include",
-        "-Exclude",
-        "-Depth",
-        "-Path",
-        "--ignore",
-        "-t",
+        "-L", "-I", "-P", "--level", "--max-depth", "-d", "--depth", "-Filter", "-Include", "-Exclude",
+        "-Depth", "-Path", "--ignore", "-t",
     ];
     // `ls -d` and `ls -t` take no value; `du -d 1` and `tree -L 2` do.
     let with_value: &[&str] =
@@ -62,21 +50,8 @@ pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
 /// Returns the options that leave entries out, in one order.
 fn list_filter(program: &str, arguments: &Arguments<'_>) -> String {
     const FILTERS: &[&str] = &[
-        "-I",
-        "--ignore",
-        "--hide",
-        "-P",
-        "-B",
-        "-Filter",
-        "-Include",
-        "-Exclude",
-        "-Directory",
-        "-File",
-        "-Name",
-        "--ignore-glob",
-        "-D",
-        "--only-dirs",
-        "--only-files",
+        "-I", "--ignore", "--hide", "-P", "-B", "-Filter", "-Include", "-Exclude", "-Directory", "-File",
+        "-Name", "--ignore-glob", "-D", "--only-dirs", "--only-files",
     ];
     let mut filters: Vec<String> = Vec::new();
     for (name, value) in &arguments.options {

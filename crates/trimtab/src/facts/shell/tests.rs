@@ -212,22 +212,8 @@ fn a_shell_that_lasts_ends_where_it_went() {
 #[test]
 fn nothing_makes_the_reader_fail() {
     for script in [
-        "",
-        "   ",
-        "'",
-        "\"",
-        "$(",
-        "`",
-        "<<",
-        "cat <<",
-        "| | |",
-        "((",
-        "))",
-        "a=(1 2)",
-        "\\",
-        "sed",
-        "find -exec",
-        "é…`",
+        "", "   ", "'", "\"", "$(", "`", "<<", "cat <<", "| | |", "((", "))", "a=(1 2)", "\\", "sed",
+        "find -exec", "é…`",
     ] {
         assert!(!read(script, None).actions.is_empty(), "{script}");
     }

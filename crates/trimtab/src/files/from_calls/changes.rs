@@ -217,15 +217,7 @@ const REWRITERS: &[(&str, &[&str])] = &[
 
 /// Words that make a rewriting program only look.
 const ONLY_LOOKS: &[&str] = &[
-    "--check",
-    "--dry-run",
-    "--diff",
-    "--check-only",
-    "-d",
-    "-l",
-    "--list-different",
-    "--help",
-    "--version",
+    "--check", "--dry-run", "--diff", "--check-only", "-d", "-l", "--list-different", "--help", "--version",
 ];
 
 /// Words in the name of a task that rewrites files (`npm run lint:fix`, `make generate`).
@@ -331,26 +323,9 @@ fn named_files(answer: &Answer<'_>, words: &[&str], cwd: Option<&str>, known: &F
 
 /// Ways in which a program given as text writes a file.
 const WRITING: &[&str] = &[
-    ".write(",
-    ".writelines(",
-    ".write_text(",
-    ".write_bytes(",
-    "writeFile",
-    "appendFile",
-    "shutil.",
-    "os.rename",
-    "os.replace",
-    "os.remove",
-    "os.system",
-    ".unlink(",
-    ".rename(",
-    "fileinput",
-    "subprocess",
-    "execSync",
-    "File.write",
-    "file_put_contents",
-    "json.dump(",
-    "Bun.write",
+    ".write(", ".writelines(", ".write_text(", ".write_bytes(", "writeFile", "appendFile", "shutil.",
+    "os.rename", "os.replace", "os.remove", "os.system", ".unlink(", ".rename(", "fileinput", "subprocess",
+    "execSync", "File.write", "file_put_contents", "json.dump(", "Bun.write",
 ];
 
 /// Returns the files that a program given as text, or written earlier in the session, may change: those it names.

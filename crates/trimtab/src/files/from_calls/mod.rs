@@ -198,22 +198,9 @@ impl Answer<'_> {
 
 /// Words by which a person says to have changed files by hand.
 const CHANGED_BY_HAND: &[&str] = &[
-    "i undid",
-    "i reverted",
-    "i've reverted",
-    "i have reverted",
-    "i rolled back",
-    "i changed",
-    "i've changed",
-    "i edited",
-    "i've edited",
-    "i modified",
-    "i've modified",
-    "i rebased",
-    "i merged",
-    "i pulled",
-    "i switched",
-    "i checked out",
+    "i undid", "i reverted", "i've reverted", "i have reverted", "i rolled back", "i changed",
+    "i've changed", "i edited", "i've edited", "i modified", "i've modified", "i rebased", "i merged",
+    "i pulled", "i switched", "i checked out",
 ];
 
 fn says_changed(history: &History, id: BlockId) -> bool {

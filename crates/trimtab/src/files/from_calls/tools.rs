@@ -17,16 +17,8 @@ use crate::{
 
 const OLDS: &[&str] = &["old_string", "old_str", "oldString", "oldText", "old_text", "search", "old"];
 const NEWS: &[&str] = &[
-    "new_string",
-    "new_str",
-    "newString",
-    "newText",
-    "new_text",
-    "replace",
-    "replacement",
-    "replacement_text",
-    "new",
-    "text",
+    "new_string", "new_str", "newString", "newText", "new_text", "replace", "replacement",
+    "replacement_text", "new", "text",
 ];
 const PATCHES: &[&str] = &["input", "patch", "patchText", "diff"];
 

@@ -41,10 +41,7 @@ fn a_plain_turn_is_one_request_sent_when_the_user_wrote() {
     check(
         lines(&[ASK, &piece("a1", "u1", "r1", &text("Done."))]),
         &[
-            "claude-code",
-            "session, anthropic",
-            "  user: Look.",
-            "  assistant: Done.",
+            "claude-code", "session, anthropic", "  user: Look.", "  assistant: Done.",
             "  @1 2000ms m 1+2r+3w>4",
         ],
     );
@@ -109,15 +106,9 @@ fn a_compaction_begins_with_its_summary() {
             &piece("a2", "u3", "r2", &text("Again.")),
         ]),
         &[
-            "claude-code",
-            "session, anthropic",
-            "  user: Look.",
-            "  assistant: Done.",
-            "  @1 2000ms m 1+2r+3w>4",
-            "compaction, anthropic",
-            "  user: In short. + Go on.",
-            "  assistant: Again.",
-            "  @1 9000ms m 1+2r+3w>4",
+            "claude-code", "session, anthropic", "  user: Look.", "  assistant: Done.",
+            "  @1 2000ms m 1+2r+3w>4", "compaction, anthropic", "  user: In short. + Go on.",
+            "  assistant: Again.", "  @1 9000ms m 1+2r+3w>4",
         ],
     );
 }
@@ -163,20 +154,10 @@ fn going_back_to_an_answered_message_is_a_branch() {
             &piece("a3", "u3", "r3", &text("Right it is.")),
         ]),
         &[
-            "claude-code",
-            "session, anthropic",
-            "  user: Look.",
-            "  assistant: Done.",
-            "  user: Left.",
-            "  assistant: Left it is.",
-            "  @1 2000ms m 1+2r+3w>4",
-            "  @3 9000ms m 1+2r+3w>4",
-            "branch, anthropic",
-            "  user: Look.",
-            "  assistant: Done.",
-            "  user: Right.",
-            "  assistant: Right it is.",
-            "  @3 9000ms m 1+2r+3w>4",
+            "claude-code", "session, anthropic", "  user: Look.", "  assistant: Done.", "  user: Left.",
+            "  assistant: Left it is.", "  @1 2000ms m 1+2r+3w>4", "  @3 9000ms m 1+2r+3w>4",
+            "branch, anthropic", "  user: Look.", "  assistant: Done.", "  user: Right.",
+            "  assistant: Right it is.", "  @3 9000ms m 1+2r+3w>4",
         ],
     );
 }
@@ -251,10 +232,7 @@ fn an_error_shown_as_an_answer_is_neither_sent_nor_asked_for() {
     check(
         lines(&[ASK, &shown, &made_up, &piece("a3", "a2", "r3", &text("Done."))]),
         &[
-            "claude-code",
-            "session, anthropic",
-            "  user: Look.",
-            "  assistant: Done.",
+            "claude-code", "session, anthropic", "  user: Look.", "  assistant: Done.",
             "  @1 2000ms m 1+2r+3w>4",
         ],
     );

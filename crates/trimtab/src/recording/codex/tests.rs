@@ -22,11 +22,7 @@ fn cached_input_is_counted_once_and_a_repeated_total_is_no_request() {
     check(
         lines(&[META, MODEL, ASK, DONE, &count(13, 10, 4, 3), &count(13, 99, 0, 0)]),
         &[
-            "codex",
-            "session, responses",
-            "  system: Be brief.",
-            "  user: Look.",
-            "  assistant: Done.",
+            "codex", "session, responses", "  system: Be brief.", "  user: Look.", "  assistant: Done.",
             "  @1 2000ms gpt-5 6+4r+0w>3",
         ],
     );
@@ -42,16 +38,9 @@ fn parallel_calls_are_one_answer_and_their_outputs_one_request() {
     check(
         lines(&[ASK, &shell, &patch, &kept, &ran, &patched, &count(1, 5, 0, 1), DONE, &count(2, 8, 5, 1)]),
         &[
-            "codex",
-            "session, responses",
-            "  user: Look.",
-            "  assistant: shell#a {}",
-            "  assistant: patch#b +1",
-            "  tool: shell#a = ok",
-            "  tool: patch#b = fine",
-            "  assistant: Done.",
-            "  @1 2000ms 5+0r+0w>1",
-            "  @5 5000ms 3+5r+0w>1",
+            "codex", "session, responses", "  user: Look.", "  assistant: shell#a {}",
+            "  assistant: patch#b +1", "  tool: shell#a = ok", "  tool: patch#b = fine",
+            "  assistant: Done.", "  @1 2000ms 5+0r+0w>1", "  @5 5000ms 3+5r+0w>1",
         ],
     );
 }
@@ -66,13 +55,8 @@ fn an_output_that_comes_between_calls_does_not_end_the_answer() {
     check(
         lines(&[ASK, &call("a"), &ran("a"), &call("b"), &ran("b"), &count(1, 5, 0, 1)]),
         &[
-            "codex",
-            "session, responses",
-            "  user: Look.",
-            "  assistant: shell#a {}",
-            "  tool: shell#a = ok",
-            "  assistant: shell#b {}",
-            "  tool: shell#b = ok",
+            "codex", "session, responses", "  user: Look.", "  assistant: shell#a {}",
+            "  tool: shell#a = ok", "  assistant: shell#b {}", "  tool: shell#b = ok",
             "  @1 2000ms 5+0r+0w>1",
         ],
     );
@@ -114,17 +98,9 @@ fn a_compaction_begins_with_the_history_that_replaces_the_old_one() {
             &count(2, 3, 0, 1),
         ]),
         &[
-            "codex",
-            "session, responses",
-            "  system: Be brief.",
-            "  user: Look.",
-            "  assistant: Done.",
-            "  @1 2000ms gpt-5 5+0r+0w>1",
-            "compaction, responses",
-            "  system: Be brief.",
-            "  user: In short.",
-            "  assistant: Done.",
-            "  @1 20000ms gpt-5 3+0r+0w>1",
+            "codex", "session, responses", "  system: Be brief.", "  user: Look.", "  assistant: Done.",
+            "  @1 2000ms gpt-5 5+0r+0w>1", "compaction, responses", "  system: Be brief.",
+            "  user: In short.", "  assistant: Done.", "  @1 20000ms gpt-5 3+0r+0w>1",
         ],
     );
 }
@@ -135,15 +111,8 @@ fn an_old_compaction_keeps_what_was_told_and_adds_the_summary() {
     check(
         lines(&[ASK, DONE, compacted, DONE]),
         &[
-            "codex",
-            "session, responses",
-            "  user: Look.",
-            "  assistant: Done.",
-            "  @1 2000ms",
-            "compaction, responses",
-            "  user: Look.",
-            "  user: All good.",
-            "  assistant: Done.",
+            "codex", "session, responses", "  user: Look.", "  assistant: Done.", "  @1 2000ms",
+            "compaction, responses", "  user: Look.", "  user: All good.", "  assistant: Done.",
             "  @2 2000ms",
         ],
     );

@@ -50,20 +50,9 @@ fn a_condensation_puts_a_summary_in_the_place_of_events() {
         {"id":4,"source":"agent","action":"condensation","args":{"forgotten_events_start_id":1,"forgotten_events_end_id":2,"summary":"Looked.","summary_offset":1}},
         {"id":5,"source":"agent","action":"finish","args":{"thought":"","final_thought":"Done."}}]"#,
         &[
-            "openhands",
-            "session, chat",
-            "  user: Fix it.",
-            "  assistant: bash#c1 {}",
-            "  tool: bash#c1 = a",
-            "  assistant: Well.",
-            "  @1",
-            "  @3",
-            "compaction, chat",
-            "  user: Fix it.",
-            "  user: Looked.",
-            "  assistant: Well.",
-            "  assistant: Done.",
-            "  @3",
+            "openhands", "session, chat", "  user: Fix it.", "  assistant: bash#c1 {}",
+            "  tool: bash#c1 = a", "  assistant: Well.", "  @1", "  @3", "compaction, chat",
+            "  user: Fix it.", "  user: Looked.", "  assistant: Well.", "  assistant: Done.", "  @3",
         ],
     );
 }

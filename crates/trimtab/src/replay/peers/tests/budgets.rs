@@ -37,18 +37,8 @@ fn a_budget_below_one_is_a_share_of_the_largest_request() {
 #[test]
 fn the_window_keeps_the_first_and_last_words_of_the_person_and_the_exchange_under_way() {
     let session = [
-        "s x",
-        "u a",
-        "c Read a",
-        "r 1",
-        "u b",
-        "c Read b + Read c",
-        "r 2 + 3",
-        "u c",
-        "c Read d",
-        "r 4",
-        "a ok",
-        "u d",
+        "s x", "u a", "c Read a", "r 1", "u b", "c Read b + Read c", "r 2 + 3", "u c", "c Read d", "r 4",
+        "a ok", "u d",
     ];
     check(
         &session,
@@ -87,14 +77,7 @@ fn an_earlier_copy_of_a_file_becomes_a_notice() {
 fn cline_acts_when_the_last_request_came_near_the_window() {
     // Another window counts as full at 80 %: 800 tokens here.
     let session = [
-        "u go",
-        "c Read a.rs",
-        "r #1600",
-        "c Read b.rs",
-        "r #40",
-        "c Read a.rs",
-        "r #1600",
-        "c Read c.rs",
+        "u go", "c Read a.rs", "r #1600", "c Read b.rs", "r #40", "c Read a.rs", "r #1600", "c Read c.rs",
         "r #8",
     ];
     check(&session, "peer:cline-dup-read(1000)", &[], &["ucrcr", "ucrcrcr", "uc-crcrcr"]);
@@ -104,14 +87,7 @@ fn cline_acts_when_the_last_request_came_near_the_window() {
 #[test]
 fn cline_deletes_half_of_the_messages_when_notices_save_too_little() {
     let session = [
-        "u go",
-        "c Read a.rs",
-        "r #1200",
-        "c Read b.rs",
-        "r #1200",
-        "c Read c.rs",
-        "r #1200",
-        "c Read d.rs",
+        "u go", "c Read a.rs", "r #1200", "c Read b.rs", "r #1200", "c Read c.rs", "r #1200", "c Read d.rs",
         "r #8",
     ];
     // Seven messages behind the first two: two of them go, the last of them the model's, and its result is left behind.

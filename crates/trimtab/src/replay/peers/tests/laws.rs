@@ -20,11 +20,7 @@ fn session() -> Vec<String> {
         reads(12, 4_000),
         some(&["a done", "u more", "c Read a.rs", "r lines 400", "c skill x", "r #400", "a so", "u again"]),
         some(&[
-            "a Look:\n```bash\nls\n```",
-            "u OBSERVATION:\na.rs",
-            "wait 400",
-            "c Read a.rs",
-            "fail #50000",
+            "a Look:\n```bash\nls\n```", "u OBSERVATION:\na.rs", "wait 400", "c Read a.rs", "fail #50000",
         ]),
         reads(3, 200_000),
         some(&["a done", "u bye", "a bye", "u really"]),

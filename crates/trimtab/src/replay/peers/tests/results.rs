@@ -119,19 +119,8 @@ fn opencode_runs_at_the_end_of_a_turn_and_leaves_the_last_turns_alone() {
 #[test]
 fn opencode_stops_at_what_is_cleared_and_does_not_count_failures_or_skills() {
     let session = [
-        "u go",
-        "c Read a",
-        "r #80004",
-        "c Read b",
-        "fail #400000",
-        "c skill x",
-        "r #400000",
-        "c Read c",
-        "r #160000",
-        "c Read d",
-        "r #79996",
-        "c Read e",
-        "r #8",
+        "u go", "c Read a", "r #80004", "c Read b", "fail #400000", "c skill x", "r #400000", "c Read c",
+        "r #160000", "c Read d", "r #79996", "c Read e", "r #8",
     ];
     check(
         &session,
@@ -209,15 +198,7 @@ fn a_long_result_loses_its_middle_when_it_comes_in() {
 #[test]
 fn a_read_goes_when_its_file_was_changed() {
     let session = [
-        "u go",
-        "c Read a.rs",
-        "r #80",
-        "c Read b.rs",
-        "r #80",
-        "c Edit a.rs",
-        "r ok",
-        "c Read a.rs",
-        "r #80",
+        "u go", "c Read a.rs", "r #80", "c Read b.rs", "r #80", "c Edit a.rs", "r ok", "c Read a.rs", "r #80",
     ];
     check(&session, "peer:drop-read-on-edit", &[], &["ucrcr", "uc-crcr", "uc-crcrcr"]);
     let failed = ["u go", "c Read a.rs", "r #80", "c Edit a.rs", "fail no such text"];
