@@ -55,3 +55,82 @@ fn comments_are_about_now() {
         .collect();
     assert!(found.is_empty(), "{found:#?}");
 }
+
+/// The modules of the library, each below those that may use it: a module uses what stands above it here, and nothing else.
+const LINE: [&str; 26] = [
+    "json", "units", "terminal", "notes", "history", "usage", "recall", "identity", "prices", "wire",
+    "count", "facts", "files", "digest", "verdict", "policy", "ledger", "render", "summary", "memory",
+    "plan", "session", "intent", "recording", "replay", "report",
+];
+
+#[test]
+fn modules_of_the_library_use_only_what_comes_before_them() {
+    let place = |module: &str| LINE.iter().position(|known| *known == module);
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let Some(inside) = name.strip_prefix("crates/trimtab/src/").filter(|inside| *inside != "lib.rs")
+        else {
+            continue;
+        };
+        // Tests may look at anything.
+        if inside.contains("test") || inside.ends_with("laws.rs") {
+            continue;
+        }
+        let module = inside.split(['/', '.']).next().unwrap_or_default();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let Some(here) = place(module) else {
+            wrong.push(format!(
+                "{name}: the module `{module}` has no place in LINE: put it below what it uses"
+            ));
+            continue;
+        };
+        for used in modules_named_in(code) {
+            match place(&used) {
+                Some(there) if there > here => wrong.push(format!(
+                    "{name} uses `crate::{used}`, which comes later in the line: move what it needs to `{module}` or before it"
+                )),
+                Some(_) | None => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Returns the top modules that paths of a source file begin with.
+fn modules_named_in(code: &str) -> Vec<String> {
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let word = |text: &str| -> String {
+            text.trim_start()
+                .chars()
+                .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+                .collect()
+        };
+        let Some(list) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        // The names that begin the list, and those behind a comma that stands in no inner list.
+        let mut depth = 0;
+        found.push(word(list));
+        for (index, letter) in list.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => found.push(word(&list[index + 1..])),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_list_of_imports_is_read_by_its_first_words() {
+    let code = "use crate::{\n    json::{Span, Tape},\n    wire::{Format, plan::Deep},\n    memory,\n};\ncrate::facts::facts(history)";
+    assert_eq!(modules_named_in(code), ["json", "wire", "memory", "", "facts"]);
+}

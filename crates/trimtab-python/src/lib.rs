@@ -59,7 +59,7 @@ fn fit(
     let turn = Turn { messages, system, tools, max_output, now: Millis(now), going: Going::Once };
     let pins = pin.unwrap_or_default();
     let pins = pins.iter().map(|word| session::handle_of(py, word)).collect::<PyResult<_>>()?;
-    let done = take(&turn, &mut State::with_pins(pins), &in_force, None)?;
+    let done = take(&turn, &mut State::with_pins(in_force.settings.clone(), pins), &in_force, None)?;
     fitted::fitted(py, done, &in_force)
 }
 

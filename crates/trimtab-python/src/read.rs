@@ -14,8 +14,8 @@ use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
 use trimtab::{
     Budget, Changes, Contender, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Kept,
-    Knobs, Memo, Policy, Recording, Segment, Session, Terms, Tokens, ToolKind, Usage, contenders, facts,
-    find_model, models, parse_as, pool, read,
+    Knobs, Memo, Policy, Recording, Segment, SessionScores, Terms, Tokens, ToolKind, Usage, contenders,
+    facts, find_model, models, parse_as, pool, read,
 };
 
 use crate::{
@@ -329,13 +329,13 @@ fn session(
     contenders: &[Contender],
     models: &[trimtab::Model],
     terms: &Terms,
-) -> Result<Session, String> {
+) -> Result<SessionScores, String> {
     let name = file.display().to_string();
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;
     let recording = read(&bytes).map_err(|fault| format!("{name}: {fault}"))?;
     let segments = recording.segments.iter();
     let scores = segments.map(|segment| trimtab::replay(segment, contenders, models, terms));
-    Session::of(name.clone(), scores)
+    SessionScores::of(name.clone(), scores)
         .ok_or_else(|| format!("{name}: holds no request: nothing was answered in it"))
 }
 

@@ -41,7 +41,6 @@ struct Slot {
     taken_by: Option<u32>,
 }
 
-#[derive(Default)]
 struct Held {
     state: State,
     store: Option<(u32, Sqlite)>,
@@ -89,7 +88,7 @@ impl PySession {
         }
         let place = store.map(|path| Place { path, name });
         let session = PySession { in_force, place, slot: Mutex::default() };
-        let mut held = Box::<Held>::default();
+        let mut held = session.begin();
         session.open(&mut held).map_err(|fault| raise(py, Kind::Store, fault))?;
         lock(&session.slot).held = Some(held);
         Ok(session)
@@ -204,13 +203,18 @@ impl PySession {
 }
 
 impl PySession {
+    /// Returns the state of a conversation of which nothing is known.
+    fn begin(&self) -> Box<Held> {
+        Box::new(Held { state: State::new(self.in_force.settings.clone()), store: None })
+    }
+
     fn take(&self, _attached: Python<'_>) -> PyResult<Taken<'_>> {
         let mut slot = lock(&self.slot);
         let here = process::id();
         let held = match (slot.held.take(), slot.taken_by) {
             (Some(held), _) => held,
             // Another thread had it when the process was forked: that thread is not here.
-            (None, Some(other)) if other != here => Box::default(),
+            (None, Some(other)) if other != here => self.begin(),
             (None, _) => return Err(busy()),
         };
         slot.taken_by = Some(here);

@@ -37,7 +37,6 @@ pub(crate) struct Asked<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct InForce {
     pub(crate) settings: Settings,
-    pub(crate) known: Option<Model>,
     /// The settings that were asked for by name.
     pub(crate) set: Vec<String>,
 }
@@ -68,12 +67,11 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
         .max_context()
         .filter(|most| known.as_ref().is_none_or(|model| model.budget(Tokens::ZERO) > *most));
     let budget = asked.budget.map(Tokens).or(most);
-    let settings =
-        Settings { budget, model: asked.model, format, prices: known.clone(), ..Settings::new(policy) };
+    let settings = Settings { budget, model: asked.model, format, prices: known, ..Settings::new(policy) };
     // Where nothing is kept, no note promises a recall.
     let settings = Settings { folding, recall: RecallHint::Nothing, ..settings };
     let set = asked.set.into_iter().map(|(name, _)| name).collect();
-    Ok(InForce { settings, known, set })
+    Ok(InForce { settings, set })
 }
 
 /// Reads settings as Python gives them: numbers, truths, or words with a unit.

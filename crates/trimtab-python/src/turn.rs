@@ -13,8 +13,8 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use trimtab::{
-    Answer, Asking, Calibration, FitError, Fitted, Format, Handle, History, Memory, Millis, Rejection, Role,
-    Settings, Tokens, Warm, fit_warm, parse_after, parse_as, recall, request_of, resend,
+    Answer, Asking, FitError, Fitted, Format, Handle, History, Memory, Millis, Rejection, Session, Settings,
+    parse_after, parse_as, recall,
 };
 use trimtab_store::{
     Append, Appended, AskedWish, Recognized, RequestId, Sqlite, Store, StoreError, Summary, WishKind,
@@ -28,23 +28,17 @@ use crate::{
     settings::InForce,
 };
 
-/// Estimates are trusted this far at most when they turn out too high: a provider that reports too little must not fill the
-/// window.
-const LEAST_FACTOR: f64 = 0.8;
-
 /// What is known of a conversation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
-    memory: Memory,
-    warm: Warm,
-    calibration: Calibration,
+    session: Session,
     pub(crate) latest: Option<Arc<History>>,
     format: Option<(Format, Sure)>,
     known: Vec<Known>,
     system: Option<Read>,
     tools: Option<Read>,
-    /// What was sent last, as counted, and under which number it is kept.
-    last: Option<(Tokens, Option<RequestId>)>,
+    /// Under which number the store keeps what was sent last.
+    last_kept: Option<RequestId>,
     /// Summaries that the store has not been given yet.
     unkept: Vec<Summary>,
     /// Pins, set and taken back, that the store has not been given yet.
@@ -154,9 +148,9 @@ pub(crate) fn take(
     // Plain words look the same in two formats: the first message that shows one decides.
     let was_sure = matches!(state.format, Some((_, Sure::Yes)));
     state.format = Some((format, if was_sure || shown.is_some() { Sure::Yes } else { Sure::NotYet }));
-    let (now, going, most) = (turn.now, turn.going, turn.max_output);
+    let (now, going) = (turn.now, turn.going);
     let began = Instant::now();
-    let worked = py.detach(|| work(state, &looked, format, &beside, in_force, store, (now, going, most)));
+    let worked = py.detach(|| work(state, &looked, format, &beside, store, (now, going)));
     let took = began.elapsed();
     let (fitted, sent) = worked.map_err(|fault| match fault {
         Fault::Fit(fault) => raise(py, Kind::Request, fault),
@@ -202,31 +196,25 @@ fn work(
     looked: &Looked,
     format: Format,
     beside: &Beside,
-    in_force: &InForce,
     store: Option<(&Sqlite, Option<&str>)>,
-    (now, going, max_output): (Millis, Going, Option<u64>),
+    (now, going): (Millis, Going),
 ) -> Result<(Fitted, Vec<Sent>), Fault> {
     let Request { bytes, places, head, lead } =
         looked.request(format, beside, &state.known, state.latest.as_deref());
     for (known, place) in state.known.iter_mut().zip(&places) {
         known.place = place.clone();
     }
-    let settings = settings(in_force, format, &state.calibration, max_output);
+    state.session.settings_mut().format = Some(format);
     let mut recognized = None;
     if going != Going::Once {
         if let Some((store, name)) = store {
             recognized = Some(recall_from(store, name, state, &bytes, format)?);
         }
-        if state.memory.is_empty() {
-            let wishes = state.memory.wishes().clone();
-            state.memory = already_sent(&bytes, format, now)?;
-            state.memory.set_wishes(wishes);
-        }
         for (handle, kind) in &state.unkept_pins {
-            pin_in(&mut state.memory, *handle, *kind);
+            pin_in(state.session.memory_mut(), *handle, *kind);
         }
     }
-    let mut fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
+    let mut fitted = state.session.fit(bytes, now)?;
     state.latest = Some(Arc::clone(&fitted.history));
     let waits = going == Going::OnUnlessFolding && wants_summary(&fitted);
     if going == Going::Once || fitted.plan.floor().is_some() || waits {
@@ -252,35 +240,24 @@ fn work(
                 break;
             }
             Appended::SaidBefore { verdicts, seen } => {
-                verdicts.into_iter().for_each(|(hash, verdict)| state.memory.remember(hash, verdict));
+                verdicts
+                    .into_iter()
+                    .for_each(|(hash, verdict)| state.session.memory_mut().remember(hash, verdict));
                 known.seen = seen;
                 let bytes = fitted.history.bytes().to_vec();
-                fitted = fit_warm(bytes, &mut state.warm, &state.memory, &settings, now)?;
+                fitted = state.session.fit(bytes, now)?;
             }
         }
     }
     let sent = back::messages(&fitted, &places, head, lead).ok_or(Fault::NotUnderstood)?;
-    state.memory.sent(&fitted.plan, now);
-    state.last = Some((fitted.plan.after(), number));
+    state.session.sent(&fitted);
+    state.last_kept = number;
     Ok((fitted, sent))
 }
 
 /// Tells whether the plan would fold now, and has no summary to do it with.
 pub(crate) fn wants_summary(fitted: &Fitted) -> bool {
     fitted.plan.fold_wanted() && fitted.plan.wanted().is_some()
-}
-
-/// Returns the settings of this turn: the budget in the tokens that the provider was seen to count.
-fn settings(
-    in_force: &InForce,
-    format: Format,
-    calibration: &Calibration,
-    max_output: Option<u64>,
-) -> Settings {
-    let window = || in_force.known.as_ref().map(|model| model.budget(Tokens(max_output.unwrap_or(0))));
-    let factor = calibration.factor().max(LEAST_FACTOR);
-    let budget = in_force.settings.budget.or_else(window).map(|budget| budget.scaled(1.0 / factor));
-    Settings { budget, format: Some(format), ..in_force.settings.clone() }
 }
 
 /// Learns what the store knows of the conversation.
@@ -297,28 +274,21 @@ fn recall_from(
     };
     let known = store.recognize(&history, name)?;
     // Another process may have asked for something since.
-    state.memory.set_wishes(known.memory.wishes().clone());
-    if state.memory.is_empty() {
-        state.memory = known.memory.clone();
+    let memory = state.session.memory_mut();
+    memory.set_wishes(known.memory.wishes().clone());
+    if memory.is_empty() {
+        *memory = known.memory.clone();
         let kept = known.session.map(|session| store.summaries(session)).transpose()?;
         for summary in kept.unwrap_or_default() {
-            state.memory.remember_summary(summary.through, &summary.text);
+            memory.remember_summary(summary.through, &summary.text);
         }
     } else {
-        known.memory.verdicts().for_each(|(hash, verdict)| state.memory.remember(hash, verdict));
+        known
+            .memory
+            .verdicts()
+            .for_each(|(hash, verdict)| state.session.memory_mut().remember(hash, verdict));
     }
     Ok(known)
-}
-
-/// Returns the memory of a conversation that began without us: all up to the model's last answer was sent as it is, just now.
-fn already_sent(bytes: &[u8], format: Format, now: Millis) -> Result<Memory, Fault> {
-    let mut memory = Memory::default();
-    let history = parse_as(bytes.to_vec(), format)?;
-    let answered = history.messages().iter().rposition(|entry| entry.role == Role::Assistant);
-    let Some(answered) = answered else { return Ok(memory) };
-    let resent = resend(request_of(&history, answered + 1), &memory, Some(format))?;
-    memory.resent(&resent, now);
-    Ok(memory)
 }
 
 /// Makes the list of messages to send: the very same objects where nothing changed.
@@ -375,21 +345,29 @@ fn loaded<'py>(py: Python<'py>, fitted: &Fitted, bytes: &Range<usize>) -> PyResu
 }
 
 impl State {
+    /// Begins a conversation.
+    pub(crate) fn new(settings: Settings) -> State {
+        State {
+            session: Session::new(settings),
+            latest: None,
+            format: None,
+            known: Vec::new(),
+            system: None,
+            tools: None,
+            last_kept: None,
+            unkept: Vec::new(),
+            unkept_pins: Vec::new(),
+        }
+    }
+
     /// Learns from what the provider reported for the last request.
     pub(crate) fn answered(
         &mut self,
         usage: trimtab::Usage,
         store: Option<&Sqlite>,
     ) -> Result<(), StoreError> {
-        let Some((sent, number)) = self.last else { return Ok(()) };
-        if sent > Tokens::ZERO && usage.total_input() > 0 {
-            let reported = Tokens(usage.total_input());
-            self.calibration.observe_whole(sent, reported);
-            // In tokens as they are counted here, like everything that it is compared with.
-            self.memory.answered(self.calibration.in_own_tokens(reported));
-            self.memory.cache_gave(usage.cache_read, usage.total_input());
-        }
-        match (store, number) {
+        self.session.answered(usage);
+        match (store, self.last_kept) {
             (Some(store), Some(number)) => store.answered(number, &usage),
             (Some(_) | None, _) => Ok(()),
         }
@@ -426,28 +404,28 @@ impl State {
                 self.unkept_pins.push((handle, kind));
             }
         }
-        pin_in(&mut self.memory, handle, kind);
+        pin_in(self.session.memory_mut(), handle, kind);
         Ok(())
     }
 
     /// Returns the state of messages of which these blocks are pinned.
-    pub(crate) fn with_pins(pins: Vec<Handle>) -> State {
-        let mut state = State::default();
-        pins.into_iter().for_each(|handle| state.memory.pin(handle));
+    pub(crate) fn with_pins(settings: Settings, pins: Vec<Handle>) -> State {
+        let mut state = State::new(settings);
+        pins.into_iter().for_each(|handle| state.session.memory_mut().pin(handle));
         state
     }
 
     /// Takes a summary for what a plan asked for; it is kept with the next request.
     pub(crate) fn folded(&mut self, asking: &Asking, answer: &Answer, now: Millis) -> Result<(), Rejection> {
         let text = asking.check(answer)?;
-        self.memory.folded(asking, answer)?;
+        self.session.summarized(asking, answer)?;
         self.unkept.push(Summary { at: now, through: asking.request().range.covers(), text });
         Ok(())
     }
 
     /// Learns that no summary could be had for what a plan asked for.
     pub(crate) fn no_summary(&mut self, asking: &Asking) {
-        self.memory.no_summary(asking.request());
+        self.session.memory_mut().no_summary(asking.request());
     }
 }
 

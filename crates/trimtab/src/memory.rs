@@ -8,35 +8,22 @@ mod wishes;
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasherDefault, Hash, Hasher},
+    hash::{BuildHasherDefault, Hasher},
     sync::Arc,
 };
 
 pub(crate) use held::Held;
-pub use hidden::BlockHash;
-pub(crate) use hidden::hidden_anew;
+pub(crate) use hidden::{HiddenBlock, hidden_anew};
 pub use stored::StoredVerdict;
 pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 
 use crate::{
-    count::Tokens,
-    history::{Block, BlockKind, History, PartKind, Role},
-    json::{scan, widen},
-    plan::{Cost, Decision, Plan, Reason, Verdict},
-    recording::Millis,
-    resend::Resent,
+    history::{History, Role},
+    identity::{BlockHash, ChainHash, chain},
     summary::LastFold,
+    units::{Millis, Tokens},
+    verdict::{Decision, Reason, Verdict},
 };
-
-/// The identity of a block: the hash of the block before it and of its own content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChainHash(pub [u8; 16]);
-
-impl Hash for ChainHash {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write(&self.0);
-    }
-}
 
 /// What a block was sent as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +42,7 @@ pub(crate) enum Sent {
 
 impl Sent {
     /// Returns what a block is sent as by a decision.
-    fn of(decision: &Decision) -> Sent {
+    pub(crate) fn of(decision: &Decision) -> Sent {
         match (&decision.verdict, decision.reason.clone()) {
             (Verdict::Shorten { text, .. }, Some(reason)) => {
                 Sent::Shortened { text: Arc::clone(text), reason }
@@ -68,9 +55,9 @@ impl Sent {
 
 /// A chain hash is as good as random: its first half is all the hash that a map needs.
 #[derive(Debug, Clone, Default)]
-struct ByItself(u64);
+pub(crate) struct FirstBytesHasher(u64);
 
-impl Hasher for ByItself {
+impl Hasher for FirstBytesHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.0 = bytes.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
     }
@@ -80,28 +67,37 @@ impl Hasher for ByItself {
     }
 }
 
+/// Input costs in tokens at the plain input price.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// As sent.
+    pub ours: f64,
+    /// As it came.
+    pub raw: f64,
+}
+
 /// What is remembered of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<ByItself>>,
-    last_request: Option<Millis>,
+    pub(crate) verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<FirstBytesHasher>>,
+    pub(crate) last_request: Option<Millis>,
     /// What was hidden, by its own content.
-    hidden: HashMap<BlockHash, Vec<hidden::HiddenBlock>>,
+    pub(crate) hidden: HashMap<BlockHash, Vec<HiddenBlock>>,
     /// The last block of the latest request.
-    tip: Option<ChainHash>,
+    pub(crate) tip: Option<ChainHash>,
     /// The last block of each request.
-    ends: HashMap<ChainHash, Millis, BuildHasherDefault<ByItself>>,
-    requests: u32,
-    spent: Cost,
+    pub(crate) ends: HashMap<ChainHash, Millis, BuildHasherDefault<FirstBytesHasher>>,
+    pub(crate) requests: u32,
+    pub(crate) spent: Cost,
     /// What was handed back for ranges that are to be folded, by their last block.
-    held: HashMap<ChainHash, Held, BuildHasherDefault<ByItself>>,
-    last_fold: Option<LastFold>,
+    pub(crate) held: HashMap<ChainHash, Held, BuildHasherDefault<FirstBytesHasher>>,
+    pub(crate) last_fold: Option<LastFold>,
     /// What the provider reported for the last request.
-    reported: Option<Tokens>,
+    pub(crate) reported: Option<Tokens>,
     /// Whether the last request changed what the provider's cache held.
-    rewrote: bool,
+    pub(crate) rewrote: bool,
     /// What was asked for about single blocks.
-    wishes: Wishes,
+    pub(crate) wishes: Wishes,
 }
 
 impl Memory {
@@ -109,30 +105,7 @@ impl Memory {
     /// that older ends need not be remembered.
     pub const ENDS_LAST_MS: i64 = 5 * 60 * 1000;
 
-    /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
-    pub fn sent(&mut self, plan: &Plan, now: Millis) {
-        self.ended_with(plan.ends.iter().copied());
-        self.record(&plan.chain, plan.decisions(), now);
-        for block in plan.shown_again() {
-            if let Some(hash) = plan.chain.get(widen(block.0)) {
-                self.verdicts.insert(*hash, Sent::WholeAgain);
-            }
-        }
-        self.undos_done(&plan.undone);
-        self.remember_hidden(plan);
-        self.fold_sent(plan);
-        self.rewrote = plan.broken().is_some();
-        self.spent.ours += plan.cost.ours;
-        self.spent.raw += plan.cost.raw;
-    }
-
-    /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
-    pub fn resent(&mut self, resent: &Resent, now: Millis) {
-        self.record(&resent.chain, &resent.decisions, now);
-        self.rewrote = false;
-    }
-
-    fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
+    pub(crate) fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
         for (hash, decision) in chain.iter().zip(decisions) {
             let sent = Sent::of(decision);
             // A block that was whole may be hidden later; what was hidden stays as it was said, unless somebody takes it back.
@@ -220,22 +193,6 @@ impl Memory {
         }
     }
 
-    /// Tells whether a plan hides something that was not hidden in the same way before, or shows again what was hidden: both
-    /// must be kept before the request is sent.
-    pub fn hides_anew(&self, plan: &Plan) -> bool {
-        let shows_again = !plan.shown_again().is_empty();
-        shows_again
-            || plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
-                match (&decision.verdict, self.verdicts.get(hash)) {
-                    (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
-                    (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => {
-                        text != before
-                    }
-                    (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
-                }
-            })
-    }
-
     /// Tells whether a request that was started after a time ended with this block.
     pub(crate) fn is_end(&self, hash: ChainHash, after: Millis) -> bool {
         self.ends.get(&hash).is_some_and(|at| *at > after)
@@ -263,67 +220,6 @@ impl Memory {
     /// Returns the milliseconds since the last request was sent.
     pub(crate) fn idle(&self, now: Millis) -> Option<i64> {
         self.last_request.map(|last| now.0.saturating_sub(last.0))
-    }
-}
-
-/// Returns the identity of every block of a history, in order.
-pub fn chain(history: &History) -> Vec<ChainHash> {
-    let mut chain = Vec::new();
-    chain_after(&mut chain, history, 0);
-    chain
-}
-
-/// Goes on with a history of which the first `known` blocks are those of the chain.
-pub(crate) fn chain_after(chain: &mut Vec<ChainHash>, history: &History, known: usize) {
-    chain.truncate(known);
-    for block in history.blocks().iter().skip(chain.len()) {
-        let before = chain.last().copied().unwrap_or(ChainHash([0; 16]));
-        chain.push(link(history, block, before));
-    }
-}
-
-fn link(history: &History, block: &Block, before: ChainHash) -> ChainHash {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&before.0);
-    let role = history.entry_of(block).map_or("", |entry| entry.role.name());
-    for field in [
-        role.as_bytes(),
-        block.kind.name().as_bytes(),
-        block.name.of(history.bytes()),
-        block.id.of(history.bytes()),
-    ] {
-        update(&mut hasher, field);
-    }
-    for part in history.parts_of(block) {
-        let raw = part.span.of(history.bytes());
-        match (block.kind, part.kind) {
-            // Cache markers move from request to request without changing what is said.
-            (
-                BlockKind::Definition | BlockKind::Media | BlockKind::Unknown,
-                PartKind::Json | PartKind::Image | PartKind::Document,
-            ) => {
-                update_without_marker(&mut hasher, raw);
-            }
-            _ => update(&mut hasher, raw),
-        }
-    }
-    let mut half = [0; 16];
-    half.copy_from_slice(hasher.finalize().as_bytes().split_at(16).0);
-    ChainHash(half)
-}
-
-/// Adds a field with its length, so that fields cannot run into each other.
-fn update(hasher: &mut blake3::Hasher, field: &[u8]) {
-    hasher.update(&u64::try_from(field.len()).unwrap_or(u64::MAX).to_le_bytes());
-    hasher.update(field);
-}
-
-fn update_without_marker(hasher: &mut blake3::Hasher, raw: &[u8]) {
-    let Ok(tape) = scan(raw) else { return update(hasher, raw) };
-    let Some(value) = tape.root(raw).filter(|value| value.is_object()) else { return update(hasher, raw) };
-    for (key, member) in value.members().filter(|(key, _)| !key.is("cache_control")) {
-        update(hasher, key.raw());
-        update(hasher, member.raw());
     }
 }
 

@@ -5,7 +5,7 @@ mod picture;
 
 use anyhow::{Context, Result, bail};
 use trimtab::{
-    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Settings, fit, fit_report, parse_as, recall,
+    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, fit_report, parse_as, recall,
     repair,
 };
 use trimtab_store::{Append, Appended, AskedWish, Recognized, Sqlite, Store, WishKind, name_from_request};
@@ -54,11 +54,10 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         None => None,
     };
     let now = if store.is_some() { store::now() } else { Millis(0) };
-    let mut nothing = Memory::default();
-    let memory = known.as_mut().map_or(&mut nothing, |known| &mut known.memory);
-    let new_pins = pin(asked, &conversation, memory)?;
-    let mut fitted =
-        fit(request.clone(), memory, &settings, now).with_context(|| conversation.name.clone())?;
+    let memory = known.as_ref().map(|known| known.memory.clone()).unwrap_or_default();
+    let mut session = Session::new(settings).with_memory(memory);
+    let new_pins = pin(asked, &conversation, session.memory_mut())?;
+    let mut fitted = session.fit(request.clone(), now).with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
         bail!(
             "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
@@ -66,7 +65,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         );
     }
     if let Some(file) = &asked.report {
-        let report = fit_report(&settings.policy, &in_force.rows, &fitted, &mended);
+        let report = fit_report(&session.settings().policy, &in_force.rows, &fitted, &mended);
         output::write_whole(file, &serde_json::to_vec_pretty(&report)?)?;
     }
     if let (Some(floor), Some(budget)) = (fitted.plan.floor(), fitted.budget) {
@@ -96,9 +95,9 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
                 break;
             }
             Appended::SaidBefore { verdicts, seen } => {
-                verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
+                verdicts.into_iter().for_each(|(hash, verdict)| session.memory_mut().remember(hash, verdict));
                 known.seen = seen;
-                fitted = fit(request.clone(), &known.memory, &settings, now)?;
+                fitted = session.fit(request.clone(), now)?;
             }
         }
     }

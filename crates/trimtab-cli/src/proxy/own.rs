@@ -125,7 +125,9 @@ fn settings(proxy: &Proxy, query: &str) -> Result<Settings, String> {
                     value.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":").replace("%3a", ":"),
                 );
             }
-            "policy" => settings.policy = Policy::shipped(value).map_err(|fault| fault.to_string())?,
+            "policy" => {
+                settings.policy = Policy::shipped(value).map_err(|fault| fault.to_string())?.into();
+            }
             "format" => {
                 let known = || Format::ALL.map(Format::name).join(", ");
                 settings.format = Some(

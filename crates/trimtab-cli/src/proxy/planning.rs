@@ -18,7 +18,8 @@ use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
     ChainHash, Folding, Format, Handle, History, Markers, Memory, Millis, Model, Plan, Planned, Policy,
-    RecallHint, Resent, Role, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
+    RecallHint, Resent, Role, SessionState, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest,
+    resend,
 };
 
 use super::{
@@ -44,10 +45,6 @@ const SHARE_OF_ANSWER: u32 = 10;
 /// How long to wait at least before the work on a plan is looked at again.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// Estimates are trusted this far at most when they turn out too high: a provider that reports too little must not fill
-/// the window.
-const LEAST_FACTOR: f64 = 0.8;
-
 /// Bytes per token where nothing was counted: fewer than any text has, so that what is taken to fit does.
 const BYTES_PER_TOKEN: u64 = 2;
 
@@ -62,7 +59,7 @@ const WARM_BYTES: usize = 256 * 1024 * 1024;
 
 /// What plans are made with.
 pub(crate) struct Planner {
-    pub(crate) policy: Policy,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) budget: Option<Tokens>,
     pub(crate) observe: bool,
     pub(crate) time_limit: Duration,
@@ -122,7 +119,7 @@ impl Planner {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         let at_once = Arc::new(Semaphore::new(cores));
         Planner {
-            policy,
+            policy: Arc::new(policy),
             budget,
             observe,
             time_limit,
@@ -406,25 +403,25 @@ fn plan(
     clock.pause(|| load_vocabulary(&model_name));
     warm.follow(&history, &model_name);
     let found = planner.sessions.find(&history, warm.chain());
-    let Known { memory, calibration, size_limit, refused } = found.session.known();
+    let Known { state: SessionState { memory, calibration }, size_limit, refused } = found.session.known();
     let model = planner.model(&model_name);
-    let factor = calibration.factor().max(LEAST_FACTOR);
     let window = model.as_ref().map(|model| model.budget(history.requested_output()));
-    let allowed = planner.budget.or(window).map(|budget| budget.scaled(1.0 / factor));
     let settings = Settings {
         prices: model.clone(),
-        budget: [allowed, size_limit.most_for(&model_name), most].into_iter().flatten().min(),
+        budget: planner.budget,
+        at_most: [size_limit.most_for(&model_name), most].into_iter().flatten().min(),
+        calibration,
         markers: Markers::OneMore,
         folding: planner.folding,
         recall: planner.recall.clone(),
-        ..Settings::new(planner.policy.clone()).with_model(model_name.clone()).with_format(job.format)
+        ..Settings::new(Arc::clone(&planner.policy)).with_model(model_name.clone()).with_format(job.format)
     };
     let memory = known_or_begun(planner, &found, memory, &history, warm.chain(), now);
     let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.pins);
     let planned =
         plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
     let known = found.session.grown_to(planned.plan.before(), now);
-    let surely = planned.plan.before().scaled(factor * planned.exactness.guard());
+    let surely = planned.plan.before().scaled(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
     let passive = refused && about.raw_fits;
@@ -505,7 +502,7 @@ struct Again {
 
 fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let read = parse_as(Arc::clone(&job.body), job.format);
-    let history = read.map_err(|fault| unread(job, &fault))?;
+    let history = Arc::new(read.map_err(|fault| unread(job, &fault))?);
     if let Some(reason) = held_by_server(&history) {
         return Err(Stop::Held(reason));
     }
@@ -513,9 +510,8 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let found = planner.sessions.find(&history, &chain);
     let window =
         planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
-    let memory = known_or_begun(planner, &found, found.session.known().memory, &history, &chain, now());
-    let resent =
-        resend(Arc::clone(&job.body), &memory, Some(job.format)).map_err(|fault| unread(job, &fault))?;
+    let memory = known_or_begun(planner, &found, found.session.known().state.memory, &history, &chain, now());
+    let resent = resend(Arc::clone(&history), &memory);
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();
     Ok(Again { resent, found, chain, fits: limit.is_none_or(|limit| at_most <= limit) })

@@ -11,8 +11,8 @@ use std::{
 
 use anyhow::Result;
 use trimtab::{
-    BlockHash, Calibration, ChainHash, Decision, Handle, History, Memory, Millis, Plan, Resent, Role, Tokens,
-    Usage, Verdict,
+    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, Resent, Role, SessionState,
+    Tokens, Usage, Verdict,
 };
 
 use super::{
@@ -121,8 +121,7 @@ pub(crate) struct Session {
 /// What is known of a session.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
-    pub(crate) memory: Arc<Memory>,
-    pub(crate) calibration: Calibration,
+    pub(crate) state: SessionState,
     /// What the provider's answers taught about how much may be sent.
     pub(crate) size_limit: SizeLimit,
     /// Whether the provider refused a changed request and took it as it came.
@@ -232,7 +231,7 @@ impl Sessions {
         // What is new is found by it from now on; what is old already is.
         let (new, goes_on) = {
             let mut state = lock(&session.state);
-            let memory = Arc::make_mut(&mut state.known.memory);
+            let memory = Arc::make_mut(&mut state.known.state.memory);
             match sending {
                 Sending::Planned(_, plan) => memory.sent(plan, now),
                 Sending::Again(resent) => memory.resent(resent, now),
@@ -284,7 +283,7 @@ impl Sessions {
         let state = lock(&session.state);
         let is_other_file = state.kept_in != self.times_opened_again();
         let is_hidden = |decision: &Decision| decision.verdict != Verdict::Keep;
-        state.known.memory.hides_anew(plan) || (is_other_file && plan.decisions().iter().any(is_hidden))
+        state.known.state.memory.hides_anew(plan) || (is_other_file && plan.decisions().iter().any(is_hidden))
     }
 
     fn times_opened_again(&self) -> u64 {
@@ -311,7 +310,7 @@ impl Sessions {
         }
         let mut state = lock(&session.state);
         let State { known, unkept_pins, heard_wish, .. } = &mut *state;
-        let memory = Arc::make_mut(&mut known.memory);
+        let memory = Arc::make_mut(&mut known.state.memory);
         if let Some((newest, wishes)) = wishes {
             *heard_wish = newest;
             memory.set_wishes(wishes);
@@ -323,7 +322,7 @@ impl Sessions {
                 unkept_pins.push(*pin);
             }
         }
-        Arc::clone(&known.memory)
+        Arc::clone(&known.state.memory)
     }
 
     /// Keeps the pins of a session that came with its requests. What no block has is not kept.
@@ -451,10 +450,10 @@ impl Session {
     /// Takes a conversation that began elsewhere as sent so far.
     pub(crate) fn begin(&self, memory: Memory) -> Arc<Memory> {
         let mut state = lock(&self.state);
-        if state.known.memory.is_empty() {
-            state.known.memory = Arc::new(memory);
+        if state.known.state.memory.is_empty() {
+            state.known.state.memory = Arc::new(memory);
         }
-        Arc::clone(&state.known.memory)
+        Arc::clone(&state.known.state.memory)
     }
 
     /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
@@ -467,21 +466,12 @@ impl Session {
     }
 
     fn learn(&self, sent: Tokens, usage: Usage) {
-        if sent > Tokens::ZERO && usage.total_input() > 0 {
-            let known = &mut lock(&self.state).known;
-            let reported = Tokens(usage.total_input());
-            known.calibration.observe_whole(sent, reported);
-            // In tokens as they are counted here, like everything that it is compared with.
-            let here = known.calibration.in_own_tokens(reported);
-            let memory = Arc::make_mut(&mut known.memory);
-            memory.answered(here);
-            memory.cache_gave(usage.cache_read, usage.total_input());
-        }
+        lock(&self.state).known.state.learn(sent, usage);
     }
 
     /// Changes what is remembered.
     pub(crate) fn remember(&self, change: impl FnOnce(&mut Memory)) {
-        change(Arc::make_mut(&mut lock(&self.state).known.memory));
+        change(Arc::make_mut(&mut lock(&self.state).known.state.memory));
     }
 
     /// Tells whether nobody asks for a summary of this session yet; from now on somebody does.
@@ -548,8 +538,8 @@ mod tests {
     fn send(sessions: &Sessions, words: &[&str]) -> Found {
         let history = parse(chat(words)).unwrap();
         let found = sessions.find(&history, &chain(&history));
-        let memory = found.session.known().memory;
-        let resent = resend(chat(words), &memory, None).unwrap();
+        let memory = found.session.known().state.memory;
+        let resent = resend(Arc::new(parse(chat(words)).unwrap()), &memory);
         sessions.commit(&found.session, &chain(&history), &Sending::Again(&resent), Millis(0)).unwrap();
         found
     }
@@ -583,7 +573,7 @@ mod tests {
         let trunk = send(&sessions, &words);
         let branch = send(&sessions, &["s", "1", "2", "three"]);
         assert_ne!(trunk.session.key, branch.session.key);
-        assert!(!branch.new && !branch.session.known().memory.is_empty());
+        assert!(!branch.new && !branch.session.known().state.memory.is_empty());
         assert_eq!(send(&sessions, &[&words[..], &["10"]].concat()).session.key, trunk.session.key);
         assert_eq!(send(&sessions, &["s", "1", "2", "three", "four"]).session.key, branch.session.key);
     }
@@ -625,7 +615,7 @@ mod tests {
         send(&sessions, &words);
         let rewritten: Vec<&str> = ["other"].into_iter().chain(words.into_iter().skip(1)).collect();
         let found = send(&sessions, &[&rewritten[..], &["eight", "9"]].concat());
-        assert!(!found.new && !found.session.known().memory.is_empty());
+        assert!(!found.new && !found.session.known().state.memory.is_empty());
         let other = send(&sessions, &["x", "1", "two", "3", "else", "5", "else", "7"]);
         assert!(other.new, "a few words in common make no session");
         let short = send(&sessions, &["y", "1", "two", "3"]);
@@ -643,6 +633,6 @@ mod tests {
         let plan = Arc::new(fitted.plan);
         let sending = Sending::Planned(&fitted.history, &plan);
         assert!(sessions.commit(&session, &chain, &sending, Millis(0)).is_err());
-        assert!(session.known().memory.is_empty());
+        assert!(session.known().state.memory.is_empty());
     }
 }

@@ -8,9 +8,8 @@
 //! that weighs as much as `PRIOR_TOKENS`. When the caller knows that nothing is hidden, totals are
 //! used in the same sums, and one observation of a long request settles the factor.
 
+use crate::units::Tokens;
 use serde::{Deserialize, Serialize};
-
-use super::tokens::Tokens;
 
 /// How many tokens of evidence the initial belief in a factor of 1 weighs: about one tool result.
 const PRIOR_TOKENS: f64 = 1000.0;
@@ -20,6 +19,9 @@ const MEMORY_TOKENS: f64 = 100_000.0;
 
 /// Estimates are never corrected beyond these: whatever asks for more is not an error of counting.
 const FACTOR_RANGE: (f64, f64) = (0.5, 2.5);
+
+/// Estimates are trusted this far at most when they turn out too high: a provider that reports too little must not fill the window.
+const LEAST_FACTOR: f64 = 0.8;
 
 /// A single growth whose ratio lies outside this is not evidence about counting (a compaction, an edited
 /// history, a request by another agent) and is left out.
@@ -65,6 +67,16 @@ impl Calibration {
     /// Returns reported tokens as they are counted here, to be compared with what is counted here.
     pub fn in_own_tokens(&self, reported: Tokens) -> Tokens {
         reported.scaled(1.0 / self.factor())
+    }
+
+    /// Returns the factor as far as it is trusted with a window: an estimate that turns out too high is not believed beyond a limit.
+    pub fn trusted_factor(&self) -> f64 {
+        self.factor().max(LEAST_FACTOR)
+    }
+
+    /// Returns a budget of the provider's tokens as they are counted here.
+    pub(crate) fn budget_here(&self, budget: Tokens) -> Tokens {
+        budget.scaled(1.0 / self.trusted_factor())
     }
 
     fn learn(&mut self, estimated: Tokens, reported: Tokens) {

@@ -9,7 +9,8 @@
 //! that is not negative. A sum cannot flip, and it follows mixed content better than a class does: the
 //! mean error per 2.5 KB of unseen text is 5 %, against 7 to 11 % with one factor.
 
-use super::{exact, tokenizer::Vocabulary, tokens::Tokens};
+use super::{exact, tokenizer::Vocabulary};
+use crate::units::Tokens;
 
 /// What one of each adds to the estimate, in thousandths of a token.
 pub(super) struct Weights {

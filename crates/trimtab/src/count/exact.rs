@@ -4,7 +4,8 @@
 
 use tiktoken::CoreBpe;
 
-use super::{tokenizer::Vocabulary, tokens::Tokens};
+use super::tokenizer::Vocabulary;
+use crate::units::Tokens;
 
 /// Runs of one repeated character from this many bytes on are counted by arithmetic.
 const LONG_RUN_BYTES: usize = 16 * 1024;

@@ -4,11 +4,8 @@
 //! Those of `OpenAI` are published for Chat Completions; the others are measured on the frame of one
 //! message or assumed, and small: a session's `Calibration` absorbs what they miss.
 
-use super::{
-    tokenizer::{ClaudeGeneration, Tokenizer},
-    tokens::Tokens,
-};
-use crate::wire::Format;
+use super::tokenizer::{ClaudeGeneration, Tokenizer};
+use crate::{history::Format, units::Tokens};
 
 /// Tokens that a wire format adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +73,10 @@ const GEMINI: Framing = Framing {
 #[cfg(test)]
 mod tests {
     use super::{Format, Framing};
-    use crate::count::{Tokenizer, Tokens, Vocabulary};
+    use crate::{
+        count::{Tokenizer, Vocabulary},
+        units::Tokens,
+    };
 
     #[test]
     fn one_short_chat_message_costs_its_text_and_seven() {

@@ -5,8 +5,8 @@
 mod dimensions;
 
 use self::dimensions::{Dimensions, image_dimensions};
-use super::tokens::Tokens;
-use crate::prices::bare_model_name;
+
+use crate::{prices::bare_model_name, units::Tokens};
 
 /// What is known of a medium's bytes.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 
 use std::{collections::HashMap, mem};
 
-use super::{Counter, tokenizer::Tokenizer, tokens::Tokens};
+use super::{Counter, tokenizer::Tokenizer};
+use crate::units::Tokens;
 
 /// How many counts one generation holds: with two of them about 6 MB at most, and more blocks than
 /// the longest recorded session has.
@@ -72,7 +73,10 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::{ContentHash, Memo};
-    use crate::count::{Counter, Tokenizer, Tokens, Vocabulary};
+    use crate::{
+        count::{Counter, Tokenizer, Vocabulary},
+        units::Tokens,
+    };
 
     const CHARS: Counter = Counter::new(Tokenizer::CharsPerFour);
 

@@ -10,14 +10,13 @@ mod media;
 mod memo;
 mod request;
 mod tokenizer;
-mod tokens;
 
 pub use calibration::Calibration;
 pub use memo::{ContentHash, Memo};
 pub use request::Counts;
 pub use tokenizer::{ClaudeGeneration, Exactness, Tokenizer, Vocabulary};
-pub use tokens::Tokens;
 
+use crate::units::Tokens;
 use media::ImageRule;
 
 /// Counts the way one model does.

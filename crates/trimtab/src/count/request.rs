@@ -8,11 +8,11 @@ use super::{
     ClaudeGeneration, Counter, Memo, Tokenizer,
     framing::Framing,
     media::{Detail, MediaBytes, media},
-    tokens::Tokens,
 };
 use crate::{
     history::{Block, BlockKind, History, Part, PartKind, Role},
     json::{Value, scan},
+    units::Tokens,
 };
 
 /// Characters of base64 per token of sealed reasoning. Over recorded sessions of Claude Code, what is reported as output and
@@ -222,7 +222,7 @@ fn data_url(url: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Format, parse_as};
+    use crate::{history::Format, wire::parse_as};
 
     /// Counts the reasoning of one answer.
     fn check(model: &str, thinking: &str, signature: usize, tokens: u64) {

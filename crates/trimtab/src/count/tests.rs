@@ -4,7 +4,8 @@ use std::env;
 
 use proptest::prelude::*;
 
-use super::{ClaudeGeneration, Counter, Exactness, Tokenizer, Tokens, Vocabulary, exact};
+use super::{ClaudeGeneration, Counter, Exactness, Tokenizer, Vocabulary, exact};
+use crate::units::Tokens;
 
 const O200K: Counter = Counter::new(Tokenizer::Exact(Vocabulary::O200k));
 const CL100K: Counter = Counter::new(Tokenizer::Exact(Vocabulary::Cl100k));

@@ -176,8 +176,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        plan::Reason,
         render::{self, USUAL_RECALL},
+        verdict::Reason,
     };
 
     fn shortened(json: &str, leaves: Leaves, longest: usize) -> Option<String> {

@@ -1,7 +1,8 @@
 //! Tells error lines from others. Takes a line; gives whether it reports that something went wrong. Never takes a count of
 //! no errors, a name or a source line about error handling for one: a report stands where a program would print it.
 
-use super::text::{Text, shown};
+use super::text::Text;
+use crate::terminal::as_terminal_shows;
 
 /// How many error lines of a text survive from its beginning: enough to see what is wrong, few enough that a log of errors shrinks.
 pub(super) const FIRST: usize = 20;
@@ -65,7 +66,7 @@ const LEVELS: &[&str] =
 
 /// Tells whether a line reports that something went wrong.
 pub(crate) fn is_error_line(line: &str) -> bool {
-    let line = shown(line);
+    let line = as_terminal_shows(line);
     let line = line.trim_end();
     let inner = line.trim_start();
     // What begins like JSON is a value, whatever it quotes.

@@ -22,6 +22,7 @@ mod names;
 mod other;
 mod outline;
 mod page;
+mod relevance;
 mod relevant;
 mod repeats;
 mod repo_map;
@@ -49,7 +50,9 @@ pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
 pub(crate) use text::{About, Content, Ended, Text};
 
 pub(crate) use json::{JsonRows, json_rows};
-pub(crate) use text::{shown as as_terminal_shows, without_number};
+pub use relevance::{query_terms, ranked_lines};
+pub(crate) use relevance::{scores, task_words};
+pub(crate) use text::without_number;
 
 /// A part of a shortened text.
 #[derive(Debug, Clone, PartialEq, Eq)]

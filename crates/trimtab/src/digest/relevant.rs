@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::{Digest, Piece, Text, choose, kept::Kept};
 use crate::{
+    digest::{ranked_lines, scores},
     json::scan,
-    summary::{ranked_lines, scores},
 };
 
 /// The share of a text that its passages may have, in percent, and how much they may have at least, in bytes.

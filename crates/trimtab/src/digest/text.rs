@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use memchr::{memchr, memchr2, memrchr};
+use crate::terminal::as_terminal_shows;
 
 /// What a block's text is, as far as the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -123,7 +123,7 @@ impl<'a> Text<'a> {
 
     /// Returns a line as a terminal would show it: without colours, and of a progress display its last state.
     pub(crate) fn shown(&self, index: usize) -> Cow<'a, str> {
-        shown(self.line(index))
+        as_terminal_shows(self.line(index))
     }
 
     /// Returns all lines without their ends.
@@ -137,38 +137,6 @@ impl<'a> Text<'a> {
         let end = self.starts.get(lines.end).copied().unwrap_or(self.whole.len());
         self.whole.get(start..end).unwrap_or_default()
     }
-}
-
-/// Returns a line as a terminal would show it.
-pub(crate) fn shown(line: &str) -> Cow<'_, str> {
-    if memchr2(b'\r', 0x1b, line.as_bytes()).is_none() {
-        return Cow::Borrowed(line);
-    }
-    let line = line.trim_end_matches('\r');
-    let line = memrchr(b'\r', line.as_bytes()).and_then(|back| line.get(back + 1..)).unwrap_or(line);
-    if memchr(0x1b, line.as_bytes()).is_none() {
-        Cow::Borrowed(line)
-    } else {
-        Cow::Owned(without_escapes(line))
-    }
-}
-
-fn without_escapes(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter != '\u{1b}' {
-            plain.push(letter);
-            continue;
-        }
-        match letters.next() {
-            // A control sequence ends with its first letter, an operating system command with a bell.
-            Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
-            Some(']') => while letters.next().is_some_and(|letter| letter != '\u{7}') {},
-            Some(_) | None => {}
-        }
-    }
-    plain
 }
 
 /// Returns a line of a file as the file has it, where a tool put the line's number before it.

@@ -14,10 +14,9 @@ use super::{
     text_head, text_tail,
 };
 use crate::{
-    history::{Block, BlockId, BlockKind, History, PartKind, Readable, Role},
+    history::{Block, BlockId, BlockKind, Format, History, PartKind, Readable, Role},
     json::{narrow, scan, widen},
-    render,
-    wire::Format,
+    notes::holds_note,
 };
 
 impl Facts {
@@ -132,7 +131,7 @@ impl Facts {
 
     fn add_user_text(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
         let heads = protocol::is_heading(text) && self.goes_on(history, id, block);
-        let observes = protocol::is_observation(text) || render::holds_note(text);
+        let observes = protocol::is_observation(text) || holds_note(text);
         if (observes || self.continues(history, id, block, text))
             && let Some((asked, call)) = self.written_call(history, block)
         {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     json::{Value, scan},
-    render::file_in_note,
+    notes::file_in_note,
 };
 
 /// The arguments of a call.

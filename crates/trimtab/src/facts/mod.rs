@@ -18,6 +18,7 @@ mod protocol;
 mod python_text;
 mod react;
 mod shell;
+mod shows;
 mod subject;
 mod supersede;
 mod tool;
@@ -40,6 +41,7 @@ pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_i
 pub(crate) use names::{Manner, changes_files, is_shell};
 pub(crate) use patch::file_lines as patched_files;
 pub(crate) use shell::{Direction, Simple, actions_of, walk};
+pub(crate) use shows::{Shows, shows};
 pub(crate) use subject::{is_absolute, joined};
 pub(crate) use totals::{Totals, read_totals};
 pub(crate) use windows::with_slashes;

@@ -3,7 +3,7 @@
 //! counts anything itself, never takes the name of a test or the word "error" for a summary: a line is one only as a whole.
 
 use super::outcome::Outcome;
-use crate::digest::as_terminal_shows;
+use crate::terminal::as_terminal_shows;
 
 /// What a test run or build counted, as it says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

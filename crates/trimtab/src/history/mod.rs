@@ -11,9 +11,8 @@ pub(crate) use outline::Outline;
 pub(crate) use wrapped::{Readable, TextLeaf, Wrapped, breaks_strings, readable};
 
 use crate::{
-    count::Tokens,
     json::{Span, Tape, Value, decode},
-    wire::Format,
+    units::Tokens,
 };
 
 /// The number of an entry in its history, counted from 0 in provider order: tools, system, messages.
@@ -23,6 +22,19 @@ pub struct EntryId(pub u32);
 /// The number of a block in its history, counted from 0 in provider order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
+
+/// A wire format: how a provider spells a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini generateContent.
+    Gemini,
+}
 
 /// Who speaks in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,7 +9,7 @@ use memchr::{memchr, memmem};
 
 use crate::{
     json::{Value, scan},
-    render::{NOTE_MEMBER, holds_note},
+    notes::{NOTE_MEMBER, holds_note},
 };
 
 /// Members that hold what a tool said, in the words of clients and protocols.

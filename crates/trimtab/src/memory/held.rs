@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{ChainHash, Memory};
+use super::Memory;
 use crate::{
-    count::Tokens,
-    plan::Plan,
+    identity::ChainHash,
     summary::{Answer, Asking, FoldRequest, LastFold, Rejection},
+    units::Tokens,
 };
 
 /// What a range is to be folded with.
@@ -70,17 +70,5 @@ impl Memory {
 
     pub(crate) fn reported(&self) -> Option<Tokens> {
         self.reported
-    }
-
-    /// Remembers what a plan that was sent says about folding.
-    pub(super) fn fold_sent(&mut self, plan: &Plan) {
-        if let Some(done) = plan.fold.done {
-            self.last_fold = Some(done);
-            self.reported = None;
-        }
-        if plan.fold.cannot_help.is_some() {
-            let nothing = LastFold { step: 0, before: Tokens::ZERO, after: Tokens::ZERO, said: true };
-            self.last_fold = Some(LastFold { said: true, ..self.last_fold.unwrap_or(nothing) });
-        }
     }
 }

@@ -3,49 +3,29 @@
 
 use std::collections::HashSet;
 
-use super::{ChainHash, Memory, Sent, link};
+use super::{Memory, Sent};
 use crate::{
-    history::{Block, BlockKind, History, Role},
-    json::widen,
-    plan::{Plan, Reason, Verdict},
+    history::{History, Role},
+    identity::{BlockHash, ChainHash, block_hash},
+    verdict::{Decision, Verdict},
 };
-
-/// The identity of a block by itself, whatever stands before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BlockHash(pub [u8; 16]);
 
 /// A block that was hidden: where it stood, and what was sent instead.
 #[derive(Debug, Clone)]
-pub(super) struct HiddenBlock {
-    place: ChainHash,
-    sent: Sent,
-}
-
-impl History {
-    /// Returns the identities of what the model said, by themselves and in order.
-    pub fn said_by_model(&self, from_block: usize) -> Vec<BlockHash> {
-        let said = |block: &&Block| {
-            matches!(block.kind, BlockKind::Text | BlockKind::Call)
-                && self.entry_of(block).is_some_and(|entry| entry.role == Role::Assistant)
-        };
-        self.blocks().iter().skip(from_block).filter(said).map(|block| block_hash(self, block)).collect()
-    }
-}
-
-/// Returns the identity of a block by itself.
-pub(crate) fn block_hash(history: &History, block: &Block) -> BlockHash {
-    BlockHash(link(history, block, ChainHash([0; 16])).0)
+pub(crate) struct HiddenBlock {
+    pub(crate) place: ChainHash,
+    pub(crate) sent: Sent,
 }
 
 /// Returns the identities of the blocks that a plan hides otherwise than they were hidden before, by themselves.
 pub(crate) fn hidden_anew(
     history: &History,
-    plan: &Plan,
+    decisions: &[Decision],
     memory: &Memory,
     sent: &[Option<&Sent>],
 ) -> Vec<(u32, BlockHash)> {
     let none_known = memory.hidden.is_empty();
-    let blocks = plan.decisions().iter().zip(sent).zip(history.blocks());
+    let blocks = decisions.iter().zip(sent).zip(history.blocks());
     let anew = blocks.filter(|((decision, before), _)| {
         let same = match (&decision.verdict, before) {
             (Verdict::Keep, _) => true,
@@ -62,28 +42,6 @@ pub(crate) fn hidden_anew(
 }
 
 impl Memory {
-    /// Remembers what a plan hides by its content.
-    pub(super) fn remember_hidden(&mut self, plan: &Plan) {
-        let mut places: Option<HashSet<ChainHash>> = None;
-        for (number, hash) in &plan.hidden {
-            let number = widen(*number);
-            let (Some(place), Some(decision)) = (plan.chain.get(number), plan.decisions().get(number)) else {
-                continue;
-            };
-            let hidden = HiddenBlock { place: *place, sent: Sent::of(decision) };
-            let known = self.hidden.entry(*hash).or_default();
-            // The block that stood elsewhere in a conversation that is no more is this one.
-            let mut is_same = |other: &HiddenBlock| {
-                let places = places.get_or_insert_with(|| plan.chain.iter().copied().collect());
-                other.place == *place || !places.contains(&other.place)
-            };
-            match known.iter_mut().find(|other| is_same(other)) {
-                Some(known) => *known = hidden,
-                None => known.push(hidden),
-            }
-        }
-    }
-
     /// Returns, for each block that was not sent in its place before, what it was sent as in a conversation that the client has
     /// rewritten since; nothing at all where the conversation only went on.
     pub(crate) fn hidden_elsewhere<'a>(
@@ -114,24 +72,5 @@ impl Memory {
             found.push(hidden.map(|hidden| &hidden.sent));
         }
         found
-    }
-}
-
-impl Reason {
-    /// Tells whether a note made for this reason says that another block shows the same.
-    pub(crate) fn is_pointer(&self) -> bool {
-        match self {
-            Reason::Identical { .. } | Reason::Shown { .. } => true,
-            Reason::TooOld
-            | Reason::Superseded { .. }
-            | Reason::OverBudget
-            | Reason::TooLong
-            | Reason::Stale { .. }
-            | Reason::ReadOften { .. }
-            | Reason::EditedOften { .. }
-            | Reason::Unbound { .. }
-            | Reason::Folded { .. }
-            | Reason::Rule(_) => false,
-        }
     }
 }

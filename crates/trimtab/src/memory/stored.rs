@@ -1,12 +1,13 @@
 //! Memory in a form that a store can keep. Takes plans and stored verdicts; gives verdicts by identity, and memory made of
 //! them. Never decides anything: what was hidden first stays as it was said, until somebody takes it back.
 
-use super::{ChainHash, Memory, Sent, chain};
+use super::{Memory, Sent};
 use crate::{
     history::History,
-    json::widen,
-    plan::{Cost, Plan, Reason, Verdict},
-    recording::Millis,
+    identity::{ChainHash, chain},
+    memory::Cost,
+    units::Millis,
+    verdict::Reason,
 };
 
 /// What a block was sent as, to be kept between processes.
@@ -28,25 +29,6 @@ pub enum StoredVerdict {
         /// Why.
         reason: Reason,
     },
-}
-
-impl StoredVerdict {
-    /// Returns the verdicts of a plan, one per block and in the order of the blocks.
-    pub fn of_plan(plan: &Plan) -> Vec<StoredVerdict> {
-        let stored = |decision: &crate::plan::Decision| match (&decision.verdict, decision.reason.clone()) {
-            (Verdict::Shorten { text, .. }, Some(reason)) => {
-                StoredVerdict::Shortened { text: text.to_string(), reason }
-            }
-            (Verdict::Drop, Some(reason)) => StoredVerdict::Dropped { reason },
-            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => StoredVerdict::Whole,
-        };
-        let mut verdicts: Vec<StoredVerdict> = plan.decisions().iter().map(stored).collect();
-        for block in plan.shown_again() {
-            let slot = verdicts.get_mut(widen(block.0));
-            slot.into_iter().for_each(|slot| *slot = StoredVerdict::WholeAgain);
-        }
-        verdicts
-    }
 }
 
 impl History {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::Memory;
-use crate::render::{handle_of_hash, hash_of};
+use crate::{notes::hash_of, recall::handle_of_hash};
 
 /// The name of a block's original, as notes give it: the first six bytes of its BLAKE3 hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +121,7 @@ impl Memory {
     }
 
     /// Remembers that what waited for these handles was done.
-    pub(super) fn undos_done(&mut self, handles: &[Handle]) {
+    pub(crate) fn undos_done(&mut self, handles: &[Handle]) {
         for handle in handles {
             if let Some(undo) = self.wishes.undone.get_mut(handle) {
                 undo.waits = None;

@@ -3,17 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::{
-    Reason, Shows, Verdict,
-    work::{Work, whole},
-};
+use super::work::{Work, whole};
 use crate::{
     digest::{Inputs, Leaves},
-    facts::{Fact, Lines, Outcome, Subject, ToolKind, with_slashes},
+    facts::{Fact, Lines, Outcome, Shows, Subject, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
     json::narrow,
+    notes::holds_note,
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
-    render::holds_note,
+    verdict::{Reason, Verdict},
 };
 
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use super::{
-    Floor, Reason, Unit, UnitKind, Verdict, may_shorten,
+    Floor, Unit, UnitKind, may_shorten,
     run::{Situation, was_sent},
     units,
     work::{Work, is_exchange},
 };
 use crate::{
-    count::Tokens,
     facts::Priority,
     history::{BlockId, BlockKind},
     policy::{Act, Closing},
+    units::Tokens,
+    verdict::{Reason, Verdict},
 };
 
 /// Hides until the request counts at most `budget`, and a little less where what is left to hide was seen before: then the next

@@ -3,22 +3,15 @@
 
 use std::sync::Arc;
 
-use super::{Verdict, run::Situation, work::Work};
+use super::{run::Situation, work::Work};
 use crate::{
-    count::Tokens,
     history::BlockId,
+    identity::ChainHash,
     json::{narrow, widen},
-    memory::{ChainHash, Sent},
+    memory::{Cost, Sent},
+    units::Tokens,
+    verdict::Verdict,
 };
-
-/// Input costs in tokens at the plain input price.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Cost {
-    /// As sent.
-    pub ours: f64,
-    /// As it came.
-    pub raw: f64,
-}
 
 /// The first block that is sent otherwise than before.
 #[derive(Debug, Clone, Copy, PartialEq)]

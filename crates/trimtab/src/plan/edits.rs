@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Decision, Made, Plan, Verdict, fold};
+use super::{Made, Plan, fold};
 use crate::{
-    history::{Block, BlockId, BlockKind, Entry, History, Part, PartKind},
+    history::{Block, BlockId, BlockKind, Entry, Format, History, Part, PartKind},
     json::{Object, Span, Value, encode, narrow, scan, widen},
-    wire::{Edit, Format},
+    verdict::{Decision, Verdict},
+    wire::{Edit, remove_elements},
 };
 
 /// Returns the edits that turn the request into what the plan says. Texts that were sent before are in `made` as JSON.
@@ -66,7 +67,7 @@ pub(super) fn removed_blocks(history: &History, messages: &[Entry], decisions: &
         let elements: Vec<(Span, bool)> = blocks_of(history, entry)
             .map(|(number, block)| (block.span, is_dropped(number, decisions)))
             .collect();
-        edits.extend(removed(&elements));
+        edits.extend(remove_elements(&elements));
     }
     edits
 }
@@ -102,7 +103,7 @@ pub(super) fn removed_messages(
 ) -> Vec<Edit> {
     let messages = messages.iter().map(|entry| (entry.span, is_gone(entry, decisions)));
     let elements: Vec<(Span, bool)> = before.map(|span| (span, false)).into_iter().chain(messages).collect();
-    removed(&elements)
+    remove_elements(&elements)
 }
 
 fn blocks_of<'a>(history: &'a History, entry: &'a Entry) -> impl Iterator<Item = (u32, &'a Block)> {
@@ -121,34 +122,6 @@ pub(crate) fn is_out(decision: &Decision) -> bool {
 fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {
     entry.blocks > 0
         && (entry.first_block..entry.first_block + entry.blocks).all(|block| is_dropped(block, decisions))
-}
-
-/// Takes elements out of a JSON list, each run of them with the commas that go with it.
-pub(crate) fn removed(elements: &[(Span, bool)]) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let mut at = 0;
-    while let Some(first) = elements.iter().skip(at).position(|(_, gone)| *gone).map(|found| at + found) {
-        let last = elements
-            .iter()
-            .skip(first)
-            .position(|(_, gone)| !*gone)
-            .map_or(elements.len(), |found| first + found);
-        let start = elements.get(first).map(|(span, _)| span.start());
-        let end = last.checked_sub(1).and_then(|last| elements.get(last)).map(|(span, _)| span.end());
-        let before = first.checked_sub(1).and_then(|before| elements.get(before)).map(|(span, _)| span.end());
-        let after = elements.get(last).map(|(span, _)| span.start());
-        // With the comma before the run; at the beginning of the list, with the one behind it.
-        let (from, to) = match (before, after) {
-            (Some(before), _) => (Some(before), end),
-            (None, Some(after)) => (start, Some(after)),
-            (None, None) => (start, end),
-        };
-        if let (Some(from), Some(to)) = (from, to) {
-            edits.push(Edit { span: Span::new(narrow(from), narrow(to)), with: Vec::new() });
-        }
-        at = last;
-    }
-    edits
 }
 
 /// Returns the part that holds a call's arguments, where it holds nothing else: a text, JSON, or JSON in a text.

@@ -6,26 +6,28 @@
 use std::sync::Arc;
 
 use super::{
-    Decision, PlanError, Reason, Verdict,
+    PlanError,
     edits::{entries_gone, is_dropped, is_out, removed_blocks, removed_messages},
     run::Situation,
     units::running_loop,
     work::{Work, is_exchange},
 };
 use crate::{
-    count::{Counts, Tokens},
+    count::Counts,
     facts::Voice,
     files::files,
-    fit::Folding,
-    history::{BlockId, BlockKind, History, Role},
+    history::{BlockId, BlockKind, Format, History, Role},
+    identity::ChainHash,
     json::{encode, narrow, widen},
-    memory::{ChainHash, Held, Sent},
-    policy::When,
+    memory::{Held, Sent},
+    policy::{Folding, When},
     summary::{
         self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
         may_fold, prose_of, rewritten, tells_all,
     },
-    wire::{Edit, Format},
+    units::Tokens,
+    verdict::{Decision, Reason, Verdict},
+    wire::Edit,
 };
 
 /// A summary is asked for when the window is filled to this share of what a fold waits for, so that it is there in time: from

@@ -4,12 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{disagree::Told, edits::encoded, seen::SeenLines};
-use crate::{
-    count::{Counter, Tokens},
-    files::Files,
-    history::BlockId,
-    json::widen,
-};
+use crate::{count::Counter, files::Files, history::BlockId, json::widen, units::Tokens};
 
 /// Texts made for blocks before, by what they were made with: making them again would give the same.
 #[derive(Debug, Default)]

@@ -19,12 +19,12 @@ mod visible;
 mod wishes;
 mod work;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-pub use cost::{Broken, Cost};
-pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, is_out, removed, shortened};
+pub use cost::Broken;
+pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, is_out, shortened};
 pub(crate) use fold::{FoldNeed, sent_fold};
-pub(crate) use index::{Index, Shows};
+pub(crate) use index::Index;
 pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
 pub(crate) use run::{Situation, plan};
@@ -34,106 +34,15 @@ pub(crate) use wishes::{Showing, Wished};
 pub(crate) use work::Sight;
 
 use crate::{
-    count::{Counts, Tokens},
+    count::Counts,
     history::{BlockId, BlockKind, History, PartKind, Role},
+    identity::{BlockHash, ChainHash},
     json::{scan, widen},
-    memory::{BlockHash, ChainHash, Handle},
-    recording::Millis,
+    memory::{Cost, Handle},
     summary::FoldRequest,
+    units::{Millis, Tokens},
+    verdict::{Decision, Reason, Verdict},
 };
-
-/// Why a block is hidden.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reason {
-    /// It is older than the policy shows.
-    TooOld,
-    /// A later step shows the newer content.
-    Superseded {
-        /// That step.
-        by: u32,
-    },
-    /// Another step shows the same content, and is shown.
-    Identical {
-        /// That step.
-        to: u32,
-    },
-    /// Lines of it are shown by another step.
-    Shown {
-        /// That step.
-        at: u32,
-        /// The name of the block that shows them.
-        handle: String,
-    },
-    /// The request would not fit.
-    OverBudget,
-    /// It was too long from the beginning.
-    TooLong,
-    /// What it shows was edited since.
-    Stale {
-        /// The step of the edit.
-        edit: u32,
-    },
-    /// The file was read several times, and other reads are shown.
-    ReadOften {
-        /// The step of the first read shown.
-        first: u32,
-        /// The step of the last read.
-        last: u32,
-    },
-    /// The file was changed many times: one block tells all of a series, the others point at it.
-    EditedOften {
-        /// How many changes.
-        changes: u32,
-        /// The step of the first.
-        first: u32,
-        /// The step of the last.
-        last: u32,
-        /// The step at which another block tells the series.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        told: Option<u32>,
-    },
-    /// It is reasoning that the model bound to what was edited before it.
-    Unbound {
-        /// The step of what was edited.
-        edit: u32,
-    },
-    /// A summary stands for it.
-    Folded {
-        /// How many messages the summary stands behind.
-        messages: u32,
-        /// The last step that it stands for.
-        through: u32,
-        /// The step at which it was folded.
-        at: u32,
-    },
-    /// A rule of the user says so.
-    Rule(String),
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::TooOld => f.write_str("too old"),
-            Reason::Superseded { by } => write!(f, "superseded by step {by}"),
-            Reason::Identical { to } => write!(f, "identical to step {to}"),
-            Reason::Shown { at, .. } => write!(f, "shown at step {at}"),
-            Reason::OverBudget => f.write_str("over budget"),
-            Reason::TooLong => f.write_str("too long"),
-            Reason::Stale { edit } => write!(f, "stale since the edit at step {edit}"),
-            Reason::ReadOften { first, last } => write!(f, "read often: steps {first} and {last} are shown"),
-            Reason::EditedOften { changes, first, last, told: None } => {
-                write!(f, "one of {changes} changes between steps {first} and {last}")
-            }
-            Reason::EditedOften { changes, told: Some(at), .. } => {
-                write!(f, "one of the {changes} changes told at step {at}")
-            }
-            Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
-            Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),
-            Reason::Rule(name) => write!(f, "rule {name}"),
-        }
-    }
-}
 
 /// What cannot be hidden, where the request does not fit however much is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,53 +51,6 @@ pub struct Floor {
     pub tokens: Tokens,
     /// What makes it, by class, most first.
     pub made_of: Vec<(&'static str, Tokens)>,
-}
-
-/// What becomes of a block.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Verdict {
-    /// It is sent as it is.
-    #[default]
-    Keep,
-    /// It is sent as this text instead.
-    Shorten {
-        /// The text sent.
-        text: Arc<str>,
-        /// Its tokens, and those the format adds around it.
-        tokens: Tokens,
-    },
-    /// It is not sent, with everything that belongs to it.
-    Drop,
-}
-
-/// A verdict and why it was taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The block.
-    pub block: BlockId,
-    /// What becomes of it.
-    pub verdict: Verdict,
-    /// Why; nothing for what is kept.
-    pub reason: Option<Reason>,
-    /// The name by which the original is brought back.
-    pub handle: Option<String>,
-}
-
-impl Decision {
-    /// Tells whether a summary stands for the block.
-    pub fn is_folded(&self) -> bool {
-        matches!(self.reason, Some(Reason::Folded { .. }))
-    }
-
-    /// Returns the verdict in a word: keep, shorten, fold or drop.
-    pub fn word(&self) -> &'static str {
-        match self.verdict {
-            Verdict::Keep => "keep",
-            Verdict::Shorten { .. } | Verdict::Drop if self.is_folded() => "fold",
-            Verdict::Shorten { .. } => "shorten",
-            Verdict::Drop => "drop",
-        }
-    }
 }
 
 /// What becomes of every block of one request.
@@ -387,16 +249,6 @@ impl Plan {
     /// Tells whether everything is kept.
     pub fn keeps_all(&self) -> bool {
         self.decisions.iter().all(|decision| decision.verdict == Verdict::Keep)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Keep => "keep",
-            Verdict::Shorten { .. } => "shorten",
-            Verdict::Drop => "drop",
-        })
     }
 }
 

@@ -2,7 +2,7 @@
 //! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
 
 use super::work::whole;
-use crate::{count::Tokens, history::BlockId};
+use crate::{history::BlockId, units::Tokens};
 
 /// What the provider's cache costs, as multiples of the plain input price.
 #[derive(Debug, Clone, Copy, PartialEq)]

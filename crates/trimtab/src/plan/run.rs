@@ -4,10 +4,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
-    Made, Plan, PlanError, Reason, Shows, Verdict,
+    Made, Plan, PlanError,
     candidates::{candidates, leaves, redundancy},
     closing::close,
-    cost::{Cost, broken, cost, is_same, tokens_anew},
+    cost::{broken, cost, is_same, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     sums::{moments, sums},
@@ -16,14 +16,16 @@ use super::{
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
 use crate::{
-    count::{Memo, Tokens},
-    fit::{Folding, Markers},
+    count::Memo,
+    facts::Shows,
     history::{BlockId, BlockKind},
+    identity::ChainHash,
     json::{narrow, widen},
-    memory::{ChainHash, Memory, Sent, hidden_anew},
-    policy::{Act, Batch, Policy, Step, When},
-    recording::Millis,
+    memory::{Cost, Memory, Sent, hidden_anew},
+    policy::{Act, Batch, Folding, Markers, Policy, Step, When},
     render::RecallHint,
+    units::{Millis, Tokens},
+    verdict::{Reason, Verdict},
 };
 
 /// What a policy decides in.
@@ -154,7 +156,7 @@ fn plan_with(
     let waits_for_loop = is_bound_loop(&work, situation);
     let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
     plan.chain = situation.chain.into();
-    plan.hidden = hidden_anew(sight.history, &plan, situation.memory, &situation.sent);
+    plan.hidden = hidden_anew(sight.history, plan.decisions(), situation.memory, &situation.sent);
     plan.fold = need;
     plan.floor = floor;
     plan.cost = cost;

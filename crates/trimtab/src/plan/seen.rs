@@ -7,13 +7,13 @@ use std::{
     ops::Range,
 };
 
-use super::{Shows, disagree::numbered, visible::hash};
+use super::{disagree::numbered, visible::hash};
 use crate::{
     digest::{About, Note, Piece, Text, is_error_line},
-    facts::{Facts, Outcome},
+    facts::{Facts, Outcome, Shows},
     history::{BlockId, BlockKind, History, Readable},
     json::{narrow, widen},
-    render::holds_note,
+    notes::holds_note,
 };
 
 /// The shortest run that is worth a note (a study of recorded sessions).

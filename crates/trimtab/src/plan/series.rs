@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{Reason, Verdict, index::Changed, work::Work};
+use super::{index::Changed, work::Work};
 use crate::{
     digest::{EditSeries, LineCount},
     facts::Subject,
@@ -12,6 +12,7 @@ use crate::{
     history::{BlockId, BlockKind},
     json::narrow,
     render::tells_series,
+    verdict::{Reason, Verdict},
 };
 
 /// How much of a series is told, from the most down: how many intents and how many lines of the net diff. The first that is

@@ -4,13 +4,12 @@
 use serde::Serialize;
 
 use super::{
-    Verdict,
     cost::{Broken, is_same, sent},
     pays::{Cut, break_even},
     run::Situation,
     work::Work,
 };
-use crate::{count::Tokens, history::BlockId};
+use crate::{history::BlockId, units::Tokens, verdict::Verdict};
 
 /// The moment at which a block is hidden. It says what that costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,9 +4,8 @@
 
 use crate::{
     facts::{Facts, Voice},
-    history::{Block, BlockId, BlockKind, Entry, History, Role},
+    history::{Block, BlockId, BlockKind, Entry, Format, History, Role},
     json::{narrow, widen},
-    wire::Format,
 };
 
 /// Messages that belong together.

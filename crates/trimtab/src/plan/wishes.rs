@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Made, Reason, Verdict, run::Situation, work::Work};
+use super::{Made, run::Situation, work::Work};
 use crate::{
     facts::{Facts, Priority},
     history::{BlockId, BlockKind, History, PartKind},
@@ -12,6 +12,7 @@ use crate::{
     memory::{Handle, Sent, UndoWhen, Wishes},
     policy::{Select, Step, When},
     recall::block_handle,
+    verdict::{Reason, Verdict},
 };
 
 /// The blocks of a request that wishes are about.

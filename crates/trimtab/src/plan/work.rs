@@ -6,18 +6,20 @@ mod texts;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use super::{
-    Decision, Index, Made, Reason, Unit, UnitKind, Verdict, disagree::Told, index::Shows, may_shorten,
-    run::Situation, series::SeriesLog, unit_of_block, visible::Visible, wishes::Wished,
+    Index, Made, Unit, UnitKind, disagree::Told, may_shorten, run::Situation, series::SeriesLog,
+    unit_of_block, visible::Visible, wishes::Wished,
 };
 use crate::{
-    count::{Counter, Counts, Memo, Tokens},
-    facts::{Fact, Facts, ToolKind, Voice},
-    history::{BlockId, BlockKind, History, PartKind, Role},
+    count::{Counter, Counts, Memo},
+    facts::{Fact, Facts, Shows, ToolKind, Voice},
+    history::{BlockId, BlockKind, Format, History, PartKind, Role},
     json::{narrow, widen},
+    notes::hash_of,
     policy::{Act, Step, Style},
-    recall::block_handle,
-    render::{self, RecallHint, handle_of_hash},
-    wire::Format,
+    recall::{block_handle, handle_of_hash},
+    render::RecallHint,
+    units::Tokens,
+    verdict::{Decision, Reason, Verdict},
 };
 
 /// The largest share of a block that the names in it may leave of it, and the least tokens they must save: beyond that
@@ -311,7 +313,7 @@ impl<'a> Work<'a> {
                 self.copies(id).find(at_step).or(self.facts.row(id)?.identical_to)
             }
             Reason::Shown { handle, .. } => {
-                let hash = render::hash_of(handle)?;
+                let hash = hash_of(handle)?;
                 let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
                 blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
             }

@@ -1,7 +1,7 @@
 //! Thresholds that follow the model's window and what the session has cost. Takes a setting's default and the
 //! circumstances; gives the value in force. Never changes what a user has set.
 
-use crate::count::Tokens;
+use crate::units::Tokens;
 
 /// What thresholds adapt to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

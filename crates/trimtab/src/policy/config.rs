@@ -9,7 +9,7 @@ use super::{
     rules::{Rule, plain, rules},
     source::{Source, nearest, unknown_key},
 };
-use crate::fit::Folding;
+use crate::policy::Folding;
 
 /// What a file of the user's says.
 #[derive(Debug, Clone, PartialEq, Default)]

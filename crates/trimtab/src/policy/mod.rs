@@ -1,5 +1,5 @@
 //! What may be hidden, and when: policies as data. Takes TOML, shipped or the user's own; gives steps of `when`, `select`
-//! and `do` whose numbers are resolved. Never looks at a conversation: [`crate::plan`] runs the steps.
+//! and `do` whose numbers are resolved. Never looks at a conversation: `plan` runs the steps.
 
 mod adapt;
 mod config;
@@ -7,17 +7,19 @@ mod knobs;
 mod parse;
 mod rules;
 mod source;
+mod switches;
 
 pub use adapt::Circumstances;
 pub use config::{Config, ConfigSetting, ConfigUpstream};
 pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
 pub use parse::PolicyError;
+pub use switches::{Folding, Markers};
 
 pub(crate) use rules::Rule;
 
 use std::hash::{Hash, Hasher};
 
-use crate::{count::Tokens, digest::Inputs, plan::Shows};
+use crate::{digest::Inputs, facts::Shows, units::Tokens};
 
 /// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
 #[derive(Debug, Clone, PartialEq)]

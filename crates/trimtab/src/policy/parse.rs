@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     digest::{self, Inputs},
-    plan::Shows,
+    facts::Shows,
 };
 
 /// A policy that cannot be used.

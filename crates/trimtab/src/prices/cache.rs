@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::name::bare_model_name;
-use crate::count::Tokens;
+use crate::units::Tokens;
 
 /// What is known about the cache of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,8 +125,8 @@ fn rows() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::{COMMON, CacheRules, Landing, Row, rows};
     use crate::{
-        count::Tokens,
         prices::{find_model, models},
+        units::Tokens,
     };
 
     #[track_caller]

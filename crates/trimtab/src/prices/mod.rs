@@ -15,7 +15,7 @@ pub use self::{
     cache::{CacheRules, Landing},
     own::{PricesError, models_with},
 };
-use crate::{count::Tokens, recording::Usage};
+use crate::{units::Tokens, usage::Usage};
 
 /// One model that agents are run with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@
 use serde::Deserialize;
 
 use super::{CacheRules, Cliff, Model, Prices, bare_model_name, models};
-use crate::count::Tokens;
+use crate::units::Tokens;
 
 /// The window of a model of which the file says none: what most models of agents had before windows of a million.
 const USUAL_WINDOW: Tokens = Tokens(200_000);
@@ -167,8 +167,8 @@ fn sensible(model: Model) -> Result<Model, PricesError> {
 mod tests {
     use super::models_with;
     use crate::{
-        count::Tokens,
         prices::{Landing, Model, find_model_in, models},
+        units::Tokens,
     };
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! The shipped table, names as people write them, budgets.
 
 use super::{Cliff, Model, Prices, find_model, models, prices_date, rows};
-use crate::{count::Tokens, recording::Usage};
+use crate::{units::Tokens, usage::Usage};
 
 #[track_caller]
 fn check(written: &[&str], name: &str) {

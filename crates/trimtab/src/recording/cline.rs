@@ -6,14 +6,15 @@
 use std::borrow::Cow;
 
 use super::{
-    Millis, Reader, Start, chat,
+    Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage::{self, Keys},
 };
 use crate::{
+    history::Format,
     json::{Array, Object, Value},
-    wire::Format,
+    units::Millis,
+    usage::{self, Keys},
 };
 
 pub(super) const READER: Reader =

@@ -3,13 +3,12 @@
 //! Tools are not recorded; a system prompt is where the file has it.
 
 use super::{
-    Millis, Reader, Start,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     said::{Answered, Piece, Said, compact, quoted, write},
     source::Source,
-    usage,
 };
-use crate::{json::Value, wire::Format};
+use crate::{history::Format, json::Value, units::Millis, usage};
 
 pub(super) const READER: Reader =
     Reader { name: "cline-cli", about: "Cline session (SESSION.messages.json)", fits, read };

@@ -3,15 +3,16 @@
 //! Items are copied as they stand, less what codex notes for itself. Tools are not recorded; usage tells their size.
 
 use super::{
-    Millis, Reader, Start, chat,
+    Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     said::quoted,
     source::Source,
-    usage,
 };
 use crate::{
+    history::Format,
     json::{Array, Object, Value},
-    wire::Format,
+    units::Millis,
+    usage,
 };
 
 pub(super) const READER: Reader = Reader { name: "codex", about: "Codex rollout (JSON lines)", fits, read };

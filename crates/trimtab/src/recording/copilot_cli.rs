@@ -5,13 +5,12 @@
 use std::borrow::Cow;
 
 use super::{
-    Millis, Reader, Start,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     said::{Answered, Asked, Json, Piece, Said, add_result, fill},
     source::Source,
-    usage,
 };
-use crate::{json::Value, wire::Format};
+use crate::{history::Format, json::Value, units::Millis, usage};
 
 pub(super) const READER: Reader =
     Reader { name: "copilot-cli", about: "Copilot CLI session events (JSON lines)", fits, read };

@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 
-use super::{Millis, Point, Problem, Segment, Start, points_of};
+use super::{Point, Problem, Segment, Start, points_of};
 use crate::{
-    history::History,
+    history::{Format, History},
     json::{Array, Object, Value, scan},
-    wire::{Format, WireError, parse_as},
+    units::Millis,
+    wire::{WireError, parse_as},
 };
 
 /// Everything a reader has found so far.

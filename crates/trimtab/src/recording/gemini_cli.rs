@@ -3,14 +3,15 @@
 //! shows them and does not send them back; the usage counts them as output. System prompt and tools are not recorded.
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage::number,
 };
 use crate::{
+    history::Format,
     json::{Array, Object, Value},
-    wire::Format,
+    units::Millis,
+    usage::{Usage, number},
 };
 
 pub(super) const READER: Reader =

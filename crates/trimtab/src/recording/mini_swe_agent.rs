@@ -3,12 +3,11 @@
 //! Never includes the message by which the agent tells that it ended: no request carried it.
 
 use super::{
-    Millis, Reader, Start, chat,
+    Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage,
 };
-use crate::{json::Value, wire::Format};
+use crate::{history::Format, json::Value, units::Millis, usage};
 
 pub(super) const READER: Reader =
     Reader { name: "mini-swe-agent", about: "mini-swe-agent trajectory (.traj.json)", fits, read };

@@ -20,9 +20,7 @@ mod picture;
 mod said;
 mod source;
 mod swe_agent;
-pub(crate) mod usage;
-
-use std::fmt;
+pub(crate) use std::fmt;
 
 use draft::Draft;
 use source::Source;
@@ -30,6 +28,8 @@ use source::Source;
 use crate::{
     history::{History, Role},
     json::{JsonError, MAX_JSON_BYTES},
+    units::Millis,
+    usage::Usage,
     wire::{self, WireError},
 };
 
@@ -58,32 +58,6 @@ const READERS: &[&Reader] = &[
     // Last: its files are told by what they hold, not by whose they are.
     &openai_chat::READER,
 ];
-
-/// A point in time: milliseconds since 1970 in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Millis(pub i64);
-
-/// What a provider reported for one request, in tokens. The four kinds do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Input that was neither read from nor written to the cache.
-    pub input: u64,
-    /// Input read from the cache.
-    pub cache_read: u64,
-    /// Input written to the cache.
-    pub cache_write: u64,
-    /// The part of `cache_write` that was written for an hour.
-    pub cache_write_1h: u64,
-    /// Output, reasoning included.
-    pub output: u64,
-}
-
-impl Usage {
-    /// Returns all input tokens, cached or not.
-    pub fn total_input(self) -> u64 {
-        self.input + self.cache_read + self.cache_write
-    }
-}
 
 /// A request that was made: with the first `messages` messages of its segment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,11 +6,12 @@ use super::{
     Reader, Start, chat,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage,
 };
 use crate::{
+    history::Format,
     json::{Array, Object, Value},
-    wire::{Format, parse},
+    usage,
+    wire::parse,
 };
 
 pub(super) const READER: Reader = Reader {

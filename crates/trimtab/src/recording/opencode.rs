@@ -4,13 +4,17 @@
 //! their own. A message that was reverted but not yet replaced is still one that was sent.
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     said::{Answered, Piece, Said, compact, write},
     source::Source,
-    usage::number,
 };
-use crate::{json::Value, wire::Format};
+use crate::{
+    history::Format,
+    json::Value,
+    units::Millis,
+    usage::{Usage, number},
+};
 
 pub(super) const READER: Reader =
     Reader { name: "opencode", about: "opencode session (`opencode export`)", fits, read };

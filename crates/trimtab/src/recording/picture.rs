@@ -1,9 +1,10 @@
 //! A recording as a short text, for tests. Takes a file; gives a line for the agent, each segment, message, request
 //! and problem. Never shows what a reader does not decide: spans, steps, keys that were copied as they were.
 
-use super::{Point, Recording, Segment, Usage, read};
+use super::{Point, Recording, Segment, read};
 use crate::{
     history::{Block, BlockKind, Entry, History},
+    usage::Usage,
     wire::parse_as,
 };
 

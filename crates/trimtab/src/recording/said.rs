@@ -1,10 +1,12 @@
 //! What was said, in no wire format yet. Takes the messages of agents that keep them in a shape of their own;
 //! gives the messages of a wire format. Never changes a text: JSON strings are copied as they were recorded.
 
-use super::{Millis, Usage, chat, draft::SegmentDraft};
+use super::{chat, draft::SegmentDraft};
 use crate::{
+    history::Format,
     json::{Array, Object, Value, encode, scan},
-    wire::Format,
+    units::Millis,
+    usage::Usage,
 };
 
 /// What one side says at a time.

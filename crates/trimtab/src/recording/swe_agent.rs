@@ -12,8 +12,8 @@ use super::{
     source::Source,
 };
 use crate::{
+    history::Format,
     json::{Object, Value, scan},
-    wire::Format,
 };
 
 pub(super) const READER: Reader =

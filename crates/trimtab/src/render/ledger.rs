@@ -4,9 +4,12 @@
 use super::{
     RecallHint,
     clip::{clip, counted, number},
-    cut, handle_in_clause,
+    cut,
 };
-use crate::summary::{CommandLine, Extent, FileLine, Instructions, OpenItem, Said, Unresolved};
+use crate::{
+    ledger::{CommandLine, Extent, FileLine, Instructions, OpenItem, Said, Unresolved},
+    notes::handle_in_clause,
+};
 
 /// The first line of a folded message; other tools begin theirs with it too.
 pub(crate) const BEGIN: &str = "[Previous conversation summary]";

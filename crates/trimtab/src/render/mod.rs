@@ -6,55 +6,21 @@ mod clip;
 pub(crate) mod ledger;
 mod note;
 pub(crate) mod prompt;
-mod recognize;
 mod series;
 mod wrapped;
 
 pub use note::RecallHint;
 #[cfg(test)]
 pub(crate) use note::USUAL_RECALL;
-pub(crate) use note::{
-    BEGINNING, NO_RESULT, NoteContext, ShownCopy, Style, Topic, argument, argument_of_series,
-};
-#[cfg(test)]
-pub(crate) use recognize::is_note;
-pub(crate) use recognize::{
-    file_in_note, handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, points_at,
-};
+pub(crate) use note::{NoteContext, ShownCopy, Style, Topic, argument, argument_of_series};
 pub(crate) use series::tells_series;
 
 use crate::{
     digest::{About, Container, JsonRows, Note, Piece, Text, json_rows},
     history::{Wrapped, readable},
     json::encode,
+    notes::{NOTE_MEMBER, holds_note, is_foreign_placeholder},
 };
-
-/// The name of the member that holds the note of a shortened JSON object.
-pub(crate) const NOTE_MEMBER: &str = "[trimtab]";
-
-/// Returns the handle of a text.
-#[cfg(test)]
-pub(crate) fn handle(text: &str) -> String {
-    handle_of(text.as_bytes())
-}
-
-/// Returns the name by which `recall` brings an original back: the first 12 hex digits of its BLAKE3.
-pub(crate) fn handle_of(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().chars().take(12).collect()
-}
-
-/// Returns the same handle from the beginning of the hash.
-pub(crate) fn handle_of_hash(hash: &[u8; 16]) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |half: u8| DIGITS.get(usize::from(half & 15)).copied().unwrap_or('0');
-    let mut handle = String::with_capacity(12);
-    for byte in hash.iter().take(6) {
-        handle.push(digit(byte >> 4));
-        handle.push(digit(*byte));
-    }
-    handle
-}
 
 /// Writes a text as its pieces and notes. The pieces are of what the text says (`history::readable`): where a client wrapped that
 /// in JSON, pieces and notes are written into the JSON's strings.

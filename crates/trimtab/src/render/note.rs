@@ -9,7 +9,8 @@ use super::{
 use crate::{
     digest::{Container, EditSeries, Ended, Leaves, Note, without_number},
     facts::patched_files,
-    plan::Reason,
+    notes::HANDLE,
+    verdict::Reason,
 };
 
 /// The longest path, command or address in a note, in characters.
@@ -22,14 +23,6 @@ const SAMPLE: usize = 60;
 const PREVIEW: usize = 100;
 /// A text with more gaps than this names them shortly.
 const FEW_GAPS: usize = 3;
-
-/// What stands in the place of a result that never came.
-pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
-/// What stands before a conversation that begins with the model's words.
-pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
-
-/// What stands before a handle in a note that promises no recall.
-pub(super) const HANDLE: &str = "handle ";
 
 /// How a note says that an original comes back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

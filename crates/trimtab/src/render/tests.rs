@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::*;
 use crate::{
     digest::{EditSeries, Ended, Leaves, LineCount, Totals},
-    plan::Reason,
+    verdict::Reason,
 };
 
 const FILE: Topic<'static> =

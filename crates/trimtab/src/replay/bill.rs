@@ -8,7 +8,7 @@ use super::{
     cache::Line,
     ledger::{Losses, ledger},
 };
-use crate::{count::Tokens, fit::Keeping, prices::Model, recording::Usage};
+use crate::{prices::Model, session::Keeping, units::Tokens, usage::Usage};
 
 /// What one request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

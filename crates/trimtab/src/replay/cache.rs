@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    count::Tokens,
     prices::{CacheRules, Landing},
+    units::Tokens,
 };
 
 /// What a prefix grows by: a block, or a part of the head that no block stands for.

@@ -4,8 +4,8 @@ use proptest::{collection::vec, prelude::*};
 
 use super::cache::{Cache, Line, Piece, Run};
 use crate::{
-    count::Tokens,
     prices::{CacheRules, Landing},
+    units::Tokens,
 };
 
 /// One request: when it starts, in seconds, and its pieces with their tokens. A name with `*` carries a marker.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{Contender, Terms, replay};
 use crate::{
     prices::{Model, find_model},
-    recording::{Millis, Point, Segment, Start},
+    recording::{Point, Segment, Start},
+    units::Millis,
     wire::parse,
 };
 

@@ -13,11 +13,11 @@ use super::{
     track::Found,
 };
 use crate::{
-    count::Tokens,
-    fit::Keeping,
     history::{BlockId, BlockKind, Role},
     json::{narrow, widen},
     prices::{CacheRules, Landing},
+    session::Keeping,
+    units::Tokens,
 };
 
 /// Whether the log is believed where it shows that the cache had less or more than the rules say, for reasons outside the

@@ -4,10 +4,11 @@
 
 use super::{Request, track::Found};
 use crate::{
-    count::{Calibration, Counts, Tokens},
+    count::{Calibration, Counts},
     history::{BlockKind, History, Role},
     prices::{CacheRules, find_model},
-    recording::Usage,
+    units::Tokens,
+    usage::Usage,
 };
 
 /// A live cache that gives back less than this share of what was left in it has lost something. Smaller differences are a

@@ -27,7 +27,7 @@ mod view;
 
 pub use contender::{Contender, ContenderError, Family, Knobs, contenders};
 pub use fidelity::Share;
-pub use report::{Row, Session, pool};
+pub use report::{Row, SessionScores, pool};
 pub use score::{Budget, Kept, Missed, Score, Terms, replay};
 pub use simulated::CacheSimulation;
 

@@ -5,13 +5,10 @@ use std::time::Duration;
 
 use super::{Change, Shown, Terms, Track, Views, bill::keeping, score::Raw, track::Found};
 use crate::{
-    count::Tokens,
-    fit::{Markers, Settings, fit_warm},
-    memory::Memory,
-    plan::Verdict,
-    policy::Policy,
-    recording::Millis,
-    warm::Warm,
+    policy::{Markers, Policy},
+    session::{Session, Settings},
+    units::{Millis, Tokens},
+    verdict::Verdict,
     wire,
 };
 
@@ -47,8 +44,7 @@ pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Term
         unseen: track.unseen_head.scaled(1.0 / track.scale),
         ..Settings::new(policy.clone()).with_format(track.history.format())
     };
-    let mut warm = Warm::default();
-    let mut memory = Memory::default();
+    let mut session = Session::new(settings);
     let mut shown: Vec<Shown> = Vec::new();
     let mut now = Millis(0);
     let mut played = Played { views: Views::default(), times: Vec::with_capacity(track.requests.len()) };
@@ -56,7 +52,7 @@ pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Term
         now = request.at.map_or(Millis(now.0 + UNTOLD_GAP), |at| Millis(at.0.max(now.0)));
         let bytes = wire::request_of(track.history, request.messages);
         let began = (terms.clock)();
-        let fitted = fit_warm(bytes, &mut warm, &memory, &settings, now);
+        let fitted = session.fit(bytes, now);
         played.times.push((terms.clock)().saturating_sub(began));
         let Ok(fitted) = fitted else {
             played.views.changes.push(Vec::new());
@@ -79,10 +75,10 @@ pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Term
                 changes.push(Change { block: decision.block, shown: before.clone() });
             }
         }
-        memory.sent(&fitted.plan, now);
+        session.sent(&fitted);
         // The usage that a provider reports tells that; a recording's does.
         if matches!(request.found, Found::Nothing | Found::HeadOnly) {
-            memory.cache_was_lost();
+            session.memory_mut().cache_was_lost();
         }
         played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
         played.views.changes.push(changes);

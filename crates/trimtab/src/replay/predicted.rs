@@ -7,11 +7,7 @@ use super::{
     bill::{keeping, usage},
     ledger::{Losses, ledger},
 };
-use crate::{
-    count::Counter,
-    prices::find_model,
-    recording::{Segment, Usage},
-};
+use crate::{count::Counter, prices::find_model, recording::Segment, usage::Usage};
 
 /// What a prediction may know of the log, beside the size of the unseen head, what the first request found in the cache and
 /// for how long prefixes were kept.

@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// What a recording scored: one score for each contender and model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Session {
+pub struct SessionScores {
     /// The name by which people know it.
     pub name: String,
     /// In the order of contenders and, within, of models.
@@ -105,19 +105,19 @@ pub struct Row {
     pub missed: u64,
 }
 
-impl Session {
+impl SessionScores {
     /// Adds the segments of a recording up; nothing where none of them holds a request.
-    pub fn of(name: String, segments: impl IntoIterator<Item = Vec<Score>>) -> Option<Session> {
+    pub fn of(name: String, segments: impl IntoIterator<Item = Vec<Score>>) -> Option<SessionScores> {
         let scores = segments.into_iter().filter(|scores| !scores.is_empty()).reduce(|mut sum, scores| {
             sum.iter_mut().zip(scores).for_each(|(sum, score)| sum.add(score));
             sum
         })?;
-        Some(Session { name, scores })
+        Some(SessionScores { name, scores })
     }
 }
 
 /// Adds sessions up. All must have been replayed with the same contenders and models.
-pub fn pool(sessions: &[Session], resamples: usize) -> Vec<Row> {
+pub fn pool(sessions: &[SessionScores], resamples: usize) -> Vec<Row> {
     let columns = sessions.first().map_or(0, |session| session.scores.len());
     let drawn = if sessions.len() > 1 { resamples } else { 0 };
     let samples = draw(sessions, columns, drawn);
@@ -128,7 +128,7 @@ pub fn pool(sessions: &[Session], resamples: usize) -> Vec<Row> {
     samples.into_iter().enumerate().filter_map(row).collect()
 }
 
-fn row(scores: &[(&Session, &Score)], resamples: usize, samples: Samples) -> Option<Row> {
+fn row(scores: &[(&SessionScores, &Score)], resamples: usize, samples: Samples) -> Option<Row> {
     let mut all = scores.iter().map(|(_, score)| *score);
     let mut sum = Score { sizes: [].into(), misses: [].into(), ..all.next()?.clone() };
     all.for_each(|score| sum.add(Score { misses: [].into(), ..score.clone() }));
@@ -193,7 +193,7 @@ struct Samples {
 }
 
 /// Draws as many sessions as there are, with repetition, again and again; every row sees the same drawings.
-fn draw(sessions: &[Session], columns: usize, resamples: usize) -> Vec<Samples> {
+fn draw(sessions: &[SessionScores], columns: usize, resamples: usize) -> Vec<Samples> {
     let mut samples = vec![Samples::default(); columns];
     let mut random = SEED;
     let mut times_drawn = vec![0_u64; sessions.len()];
@@ -262,9 +262,9 @@ fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::Tokens;
+    use crate::units::Tokens;
 
-    fn session(name: &str, dollars: f64, raw: f64, anchors: (u64, u64)) -> Session {
+    fn session(name: &str, dollars: f64, raw: f64, anchors: (u64, u64)) -> SessionScores {
         let score = Score {
             policy: "mask".into(),
             model: "m".into(),
@@ -279,10 +279,10 @@ mod tests {
             plan_us: vec![1, 9, 3],
             ..Score::default()
         };
-        Session { name: name.to_owned(), scores: vec![score] }
+        SessionScores { name: name.to_owned(), scores: vec![score] }
     }
 
-    fn check(sessions: &[Session]) -> Row {
+    fn check(sessions: &[SessionScores]) -> Row {
         pool(sessions, 400).remove(0)
     }
 
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_ratio_and_widens_with_the_spread() {
-        let many = |spread: f64| -> Vec<Session> {
+        let many = |spread: f64| -> Vec<SessionScores> {
             let dollars = |index: u32| 8.0 + if index.is_multiple_of(2) { spread } else { -spread };
             (0..60).map(|index| session(&index.to_string(), dollars(index), 10.0, (1, 1))).collect()
         };
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn drawing_is_the_same_every_time() {
-        let sessions: Vec<Session> =
+        let sessions: Vec<SessionScores> =
             (1..9_u32).map(|size| session("s", f64::from(size * size), 30.0, (1, 2))).collect();
         assert_eq!(pool(&sessions, 100), pool(&sessions, 100));
         assert_eq!(pool(&sessions[..1], 100)[0].cost_vs_raw_95, None);
@@ -342,8 +342,9 @@ mod tests {
 
     #[test]
     fn a_recording_without_requests_is_no_session() {
-        assert_eq!(Session::of("a".to_owned(), vec![Vec::new()]), None);
-        let two = Session::of("a".to_owned(), (0..2).map(|_| session("", 1.0, 1.0, (1, 1)).scores)).unwrap();
+        assert_eq!(SessionScores::of("a".to_owned(), vec![Vec::new()]), None);
+        let two =
+            SessionScores::of("a".to_owned(), (0..2).map(|_| session("", 1.0, 1.0, (1, 1)).scores)).unwrap();
         assert_eq!(two.scores[0].requests, 20);
     }
 }

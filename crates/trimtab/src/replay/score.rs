@@ -12,12 +12,7 @@ use super::{
     played::{Played, played},
     valid::invalid_requests,
 };
-use crate::{
-    count::{Counter, Tokens},
-    prices::Model,
-    recording::Segment,
-    render::RecallHint,
-};
+use crate::{count::Counter, prices::Model, recording::Segment, render::RecallHint, units::Tokens};
 
 /// Misses of one segment that a score describes; all are counted.
 const MISSES_DESCRIBED: usize = 40;

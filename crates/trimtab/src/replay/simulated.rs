@@ -8,13 +8,14 @@ use super::{
     cache::{Cache, Piece, Run},
 };
 use crate::{
-    count::{Counter, Memo, Tokens},
-    fit::Keeping,
+    count::{Counter, Memo},
     history::{Block, BlockKind, Entry, History, Role},
+    identity::{ChainHash, chain},
     json::{narrow, widen},
-    memory::{ChainHash, chain},
     prices::{Landing, Model},
-    recording::{Millis, Usage},
+    session::Keeping,
+    units::{Millis, Tokens},
+    usage::Usage,
 };
 
 /// Most markers that a request may carry where markers are set.

@@ -6,12 +6,14 @@
 
 use super::log::{Log, SHORT_MS};
 use crate::{
-    count::{Counter, Counts, Memo, Tokens},
+    count::{Counter, Counts, Memo},
     facts::{Facts, facts},
     files::{Files, files},
     history::{BlockId, BlockKind, History, Role},
     json::{narrow, widen},
-    recording::{Millis, Segment, Usage},
+    recording::Segment,
+    units::{Millis, Tokens},
+    usage::Usage,
 };
 
 /// One request of the recording.

@@ -3,9 +3,8 @@
 
 use super::{Showing, Shown, Track, Views};
 use crate::{
-    history::{BlockKind, Role},
+    history::{BlockKind, Format, Role},
     json::{narrow, widen},
-    wire::Format,
 };
 
 /// Counts the requests that show half of an exchange, that begin with another speaker than before where the format minds

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use crate::{count::Tokens, history::BlockId, json::widen};
+use crate::{history::BlockId, json::widen, units::Tokens};
 
 /// How a block is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

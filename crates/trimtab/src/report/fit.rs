@@ -4,12 +4,14 @@
 use serde::Serialize;
 
 use crate::{
-    count::{Exactness, Tokens},
+    count::Exactness,
     facts::facts,
-    fit::Fitted,
     history::{BlockId, History},
-    plan::{Moment, Plan, Sum, Verdict},
+    plan::{Moment, Plan, Sum},
     policy::Policy,
+    session::Fitted,
+    units::Tokens,
+    verdict::Verdict,
     wire::Mended,
 };
 

@@ -11,12 +11,14 @@ use serde::Serialize;
 
 use super::tracker::{FilePart, FileTracker};
 use crate::{
-    count::{Counter, Counts, Exactness, Memo, Tokens},
+    count::{Counter, Counts, Exactness, Memo},
     facts::{Fact, Facts, Lines, Priority, Subject, ToolKind, facts},
     files::{AccessKind, Files, LineNow, files},
     history::{BlockId, BlockKind, History, Role},
     prices::{Model, UnknownModel, find_model_in},
-    recording::{Point, Recording, Segment, Usage},
+    recording::{Point, Recording, Segment},
+    units::Tokens,
+    usage::Usage,
 };
 
 /// How many of the latest steps count as recent in the priority classes.
@@ -493,9 +495,10 @@ fn cost(segment: &Segment, model: &Model, view: &View<'_>, reported: &[Usage]) -
 mod tests {
     use super::inspect;
     use crate::{
-        count::{Memo, Tokens},
+        count::Memo,
         prices::{Cliff, find_model},
         recording::read,
+        units::Tokens,
     };
 
     #[test]

@@ -6,11 +6,12 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use serde::Serialize;
 
 use crate::{
-    count::{Counts, Tokens},
+    count::Counts,
     facts::{Facts, Outcome, Subject, ToolKind},
     files::{AccessKind, Existence, Files},
     history::{BlockKind, History, Role},
     recording::Point,
+    units::Tokens,
 };
 
 /// One file of a conversation.

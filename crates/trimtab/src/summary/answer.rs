@@ -2,9 +2,9 @@
 //! used. Never judges the text: that is the check's.
 
 use crate::{
+    history::Format,
     json::{JsonError, Value, scan},
-    recording::{Usage, usage::in_answer},
-    wire::Format,
+    usage::{Usage, in_answer},
 };
 
 /// How an answer ended.

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use super::{
     answer::Answer,
     check::{Checked, Rejection, check},
-    ledger::{Ledger, ledger},
+    ledger::ledger,
     prompt::{prompt, split},
     range::FoldRange,
 };
 use crate::{
-    count::{Counter, Tokens},
+    count::Counter,
     facts::{Facts, facts},
     files::files,
     history::History,
+    ledger::Ledger,
+    units::Tokens,
 };
 
 /// What share of the folded message's room a summary is asked to fill; the rest is for the user's words and the ledger.

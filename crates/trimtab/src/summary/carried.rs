@@ -2,14 +2,11 @@
 //! they carry, so that folding again updates instead of summarizing a summary. Never reads anything but whole messages of the
 //! user's place: what a tool printed cannot pose as one.
 
-use super::{
-    ledger::{Ledger, Unresolved},
-    range::FoldRange,
-    said::Said,
-};
+use super::range::FoldRange;
 use crate::{
     facts::{Facts, Voice},
     history::{BlockKind, History, Role},
+    ledger::{Ledger, Said, Unresolved},
     render::ledger as words,
 };
 

@@ -4,14 +4,8 @@
 
 use std::{collections::HashSet, fmt};
 
-use super::{
-    answer::{Answer, Ending},
-    ledger::Ledger,
-};
-use crate::{
-    count::{Counter, Tokens},
-    render::ledger as words,
-};
+use super::answer::{Answer, Ending};
+use crate::{count::Counter, ledger::Ledger, render::ledger as words, units::Tokens};
 
 /// A summary may be this many times as long as was asked for; models count badly, but not that badly.
 const LENIENCE: f64 = 2.0;

@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use super::range::FoldRange;
 use crate::{
-    history::{BlockId, Entry, History, Role},
+    history::{BlockId, Entry, Format, History, Role},
     json::{Object, Span, narrow},
-    plan::removed,
-    wire::{Edit, Format, write},
+    wire::{Edit, remove_elements, write},
 };
 
 /// Returns the request with one message of the user's in place of a range.
@@ -132,7 +131,7 @@ fn message(
         history.blocks_of(entry).iter().zip(ids(entry)).map(|(block, id)| (block.span, goes(id))).collect();
     let kept: Vec<Span> = blocks.iter().filter(|(_, gone)| !*gone).map(|(span, _)| *span).collect();
     let last = kept.last()?.end();
-    let mut edits = if kept.len() == blocks.len() { Vec::new() } else { removed(&blocks) };
+    let mut edits = if kept.len() == blocks.len() { Vec::new() } else { remove_elements(&blocks) };
     edits.extend(inside.iter().filter(|edit| is_in(edit, entry.span.start(), entry.span.end())).cloned());
     edits.sort_by_key(|edit| edit.span.start());
     let bytes = history.bytes();

@@ -3,16 +3,17 @@
 //! the same thing mends it.
 
 use super::{
-    ledger::{Unresolved, is_run, results, task_terms},
+    ledger::{is_run, results, task_terms},
     range::FoldRange,
-    relevance::ranked_lines,
 };
 use crate::{
-    digest::{as_terminal_shows, has_place, is_error_line},
+    digest::{has_place, is_error_line, ranked_lines},
     facts::{Fact, Facts, Outcome, Subject, ToolKind},
     history::{BlockId, History},
+    ledger::Unresolved,
     recall::block_handle,
     render::ledger::short,
+    terminal::as_terminal_shows,
 };
 
 /// How many lines of an error are quoted.

@@ -2,19 +2,15 @@
 //! budget: summary, the user's words, ledger, always in this order. Never leaves out a sentence in which the user sets a limit, a
 //! modified file or an open error while something less weighty has room.
 
-use super::{
-    carried::read_back,
-    check::neutralised,
-    ledger::{Ledger, Unresolved, ledger},
-    range::FoldRange,
-    said::Said,
-};
+use super::{carried::read_back, check::neutralised, ledger::ledger, range::FoldRange};
 use crate::{
-    count::{Counter, Tokens},
+    count::Counter,
     facts::Facts,
     files::Files,
     history::History,
+    ledger::{Ledger, Said, Unresolved},
     render::{RecallHint, ledger as words},
+    units::Tokens,
 };
 
 /// How many errors, other failures, commands and files read are told at most: a screen each.

@@ -6,36 +6,9 @@ use super::{ledger::results, range::FoldRange};
 use crate::{
     facts::{Facts, Outcome, ToolKind, Voice, constraints, sections},
     history::{BlockId, History},
+    ledger::{Extent, Instructions},
     recall::block_handle,
 };
-
-/// How much of instructions is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// All of them.
-    Whole,
-    /// The sentences that set limits.
-    Limits,
-    /// Where they stand.
-    Name,
-}
-
-/// What instructions a file gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
-    /// The file's path, seen from the session's root; of a reminder in another result, that result's subject.
-    pub path: String,
-    /// The step at which they were last read.
-    pub step: u32,
-    /// Whether the file was changed since.
-    pub changed: bool,
-    /// How much of it `lines` tell.
-    pub extent: Extent,
-    /// The words.
-    pub lines: Vec<String>,
-    /// The name by which the whole is brought back.
-    pub handle: String,
-}
 
 /// Finds the instructions that results in a range brought; `offset` steps were folded before, with what `earlier` tells.
 pub(super) fn instructions(

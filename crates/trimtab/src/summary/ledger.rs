@@ -7,16 +7,17 @@ use std::collections::HashMap;
 use super::{
     carried::{Carried, carried},
     failures::{Failures, failures},
-    instructions::{Instructions, instructions},
-    open_items::{OpenItem, open_items},
+    instructions::instructions,
+    open_items::open_items,
     range::FoldRange,
-    relevance::query_terms,
-    said::{Said, said},
+    said::said,
 };
 use crate::{
+    digest::query_terms,
     facts::{Fact, Facts, Subject, ToolKind, text_head},
     files::{Access, AccessKind, Files, changelog_before},
     history::{BlockId, BlockKind, History, Role},
+    ledger::{CommandLine, FileLine, Ledger},
     recall::block_handle,
     render::ledger::short,
 };
@@ -29,80 +30,6 @@ const REASONS: usize = 3;
 const LAST_WORDS: usize = 12;
 /// How much of the task tells which error lines matter, in bytes.
 const TASK: usize = 4000;
-
-/// A file that was read or modified.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileLine {
-    /// Its path, seen from the session's root.
-    pub path: String,
-    /// How often it was changed.
-    pub changes: usize,
-    /// The steps of the first and last change; of a file that was only read, of the last reading.
-    pub first: u32,
-    /// See `first`.
-    pub last: u32,
-    /// Lines that were shown, as ranges counted from 1.
-    pub lines: Vec<(usize, usize)>,
-    /// Why it was changed, in the session's own words.
-    pub words: Vec<String>,
-    /// How many reasons are left out of these, the older ones.
-    pub more_words: usize,
-    /// The name by which the last reading is brought back.
-    pub handle: Option<String>,
-}
-
-/// A command and how its last run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine {
-    /// The command.
-    pub command: String,
-    /// How it ended.
-    pub outcome: String,
-    /// The step of the last run.
-    pub step: u32,
-    /// How often it was run.
-    pub runs: usize,
-}
-
-/// A failure that nothing later resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unresolved {
-    /// The command, or the file that was to be changed.
-    pub what: String,
-    /// The step.
-    pub step: u32,
-    /// The name by which the whole output is brought back.
-    pub handle: String,
-    /// Lines of it.
-    pub lines: Vec<String>,
-}
-
-/// Our own list of facts about a range.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ledger {
-    /// The last step in the range, counted over earlier folds.
-    pub last_step: u32,
-    /// The user's words that go, oldest first.
-    pub said: Vec<Said>,
-    /// Files that were modified, in the order in which they were first changed.
-    pub modified: Vec<FileLine>,
-    /// Files that were only read, the latest last.
-    pub read: Vec<FileLine>,
-    /// Commands, the latest last.
-    pub commands: Vec<CommandLine>,
-    /// Failures that nothing resolved, the latest last.
-    pub errors: Vec<Unresolved>,
-    /// Other calls that failed and were not done since: readings, searches.
-    pub other_failures: Vec<Unresolved>,
-    /// Instructions for agents that tools brought in.
-    pub instructions: Vec<Instructions>,
-    /// What is not done.
-    pub open: Vec<OpenItem>,
-    /// What the model said last.
-    pub last_words: Vec<String>,
-    /// The prose of an earlier summary in the range.
-    pub earlier_summary: Option<String>,
-}
 
 /// Tells what happened in a range.
 pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange) -> Ledger {

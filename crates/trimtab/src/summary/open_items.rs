@@ -8,19 +8,11 @@ use crate::{
     facts::{Facts, Given, ToolKind, Voice, with_arguments},
     history::{BlockId, BlockKind, History, Role},
     json::Value,
+    ledger::OpenItem,
 };
 
 /// How many items are told.
 const MOST: usize = 20;
-
-/// One thing that is not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenItem {
-    /// Where it stands, in the agent's own word.
-    pub state: String,
-    /// What it is.
-    pub text: String,
-}
 
 /// Returns what a range leaves open.
 pub(super) fn open_items(history: &History, facts: &Facts, range: &FoldRange) -> Option<Vec<OpenItem>> {

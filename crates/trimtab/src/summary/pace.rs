@@ -2,7 +2,7 @@
 //! once that it cannot help. Never lets folds follow each other without gain: an agent that forgets, reads again and is folded
 //! again costs more than it saves.
 
-use crate::count::Tokens;
+use crate::units::Tokens;
 
 /// A fold must take away at least this share of the budget.
 pub(crate) const LEAST_GAIN: f64 = 0.15;

@@ -7,15 +7,15 @@ use super::{
     range::{FoldRange, legal_cuts},
 };
 use crate::{
-    count::{Counter, Tokens},
+    count::Counter,
     digest::{About, Text, relevant_lines},
     facts::{Facts, Voice},
-    history::{Block, BlockId, BlockKind, History, Role, readable},
+    history::{Block, BlockId, BlockKind, Format, History, Role, readable},
     json::{Array, Object},
-    plan::Reason,
     recall::block_handle,
     render::{self, NoteContext, RecallHint, prompt as words},
-    wire::Format,
+    units::Tokens,
+    verdict::Reason,
 };
 
 /// How much of one content is shown, in bytes: 1,500 tokens tell what an output says.

@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use super::carried::read_back;
 use crate::{
-    count::{Counts, Tokens},
+    count::Counts,
     facts::{Fact, Facts, Voice},
-    history::{BlockId, BlockKind, Entry, EntryId, History, Role},
+    history::{BlockId, BlockKind, Entry, EntryId, Format, History, Role},
+    identity::{ChainHash, chain},
     json::{narrow, widen},
-    memory::{ChainHash, chain},
-    wire::Format,
+    units::Tokens,
 };
 
 /// The longest text before the first step that stays in place besides the first words, in bytes of JSON: about 4,000 tokens. What

@@ -5,21 +5,9 @@ use super::range::FoldRange;
 use crate::{
     facts::{Facts, Voice, constraints, sections},
     history::{BlockKind, History, Role},
+    ledger::Said,
     recall::block_handle,
 };
-
-/// One message of the user's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// The step before which it was said.
-    pub step: u32,
-    /// The words.
-    pub text: String,
-    /// How many lines of it are left out; those that are left set limits.
-    pub left_out: usize,
-    /// The name by which the whole message is brought back.
-    pub handle: Option<String>,
-}
 
 /// Returns the person's words that go with a range, oldest first; `offset` steps were folded before.
 pub(super) fn said(history: &History, facts: &Facts, range: &FoldRange, offset: u32) -> Vec<Said> {

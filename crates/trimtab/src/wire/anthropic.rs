@@ -1,9 +1,9 @@
 //! Anthropic Messages. Takes a scanned request; gives its entries and blocks.
 //! Never guesses: a block type that is not listed here is unknown and stays as it is.
 
-use super::{Format, Layout, unknown};
+use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Outline, PartKind, Role},
+    history::{BlockKind, Format, Outline, PartKind, Role},
     json::Value,
 };
 

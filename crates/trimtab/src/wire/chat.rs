@@ -1,9 +1,9 @@
 //! OpenAI Chat Completions, and the many servers that speak it. Takes a scanned request; gives its entries
 //! and blocks. Never relies on the order of keys: reasoning comes before text, text before calls.
 
-use super::{Format, Layout, unknown};
+use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Outline, PartKind, Role},
+    history::{BlockKind, Format, Outline, PartKind, Role},
     json::Value,
 };
 

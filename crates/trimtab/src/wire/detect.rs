@@ -2,8 +2,8 @@
 //! request. Never looks at file names, headers or urls, and never takes a list of other things for a conversation: what
 //! is not understood must not be counted as a short request.
 
-use super::{Format, WireError};
-use crate::json::Value;
+use super::WireError;
+use crate::{history::Format, json::Value};
 
 /// How many messages are looked at: enough to reach past a system prompt and a first exchange.
 const MESSAGES_LOOKED_AT: usize = 40;

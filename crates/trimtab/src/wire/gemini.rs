@@ -1,9 +1,9 @@
 //! Gemini generateContent. Takes a scanned request, in camelCase or snake_case; gives its entries and blocks.
 //! Never moves a thought signature: it belongs to the exact part that carries it.
 
-use super::{Format, Layout, unknown};
+use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Outline, PartKind, Role},
+    history::{BlockKind, Format, Outline, PartKind, Role},
     json::Value,
 };
 

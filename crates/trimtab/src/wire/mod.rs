@@ -14,26 +14,14 @@ mod warm;
 use std::{fmt, sync::Arc};
 
 pub use repair::{Mended, repair};
+pub(crate) use splice::remove_elements;
 pub use splice::{Edit, request_of, write};
 pub use warm::parse_after;
 
 use crate::{
-    history::{BlockKind, History, Outline, Role},
+    history::{BlockKind, Format, History, Outline, Role},
     json::{JsonError, Tape, Value, scan},
 };
-
-/// A wire format: how a provider spells a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    Chat,
-    /// OpenAI Responses.
-    Responses,
-    /// Gemini generateContent.
-    Gemini,
-}
 
 /// How one format is read. A new format is one file and one line in [`LAYOUTS`].
 struct Layout {

@@ -9,9 +9,9 @@ mod responses;
 
 use std::{borrow::Cow, fmt};
 
-use super::{Edit, Format, write};
+use super::{Edit, write};
 use crate::{
-    history::History,
+    history::{Format, History},
     json::{Object, Span, Value, encode, narrow, scan},
 };
 

@@ -1,9 +1,9 @@
 //! OpenAI Responses. Takes a scanned request; gives one entry per item of `input`.
 //! Never pairs by item id: calls and outputs find each other by `call_id`.
 
-use super::{Format, Layout, unknown};
+use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Outline, PartKind, Role},
+    history::{BlockKind, Format, Outline, PartKind, Role},
     json::Value,
 };
 

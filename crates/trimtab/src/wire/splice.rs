@@ -48,3 +48,31 @@ pub fn request_of(history: &History, messages: usize) -> Vec<u8> {
     let removed = Span::new(narrow(from), narrow(last.span.end()));
     write(history, &[Edit { span: removed, with: Vec::new() }])
 }
+
+/// Takes elements out of a JSON list, each run of them with the commas that go with it.
+pub(crate) fn remove_elements(elements: &[(Span, bool)]) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut at = 0;
+    while let Some(first) = elements.iter().skip(at).position(|(_, gone)| *gone).map(|found| at + found) {
+        let last = elements
+            .iter()
+            .skip(first)
+            .position(|(_, gone)| !*gone)
+            .map_or(elements.len(), |found| first + found);
+        let start = elements.get(first).map(|(span, _)| span.start());
+        let end = last.checked_sub(1).and_then(|last| elements.get(last)).map(|(span, _)| span.end());
+        let before = first.checked_sub(1).and_then(|before| elements.get(before)).map(|(span, _)| span.end());
+        let after = elements.get(last).map(|(span, _)| span.start());
+        // With the comma before the run; at the beginning of the list, with the one behind it.
+        let (from, to) = match (before, after) {
+            (Some(before), _) => (Some(before), end),
+            (None, Some(after)) => (start, Some(after)),
+            (None, None) => (start, end),
+        };
+        if let (Some(from), Some(to)) = (from, to) {
+            edits.push(Edit { span: Span::new(narrow(from), narrow(to)), with: Vec::new() });
+        }
+        at = last;
+    }
+    edits
+}

@@ -1,7 +1,7 @@
 //! The laws of fitting with folds in play: summaries are handed back, refused or never come, at random. The protocol is judged by
 //! the checker; what was sent is compared message by message.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
 
 use proptest::{
     prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof},
@@ -39,6 +39,10 @@ struct Folds {
     /// The share of the budget at which the policy folds.
     over: f64,
     replies: Vec<Reply>,
+}
+
+fn read(bytes: &[u8], format: Format) -> Arc<History> {
+    Arc::new(parse_as(bytes.to_vec(), format).expect("a request"))
 }
 
 fn folds() -> impl Strategy<Value = Folds> {
@@ -152,7 +156,7 @@ fn sticky_a_folded_conversation_stays_folded() {
         for (number, count) in starts.enumerate() {
             let now = i64::try_from(number).expect("few requests") * 1000;
             let bytes = request_of(&request.history, count);
-            let again = resend(bytes.clone(), &memory, Some(request.format)).expect("a request");
+            let again = resend(read(&bytes, request.format), &memory);
             let fitted = fitted(&bytes, &memory, &settings, now);
             let warmly = fit_warm(bytes.clone(), &mut warm, &memory, &settings, Millis(now))
                 .expect("fits cold, fits warm");
@@ -228,7 +232,7 @@ fn begins_as(format: Format, earlier: &Fitted, now: &[u8], fitted: &Fitted) {
 fn restored(memory: &Memory, bytes: &[u8], format: Format) {
     let mut again = Memory::default();
     memory.verdicts().for_each(|(hash, verdict)| again.remember(hash, verdict));
-    let send = |memory: &Memory| resend(bytes.to_vec(), memory, Some(format)).expect("a request").request;
+    let send = |memory: &Memory| resend(read(bytes, format), memory).request;
     assert_eq!(String::from_utf8_lossy(&send(&again)), String::from_utf8_lossy(&send(memory)));
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trimtab::{Missed, Score, Session, Share, Tokens, find_model, pool};
+use trimtab::{Missed, Score, SessionScores, Share, Tokens, find_model, pool};
 
 use super::{Entrant, Replayed};
 
@@ -49,18 +49,18 @@ pub(super) fn replayed(sessions: u32) -> Replayed {
             .nth(1)
             .and_then(|knob| Some(("its number".to_owned(), knob.parse().ok()?))),
     };
-    let made: Vec<Session> = (0..sessions).map(|number| session(number, &models)).collect();
+    let made: Vec<SessionScores> = (0..sessions).map(|number| session(number, &models)).collect();
     let rows = pool(&made, 200);
     Replayed { entrants: CONTENDERS.iter().map(entrant).collect(), models, sessions: made, rows, unusable: 2 }
 }
 
-fn session(number: u32, models: &[trimtab::Model]) -> Session {
+fn session(number: u32, models: &[trimtab::Model]) -> SessionScores {
     let name = match number % 7 {
         3 => format!("recordings/{NASTY}/{number}.jsonl"),
         _ => format!("recordings/project-{}/session-{number:03}.jsonl", number % 5),
     };
     let scores = CONTENDERS.iter().flat_map(|of| models.iter().map(move |model| score(number, of, model)));
-    Session { name, scores: scores.collect() }
+    SessionScores { name, scores: scores.collect() }
 }
 
 fn score(

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab::{Contender, Kept, Knobs, Model, Row, Session, Terms, contenders, pool};
+use trimtab::{Contender, Kept, Knobs, Model, Row, SessionScores, Terms, contenders, pool};
 
 use crate::{
     args::{AskedPolicy, Replay},
@@ -43,7 +43,7 @@ struct Entrant {
 struct Replayed {
     entrants: Vec<Entrant>,
     models: Vec<Model>,
-    sessions: Vec<Session>,
+    sessions: Vec<SessionScores>,
     rows: Vec<Row>,
     /// Files that could not be replayed.
     unusable: usize,

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab::{Missed, Row, Session, prices_date};
+use trimtab::{Missed, Row, SessionScores, prices_date};
 
 use super::{Entrant, Replayed, rewriting};
 
@@ -119,7 +119,7 @@ fn priced(model: &trimtab::Model) -> Priced<'_> {
     }
 }
 
-fn spread(sessions: &[Session], row: usize) -> Vec<f64> {
+fn spread(sessions: &[SessionScores], row: usize) -> Vec<f64> {
     let mut ratios: Vec<f64> =
         sessions.iter().filter_map(|session| Some(session.scores.get(row)?.cost_vs_raw())).collect();
     ratios.sort_by(f64::total_cmp);
@@ -136,7 +136,7 @@ fn curves(replayed: &Replayed) -> Vec<Curves<'_>> {
         .sessions
         .iter()
         .filter(|session| session.scores.first().is_some_and(|score| !score.raw_sizes.is_empty()));
-    let all: Vec<&Session> = with_curve.collect();
+    let all: Vec<&SessionScores> = with_curve.collect();
     let every = all.len().div_ceil(CURVES).max(1);
     let curves = all.into_iter().step_by(every).filter_map(|session| {
         let first = session.scores.first()?;

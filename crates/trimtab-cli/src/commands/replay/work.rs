@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab::{Contender, Model, Session, Terms, read, replay};
+use trimtab::{Contender, Model, SessionScores, Terms, read, replay};
 
 use crate::{
     input::{self, Unreadable},
@@ -44,14 +44,14 @@ pub(super) enum Details {
 }
 
 /// What came of a file, and how long it took.
-type Done = (Result<Session, Unreadable>, Duration);
+type Done = (Result<SessionScores, Unreadable>, Duration);
 
 /// Replays all files. Gives the sessions, the files that could not be replayed, and the time each session took.
 pub(super) fn replay_all(
     files: &[PathBuf],
     task: &Task<'_>,
     jobs: usize,
-) -> (Vec<Session>, Vec<Unreadable>, Vec<Duration>) {
+) -> (Vec<SessionScores>, Vec<Unreadable>, Vec<Duration>) {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Done)>> = Mutex::new(Vec::with_capacity(files.len()));
     let bar = progress(files.len());
@@ -88,7 +88,7 @@ pub(super) fn replay_all(
     (sessions, failed, times)
 }
 
-fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Session, Unreadable> {
+fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<SessionScores, Unreadable> {
     let name = file.display().to_string();
     let unusable = |reason: String| Unreadable { path: name.clone(), reason };
     let bytes = input::bytes(file).map_err(|error| unusable(format!("{error:#}")))?;
@@ -96,14 +96,14 @@ fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Session, Unre
     drop(bytes);
     let segments = recording.segments.iter();
     let scores = segments.map(|segment| replay(segment, task.contenders, task.models, &task.terms));
-    let mut session = Session::of(name.clone(), scores)
+    let mut session = SessionScores::of(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
     keep_details(&mut session, task, curve);
     Ok(session)
 }
 
 /// Drops what no report of this run shows. What the page shows of single requests, it shows for the first model.
-fn keep_details(session: &mut Session, task: &Task<'_>, curve: Details) {
+fn keep_details(session: &mut SessionScores, task: &Task<'_>, curve: Details) {
     let models = task.models.len().max(1);
     for (index, score) in session.scores.iter_mut().enumerate() {
         let wanted = task.details == Details::Kept && index.is_multiple_of(models);

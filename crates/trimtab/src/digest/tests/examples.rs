@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{About, Content, Ended, chosen, savings, shortened};
 use crate::digest::{Text, find_digest, head_tail, middle_out};
-use crate::render::{is_note, render};
+use crate::{notes::is_note, render::render};
 
 /// Shortens, and looks for every fact.
 fn check(text: &str, about: About<'_>, facts: &[&str]) -> String {

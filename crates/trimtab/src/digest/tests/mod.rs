@@ -16,13 +16,11 @@ use super::errors::is_error_line;
 use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
+    digest::query_terms,
     history::readable,
-    plan::Reason,
-    render::{
-        NoteContext, RecallHint, ShownCopy, Style, Topic, USUAL_RECALL, handle, holds_note, is_note, render,
-        shorten,
-    },
-    summary::query_terms,
+    notes::{holds_note, is_note},
+    render::{NoteContext, RecallHint, ShownCopy, Style, Topic, USUAL_RECALL, handle, render, shorten},
+    verdict::Reason,
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.

@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::Path, sync::LazyLock};
 
 use super::{About, DIGESTS, Ended, relevant, savings, shortened};
-use crate::summary::query_terms;
+use crate::digest::query_terms;
 
 /// The words of the task in the example of `relevant`.
 static TASK: LazyLock<Vec<String>> = LazyLock::new(|| query_terms("How do I repair gadget_31?"));

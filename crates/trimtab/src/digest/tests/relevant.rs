@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{About, Content, shortened};
-use crate::{digest::find_digest, summary::query_terms};
+use crate::digest::{find_digest, query_terms};
 
 /// A page of forty parts, each about something of its own.
 pub(super) fn manual() -> String {

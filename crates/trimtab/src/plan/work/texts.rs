@@ -9,20 +9,20 @@ use std::{
 
 use super::{
     super::{
-        Reason, Verdict, arguments, candidates::leaves, edits::shortened, index::Shows, may_shorten,
-        series::EXTENTS, visible::Visible,
+        arguments, candidates::leaves, edits::shortened, may_shorten, series::EXTENTS, visible::Visible,
     },
     NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
 };
 use crate::{
-    count::Tokens,
-    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text},
-    facts::{ContentKind, Fact, Lines, Outcome, Subject, ToolKind},
+    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text, query_terms, task_words},
+    facts::{ContentKind, Fact, Lines, Outcome, Shows, Subject, ToolKind},
     files::reason_of_change,
     history::{BlockId, BlockKind, History, PartKind},
+    notes::holds_note,
     policy::{Act, Style},
     render::{self, NoteContext, ShownCopy},
-    summary::{query_terms, task_words},
+    units::Tokens,
+    verdict::{Reason, Verdict},
 };
 
 impl Work<'_> {
@@ -258,7 +258,7 @@ impl Work<'_> {
         let part = arguments(history, block)?;
         let text = history.part_text(part);
         let (leaves, _) = leaves(self, id, inputs)?;
-        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || render::holds_note(&text) {
+        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || holds_note(&text) {
             return None;
         }
         let handle = self.handle(id);

@@ -11,12 +11,11 @@ use std::{borrow::Cow, collections::HashMap};
 use messages::Messages;
 
 use super::{
-    Millis, Reader, Start,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage,
 };
-use crate::{json::Value, wire::Format};
+use crate::{history::Format, json::Value, units::Millis, usage};
 
 pub(super) const READER: Reader =
     Reader { name: "claude-code", about: "Claude Code transcript (JSON lines)", fits, read };

@@ -13,12 +13,16 @@ use messages::{Messages, Speaker};
 use words::{field, text};
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     source::Source,
-    usage,
 };
-use crate::{json::Value, wire::Format};
+use crate::{
+    history::Format,
+    json::Value,
+    units::Millis,
+    usage::{self, Usage},
+};
 
 pub(super) const READER: Reader =
     Reader { name: "openhands", about: "OpenHands event stream or output.jsonl", fits, read };

@@ -9,13 +9,17 @@ use std::collections::{HashMap, HashSet};
 use say::{broken_signatures, say};
 
 use super::{
-    Millis, Reader, Start, Usage,
+    Reader, Start,
     draft::{Draft, SegmentDraft, time},
     said::{Answered, Asked, Piece, Said, add_result, fill},
     source::Source,
-    usage::number,
 };
-use crate::{json::Value, wire::Format};
+use crate::{
+    history::Format,
+    json::Value,
+    units::Millis,
+    usage::{Usage, number},
+};
 
 pub(super) const READER: Reader =
     Reader { name: "pi", about: "pi coding agent session (JSON lines)", fits, read };

@@ -3,9 +3,9 @@
 
 use super::{Entry, Speaker, broke_off};
 use crate::{
+    history::Format,
     json::{Value, scan},
     recording::said::{Answered, Piece, Said},
-    wire::Format,
 };
 
 /// The words that pi puts around a summary of what was compacted.

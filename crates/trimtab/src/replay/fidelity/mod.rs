@@ -27,7 +27,7 @@ pub use probe::{Figure, Probe, probe};
 pub(crate) use uses::Uses;
 
 use super::{Track, Views};
-use crate::{count::Tokens, history::BlockId};
+use crate::{history::BlockId, units::Tokens};
 use visible::Visible;
 
 /// How many of what was needed were there.

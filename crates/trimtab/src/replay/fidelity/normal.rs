@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use memchr::memmem;
 
 use crate::{
-    digest::as_terminal_shows,
     json::{Value, scan},
     render::ledger::BEGIN as FOLDED,
+    terminal::as_terminal_shows,
 };
 
 /// A text in every way in which it may be read.

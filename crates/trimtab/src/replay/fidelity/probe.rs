@@ -5,11 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Fidelity, Uses, fidelity};
 use crate::{
-    count::{Counter, Tokens},
+    count::Counter,
     history::{BlockId, BlockKind},
     json::{narrow, widen},
     recording::Segment,
     replay::{Change, Shown, Track, Views},
+    units::Tokens,
 };
 
 /// A name and the numbers behind it: of a share, how many were held of how many.

@@ -14,11 +14,11 @@ use std::{
 
 use super::visible::{Visible, arrival};
 use crate::{
-    count::Tokens,
     files::{Access, AccessKind, Existence, LineNow},
     history::BlockId,
-    render::{holds_note, is_foreign_placeholder},
+    notes::{holds_note, is_foreign_placeholder},
     replay::{Shown, Track},
+    units::Tokens,
 };
 
 /// Old lines of one result, with what shows the new ones.

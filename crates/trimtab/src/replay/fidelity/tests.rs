@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::{Fidelity, Miss, Share, Uses, fidelity, probe::masked};
 use crate::{
-    count::{Counter, Tokens},
+    count::Counter,
     history::{BlockId, BlockKind},
     json::{narrow, widen},
     recall::block_handle,
     recording::{Recording, Segment},
     replay::{Change, Shown, Track, Views},
+    units::Tokens,
     wire::parse,
 };
 
@@ -389,9 +390,9 @@ fn a_note_that_points_at_the_lines_that_stand_there_marks_old_ones_only_while_th
     let messages: Vec<Value> = views.iter().flat_map(|(id, text)| read(id, "a.txt", text)).collect();
     let stale = |shown: &[As<'_>]| judged(&messages, shown).unmarked_stale;
     let one = Counter::for_model("claude-sonnet-4-5").text("beta line");
-    let handle = crate::render::handle_of(new.as_bytes());
+    let handle = crate::recall::handle_of(new.as_bytes());
     let note = format!("[Same as at step 2, shown there: a.txt at step 4, 2 lines; trimtab recall {handle}]");
-    let wrong = note.replace(&handle, &crate::render::handle_of(old.as_bytes()));
+    let wrong = note.replace(&handle, &crate::recall::handle_of(old.as_bytes()));
     assert_eq!(stale(&[]), Tokens::ZERO);
     assert_eq!(stale(&[As::Text("4", &note)]), Tokens::ZERO);
     // The lines of the first and of the third view, in the last request.

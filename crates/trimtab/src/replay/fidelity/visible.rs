@@ -11,8 +11,8 @@ use super::normal::Normal;
 use crate::{
     history::BlockId,
     json::widen,
+    notes::{hash_of, points_at},
     recall::block_handle,
-    render::{hash_of, points_at},
     replay::{Shown, Track, Views},
 };
 

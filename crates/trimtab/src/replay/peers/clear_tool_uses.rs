@@ -7,9 +7,9 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    count::Tokens,
     history::BlockId,
     replay::{Track, Views},
+    units::Tokens,
 };
 
 /// How many results are kept: the default of both.

@@ -13,10 +13,10 @@ use super::{
     walk::{Walk, text_of},
 };
 use crate::{
-    count::Tokens,
     facts::{Subject, ToolKind},
     history::{BlockId, BlockKind},
     replay::{Shown, Track, Views},
+    units::Tokens,
 };
 
 /// Messages at the beginning that are never touched: the task and the first answer.

@@ -23,7 +23,7 @@ use super::{
     Track, Views,
     oracle::{self, Need},
 };
-use crate::count::Tokens;
+use crate::units::Tokens;
 
 /// What a rival is asked about.
 #[derive(Debug, Clone, Copy)]

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use super::walk::Walk;
 use crate::{
-    count::Tokens,
     history::BlockId,
     json::narrow,
-    recording::Millis,
     replay::{Shown, Track, Views},
+    units::{Millis, Tokens},
 };
 
 /// How long a cache lives without being read, in milliseconds: the shortest lifetime that providers promise (five minutes).

@@ -7,8 +7,8 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    count::Tokens,
     replay::{Shown, Views},
+    units::Tokens,
 };
 
 const KNOB: (&str, &[f64]) = (

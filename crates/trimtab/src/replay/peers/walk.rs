@@ -4,11 +4,12 @@
 use std::{borrow::Cow, collections::BTreeMap, mem, sync::Arc};
 
 use crate::{
-    count::{Memo, Tokens},
+    count::Memo,
     facts::Fact,
     history::{Block, BlockId, BlockKind, PartKind, Role},
     json::{narrow, widen},
     replay::{Change, Shown, Track, Views},
+    units::Tokens,
 };
 
 /// A peer's way through a segment.

@@ -3,7 +3,7 @@
 use super::{Log, Mended, fresh_id, given_none, id_of, json_list, json_text, set_member};
 use crate::{
     json::{Object, Value},
-    render,
+    notes::{BEGINNING, NO_RESULT},
 };
 
 struct Message {
@@ -54,7 +54,7 @@ pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
             all.first().map_or(0, |first| first.index),
             "the first message is the model's, one put before it",
         );
-        all.insert(0, said(0, render::BEGINNING));
+        all.insert(0, said(0, BEGINNING));
     }
     (all.into_iter().map(Message::write).collect(), log.0)
 }
@@ -280,7 +280,7 @@ fn missing(call: &str) -> Block {
     let raw = Object::new()
         .text("type", "tool_result")
         .text("tool_use_id", call)
-        .text("content", render::NO_RESULT)
+        .text("content", NO_RESULT)
         .raw("is_error", b"true")
         .end();
     Block { raw, kind: Kind::Result, id: call.to_owned() }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     json::{Object, Value, scan},
-    render,
+    notes::NO_RESULT,
 };
 
 struct Message {
@@ -157,7 +157,7 @@ fn answer(index: usize, call: &str, old: &str, rest: &mut Vec<Message>, log: &mu
         return Object::new()
             .text("role", "tool")
             .text("tool_call_id", call)
-            .text("content", render::NO_RESULT)
+            .text("content", NO_RESULT)
             .end();
     };
     let late = rest.iter().take(at).any(|message| message.role != "tool");

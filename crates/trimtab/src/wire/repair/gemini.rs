@@ -3,7 +3,7 @@
 use super::{Log, Mended, given_none, json_list, set_member};
 use crate::{
     json::{Object, Value},
-    render,
+    notes::{BEGINNING, NO_RESULT},
 };
 
 struct Content {
@@ -40,7 +40,7 @@ pub(super) fn repair(contents: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
             all.first().map_or(0, |first| first.index),
             "the first content is the model's, one put before it",
         );
-        let part = Object::new().text("text", render::BEGINNING).end();
+        let part = Object::new().text("text", BEGINNING).end();
         let raw = Object::new().text("role", "user").raw("parts", &json_list(&[part])).end();
         all.insert(0, Content { index: 0, by_user: true, raw, parts: Vec::new(), changed: false });
     }
@@ -173,7 +173,7 @@ fn order(calls: &[(String, String)], asked: usize, content: Option<&mut Content>
 }
 
 fn missing(name: &str, id: &str) -> Part {
-    let error = Object::new().text("error", render::NO_RESULT).end();
+    let error = Object::new().text("error", NO_RESULT).end();
     let mut response = Object::new();
     if !id.is_empty() {
         response = response.text("id", id);

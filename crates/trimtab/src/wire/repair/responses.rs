@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     json::{Object, Value},
-    render,
+    notes::NO_RESULT,
 };
 
 #[derive(Clone)]
@@ -198,8 +198,7 @@ fn with_notes(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
 fn note(call: &Item) -> Item {
     let kind =
         if call.family == "function" { "function_call_output".to_owned() } else { output_kind(&call.family) };
-    let raw =
-        Object::new().text("type", &kind).text("call_id", &call.id).text("output", render::NO_RESULT).end();
+    let raw = Object::new().text("type", &kind).text("call_id", &call.id).text("output", NO_RESULT).end();
     Item { kind: Kind::Output, raw, ..call.clone() }
 }
 

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::{
     count::{Counter, Tokenizer},
     history::{BlockId, BlockKind, Role},
-    recording::{Millis, Recording, Segment},
+    recording::{Recording, Segment},
     replay::{Case, Need, Showing, Shown, Track, Views, peers::rival},
+    units::Millis,
     wire,
 };
 

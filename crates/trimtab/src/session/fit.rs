@@ -4,17 +4,17 @@
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    count::{Counter, Exactness, Tokens},
-    history::{Block, BlockKind, History},
+    count::{Calibration, Counter, Exactness},
+    history::{Block, BlockKind, Format, History},
     memory::{Memory, Sent},
     plan::{CachePrices, Made, Plan, PlanError, Showing, Sight, Situation, Wished, edits, plan},
-    policy::Policy,
+    policy::{Folding, Markers, Policy},
     prices::{CacheRules, Model},
-    recording::Millis,
     render::RecallHint,
+    session::Warm,
     summary::Asking,
-    warm::Warm,
-    wire::{Format, WireError, write},
+    units::{Millis, Tokens},
+    wire::{WireError, write},
 };
 
 /// How long a provider keeps its cache after a request began, where nothing better is known: five minutes.
@@ -28,9 +28,13 @@ const SLACK: i64 = 5;
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What may be hidden, and when.
-    pub policy: Policy,
-    /// The most that the request may count; what the model's window leaves, where there is none.
+    pub policy: Arc<Policy>,
+    /// The most that the request may count, in the provider's tokens; what the model's window leaves, where there is none.
     pub budget: Option<Tokens>,
+    /// The most that it may count beside that, in tokens as they are counted here.
+    pub at_most: Option<Tokens>,
+    /// How the provider was seen to count.
+    pub calibration: Calibration,
     /// The model to count and pay for; the one that the request names, where there is none.
     pub model: Option<String>,
     /// The request's format; told by itself, where there is none.
@@ -63,42 +67,6 @@ pub enum CacheHint {
     Cold,
 }
 
-/// What becomes of a policy's steps that fold. What was folded before stays folded in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Folding {
-    /// They are passed over, and no summary is asked for.
-    Off,
-    /// They use the summary that memory holds; until there is one, the plan asks for it.
-    #[default]
-    WhenGiven,
-    /// They use the summary that memory holds, and fold by the ledger alone where it holds none.
-    Ledger,
-}
-
-impl Folding {
-    /// Every way there is.
-    pub const ALL: [Folding; 3] = [Folding::Off, Folding::WhenGiven, Folding::Ledger];
-
-    /// Returns the name by which people choose it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Folding::Off => "off",
-            Folding::WhenGiven => "summary",
-            Folding::Ledger => "ledger",
-        }
-    }
-}
-
-/// Whether a request may carry a cache marker that it did not come with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Markers {
-    /// Those that it came with, and no other.
-    #[default]
-    AsTheyCame,
-    /// One more, where an edit would otherwise make the provider read anew what stands before it.
-    OneMore,
-}
-
 /// How long a provider is asked to keep what it cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keeping {
@@ -111,10 +79,12 @@ pub enum Keeping {
 
 impl Settings {
     /// Returns settings that know nothing but the policy: the request says the rest.
-    pub fn new(policy: Policy) -> Settings {
+    pub fn new(policy: impl Into<Arc<Policy>>) -> Settings {
         Settings {
-            policy,
+            policy: policy.into(),
             budget: None,
+            at_most: None,
+            calibration: Calibration::default(),
             model: None,
             format: None,
             prices: None,
@@ -169,6 +139,8 @@ pub struct Fitted {
     pub budget: Option<Tokens>,
     /// Whether counts are exact.
     pub exactness: Exactness,
+    /// The time that it was fitted for.
+    pub at: Millis,
     counter: Counter,
 }
 
@@ -253,7 +225,7 @@ pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) 
 /// # Errors
 /// As [`fit`].
 pub fn fit_warm(
-    request: Vec<u8>,
+    request: impl Into<Arc<Vec<u8>>>,
     warm: &mut Warm,
     memory: &Memory,
     settings: &Settings,
@@ -264,7 +236,7 @@ pub fn fit_warm(
     warm.follow(&history, &model);
     let Planned { history, plan, budget, exactness, counter } = plan_latest(warm, memory, settings, now)?;
     let request = written(&history, &plan, &mut warm.made).unwrap_or_else(|| history.bytes().to_vec());
-    Ok(Fitted { request, history, plan, budget, exactness, counter })
+    Ok(Fitted { request, history, plan, budget, exactness, at: now, counter })
 }
 
 /// Plans for the latest request of a conversation, without writing what is to be sent.
@@ -284,8 +256,9 @@ pub fn plan_latest(
     let model = || settings.model.clone().or_else(named).unwrap_or_default();
     let exactness = counter.tokenizer().exactness();
     let known = settings.prices.clone().or_else(|| warm.model(&model()));
-    let asked =
-        settings.budget.or_else(|| known.as_ref().map(|model| model.budget(history.requested_output())));
+    let window = || known.as_ref().map(|model| model.budget(history.requested_output()));
+    let allowed = settings.budget.or_else(window).map(|budget| settings.calibration.budget_here(budget));
+    let asked = [allowed, settings.at_most].into_iter().flatten().min();
     // Where the count is an estimate, the budget is kept with room for its error.
     let budget = asked.map(|budget| budget.scaled(1.0 / exactness.guard()));
     let rules = known.as_ref().map(|model| model.cache);

@@ -1,7 +1,17 @@
 //! Tells notes from content: ours, and the placeholders of other tools. Takes a text; gives yes or no. Never looks for a note
 //! in the middle of a text: there it may be a quotation.
 
-use super::note::HANDLE;
+/// The name of the member that holds the note of a shortened JSON object.
+pub(crate) const NOTE_MEMBER: &str = "[trimtab]";
+
+/// What stands in the place of a result that never came.
+pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
+
+/// What stands before a handle in a note that promises no recall.
+pub(crate) const HANDLE: &str = "handle ";
+
+/// What stands before a conversation that begins with the model's words.
+pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
 
 /// What the clause that names a recall says, whatever program it names: notes of a session outlive the program's place.
 const RECALL: &str = "recall ";

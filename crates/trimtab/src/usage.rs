@@ -2,11 +2,32 @@
 //! one; gives [`Usage`], whose kinds do not overlap. The recordings, the proxy, summaries and the Python package all read here.
 //! Never makes up a figure: where no input is reported, there is no usage.
 
-use super::Usage;
 use crate::{
+    history::Format,
     json::{Value, scan},
-    wire::Format,
 };
+
+/// What a provider reported for one request, in tokens. The four kinds do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Input that was neither read from nor written to the cache.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// The part of `cache_write` that was written for an hour.
+    pub cache_write_1h: u64,
+    /// Output, reasoning included.
+    pub output: u64,
+}
+
+impl Usage {
+    /// Returns all input tokens, cached or not.
+    pub fn total_input(self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+}
 
 impl Usage {
     /// Reads what an answer reports to have used: a whole answer, an event of a stream, or a list of answers, whose
@@ -75,13 +96,13 @@ pub(crate) fn in_answer(format: Format, answer: Value<'_>) -> Option<Usage> {
 }
 
 /// The keys of all input, of what was read from and written to the cache, and of the output.
-pub(super) type Keys = [&'static str; 4];
+pub(crate) type Keys = [&'static str; 4];
 
 /// The keys that agents written in JavaScript use.
-pub(super) const CAMEL_CASE: Keys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
+pub(crate) const CAMEL_CASE: Keys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
 
 /// Reads a report whose input includes what was cached.
-pub(super) fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
+pub(crate) fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
     let [all, cache_read, cache_write, output] = keys;
     number(report, &[all])?;
     let [all, cache_read, cache_write, output] =
@@ -90,7 +111,7 @@ pub(super) fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
 }
 
 /// Reads the usage that OpenAI and the many servers that speak its formats report: input includes cached tokens.
-pub(super) fn openai(report: Option<Value<'_>>) -> Option<Usage> {
+pub(crate) fn openai(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
     let largest = |paths: &[&[&str]]| paths.iter().filter_map(|path| number(report, path)).max();
     let all = largest(&[&["prompt_tokens"], &["input_tokens"]])?;
@@ -116,7 +137,7 @@ pub(super) fn openai(report: Option<Value<'_>>) -> Option<Usage> {
 }
 
 /// Reads the usage that Anthropic reports.
-pub(super) fn anthropic(report: Option<Value<'_>>) -> Option<Usage> {
+pub(crate) fn anthropic(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
     number(report, &["input_tokens"])?;
     Some(anthropic_piece(report))
@@ -147,7 +168,7 @@ fn gemini(report: Value<'_>) -> Option<Usage> {
 }
 
 /// Parts all input into kinds that do not overlap.
-pub(super) fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
+pub(crate) fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
     // LiteLLM counted written tokens beside the prompt at first, and within it later. With cache markers the
     // rest of the prompt is tiny, so a prompt that cannot hold both is of the first kind.
     let both = cache_read.saturating_add(cache_write);
@@ -156,7 +177,7 @@ pub(super) fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) ->
 }
 
 /// Returns the figure at a path.
-pub(super) fn number(report: Value<'_>, path: &[&str]) -> Option<u64> {
+pub(crate) fn number(report: Value<'_>, path: &[&str]) -> Option<u64> {
     report.path(path)?.number()
 }
 

@@ -4,17 +4,16 @@
 use std::sync::Arc;
 
 use crate::{
-    count::Tokens,
     facts::facts,
     history::{BlockId, History},
+    identity::{ChainHash, chain},
     json::{narrow, widen},
-    memory::{ChainHash, Memory, Sent, StoredVerdict, chain},
-    plan::{
-        Decision, Reason, Unit, Verdict, edits_as_sent, edits_of, is_out, may_shorten, sent_fold, turns,
-        units,
-    },
+    memory::{Memory, Sent, StoredVerdict},
+    plan::{Unit, edits_as_sent, edits_of, is_out, may_shorten, sent_fold, turns, units},
     recall::block_handle,
-    wire::{Format, WireError, parse, parse_as, write},
+    units::Tokens,
+    verdict::{Decision, Reason, Verdict},
+    wire::write,
 };
 
 /// A request in which only earlier verdicts are repeated.
@@ -23,7 +22,7 @@ pub struct Resent {
     /// The bytes to send.
     pub request: Vec<u8>,
     /// The request as it came.
-    pub history: History,
+    pub history: Arc<History>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) chain: Vec<ChainHash>,
 }
@@ -36,18 +35,7 @@ impl Resent {
 }
 
 /// Repeats the verdicts that memory holds for a request: what an edge sends when there is no time to plan.
-///
-/// # Errors
-/// Says what is wrong where the bytes are not a request.
-pub fn resend(
-    request: impl Into<Arc<Vec<u8>>>,
-    memory: &Memory,
-    format: Option<Format>,
-) -> Result<Resent, WireError> {
-    let history = match format {
-        Some(format) => parse_as(request, format)?,
-        None => parse(request)?,
-    };
+pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
     let chain = chain(&history);
     let sent: Vec<Option<&Sent>> = chain.iter().map(|hash| memory.verdict(*hash)).collect();
     let folded = sent_fold(&history, &sent);
@@ -71,7 +59,7 @@ pub fn resend(
     let decisions = [all, in_place].into_iter().find(|decisions| !is_torn(&history, decisions));
     let decisions = decisions.unwrap_or_else(nothing);
     let request = write(&history, &edits_of(&history, &decisions));
-    Ok(Resent { request, history, decisions, chain })
+    Resent { request, history, decisions, chain }
 }
 
 /// Returns the bytes that were sent for a request, by what became of the blocks that were not sent whole and the block behind which a
@@ -180,7 +168,11 @@ fn is_torn(history: &History, decisions: &[Decision]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Millis, Policy, Settings, fit};
+    use crate::{Millis, Policy, Settings, fit, parse};
+
+    fn read(request: Vec<u8>) -> Arc<History> {
+        Arc::new(parse(request).unwrap())
+    }
 
     fn conversation(results: usize) -> Vec<u8> {
         let exchange = |number: usize| {
@@ -203,8 +195,8 @@ mod tests {
         let first = fit(conversation(8), &memory, &settings, Millis(0)).unwrap();
         assert!(!first.plan.keeps_all());
         memory.sent(&first.plan, Millis(0));
-        assert_eq!(resend(conversation(8), &memory, None).unwrap().request, first.request);
-        let longer = resend(conversation(9), &memory, None).unwrap();
+        assert_eq!(resend(read(conversation(8)), &memory).request, first.request);
+        let longer = resend(read(conversation(9)), &memory);
         let body = first.request.strip_suffix(b"]}").unwrap();
         assert!(longer.request.starts_with(body), "what was sent before is sent again");
         assert!(
@@ -225,7 +217,7 @@ mod tests {
 
     #[test]
     fn without_memory_the_request_is_what_it_was() {
-        let resent = resend(conversation(3), &Memory::default(), None).unwrap();
+        let resent = resend(read(conversation(3)), &Memory::default());
         assert_eq!(resent.request, conversation(3));
         assert!(resent.keeps_all());
     }
@@ -233,7 +225,7 @@ mod tests {
     #[test]
     fn what_was_sent_again_counts_as_sent() {
         let mut memory = Memory::default();
-        memory.resent(&resend(conversation(3), &memory, None).unwrap(), Millis(5));
+        memory.resent(&resend(read(conversation(3)), &memory), Millis(5));
         assert!(!memory.is_empty());
     }
 
@@ -255,7 +247,7 @@ mod tests {
         let sent = String::from_utf8(first.request).unwrap();
         let sent = sent.replacen("Go on.", "Go on, it is Tuesday.", 1);
         let body = sent.strip_suffix("]}").unwrap();
-        let late = resend(rewritten(9), &memory, None).unwrap();
+        let late = resend(read(rewritten(9)), &memory);
         assert!(late.request.starts_with(body.as_bytes()), "a late request repeats what was hidden");
         let in_time = fit(rewritten(9), &memory, &settings, Millis(1)).unwrap();
         let hidden = |decisions: &[Decision]| -> Vec<u32> {
@@ -309,7 +301,7 @@ mod tests {
         assert!(!first.plan.keeps_all());
         memory.sent(&first.plan, Millis(0));
         for words in ["Go on.", "Go on, it is Tuesday."] {
-            let late = resend(reads(words, 3), &memory, None).unwrap();
+            let late = resend(read(reads(words, 3)), &memory);
             let shown: Vec<bool> =
                 late.decisions.iter().map(|decision| decision.verdict == Verdict::Keep).collect();
             let hidden: Vec<bool> =

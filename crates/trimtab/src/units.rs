@@ -1,13 +1,26 @@
-//! The unit everything is measured in. A number of tokens that cannot be mistaken for bytes,
-//! characters or dollars, and that never wraps.
+//! The units everything is measured in: [`Tokens`], which cannot be mistaken for bytes, characters or dollars and never wrap, and
+//! [`Millis`], a moment. Every other module counts in them.
 
 use std::{
     fmt,
     iter::Sum,
     ops::{Add, AddAssign, Sub},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
+
+/// A point in time: milliseconds since 1970 in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(pub i64);
+
+/// What lies before 1970 counts as then.
+impl From<SystemTime> for Millis {
+    fn from(time: SystemTime) -> Millis {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
 
 /// A number of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

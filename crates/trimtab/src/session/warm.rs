@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::{
     count::{Counter, Counts, Memo},
     facts::Facts,
-    history::History,
-    memory::{ChainHash, chain_after},
+    history::{Format, History},
+    identity::{ChainHash, chain_after},
     plan::{Index, Made},
     prices::{Model, find_model},
-    wire::{Format, WireError, parse, parse_after, parse_as},
+    wire::{WireError, parse, parse_after, parse_as},
 };
 
 /// The state of one conversation that makes its next request cheap to fit.

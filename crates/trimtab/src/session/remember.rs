@@ -1,0 +1,109 @@
+//! What [`Memory`] learns from requests that were forwarded: the verdicts of a [`Plan`], or those that were only repeated
+//! ([`Resent`]). The proxy, the Python package, the command line and replay all remember here.
+
+use std::collections::HashSet;
+
+use super::Resent;
+use crate::{
+    identity::ChainHash,
+    json::widen,
+    memory::{HiddenBlock, Memory, Sent, StoredVerdict},
+    plan::Plan,
+    summary::LastFold,
+    units::{Millis, Tokens},
+    verdict::{Decision, Verdict},
+};
+
+impl Memory {
+    /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
+    pub fn sent(&mut self, plan: &Plan, now: Millis) {
+        self.ended_with(plan.ends.iter().copied());
+        self.record(&plan.chain, plan.decisions(), now);
+        for block in plan.shown_again() {
+            if let Some(hash) = plan.chain.get(widen(block.0)) {
+                self.verdicts.insert(*hash, Sent::WholeAgain);
+            }
+        }
+        self.undos_done(&plan.undone);
+        self.remember_hidden(plan);
+        self.fold_sent(plan);
+        self.rewrote = plan.broken().is_some();
+        self.spent.ours += plan.cost.ours;
+        self.spent.raw += plan.cost.raw;
+    }
+
+    /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
+    pub fn resent(&mut self, resent: &Resent, now: Millis) {
+        self.record(&resent.chain, &resent.decisions, now);
+        self.rewrote = false;
+    }
+
+    /// Tells whether a plan hides something that was not hidden in the same way before, or shows again what was hidden: both
+    /// must be kept before the request is sent.
+    pub fn hides_anew(&self, plan: &Plan) -> bool {
+        let shows_again = !plan.shown_again().is_empty();
+        shows_again
+            || plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
+                match (&decision.verdict, self.verdicts.get(hash)) {
+                    (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
+                    (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => {
+                        text != before
+                    }
+                    (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
+                }
+            })
+    }
+
+    /// Remembers what a plan hides by its content.
+    fn remember_hidden(&mut self, plan: &Plan) {
+        let mut places: Option<HashSet<ChainHash>> = None;
+        for (number, hash) in &plan.hidden {
+            let number = widen(*number);
+            let (Some(place), Some(decision)) = (plan.chain.get(number), plan.decisions().get(number)) else {
+                continue;
+            };
+            let hidden = HiddenBlock { place: *place, sent: Sent::of(decision) };
+            let known = self.hidden.entry(*hash).or_default();
+            // The block that stood elsewhere in a conversation that is no more is this one.
+            let mut is_same = |other: &HiddenBlock| {
+                let places = places.get_or_insert_with(|| plan.chain.iter().copied().collect());
+                other.place == *place || !places.contains(&other.place)
+            };
+            match known.iter_mut().find(|other| is_same(other)) {
+                Some(known) => *known = hidden,
+                None => known.push(hidden),
+            }
+        }
+    }
+
+    /// Remembers what a plan that was sent says about folding.
+    fn fold_sent(&mut self, plan: &Plan) {
+        if let Some(done) = plan.fold.done {
+            self.last_fold = Some(done);
+            self.reported = None;
+        }
+        if plan.fold.cannot_help.is_some() {
+            let nothing = LastFold { step: 0, before: Tokens::ZERO, after: Tokens::ZERO, said: true };
+            self.last_fold = Some(LastFold { said: true, ..self.last_fold.unwrap_or(nothing) });
+        }
+    }
+}
+
+impl StoredVerdict {
+    /// Returns the verdicts of a plan, one per block and in the order of the blocks.
+    pub fn of_plan(plan: &Plan) -> Vec<StoredVerdict> {
+        let stored = |decision: &Decision| match (&decision.verdict, decision.reason.clone()) {
+            (Verdict::Shorten { text, .. }, Some(reason)) => {
+                StoredVerdict::Shortened { text: text.to_string(), reason }
+            }
+            (Verdict::Drop, Some(reason)) => StoredVerdict::Dropped { reason },
+            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => StoredVerdict::Whole,
+        };
+        let mut verdicts: Vec<StoredVerdict> = plan.decisions().iter().map(stored).collect();
+        for block in plan.shown_again() {
+            let slot = verdicts.get_mut(widen(block.0));
+            slot.into_iter().for_each(|slot| *slot = StoredVerdict::WholeAgain);
+        }
+        verdicts
+    }
+}

@@ -1,0 +1,30 @@
+//! What is known of a session between its requests. The proxy holds one for every session, [`Session`](super::Session) its own.
+
+use std::sync::Arc;
+
+use crate::{count::Calibration, memory::Memory, units::Tokens, usage::Usage};
+
+/// What was sent in a session, and what the provider's answers taught.
+#[derive(Debug, Clone, Default)]
+pub struct SessionState {
+    /// What was sent.
+    pub memory: Arc<Memory>,
+    /// How the provider counts, beside how we do.
+    pub calibration: Calibration,
+}
+
+impl SessionState {
+    /// Learns from what the provider reported for a request that counted `sent` here.
+    pub fn learn(&mut self, sent: Tokens, usage: Usage) {
+        let reported = Tokens(usage.total_input());
+        if sent == Tokens::ZERO || reported == Tokens::ZERO {
+            return;
+        }
+        self.calibration.observe_whole(sent, reported);
+        // In tokens as they are counted here, like everything that it is compared with.
+        let here = self.calibration.in_own_tokens(reported);
+        let memory = Arc::make_mut(&mut self.memory);
+        memory.answered(here);
+        memory.cache_gave(usage.cache_read, usage.total_input());
+    }
+}
