@@ -29,7 +29,7 @@ pub(crate) use made::Made;
 pub(crate) use pays::CachePrices;
 pub(crate) use run::{Situation, plan};
 pub use sums::{Moment, Sum};
-pub(crate) use units::{Unit, UnitKind, turns, unit_of_block, units};
+pub(crate) use units::{Unit, UnitKind, alternates, turns, unit_of_block, units};
 pub(crate) use wishes::{Showing, Wished};
 pub(crate) use work::Sight;
 

@@ -17,7 +17,6 @@ use crate::{
     policy::{Act, Step, Style},
     recall::block_handle,
     render::{self, RecallHint, handle_of_hash},
-    wire::Format,
 };
 
 /// The largest share of a block that the names in it may leave of it, and the least tokens they must save: beyond that
@@ -67,6 +66,8 @@ pub(super) struct Work<'a> {
     pointed_at: HashMap<BlockId, BlockId>,
     /// The series of edits that are told.
     pub(super) series: SeriesLog,
+    /// Whether one message stands for the beginning of the conversation.
+    pub(super) is_folded: bool,
     /// How many of the latest steps count as recent in the classes.
     pub(super) recent: u32,
     pub(super) budget: Option<Tokens>,
@@ -121,6 +122,7 @@ impl<'a> Work<'a> {
             pointed_at: HashMap::new(),
             budget: situation.budget,
             series: SeriesLog::default(),
+            is_folded: false,
             wished: Wished::default(),
             task_words: None,
         }
@@ -430,8 +432,8 @@ impl<'a> Work<'a> {
                 self.total = self.total - self.counts.per_entry();
             }
         }
-        // There what stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
-        if gone && self.history.format() == Format::Gemini {
+        // What stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
+        if gone && self.is_folded {
             self.recount_folded();
         }
     }

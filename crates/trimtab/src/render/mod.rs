@@ -19,7 +19,8 @@ pub(crate) use note::{
 #[cfg(test)]
 pub(crate) use recognize::is_note;
 pub(crate) use recognize::{
-    file_in_note, handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, points_at,
+    file_in_note, handle_in_clause, hash_of, hash_of_handle, holds_note, is_foreign_placeholder, makes_room,
+    points_at,
 };
 pub(crate) use series::tells_series;
 

@@ -12,6 +12,9 @@ use crate::{
     plan::Reason,
 };
 
+/// Why something is hidden to make room.
+pub(super) const TO_FIT: &str = "to fit the context window";
+
 /// The longest path, command or address in a note, in characters.
 const SUBJECT: usize = 120;
 /// The longest name of a tool, rule, branch or member.
@@ -344,7 +347,7 @@ fn reason(reason: &Reason) -> String {
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip(handle, NAME)),
-        Reason::OverBudget => "to fit the context window".to_owned(),
+        Reason::OverBudget => TO_FIT.to_owned(),
         Reason::TooLong => "too long".to_owned(),
         // Unbound reasoning goes without a word: no note stands in its place.
         Reason::Stale { edit } | Reason::Unbound { edit } => format!("stale since the edit at step {edit}"),

@@ -1,7 +1,10 @@
 //! Tells notes from content: ours, and the placeholders of other tools. Takes a text; gives yes or no. Never looks for a note
 //! in the middle of a text: there it may be a quotation.
 
-use super::note::HANDLE;
+use super::{
+    note::{HANDLE, TO_FIT},
+    series::tells_series,
+};
 
 /// What the clause that names a recall says, whatever program it names: notes of a session outlive the program's place.
 const RECALL: &str = "recall ";
@@ -15,7 +18,7 @@ const REASONS: [&str; 11] = [
     "superseded by step ",
     "same as at step ",
     "shown at step ",
-    "to fit the context window",
+    TO_FIT,
     "too long",
     "stale since the edit at step ",
     "read often, shown at steps ",
@@ -35,6 +38,13 @@ pub(crate) fn is_note(text: &str) -> bool {
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
 pub(crate) fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
+}
+
+/// Tells whether a text ends with a note that made room in the window: it says so, or it tells a series of edits.
+pub(crate) fn makes_room(text: &str) -> bool {
+    let last = last_line(text);
+    let of_series = || last.starts_with("[one of the ") || tells_series(last);
+    is_closing(last) && (last.contains(TO_FIT) || of_series())
 }
 
 /// Returns the path of the file whose content was hidden, as the closing note of a text names it.
