@@ -55,35 +55,36 @@ fn a_series_of_edits_that_no_result_could_tell_is_not_told_once_less_is_known() 
     }
 }
 
-/// A command that says in which folder the next ones run is dropped: the same file then has another name, and more changes.
+/// What an earlier fit dropped may have said in which folder a command ran, so that changes of several files now seem to be of one. A
+/// note that made room tells how far it looked: only what came later is a series.
 #[test]
-fn changes_that_seem_to_be_of_one_file_once_a_command_is_dropped_are_left_alone() {
-    let mut messages = vec![json!({"role": "user", "content": "Rename the button."})];
-    let receipt =
-        |path: &str| format!("The file {path} was updated. ") + &"Its lines are shown here. ".repeat(30);
-    let edit = |messages: &mut Vec<Value>, path: &str, number: usize| {
-        let change = json!({"file_path": path, "old_string": format!("old {number}"), "new_string": "new"});
-        call(messages, "edit_file", &change, &receipt(path));
+fn changes_that_an_earlier_fit_looked_at_are_no_series() {
+    let edits = |messages: &mut Vec<Value>| {
+        for number in 0..8 {
+            let change =
+                json!({"file_path": "config.py", "old_string": format!("old {number}"), "new_string": "new"});
+            let snippet =
+                "The file config.py was updated. ".to_owned() + &"Its lines are shown here. ".repeat(30);
+            call(messages, "edit_file", &change, &snippet);
+        }
     };
-    edit(&mut messages, "/work/site/src/index.js", 1);
-    call(&mut messages, "run_shell", &json!({"command": "cd /work/site"}), &"moved\n".repeat(300));
-    for number in 2..4 {
-        edit(&mut messages, "src/index.js", number);
-        let command = format!("cd site && sed -i s/old{number}/new/ src/index.js");
-        call(&mut messages, "run_shell", &json!({"command": command}), &receipt("src/index.js"));
+    let note = "[run_shell `make`, step 9, 300 lines, 900 tokens, hidden: to fit the context window; \
+                trimtab recall 0123456789ab]";
+    let begin = || vec![json!({"role": "user", "content": "Raise the settings."})];
+    let (mut before, mut behind) = (begin(), begin());
+    edits(&mut before);
+    for messages in [&mut before, &mut behind] {
+        call(messages, "run_shell", &json!({"command": "make"}), note);
     }
-    for number in 4..8 {
-        edit(&mut messages, "/work/site/src/index.js", number);
-        edit(&mut messages, "/work/other.js", number);
-    }
-    edit(&mut messages, "/work/other.js", 8);
-    edit(&mut messages, "/work/other.js", 9);
-    for number in 0..30 {
-        let output = format!("line {number}\n").repeat(100);
-        call(&mut messages, "run_shell", &json!({"command": format!("make {number}")}), &output);
-    }
-    for budget in [2_500, 3_000, 3_500, 4_000, 5_000, 6_000, 8_000] {
-        changes_nothing_twice(&chat(&messages), Format::Chat, "retention", budget);
+    edits(&mut behind);
+    let policy = || Policy::shipped("retention").expect("a shipped policy");
+    for (mut messages, is_told) in [(before, false), (behind, true)] {
+        call(&mut messages, "run_shell", &json!({"command": "make install"}), "done");
+        let settings =
+            Settings::new(policy()).with_budget(Tokens(2_400)).with_format(Format::Chat).with_cold_cache();
+        let sent = fitted(&chat(&messages), &Memory::default(), &settings, 0);
+        let text = String::from_utf8_lossy(&sent.request).into_owned();
+        assert_eq!(text.contains("[8 changes of config.py between steps "), is_told, "{}", shown(&sent));
     }
 }
 
