@@ -149,16 +149,19 @@ fn compact(request: &Value, arguments: &[&str]) -> (Run, Value) {
     let output: Value = serde_json::from_slice(&run.out).expect("JSON");
     let format = if request["model"] == "gpt-5" { "chat" } else { "anthropic" };
     let faults = checker::new_faults(format, request, &output);
-    assert!(faults.is_empty(), "{faults:?}\n{output}");
+    let turns = checker::turn_faults(format, request, &output);
+    assert!(faults.is_empty() && turns.is_empty(), "{faults:?} {turns:?}\n{output}");
     (run, output)
 }
 
 /// What must be there whatever an endpoint answers.
 fn check_folded(output: &Value) -> String {
     let messages = output["messages"].as_array().expect("messages");
-    let texts = messages.iter().filter_map(|message| {
+    // The message may stand beside the user's own words.
+    let texts = messages.iter().flat_map(|message| {
         let content = &message["content"];
-        content.as_str().or_else(|| content[0]["text"].as_str())
+        let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+        content.as_str().into_iter().chain(parts).collect::<Vec<_>>()
     });
     let folded: Vec<&str> =
         texts.filter(|text| text.starts_with("[Previous conversation summary]")).collect();

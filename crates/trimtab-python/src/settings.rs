@@ -9,8 +9,7 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyString},
 };
 use trimtab::{
-    Circumstances, Folding, Format, Model, Policy, RecallHint, Settings, Tokens, find_knob, find_model,
-    policies,
+    Circumstances, Folding, Format, Policy, RecallHint, Settings, Tokens, find_knob, find_model, policies,
 };
 
 use crate::errors::{Kind, raise};

@@ -13,6 +13,9 @@ pub(crate) const HANDLE: &str = "handle ";
 /// What stands before a conversation that begins with the model's words.
 pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
 
+/// Why something is hidden to make room.
+pub(crate) const TO_FIT: &str = "to fit the context window";
+
 /// What the clause that names a recall says, whatever program it names: notes of a session outlive the program's place.
 const RECALL: &str = "recall ";
 
@@ -25,7 +28,7 @@ const REASONS: [&str; 11] = [
     "superseded by step ",
     "same as at step ",
     "shown at step ",
-    "to fit the context window",
+    TO_FIT,
     "too long",
     "stale since the edit at step ",
     "read often, shown at steps ",
@@ -45,6 +48,21 @@ pub(crate) fn is_note(text: &str) -> bool {
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
 pub(crate) fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
+}
+
+/// Tells whether a text of ours tells a series.
+pub(crate) fn tells_series(text: &str) -> bool {
+    text.match_indices(" changes of ").any(|(at, _)| {
+        let count = text.get(..at).and_then(|before| before.rsplit_once('[')).map(|(_, count)| count);
+        count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+/// Tells whether a text ends with a note that made room in the window: it says so, or it tells a series of edits.
+pub(crate) fn makes_room(text: &str) -> bool {
+    let last = last_line(text);
+    let of_series = || last.starts_with("[one of the ") || tells_series(last);
+    is_closing(last) && (last.contains(TO_FIT) || of_series())
 }
 
 /// Returns the path of the file whose content was hidden, as the closing note of a text names it.

@@ -330,3 +330,18 @@ fn slice<T>(all: &[T], first: u32, count: u32) -> &[T] {
     let first = crate::json::widen(first);
     all.get(first..first + crate::json::widen(count)).unwrap_or_default()
 }
+
+/// Tells whether no two of some messages in a row are the user's, the system's apart: some servers refuse a request where they are,
+/// so none is made of one where they are not. Items of Responses have no such order.
+pub(crate) fn alternates(format: Format, messages: &[Entry]) -> bool {
+    if format == Format::Responses {
+        return false;
+    }
+    let mut roles = messages.iter().map(|entry| entry.role).filter(|role| *role != Role::System);
+    let Some(mut before) = roles.next() else { return true };
+    roles.all(|role| {
+        let is_pair = before == Role::User && role == Role::User;
+        before = role;
+        !is_pair
+    })
+}

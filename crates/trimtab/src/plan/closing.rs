@@ -137,9 +137,8 @@ fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
     let held = |unit: &Unit| {
         unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id) || work.shows_unseen(*id))
     };
-    let going =
-        units::turns(&work.units).filter(|turn| turn.iter().all(|unit| unit.turn_may_go && !held(unit)));
-    going.map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
+    let going = units::going_turns(&work.units, |turn| !turn.iter().any(|unit| held(unit)));
+    going.into_iter().map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }
 
 /// Says what is left and what makes it.

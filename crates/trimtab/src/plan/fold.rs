@@ -370,6 +370,7 @@ impl Work<'_> {
         if let Some(visible) = &mut self.visible {
             visible.add(text);
         }
+        self.is_folded = true;
         self.recount_folded();
     }
 

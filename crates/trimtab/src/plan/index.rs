@@ -11,7 +11,7 @@ use crate::{
     facts::{Fact, Facts, Outcome, Shows, Subject, ToolKind, shows},
     history::{Block, BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    notes::{hash_of, hash_of_handle, points_at},
+    notes::{hash_of, hash_of_handle, makes_room, points_at},
     recall::block_handle,
 };
 
@@ -30,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) is_media: bool,
     /// The beginning of the hash of what its note points at, where it came with such a note.
     pub(crate) points_at: Option<[u8; 6]>,
+    /// Whether it came as an earlier fit left it that made room, or told a series of edits.
+    made_room: bool,
     /// How many characters it says, where it is a result.
     pub(crate) chars: u32,
     /// How many bytes its distinct names have.
@@ -120,6 +122,7 @@ impl Index {
             results,
             is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
             points_at: points_at(&text),
+            made_room: makes_room(&text),
             chars: narrow(text.chars().count()),
             names: narrow(names_bytes(&text)),
             leaves: leaves(history, block),
@@ -153,6 +156,11 @@ impl Index {
     /// Returns the blocks that a handle stands for, by the beginning of their hash, oldest first.
     pub(crate) fn named(&self, hash: [u8; 6]) -> &[BlockId] {
         self.named.get(&hash).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the last result that came as an earlier fit left it that made room.
+    pub(crate) fn last_fitted(&self) -> Option<BlockId> {
+        self.rows.iter().rposition(|row| row.made_room).map(|index| BlockId(narrow(index)))
     }
 
     /// Returns how many results that count came after a block.

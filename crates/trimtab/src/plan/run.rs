@@ -11,7 +11,7 @@ use super::{
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
     sums::{moments, sums},
-    units::{running_loop, turns},
+    units::{Unit, going_turns, running_loop},
     wishes::Wished,
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Sight, Work, whole},
 };
@@ -266,8 +266,9 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     };
     hide_rewritten(work, situation, &released, dropped);
     let gone = |id: &BlockId| !released.contains(id) && (folded.is_some_and(|end| *id < end) || dropped(id));
-    let whole_turns: Vec<BlockId> = turns(&work.units)
-        .filter(|turn| turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone)))
+    let is_gone = |turn: &[&Unit]| turn.iter().all(|unit| unit.blocks.iter().all(gone));
+    let whole_turns: Vec<BlockId> = going_turns(&work.units, is_gone)
+        .into_iter()
         .flat_map(|turn| turn.into_iter().flat_map(|unit| unit.blocks.clone()))
         .collect();
     for id in whole_turns {

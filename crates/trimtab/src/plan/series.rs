@@ -11,13 +11,21 @@ use crate::{
     files::{AccessKind, asked_of, lines_changed, net_change, reason_of_change},
     history::{BlockId, BlockKind},
     json::narrow,
-    render::tells_series,
+    notes::tells_series,
+    units::Tokens,
     verdict::{Reason, Verdict},
 };
 
 /// How much of a series is told, from the most down: how many intents and how many lines of the net diff. The first that is
 /// smaller than what it stands for is taken.
 pub(super) const EXTENTS: [(usize, usize); 5] = [(8, 40), (8, 12), (8, 0), (3, 0), (0, 0)];
+
+/// What a result must count to tell a series, its path apart: more than the shortest of the texts above, whatever is known of the
+/// file. How much is known changes with what else is hidden; whether a result tells a series must not.
+pub(super) const LEAST_TELLER: Tokens = Tokens(90);
+
+/// How many bytes an argument must have to tell a series, its path apart, for the same reason.
+pub(super) const LEAST_TELLING_BYTES: usize = 400;
 
 /// A series that a block of the request tells.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +55,16 @@ impl Work<'_> {
     pub(super) fn find_series(&self, blocks: &[BlockId], most: usize) -> HashMap<BlockId, Reason> {
         let mut files: HashMap<u32, FileSeries> = HashMap::new();
         let mut found = HashMap::new();
+        // An earlier fit looked at all changes up to here. What is dropped may have said where a command ran, so that now they seem
+        // to be of other files; they are left as they are.
+        let fitted_up_to = self.index.last_fitted();
         for id in blocks {
             let Some((result, file)) = self.changed_file(*id) else { continue };
-            let series = files.entry(file).or_insert_with(|| self.series_of_file(file));
+            let series = files.entry(file).or_insert_with(|| {
+                let series = self.series_of_file(file);
+                let looked_at = series.changes.partition_point(|change| Some(change.block) <= fitted_up_to);
+                FileSeries { covered: series.covered.max(looked_at), ..series }
+            });
             let Ok(place) = series.changes.binary_search_by_key(&result, |change| change.block) else {
                 continue;
             };

@@ -4,7 +4,7 @@
 
 use crate::{
     facts::{Facts, Voice},
-    history::{Block, BlockId, BlockKind, Entry, Format, History, Role},
+    history::{Block, BlockId, BlockKind, Entry, Format, History, Role, alternates},
     json::{narrow, widen},
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Unit {
     pub(crate) turn: u32,
     /// Whether the protocol allows the conversation without its whole turn.
     pub(crate) turn_may_go: bool,
+    /// Whether its turn may go only with the turn before: the first words stand in the message with which that one ends.
+    pub(crate) follows_in_message: bool,
     /// Whether it is what a message says beside results: for a provider the tool loop goes on there.
     pub(crate) beside_results: bool,
 }
@@ -51,7 +53,7 @@ pub(crate) fn units(history: &History, facts: &Facts) -> Vec<Unit> {
     }
     let loop_start = running_loop(&units, facts);
     let latest = units.iter().rposition(|unit| unit.kind == UnitKind::Exchange);
-    let bounds = Bounds { loop_start, latest, alternates: alternates(history) };
+    let bounds = Bounds { loop_start, latest, alternates: alternates(history.format(), history.messages()) };
     for index in 0..units.len() {
         let may_go = may_go(history, facts, &units, index, &bounds);
         if let Some(unit) = units.get_mut(index) {
@@ -72,25 +74,25 @@ struct Bounds {
     alternates: bool,
 }
 
-/// Tells whether no two messages in a row are the user's, the system's apart: some servers refuse a request where they are, so
-/// none is made of one where they are not. Items of Responses have no such order.
-fn alternates(history: &History) -> bool {
-    if history.format() == Format::Responses {
-        return false;
-    }
-    let mut roles = history.messages().iter().map(|entry| entry.role).filter(|role| *role != Role::System);
-    let Some(mut before) = roles.next() else { return true };
-    roles.all(|role| {
-        let is_pair = before == Role::User && role == Role::User;
-        before = role;
-        !is_pair
-    })
-}
-
 /// Returns the units of every turn, those of the system apart: what it says in the middle of a turn stays when the turn goes.
 pub(crate) fn turns(units: &[Unit]) -> impl Iterator<Item = Vec<&Unit>> {
     let turns = units.chunk_by(|one, other| one.turn == other.turn);
     turns.map(|turn| turn.iter().filter(|unit| unit.kind != UnitKind::Head).collect())
+}
+
+/// Returns the turns that go as a whole, of those for which `goes` holds. A turn that begins in the message with which the turn
+/// before ends goes only with that one: alone it would leave two messages of the user in a row.
+pub(crate) fn going_turns(units: &[Unit], goes: impl Fn(&[&Unit]) -> bool) -> Vec<Vec<&Unit>> {
+    let mut going = Vec::new();
+    let mut before_goes = false;
+    for turn in turns(units) {
+        let is_free = before_goes || !turn.iter().any(|unit| unit.follows_in_message);
+        before_goes = is_free && turn.iter().all(|unit| unit.turn_may_go) && goes(&turn);
+        if before_goes {
+            going.push(turn);
+        }
+    }
+    going
 }
 
 /// Counts turns, and tells which may go as a whole: all before the last that hold nothing but talk, calls and results.
@@ -120,14 +122,26 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [U
             && !has_empty_message
             && known(history, &blocks)
             && closed(facts, &blocks)
-            && !blocks.iter().any(instructs)
-            && !(alternates && begins_inside_a_message(history, &blocks));
-        of_turn.iter_mut().for_each(|unit| unit.turn_may_go = goes && unit.kind != UnitKind::Head);
+            && !blocks.iter().any(instructs);
+        let follows_in_message = alternates && begins_inside_a_message(history, &blocks);
+        for unit in of_turn.iter_mut().filter(|unit| unit.kind != UnitKind::Head) {
+            unit.turn_may_go = goes;
+            unit.follows_in_message = follows_in_message;
+        }
     }
 }
 
 fn unit(kind: UnitKind, entry: &Entry, blocks: Vec<BlockId>) -> Unit {
-    Unit { kind, step: entry.step, blocks, may_go: false, turn: 0, turn_may_go: false, beside_results: false }
+    Unit {
+        kind,
+        step: entry.step,
+        blocks,
+        may_go: false,
+        turn: 0,
+        turn_may_go: false,
+        follows_in_message: false,
+        beside_results: false,
+    }
 }
 
 fn all(entry: &Entry) -> Vec<BlockId> {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     count::{Counter, Counts, Memo},
     facts::{Fact, Facts, Shows, ToolKind, Voice},
-    history::{BlockId, BlockKind, Format, History, PartKind, Role},
+    history::{BlockId, BlockKind, History, PartKind, Role},
     json::{narrow, widen},
     notes::hash_of,
     policy::{Act, Step, Style},
@@ -69,6 +69,8 @@ pub(super) struct Work<'a> {
     pointed_at: HashMap<BlockId, BlockId>,
     /// The series of edits that are told.
     pub(super) series: SeriesLog,
+    /// Whether one message stands for the beginning of the conversation.
+    pub(super) is_folded: bool,
     /// How many of the latest steps count as recent in the classes.
     pub(super) recent: u32,
     pub(super) budget: Option<Tokens>,
@@ -123,6 +125,7 @@ impl<'a> Work<'a> {
             pointed_at: HashMap::new(),
             budget: situation.budget,
             series: SeriesLog::default(),
+            is_folded: false,
             wished: Wished::default(),
             task_words: None,
         }
@@ -432,8 +435,8 @@ impl<'a> Work<'a> {
                 self.total = self.total - self.counts.per_entry();
             }
         }
-        // There what stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
-        if gone && self.history.format() == Format::Gemini {
+        // What stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
+        if gone && self.is_folded {
             self.recount_folded();
         }
     }

@@ -13,7 +13,6 @@ pub use note::RecallHint;
 #[cfg(test)]
 pub(crate) use note::USUAL_RECALL;
 pub(crate) use note::{NoteContext, ShownCopy, Style, Topic, argument, argument_of_series};
-pub(crate) use series::tells_series;
 
 use crate::{
     digest::{About, Container, JsonRows, Note, Piece, Text, json_rows},

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     digest::{Container, EditSeries, Ended, Leaves, Note, without_number},
     facts::patched_files,
-    notes::HANDLE,
+    notes::{HANDLE, TO_FIT},
     verdict::Reason,
 };
 
@@ -337,7 +337,7 @@ fn reason(reason: &Reason) -> String {
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip(handle, NAME)),
-        Reason::OverBudget => "to fit the context window".to_owned(),
+        Reason::OverBudget => TO_FIT.to_owned(),
         Reason::TooLong => "too long".to_owned(),
         // Unbound reasoning goes without a word: no note stands in its place.
         Reason::Stale { edit } | Reason::Unbound { edit } => format!("stale since the edit at step {edit}"),

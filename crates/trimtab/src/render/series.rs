@@ -67,14 +67,6 @@ pub(super) fn facts(series: &EditSeries) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// Tells whether a text of ours tells a series.
-pub(crate) fn tells_series(text: &str) -> bool {
-    text.match_indices(" changes of ").any(|(at, _)| {
-        let count = text.get(..at).and_then(|before| before.rsplit_once('[')).map(|(_, count)| count);
-        count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
-    })
-}
-
 fn short(line: &str) -> String {
     let line = line.replace('\r', " ");
     if line.chars().count() <= LONGEST_LINE {

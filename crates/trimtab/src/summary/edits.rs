@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::range::FoldRange;
 use crate::{
-    history::{BlockId, Entry, Format, History, Role},
+    history::{BlockId, Entry, Format, History, Role, alternates},
     json::{Object, Span, narrow},
     wire::{Edit, remove_elements, write},
 };
@@ -35,22 +35,63 @@ pub(crate) fn rewritten(
     let all = history.messages();
     let touched = |entry: &Entry| ids(entry).any(goes) || entry.blocks == 0;
     let first = all.get(..messages)?.iter().position(touched)?;
-    // Gemini joins what the user says in a row, so its neighbours are written anew with it.
-    let joins = history.format() == Format::Gemini;
-    let first = if joins { first.saturating_sub(1) } else { first };
+    let joins = joins_user(history, messages);
+    let speaks = |entry: &Entry| Speaker::of(history.format(), entry);
+    let is_system = |entry: &Entry| speaks(entry) == Speaker::System;
+    // What is joined to the message before is written there.
+    let before = all.get(..first)?.iter().rposition(|entry| !is_system(entry));
+    let first = before.filter(|_| joins).unwrap_or(first);
     let left = |entry: &Entry| ids(entry).any(|id| !goes(id));
-    let behind = all.get(messages..)?.iter().position(left).map(|at| messages + at);
-    let joined = behind.filter(|at| joins && all.get(*at).is_some_and(by_user));
+    let behind = all.get(messages..)?.iter().position(|entry| left(entry) && !is_system(entry));
+    let joined = behind.map(|at| messages + at);
+    let joined =
+        joined.filter(|at| joins && all.get(*at).is_some_and(|entry| speaks(entry) == Speaker::User));
     let end = joined.map_or(messages, |at| at + 1);
-    let mut before = None;
+    let mut before = Speaker::Other;
     let mut become_messages = 0;
     let kept =
-        |range: Range<usize>| all.get(range).into_iter().flatten().filter(|entry| left(entry)).map(by_user);
-    for speaks in kept(first..messages).chain([true]).chain(kept(messages..end)) {
-        become_messages += usize::from(!(joins && speaks && before == Some(true)));
-        before = Some(speaks);
+        |range: Range<usize>| all.get(range).into_iter().flatten().filter(|entry| left(entry)).map(speaks);
+    for speaker in kept(first..messages).chain([Speaker::User]).chain(kept(messages..end)) {
+        become_messages += usize::from(!(joins && speaker == Speaker::User && before == Speaker::User));
+        if speaker != Speaker::System {
+            before = speaker;
+        }
     }
     Some(Rewritten { messages: first..end, become_messages })
+}
+
+/// Tells whether what the user says in a row becomes one message where so many messages are folded: where the messages up to there
+/// take turns, they still do. What comes later has no say, so that a folded beginning stays the same.
+fn joins_user(history: &History, messages: usize) -> bool {
+    match history.format() {
+        Format::Gemini => true,
+        Format::Responses => false,
+        Format::Anthropic | Format::Chat => {
+            let all = history.messages();
+            alternates(history.format(), all.get(..=messages).unwrap_or(all))
+        }
+    }
+}
+
+/// Who speaks in a message, as far as taking turns is about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    User,
+    /// Its words between two messages do not part them.
+    System,
+    Other,
+}
+
+impl Speaker {
+    fn of(format: Format, entry: &Entry) -> Speaker {
+        match entry.role {
+            Role::User => Speaker::User,
+            // There results are the user's.
+            Role::Tool if format == Format::Gemini => Speaker::User,
+            Role::System => Speaker::System,
+            Role::Tools | Role::Assistant | Role::Tool | Role::Other => Speaker::Other,
+        }
+    }
 }
 
 /// Returns the edit that puts a message in place of the first `messages` messages, with what stays of them and the edits inside of
@@ -64,7 +105,7 @@ pub(crate) fn fold_edit(
 ) -> Option<(Edit, Rewritten)> {
     let rewritten = rewritten(history, messages, goes)?;
     let all = history.messages();
-    let joins = history.format() == Format::Gemini;
+    let joins = joins_user(history, messages);
     let Range { start, end } = rewritten.messages.clone();
     let mut written: Vec<Written> = Vec::new();
     for entry in all.get(start..messages)? {
@@ -81,13 +122,9 @@ pub(crate) fn fold_edit(
     Some((edit, rewritten))
 }
 
-fn by_user(entry: &Entry) -> bool {
-    matches!(entry.role, Role::User | Role::Tool)
-}
-
 /// A message on its way into the request.
 struct Written {
-    by_user: bool,
+    speaker: Speaker,
     /// The message up to the end of its last part, what follows in it, and its parts.
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -98,20 +135,49 @@ impl Written {
     fn bytes(self) -> Vec<u8> {
         [self.head, self.tail].concat()
     }
+
+    /// Adds what another message says behind what this one does.
+    fn join(&mut self, other: Written) {
+        self.become_list();
+        for part in other.parts.into_iter().map(as_element) {
+            if !self.parts.is_empty() {
+                self.head.push(b',');
+            }
+            self.head.extend_from_slice(&part);
+            self.parts.push(part);
+        }
+    }
+
+    /// Turns a content that is one string into a list with that text.
+    fn become_list(&mut self) {
+        let [text] = self.parts.as_slice() else { return };
+        if !is_string(text) {
+            return;
+        }
+        let element = as_element(text.clone());
+        self.head.truncate(self.head.len() - text.len());
+        self.head.push(b'[');
+        self.head.extend_from_slice(&element);
+        self.tail.insert(0, b']');
+        self.parts = vec![element];
+    }
+}
+
+fn is_string(part: &[u8]) -> bool {
+    part.first() == Some(&b'"')
+}
+
+/// Returns what stands in a list of contents for a part: a string is a text.
+fn as_element(part: Vec<u8>) -> Vec<u8> {
+    if is_string(&part) { Object::new().text("type", "text").raw("text", &part).end() } else { part }
 }
 
 fn push(written: &mut Vec<Written>, message: Option<Written>, joins: bool) {
     let Some(message) = message else { return };
-    match written.last_mut().filter(|last| joins && last.by_user && message.by_user) {
-        Some(last) => {
-            for part in &message.parts {
-                if !last.parts.is_empty() {
-                    last.head.push(b',');
-                }
-                last.head.extend_from_slice(part);
-                last.parts.push(part.clone());
-            }
-        }
+    let speaks = |message: &Written| message.speaker == Speaker::User;
+    let before = written.iter_mut().rev().find(|before| before.speaker != Speaker::System);
+    match before.filter(|before| joins && speaks(before) && speaks(&message)) {
+        Some(before) => before.join(message),
         None => written.push(message),
     }
 }
@@ -136,7 +202,7 @@ fn message(
     edits.sort_by_key(|edit| edit.span.start());
     let bytes = history.bytes();
     Some(Written {
-        by_user: by_user(entry),
+        speaker: Speaker::of(history.format(), entry),
         head: spliced(bytes, entry.span.start(), last, &edits),
         tail: spliced(bytes, last, entry.span.end(), &edits),
         parts: kept.iter().map(|span| spliced(bytes, span.start(), span.end(), &edits)).collect(),
@@ -176,7 +242,12 @@ fn folded(format: Format, text: &str) -> Written {
         ),
         Format::Gemini => (Object::new().text("text", text).end(), br#"{"role":"user","parts":["#, b"]}"),
     };
-    Written { by_user: true, head: [open, part.as_slice()].concat(), tail: close.to_vec(), parts: vec![part] }
+    Written {
+        speaker: Speaker::User,
+        head: [open, part.as_slice()].concat(),
+        tail: close.to_vec(),
+        parts: vec![part],
+    }
 }
 
 fn quoted(text: &str) -> Vec<u8> {

@@ -47,8 +47,7 @@ pub(crate) fn new_faults(format: &str, input: &Value, output: &Value) -> Vec<Str
 }
 
 /// Where the roles of a request take turns, so do those of the fitted one; and where the user began, the user does.
-/// Items of Responses have no such order, and what the system says between messages does not count. A message that stands for
-/// a folded range comes beside the user's words, which the providers join: folds are not judged by this.
+/// Items of Responses have no such order, and what the system says between messages does not count.
 #[allow(dead_code, reason = "the laws use all of it, others only a part")]
 pub(crate) fn turn_faults(format: &str, input: &Value, output: &Value) -> Vec<String> {
     if format == "responses" {

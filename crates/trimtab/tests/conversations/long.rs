@@ -7,21 +7,20 @@ use super::{Call, CallResult, Conversation, Turn, text};
 
 /// A conversation that fits nowhere, and whether its latest turn is still under way.
 pub(crate) fn long_conversation() -> impl Strategy<Value = Conversation> {
-    let turns = prop::collection::vec(
-        (words(), prop::collection::vec(step(), 0..5), prop::option::of(words())),
-        1..4,
-    );
+    let steps = prop::collection::vec(prop_oneof![9 => step().boxed(), 1 => edits().boxed()], 0..5);
+    let answer = (prop::option::of(words()), prop::bool::weighted(0.15));
+    let turns = prop::collection::vec((words(), steps, answer), 1..4);
     let fault = prop_oneof![12 => Just(Fault::None), 1 => Just(Fault::Dangling), 1 => text().prop_map(Fault::Strange), 2 => words().prop_map(Fault::System)];
     (prop::option::of(words()), turns, any::<bool>(), fault).prop_map(|(system, turns, running, fault)| {
         let mut all = Vec::new();
         let count = turns.len();
-        for (index, (said, steps, answer)) in turns.into_iter().enumerate() {
+        for (index, (said, steps, (answer, is_interrupted))) in turns.into_iter().enumerate() {
             let last = index + 1 == count;
             all.push(Turn::Human { text: said, picture: index % 3 == 1 });
             let idle = steps.is_empty();
             all.extend(steps);
-            // A turn ends in an answer; the latest only waits for one.
-            if !last || (!running && !idle) {
+            // A turn ends in an answer; the latest only waits for one, and what is interrupted ends with results.
+            if (!last && (idle || !is_interrupted)) || (last && !running && !idle) {
                 let text = Some(answer.unwrap_or_else(|| "Done.".to_owned()));
                 all.push(Turn::Answer { reasoning: None, text, calls: Vec::new() });
             }
@@ -69,6 +68,35 @@ fn step() -> impl Strategy<Value = Turn> {
     let calls = prop::collection::vec(known_call(), 1..4);
     (prop::option::of(words()), prop::option::of(words()), calls)
         .prop_map(|(reasoning, text, calls)| Turn::Answer { reasoning, text, calls })
+}
+
+/// Many edits of one file at once, some after a change of folder, with what tools say about them: receipts and snippets of any
+/// length, so that some are just long enough to tell the series.
+fn edits() -> impl Strategy<Value = Turn> {
+    let edit = |(number, length, in_folder): (u32, usize, bool)| {
+        let file = "src/main.rs";
+        let receipt = format!("The file {file} has been updated.{}", " It is all right.".repeat(length));
+        let change = [("old_string", format!("old {number}")), ("new_string", format!("new {number}\nline"))];
+        if in_folder {
+            let command = format!("cd src && sed -i 's/old {number}/new {number}/' main.rs");
+            return Call {
+                name: "Bash".to_owned(),
+                key: "command".to_owned(),
+                argument: command,
+                more: Vec::new(),
+                result: CallResult::Text(receipt),
+            };
+        }
+        Call {
+            name: "Edit".to_owned(),
+            key: "file_path".to_owned(),
+            argument: file.to_owned(),
+            more: change.to_vec(),
+            result: CallResult::Text(receipt),
+        }
+    };
+    let call = (any::<u32>(), 0usize..20, prop::bool::weighted(0.1)).prop_map(edit);
+    prop::collection::vec(call, 4..9).prop_map(|calls| Turn::Answer { reasoning: None, text: None, calls })
 }
 
 /// Calls of tools that are known, about few files, so that they are about the same ones.

@@ -179,7 +179,14 @@ impl Conversation {
                         found.push(expect(BlockKind::Media, None, None));
                         content.push(anthropic_picture());
                     }
-                    messages.push(json!({"role": "user", "content": content}));
+                    // What the person says right after results stands in their message, as clients write it.
+                    let results = messages.last_mut().filter(|last: &&mut Value| {
+                        last["role"] == "user" && last["content"][0]["type"] == "tool_result"
+                    });
+                    match results.and_then(|last| last["content"].as_array_mut()) {
+                        Some(results) => results.extend(content),
+                        None => messages.push(json!({"role": "user", "content": content})),
+                    }
                 }
                 Turn::Answer { reasoning, text, calls } => {
                     let mut content = Vec::new();

@@ -111,7 +111,9 @@ fn for_each_fold(law: &str, check: impl Fn(&Folds, &Request) -> bool) {
 fn valid(request: &Request, fitted: &Fitted) {
     let faults =
         checker::new_faults(request.format.name(), &value(fitted.history.bytes()), &value(&fitted.request));
-    assert!(faults.is_empty(), "{faults:?}\n{}", shown(fitted));
+    let (came, sent) = (value(fitted.history.bytes()), value(&fitted.request));
+    let turns = checker::turn_faults(request.format.name(), &came, &sent);
+    assert!(faults.is_empty() && turns.is_empty(), "{faults:?} {turns:?}\n{}", shown(fitted));
 }
 
 fn in_budget(request: &Request, fitted: &Fitted, settings: &Settings) {

@@ -1,6 +1,7 @@
 //! The laws of fitting, for every shipped policy and many budgets: silence, validity, budget, size, stickiness, honesty
 //! and sameness. The protocol is judged by the checker, which knows nothing of the library.
 
+mod again;
 mod folds;
 mod honest;
 mod inputs;

@@ -88,7 +88,8 @@ fn valid_a_folded_request_breaks_no_rule_that_its_input_kept() {
     for_each_talk("folding is valid", |history| {
         let input = value(history.bytes());
         for (cut, request) in folds(history) {
-            let faults = checker::new_faults(history.format().name(), &input, &value(&request));
+            let mut faults = checker::new_faults(history.format().name(), &input, &value(&request));
+            faults.extend(checker::turn_faults(history.format().name(), &input, &value(&request)));
             assert!(
                 faults.is_empty(),
                 "cut at {cut}: {faults:?}\n{}\n->\n{}",

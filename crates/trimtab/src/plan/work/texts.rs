@@ -9,7 +9,12 @@ use std::{
 
 use super::{
     super::{
-        arguments, candidates::leaves, edits::shortened, may_shorten, series::EXTENTS, visible::Visible,
+        arguments,
+        candidates::leaves,
+        edits::shortened,
+        may_shorten,
+        series::{EXTENTS, LEAST_TELLER, LEAST_TELLING_BYTES},
+        visible::Visible,
     },
     NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
 };
@@ -18,7 +23,7 @@ use crate::{
     facts::{ContentKind, Fact, Lines, Outcome, Shows, Subject, ToolKind},
     files::reason_of_change,
     history::{BlockId, BlockKind, History, PartKind},
-    notes::holds_note,
+    notes::{holds_note, tells_series},
     policy::{Act, Style},
     render::{self, NoteContext, ShownCopy},
     units::Tokens,
@@ -185,6 +190,9 @@ impl Work<'_> {
             return self.written(id, &[], reason, style).filter(is_smaller);
         };
         let series = self.describe_series(id, (*first, *last))?;
+        if most < LEAST_TELLER + self.counter.text(&series.path) {
+            return None;
+        }
         EXTENTS.into_iter().find_map(|extent| {
             let told = Piece::Note(digest::Note::Series(Box::new(series.bounded(extent))));
             self.written(id, &[told], reason, style).filter(is_smaller)
@@ -280,13 +288,14 @@ impl Work<'_> {
                 let (series, is_told) = (series.bounded(extent), Cell::new(false));
                 let note = |leaf: &str, class: Leaves| {
                     let told = render::argument_of_series(leaf, &series, &handle, recall);
-                    if is_told.get() || told.len() >= leaf.len() {
+                    let is_long = leaf.len() >= LEAST_TELLING_BYTES + series.path.len();
+                    if is_told.get() || !is_long || told.len() >= leaf.len() {
                         return render::argument(leaf, class, reason, &handle, recall);
                     }
                     is_told.set(true);
                     told
                 };
-                written(&note).filter(|text| render::tells_series(text))
+                written(&note).filter(|text| tells_series(text))
             })
         });
         let plain = |leaf: &str, class: Leaves| render::argument(leaf, class, reason, &handle, recall);
