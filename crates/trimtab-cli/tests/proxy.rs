@@ -1,6 +1,8 @@
 //! The proxy between a scripted provider and a client that sees every byte.
 
 #![allow(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,

@@ -173,7 +173,7 @@ async fn converse(
         None => (plain, arrived.clone()),
     };
     let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
-    let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
+    let mut prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => {
             let sent = proxy.send(&head, full(arrived)).await?;
@@ -184,7 +184,19 @@ async fn converse(
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
     let asked = Instant::now();
-    let sent = proxy.send(&head, full(outgoing)).await?;
+    let sent = match proxy.send(&head, full(outgoing)).await {
+        Ok(sent) => sent,
+        Err(failed) => {
+            prepared.refuse();
+            return Err(failed);
+        }
+    };
+    // What is refused is forgotten before anything is planned again.
+    if sent.status().is_success() {
+        prepared.accept();
+    } else {
+        prepared.refuse();
+    }
     if !counts_only && sent.status().is_success() {
         proxy.planner.answered_in(format, asked.elapsed());
         fold::ask(proxy, &head, format, prepared.about.as_ref());

@@ -32,6 +32,7 @@ mod size_limit;
 pub(crate) mod store_health;
 mod tap;
 mod tunnel;
+mod unanswered;
 mod upstream;
 mod usage;
 mod warmth;
