@@ -217,7 +217,7 @@ fn check(streams: usize, time: Duration) {
     let faults = |kind: &str| proxy.figure(&format!("trimtab_faults_total{{kind=\"{kind}\"}}")).abs();
     println!(
         "  plans late {}, failed {}, panics {}; not kept {}; memory {halfway} MB halfway, {at_end} MB at the end; files open {files} before, {} after",
-        faults("late"),
+        proxy.figure("trimtab_late_plans_total").abs(),
         faults("plan"),
         faults("panic"),
         proxy.figure("trimtab_not_kept"),
@@ -290,7 +290,7 @@ fn on_a_busy_machine_hardly_a_plan_is_late() {
     }
     stop.store(1, Ordering::Relaxed);
     spinners.into_iter().for_each(|spinner| spinner.join().expect("no panic"));
-    let late = proxy.figure("trimtab_faults_total{kind=\"late\"}").abs();
+    let late = proxy.figure("trimtab_late_plans_total").abs();
     println!(
         "{requests} requests with {} busy threads on {cores} processors: {late} plans late, {:.1} ms a request",
         cores * BUSY,

@@ -57,9 +57,9 @@ impl Proxy {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
             Err(_) => {
-                self.metrics.count(Metric::Faults, &[("kind", "upstream timeout")]);
+                self.metrics.count(Metric::UpstreamErrors, &[("kind", "timeout")]);
                 let reason = format!(
-                    "{} did not answer in {} seconds",
+                    "error of the provider: {} did not answer in {} seconds",
                     origin(&head.uri),
                     self.config.limits.upstream.as_secs()
                 );
@@ -69,8 +69,8 @@ impl Proxy {
     }
 
     pub(super) fn unreachable(&self, head: &Head, fault: &dyn std::error::Error) -> Failed {
-        self.metrics.count(Metric::Faults, &[("kind", "upstream")]);
-        let mut reason = format!("{} cannot be reached: {fault}", origin(&head.uri));
+        self.metrics.count(Metric::UpstreamErrors, &[("kind", "unreachable")]);
+        let mut reason = format!("error of the provider: {} cannot be reached: {fault}", origin(&head.uri));
         let mut source = fault.source();
         while let Some(cause) = source {
             reason.push_str(": ");
