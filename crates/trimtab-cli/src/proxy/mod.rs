@@ -86,6 +86,9 @@ const HEADERS: usize = 200;
 /// How long a connection to a provider is kept for the next request.
 const IDLE: Duration = Duration::from_secs(90);
 
+/// How often memory is given back that nobody needs just now.
+const TIDYING: Duration = Duration::from_secs(10);
+
 /// What is asked of a proxy.
 pub(crate) struct Asked {
     /// Upstreams as flags give them: `NAME=URL`.
@@ -262,9 +265,14 @@ pub(crate) async fn serve(
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
     let lanes = Lanes::start(&proxy, &stopped)?;
     let mut stop = std::pin::pin!(stop);
+    let mut tidying = tokio::time::interval(TIDYING);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            _ = tidying.tick() => {
+                proxy.planner.release_idle();
+                continue;
+            }
             () = &mut stop => break,
         };
         let Ok((connection, _)) = accepted else {

@@ -57,8 +57,13 @@ pub(crate) const NEEDED_FROM: f64 = 0.9;
 /// How many models are remembered by the names that requests give them.
 const NAMES: usize = 256;
 
-/// How many bytes conversations that are kept warm take at most, about.
-const WARM_BYTES: usize = 256 * 1024 * 1024;
+/// How many bytes conversations that are kept warm take at most, about: eight that fill a window of a million tokens.
+const WARM_BYTES: usize = 80 * 1024 * 1024;
+
+/// After how long without a request a conversation need not stay warm, and how many bytes of these stay warm anyway: the two
+/// latest of an agent whose person thinks before answering.
+const IDLE: Duration = Duration::from_secs(20);
+const IDLE_BYTES: usize = 16 * 1024 * 1024;
 
 /// What plans are made with.
 pub(crate) struct Planner {
@@ -149,6 +154,11 @@ impl Planner {
     /// Returns the buffers that requests are read into.
     pub(crate) fn buffers(&self) -> &Buffers {
         self.warmth.buffers()
+    }
+
+    /// Gives back memory that conversations take which do not go on just now.
+    pub(crate) fn release_idle(&self) {
+        self.warmth.forget_idle(IDLE, IDLE_BYTES);
     }
 
     /// Notes in what time a provider began to answer.
