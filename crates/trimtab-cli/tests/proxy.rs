@@ -22,6 +22,8 @@ mod fitted;
 mod folds;
 #[path = "proxy/guarded.rs"]
 mod guarded;
+#[path = "proxy/http2.rs"]
+mod http2;
 #[path = "proxy/intents.rs"]
 mod intents;
 #[path = "proxy/markers.rs"]

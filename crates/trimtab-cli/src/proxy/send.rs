@@ -17,6 +17,8 @@ pub(super) struct Head {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
+    /// Whether the provider is asked in HTTP/2.
+    http2: bool,
     /// How the client spelt its headers.
     extensions: Extensions,
 }
@@ -35,7 +37,13 @@ pub(super) fn head(route: &Route, parts: &Parts) -> Result<Head, Failed> {
     let mut headers = parts.headers.clone();
     headers::to_upstream(&mut headers, upstream.host().map_err(wrong)?);
     let uri = upstream.uri(&route.path, parts.uri.query()).map_err(wrong)?;
-    Ok(Head { method: parts.method.clone(), uri, headers, extensions: parts.extensions.clone() })
+    Ok(Head {
+        method: parts.method.clone(),
+        uri,
+        headers,
+        http2: upstream.speaks_http2(),
+        extensions: parts.extensions.clone(),
+    })
 }
 
 impl Proxy {
@@ -48,12 +56,13 @@ impl Proxy {
         {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
+        let client = self.client_http2.as_ref().filter(|_| head.http2).unwrap_or(&self.client);
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = headers;
         *request.extensions_mut() = head.extensions.clone();
-        match tokio::time::timeout(self.config.limits.upstream, self.client.request(request)).await {
+        match tokio::time::timeout(self.config.limits.upstream, client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
             Err(_) => {
