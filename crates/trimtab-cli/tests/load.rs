@@ -217,7 +217,7 @@ fn check(streams: usize, time: Duration) {
     let faults = |kind: &str| proxy.figure(&format!("trimtab_faults_total{{kind=\"{kind}\"}}")).abs();
     println!(
         "  plans late {}, failed {}, panics {}; not kept {}; memory {halfway} MB halfway, {at_end} MB at the end; files open {files} before, {} after",
-        faults("late"),
+        proxy.figure("trimtab_late_plans_total").abs(),
         faults("plan"),
         faults("panic"),
         proxy.figure("trimtab_not_kept"),
@@ -290,11 +290,68 @@ fn on_a_busy_machine_hardly_a_plan_is_late() {
     }
     stop.store(1, Ordering::Relaxed);
     spinners.into_iter().for_each(|spinner| spinner.join().expect("no panic"));
-    let late = proxy.figure("trimtab_faults_total{kind=\"late\"}").abs();
+    let late = proxy.figure("trimtab_late_plans_total").abs();
     println!(
         "{requests} requests with {} busy threads on {cores} processors: {late} plans late, {:.1} ms a request",
         cores * BUSY,
         started.elapsed().as_secs_f64() * 1e3 / requests as f64
     );
     assert!(late * 1000.0 <= requests as f64, "{late} of {requests} plans were late");
+}
+
+/// Memory that 200 streams of 400 KB may take, and what may be left of it when nothing is under way, in megabytes.
+const MOST_UNDER_LOAD: u64 = 250;
+const MOST_WHEN_IDLE: u64 = 120;
+
+/// Leads a conversation of about 400 KB for two turns; gives what went wrong.
+fn large_turns(proxy: &Running, number: usize) -> Result<(), String> {
+    for results in [72, 73] {
+        let text = String::from_utf8(chat(results)).expect("text");
+        let body = text.replacen("\"content\":\"", &format!("\"content\":\"client {number}: "), 1);
+        take(proxy, Turn::Good, body.as_bytes())?;
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "minutes of load: ./scripts/test long load"]
+fn two_hundred_streams_of_400_kilobytes_take_little_memory_and_give_it_back() {
+    const STREAMS: usize = 200;
+    let chunks: Vec<Vec<u8>> = (0..CHUNKS).map(chunk).collect();
+    let upstream = Upstream::keeping(0, move |_, _| {
+        Script::Chunks(vec![STREAM.to_owned()], chunks.clone(), Duration::from_millis(500))
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("kept.db");
+    let flags = ["--store", store.to_str().expect("a path"), "--log", "quiet"];
+    let proxy = Arc::new(Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]));
+    let at_start = resident_megabytes(&proxy);
+    let clients: Vec<_> = (0..STREAMS)
+        .map(|number| {
+            let proxy = Arc::clone(&proxy);
+            thread::spawn(move || large_turns(&proxy, number))
+        })
+        .collect();
+    let (mut peak, mut under_way) = (0, 0);
+    while !clients.iter().all(thread::JoinHandle::is_finished) {
+        peak = peak.max(resident_megabytes(&proxy));
+        under_way = under_way.max(proxy.figure("trimtab_in_flight") as usize);
+        thread::sleep(Duration::from_millis(100));
+    }
+    let failed: Vec<String> =
+        clients.into_iter().filter_map(|client| client.join().expect("no panic").err()).collect();
+    assert!(failed.is_empty(), "{failed:#?}\n{}", proxy.words());
+    let ended = Instant::now();
+    let mut idle = resident_megabytes(&proxy);
+    println!(
+        "{STREAMS} streams of {} KB, {under_way} at once: {at_start} MB at the start, {peak} MB at most, {idle} MB at the end",
+        chat(73).len() / 1000
+    );
+    while idle >= MOST_WHEN_IDLE && ended.elapsed() < Duration::from_secs(90) {
+        thread::sleep(Duration::from_secs(1));
+        idle = resident_megabytes(&proxy);
+    }
+    println!("  {idle} MB after {:.0} s without requests", ended.elapsed().as_secs_f64());
+    assert!(under_way >= STREAMS * 9 / 10, "only {under_way} were under way at once");
+    assert!(peak < MOST_UNDER_LOAD && idle < MOST_WHEN_IDLE, "{peak} MB under load, {idle} MB when idle");
 }

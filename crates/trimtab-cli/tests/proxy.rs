@@ -1,6 +1,8 @@
 //! The proxy between a scripted provider and a client that sees every byte.
 
 #![allow(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -20,6 +22,8 @@ mod fitted;
 mod folds;
 #[path = "proxy/guarded.rs"]
 mod guarded;
+#[path = "proxy/http2.rs"]
+mod http2;
 #[path = "proxy/intents.rs"]
 mod intents;
 #[path = "proxy/markers.rs"]

@@ -1,6 +1,6 @@
 //! What can be said about the proxy. Takes the words; gives values that need no further checking.
 
-use std::net::SocketAddr;
+use std::{ffi::OsString, net::SocketAddr};
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
@@ -72,22 +72,20 @@ pub(crate) struct Proxy {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
+Options of trimtab stand before the agent's name; everything after the name is handed to the agent.
+
 Examples:
   trimtab wrap claude
-  trimtab wrap codex -- exec \"fix the failing test\"
-  trimtab wrap --policy ladder opencode -- run \"explain this repository\"
+  trimtab wrap codex exec \"fix the failing test\"
+  trimtab wrap --policy ladder opencode run \"explain this repository\"
   trimtab wrap ./my-agent.py")]
 pub(crate) struct Wrap {
     #[command(flatten)]
     pub(crate) fitting: Fitting,
 
-    /// An agent that is known (`trimtab wrap --list`), or any program that reads the usual variables
-    #[arg(value_name = "AGENT", required_unless_present = "list")]
-    pub(crate) agent: Option<String>,
-
-    /// What the agent is told
-    #[arg(value_name = "ARGS", last = true)]
-    pub(crate) arguments: Vec<String>,
+    /// An agent that is known (`trimtab wrap --list`), or any program that reads the usual variables; then its own arguments
+    #[arg(value_names = ["AGENT", "ARGS"], num_args = 1.., trailing_var_arg = true, required_unless_present = "list")]
+    pub(crate) command: Vec<OsString>,
 
     /// List the agents that are known
     #[arg(long)]

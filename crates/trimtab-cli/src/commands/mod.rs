@@ -20,6 +20,7 @@ mod search;
 mod sessions;
 mod show;
 mod stats;
+mod sums;
 pub(crate) mod wish;
 mod wrap;
 

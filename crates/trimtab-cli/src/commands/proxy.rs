@@ -7,14 +7,12 @@ use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use trimtab::{Config, Folding, RecallHint, Tokens};
 
+use super::sums::say_sums;
 use crate::{
     args::{Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
-    output::{self, grouped},
-    proxy::{
-        self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, metrics::Sums,
-        store_health::Unkept,
-    },
+    output,
+    proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
     settings::{self, Files, in_force},
     store,
 };
@@ -46,7 +44,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         output::note(format_args!("listening at http://{address}"));
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
-        say_sums(&proxy);
+        say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
         Ok(())
     })
 }
@@ -161,100 +159,4 @@ fn stop_asked() -> Result<impl Future<Output = ()>> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })
-}
-
-/// Says what came of it all.
-pub(super) fn say_sums(proxy: &Proxy) {
-    for line in words(&proxy.metrics.sums()).into_iter().chain(unkept_words(&proxy.unkept())) {
-        output::note(line);
-    }
-}
-
-/// Says what was not kept, and why.
-fn unkept_words(unkept: &[(Unkept, u64)]) -> Option<String> {
-    let reasons: Vec<String> =
-        unkept.iter().map(|(why, count)| format!("{} {}", grouped(*count), why.words())).collect();
-    (!reasons.is_empty()).then(|| format!("not kept in the store: {}", reasons.join("; ")))
-}
-
-fn words(sums: &Sums) -> Vec<String> {
-    if sums.answers < 0.5 {
-        return vec!["no conversation came by".to_owned()];
-    }
-    let tokens = |count: f64| grouped(Tokens(1).scaled(count).0);
-    let share = |part: f64, of: f64| if of > 0.0 { part / of * 100.0 } else { 0.0 };
-    let mut lines = vec![format!(
-        "{} requests: {} tokens came, {} were sent ({:.1} % less), {:.1} ms each",
-        tokens(sums.answers),
-        tokens(sums.raw),
-        tokens(sums.sent),
-        share(sums.raw - sums.sent, sums.raw),
-        sums.overhead_ms
-    )];
-    if sums.observed > 0.0 {
-        lines.push(format!("{} tokens would have been hidden", tokens(sums.observed)));
-    }
-    if sums.reported_input > 0.0 {
-        let saved = if sums.saved < 0.0 { "lost" } else { "saved" };
-        lines.push(format!(
-            "reported: {} input tokens, {:.0} % of them from the cache; ${:.4} spent, about ${:.4} {saved}",
-            tokens(sums.reported_input),
-            share(sums.cache_read, sums.reported_input),
-            sums.spent,
-            sums.saved.abs()
-        ));
-    }
-    for (reason, count) in &sums.passed {
-        lines.push(format!("{} requests passed untouched: {reason}", tokens(*count)));
-    }
-    if sums.overflows + sums.faults > 0.0 {
-        lines.push(format!(
-            "{} answers said that a request is too long; {} faults of the proxy's own",
-            tokens(sums.overflows),
-            tokens(sums.faults)
-        ));
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_loss_is_called_a_loss_and_what_passed_is_told_with_its_reason() {
-        let sums = Sums {
-            answers: 2.0,
-            raw: 1000.0,
-            sent: 900.0,
-            reported_input: 950.0,
-            cache_read: 475.0,
-            spent: 0.5,
-            saved: -0.25,
-            passed: vec![("context_management: compact_20260112".to_owned(), 3.0)],
-            ..Sums::default()
-        };
-        assert_eq!(
-            words(&sums),
-            [
-                "2 requests: 1,000 tokens came, 900 were sent (10.0 % less), 0.0 ms each",
-                "reported: 950 input tokens, 50 % of them from the cache; $0.5000 spent, about $0.2500 lost",
-                "3 requests passed untouched: context_management: compact_20260112",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_is_not_kept_is_told_with_its_reason() {
-        let unkept = [(Unkept::QueueFull, 2223), (Unkept::NoPlan, 1)];
-        let expected =
-            "not kept in the store: 2,223 more came than could be written; 1 sent without a new plan";
-        assert_eq!(unkept_words(&unkept).as_deref(), Some(expected));
-        assert_eq!(unkept_words(&[]), None);
-    }
-
-    #[test]
-    fn nothing_is_made_of_nothing() {
-        assert_eq!(words(&Sums::default()), ["no conversation came by"]);
-    }
 }

@@ -29,6 +29,11 @@ impl Buffers {
         }
     }
 
+    /// Gives all buffers back.
+    pub(crate) fn clear(&self) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Keeps a buffer that nobody needs any more; the oldest goes where there are too many.
     pub(crate) fn give(&self, mut buffer: Vec<u8>) {
         buffer.clear();

@@ -28,8 +28,8 @@ use super::{
     refusal::refusal,
     retry::Turn,
     route::{Endpoint, Provider, Route, route},
-    say::{Said, announce, note},
-    send::{self, Failed, head},
+    say::{Said, announce, note, note_answer},
+    send::{self, Failed, Head, head},
     store_health::Unkept,
     tap::{LookedAt, Tap},
     tunnel,
@@ -109,14 +109,15 @@ async fn converse(
         Endpoint::Answer(format) => (format, false),
         Endpoint::Count(format) => (format, true),
         Endpoint::Unfitted(reason) => {
-            let sent = proxy.send(&head, Either::Right(incoming)).await?;
             note_passed(proxy, route, reason);
+            let sent = proxy.send(&head, Either::Right(incoming)).await?;
+            note_answer(proxy, route, sent.status());
             let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
             return Ok(deliver(proxy, sent, said, Account::unread(permit)));
         }
         Endpoint::Other => {
-            let sent = proxy.send(&head, Either::Right(incoming)).await?;
             proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "passed")]);
+            let sent = proxy.send(&head, Either::Right(incoming)).await?;
             proxy.log.detail(format_args!("{} {}: {}", head.method, head.uri.path(), sent.status()));
             return Ok(deliver(proxy, sent, Said::default(), Account::unread(permit)));
         }
@@ -128,8 +129,7 @@ async fn converse(
     let by_model = route.by_model && proxy.config.upstreams.choose_by_model(route.provider);
     let unread = if by_model && encoding.is_some() { None } else { switched_off };
     if let Some(reason) = unread.or_else(|| encoding.is_none().then_some("encoding")) {
-        let sent = proxy.send(&head, Either::Right(incoming)).await?;
-        return Ok(passed(proxy, route, format, sent, reason, permit));
+        return pass(proxy, route, format, (&head, Either::Right(incoming)), reason, permit).await;
     }
     let limits = &proxy.config.limits;
     let arrived = body::read(incoming, limits, proxy.planner.buffers())
@@ -144,8 +144,7 @@ async fn converse(
             return Err(Failed { status: fault.status(), reason: fault.words(limits) });
         }
         (arrived, Err(NotDecoded::Broken)) => {
-            let sent = proxy.send(&head, full(arrived)).await?;
-            return Ok(passed(proxy, route, format, sent, "broken encoding", permit));
+            return pass(proxy, route, format, (&head, full(arrived)), "broken encoding", permit).await;
         }
     };
     let chosen;
@@ -157,8 +156,7 @@ async fn converse(
         route
     };
     if let Some(reason) = switched_off {
-        let sent = proxy.send(&head, full(arrived)).await?;
-        return Ok(passed(proxy, route, format, sent, reason, permit));
+        return pass(proxy, route, format, (&head, full(arrived)), reason, permit).await;
     }
     let pins = headers::pins(&parts.headers);
     let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
@@ -173,24 +171,34 @@ async fn converse(
         None => (plain, arrived.clone()),
     };
     let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
-    let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
+    let mut prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
-        Err(reason) => {
-            let sent = proxy.send(&head, full(arrived)).await?;
-            return Ok(passed(proxy, route, format, sent, &reason, permit));
-        }
+        Err(reason) => return pass(proxy, route, format, (&head, full(arrived)), &reason, permit).await,
     };
     let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or(unplanned);
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
     let asked = Instant::now();
-    let sent = proxy.send(&head, full(outgoing)).await?;
+    let sent = match proxy.send(&head, full(outgoing)).await {
+        Ok(sent) => sent,
+        Err(failed) => {
+            prepared.refuse();
+            return Err(failed);
+        }
+    };
+    // What is refused is forgotten before anything is planned again.
+    if sent.status().is_success() {
+        prepared.accept();
+    } else {
+        prepared.refuse();
+    }
     if !counts_only && sent.status().is_success() {
         proxy.planner.answered_in(format, asked.elapsed());
         fold::ask(proxy, &head, format, prepared.about.as_ref());
     }
     let turn = Turn { proxy, route, head, job, arrived, encoding };
     let (sent, first, rest, prepared, retried) = turn.retry(sent, prepared).await?;
+    note_answer(proxy, route, sent.status);
     let said = Said {
         how: prepared.how.name(),
         reason: prepared.fault.as_ref().map(|fault| fault.name().to_owned()),
@@ -222,21 +230,24 @@ struct ModelName<'a> {
     model: Option<Cow<'a, str>>,
 }
 
-/// Hands on the answer to a conversation that passes as it is.
-fn passed(
+/// Sends a conversation as it is, and hands on the answer.
+async fn pass(
     proxy: &Arc<Proxy>,
     route: &Route,
     format: Format,
-    sent: Response<Incoming>,
+    (head, body): (&Head, Outgoing),
     reason: &str,
     permit: OwnedSemaphorePermit,
-) -> Response<Answer> {
+) -> Result<Response<Answer>, Failed> {
     note_passed(proxy, route, reason);
+    let sent = proxy.send(head, body).await?;
+    note_answer(proxy, route, sent.status());
     let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
     let (parts, incoming) = sent.into_parts();
     let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
     let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
-    delivered(proxy, parts, Bytes::new(), Some(incoming), said, LookedAt { reader, stripper: None }, account)
+    let looked_at = LookedAt { reader, stripper: None };
+    Ok(delivered(proxy, parts, Bytes::new(), Some(incoming), said, looked_at, account))
 }
 
 /// Counts and logs a conversation that passes as it is.

@@ -9,9 +9,10 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use anyhow::{Result, anyhow, bail};
@@ -31,6 +32,9 @@ use super::{
 /// How many requests wait at most, and how many bytes they may have together.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// After how long without a request the store gives its memory back.
+const IDLE: Duration = Duration::from_secs(20);
 
 /// How many requests may be waiting for what their provider reports.
 const UNREPORTED: usize = 4096;
@@ -263,7 +267,20 @@ fn stopped() -> anyhow::Error {
 
 fn work(place: &Place, words: &Receiver<Word>) {
     let requests: Mutex<BTreeMap<KeptAs, RequestId>> = Mutex::default();
-    for word in words {
+    let mut is_idle = false;
+    loop {
+        let word = match words.recv_timeout(IDLE) {
+            Ok(word) => word,
+            Err(RecvTimeoutError::Timeout) => {
+                // Once is enough until there is something to do again.
+                if !std::mem::replace(&mut is_idle, true) {
+                    place.store().release_memory();
+                }
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        is_idle = false;
         // A fault in one request must not end the keeping of all others.
         let bytes = match &word {
             Word::Keep(kept) => kept.history.bytes().len(),

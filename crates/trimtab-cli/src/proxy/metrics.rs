@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use trimtab::Usage;
+use trimtab::{Tokens, Usage};
 
 use super::money::float;
 
@@ -17,6 +17,8 @@ use super::money::float;
 pub(crate) enum Metric {
     Requests,
     Passed,
+    UpstreamErrors,
+    LatePlans,
     Faults,
     Overflows,
     CountedTokens,
@@ -40,7 +42,19 @@ const TABLE: &[(Metric, &str, &str, &str)] = &[
         "Requests by endpoint and what was done with them",
     ),
     (Metric::Passed, "trimtab_passed_total", "counter", "Conversations that passed untouched, by reason"),
-    (Metric::Faults, "trimtab_faults_total", "counter", "What went wrong in the proxy itself, by kind"),
+    (
+        Metric::UpstreamErrors,
+        "trimtab_upstream_errors_total",
+        "counter",
+        "Requests that a provider did not answer or answered with an error, by kind or status",
+    ),
+    (
+        Metric::LatePlans,
+        "trimtab_late_plans_total",
+        "counter",
+        "Plans that were not ready in time, by what was sent",
+    ),
+    (Metric::Faults, "trimtab_faults_total", "counter", "Errors in trimtab itself, by kind"),
     (
         Metric::Overflows,
         "trimtab_overflow_answers_total",
@@ -114,12 +128,26 @@ struct Figures {
     overhead: [u64; BUCKETS.len()],
     overhead_count: u64,
     overhead_seconds: f64,
+    largest: Option<LargestRequest>,
+}
+
+/// The largest request that was planned for, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LargestRequest {
+    pub(crate) model: String,
+    pub(crate) tokens: Tokens,
+    /// The share of the model's window that it fills, where the window is known.
+    pub(crate) fill: Option<f64>,
 }
 
 /// What people see at the end.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sums {
-    pub(crate) answers: f64,
+    /// Requests for conversations, and all others.
+    pub(crate) conversations: f64,
+    pub(crate) others: f64,
+    /// Requests of conversations in which there was nothing to hide.
+    pub(crate) kept: f64,
     pub(crate) raw: f64,
     pub(crate) sent: f64,
     pub(crate) observed: f64,
@@ -128,9 +156,14 @@ pub(crate) struct Sums {
     pub(crate) spent: f64,
     pub(crate) saved: f64,
     pub(crate) overflows: f64,
-    pub(crate) faults: f64,
+    /// How many requests had no good answer of a provider, by kind or status.
+    pub(crate) upstream_errors: Vec<(String, f64)>,
+    pub(crate) late_plans: f64,
+    /// How many errors trimtab itself made, by kind.
+    pub(crate) faults: Vec<(String, f64)>,
     /// How many conversations passed untouched, by reason.
     pub(crate) passed: Vec<(String, f64)>,
+    pub(crate) largest: Option<LargestRequest>,
     /// Mean overhead per request that was looked at, in milliseconds.
     pub(crate) overhead_ms: f64,
 }
@@ -161,6 +194,14 @@ impl Metrics {
         within.for_each(|(_, count)| *count += 1);
     }
 
+    /// Notes the size of a request as it came.
+    pub(crate) fn size(&self, model: &str, tokens: Tokens, fill: Option<f64>) {
+        let largest = &mut self.figures().largest;
+        if largest.as_ref().is_none_or(|largest| largest.tokens < tokens) {
+            *largest = Some(LargestRequest { model: model.to_owned(), tokens, fill });
+        }
+    }
+
     /// Notes what a provider reported.
     pub(crate) fn usage(&self, usage: Usage) {
         let kinds = [
@@ -183,10 +224,19 @@ impl Metrics {
             of.map(|(_, amount)| *amount).sum::<f64>()
         };
         let reported = |kind: &str| sum(Metric::ReportedTokens, &format!("kind=\"{kind}\""));
+        let by_label = |metric: Metric| {
+            let of = figures.sums.iter().filter(|((known, _), _)| *known == metric);
+            let value = |words: &str| {
+                words.split_once('=').map_or(words, |(_, value)| value).trim_matches('"').to_owned()
+            };
+            of.map(|((_, words), count)| (value(words), *count)).collect()
+        };
+        let others =
+            sum(Metric::Requests, "endpoint=\"other\"") + sum(Metric::Requests, "endpoint=\"count\"");
         Sums {
-            answers: sum(Metric::Requests, "")
-                - sum(Metric::Requests, "endpoint=\"other\"")
-                - sum(Metric::Requests, "endpoint=\"count\""),
+            conversations: sum(Metric::Requests, "") - others,
+            others,
+            kept: sum(Metric::Requests, "outcome=\"kept\""),
             raw: sum(Metric::CountedTokens, "raw"),
             sent: sum(Metric::CountedTokens, "sent"),
             observed: sum(Metric::WouldHide, ""),
@@ -195,12 +245,11 @@ impl Metrics {
             spent: sum(Metric::Spent, ""),
             saved: sum(Metric::Saved, ""),
             overflows: sum(Metric::Overflows, ""),
-            faults: sum(Metric::Faults, ""),
-            passed: {
-                let passed = figures.sums.iter().filter(|((known, _), _)| *known == Metric::Passed);
-                let reason = |words: &str| words.trim_start_matches("reason=").trim_matches('"').to_owned();
-                passed.map(|((_, words), count)| (reason(words), *count)).collect()
-            },
+            upstream_errors: by_label(Metric::UpstreamErrors),
+            late_plans: sum(Metric::LatePlans, ""),
+            faults: by_label(Metric::Faults),
+            passed: by_label(Metric::Passed),
+            largest: figures.largest.clone(),
             overhead_ms: if figures.overhead_count == 0 {
                 0.0
             } else {

@@ -32,6 +32,7 @@ mod size_limit;
 pub(crate) mod store_health;
 mod tap;
 mod tunnel;
+mod unanswered;
 mod upstream;
 mod usage;
 mod warmth;
@@ -41,7 +42,13 @@ use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time:
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request,
+    body::Incoming,
+    header::{HOST, HeaderValue},
+    server::conn::{http1, http2},
+    service::service_fn,
+};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::Client,
@@ -84,6 +91,9 @@ const HEADERS: usize = 200;
 
 /// How long a connection to a provider is kept for the next request.
 const IDLE: Duration = Duration::from_secs(90);
+
+/// How often memory is given back that nobody needs just now.
+const TIDYING: Duration = Duration::from_secs(10);
 
 /// What is asked of a proxy.
 pub(crate) struct Asked {
@@ -132,7 +142,10 @@ pub(crate) struct Proxy {
     config: Arc<Config>,
     planner: Arc<Planner>,
     connector: Https,
+    connector_http2: Option<Https>,
     client: Client<Https, Outgoing>,
+    /// What asks the servers that are to be asked in HTTP/2; nothing where there is none.
+    client_http2: Option<Client<Https, Outgoing>>,
     in_flight: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<Log>,
@@ -172,10 +185,13 @@ impl Proxy {
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding)
             .with_recall(asked.recall);
-        let connector = connector();
+        let connector = make_connector(HttpVersion::One);
+        let connector_http2 = upstreams.any_speaks_http2().then(|| make_connector(HttpVersion::Two));
         Ok(Proxy {
             client: client(connector.clone()),
+            client_http2: connector_http2.clone().map(client_http2),
             connector,
+            connector_http2,
             planner: Arc::new(planner),
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
             metrics: Arc::default(),
@@ -213,6 +229,8 @@ impl Proxy {
             planner: Arc::clone(&self.planner),
             connector: self.connector.clone(),
             client: client(self.connector.clone()),
+            client_http2: self.connector_http2.clone().map(client_http2),
+            connector_http2: self.connector_http2.clone(),
             in_flight: Arc::clone(&self.in_flight),
             metrics: Arc::clone(&self.metrics),
             log: Arc::clone(&self.log),
@@ -223,13 +241,33 @@ impl Proxy {
 /// What connects to providers.
 type Https = Timed<HttpsConnector<Connector>>;
 
-fn connector() -> Https {
+/// How providers are asked. HTTP/1.1 wherever nothing else is said: in HTTP/2 a server lets only so much of a request come before it
+/// has answered that it wants more, which makes large requests slow over long distances.
+#[derive(Clone, Copy)]
+enum HttpVersion {
+    One,
+    Two,
+}
+
+fn make_connector(version: HttpVersion) -> Https {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
-    Timed::new(https.https_or_http().enable_http1().wrap_connector(Connector::from_env()))
+    let https = https.https_or_http();
+    Timed::new(match version {
+        HttpVersion::One => https.enable_http1().wrap_connector(Connector::from_env()),
+        HttpVersion::Two => https.enable_http2().wrap_connector(Connector::from_env()),
+    })
+}
+
+fn client_http2(connector: Https) -> Client<Https, Outgoing> {
+    Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE)
+        .pool_timer(TokioTimer::new())
+        .http2_only(true)
+        .build(connector)
 }
 
 fn client(connector: Https) -> Client<Https, Outgoing> {
@@ -261,9 +299,14 @@ pub(crate) async fn serve(
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
     let lanes = Lanes::start(&proxy, &stopped)?;
     let mut stop = std::pin::pin!(stop);
+    let mut tidying = tokio::time::interval(TIDYING);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            _ = tidying.tick() => {
+                proxy.planner.release_idle();
+                continue;
+            }
             () = &mut stop => break,
         };
         let Ok((connection, _)) = accepted else {
@@ -302,10 +345,30 @@ fn outlive_file_limits() {}
 async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
     // Without this a small write may wait 40 ms for the other side.
     let _ = stream.set_nodelay(true);
+    let protocol = tokio::select! {
+        protocol = protocol_of(&stream) => protocol,
+        _ = stopped.changed() => return,
+    };
     let service = service_fn(move |request: Request<Incoming>| {
         let proxy = Arc::clone(&proxy);
-        async move { Ok::<_, Infallible>(forward::answer(proxy, request).await) }
+        async move { Ok::<_, Infallible>(forward::answer(proxy, named_by_host(request)).await) }
     });
+    if protocol == ClientProtocol::Http2 {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .auto_date_header(false)
+            .timer(TokioTimer::new())
+            // A client that has gone is noticed.
+            .keep_alive_interval(HEAD_ARRIVES)
+            .max_header_list_size(u32::try_from(HEAD_BYTES).unwrap_or(u32::MAX))
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+        return;
+    }
     let connection = http1::Builder::new()
         .preserve_header_case(true)
         .auto_date_header(false)
@@ -324,4 +387,47 @@ async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Rece
         _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+/// What a client speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientProtocol {
+    Http1,
+    Http2,
+}
+
+/// What a client that knows HTTP/2 without being told begins with; no method of HTTP/1.1 begins like it.
+const HTTP2_BEGINS: &[u8] = b"PRI";
+
+/// How long to wait for more where only a part of these letters has come.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Looks at the first bytes of a connection without taking them. A client that sends nothing for too long gets HTTP/1.1, which
+/// then ends the connection.
+async fn protocol_of(stream: &TcpStream) -> ClientProtocol {
+    let look = async {
+        let mut first = [0; HTTP2_BEGINS.len()];
+        loop {
+            let count = stream.peek(&mut first).await.unwrap_or(0);
+            let came = first.get(..count).unwrap_or_default();
+            if count == 0 || !HTTP2_BEGINS.starts_with(came) {
+                return ClientProtocol::Http1;
+            }
+            if count == HTTP2_BEGINS.len() {
+                return ClientProtocol::Http2;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    };
+    tokio::time::timeout(HEAD_ARRIVES, look).await.unwrap_or(ClientProtocol::Http1)
+}
+
+/// Writes the host that a request names in HTTP/2 where all others have it: in the header.
+fn named_by_host(mut request: Request<Incoming>) -> Request<Incoming> {
+    let is_http2 = request.version() == hyper::Version::HTTP_2;
+    let authority = request.uri().authority().filter(|_| is_http2).map(|authority| authority.as_str());
+    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority).ok()) {
+        request.headers_mut().entry(HOST).or_insert(host);
+    }
+    request
 }

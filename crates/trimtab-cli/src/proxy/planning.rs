@@ -54,8 +54,13 @@ pub(crate) const NEEDED_FROM: f64 = 0.9;
 /// How many models are remembered by the names that requests give them.
 const NAMES: usize = 256;
 
-/// How many bytes conversations that are kept warm take at most, about.
-const WARM_BYTES: usize = 256 * 1024 * 1024;
+/// How many bytes conversations that are kept warm take at most, about: eight that fill a window of a million tokens.
+const WARM_BYTES: usize = 80 * 1024 * 1024;
+
+/// After how long without a request a conversation need not stay warm, and how many bytes of these stay warm anyway: the two
+/// latest of an agent whose person thinks before answering.
+const IDLE: Duration = Duration::from_secs(20);
+const IDLE_BYTES: usize = 16 * 1024 * 1024;
 
 /// What plans are made with.
 pub(crate) struct Planner {
@@ -148,6 +153,11 @@ impl Planner {
         self.warmth.buffers()
     }
 
+    /// Gives back memory that conversations take which do not go on just now.
+    pub(crate) fn release_idle(&self) {
+        self.warmth.forget_idle(IDLE, IDLE_BYTES);
+    }
+
     /// Notes in what time a provider began to answer.
     pub(crate) fn answered_in(&self, format: Format, time: Duration) {
         let mut times = self.answer_times.lock().unwrap_or_else(PoisonError::into_inner);
@@ -221,17 +231,26 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
         let is_refused = matches!(fault, Fault::NotKept(_));
         planner.sessions.count_unkept(if is_refused { Unkept::StoreFailed } else { Unkept::NoPlan });
     }
-    let Some(Again { resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
+    let Some(Again { mut resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
     if planner.observe {
         return Ok(Prepared { how: How::Observed, ..Prepared::raw(fault) });
     }
     let how = if resent.keeps_all() { How::Raw } else { How::Resent };
+    let request = Bytes::from(std::mem::take(&mut resent.request));
+    let request = (how == How::Resent).then_some(request);
+    let prepared = Prepared { request, how, ..Prepared::raw(fault) };
+    if job.counts_only {
+        return Ok(prepared);
+    }
     // What was hidden before was kept before: nothing new has to be kept now.
-    let noted = job.counts_only
-        || planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), now()).is_ok();
-    let fault = if noted { fault } else { Fault::NotKept("the request is not noted".to_owned()) };
-    let request = (how == How::Resent).then(|| Bytes::from(resent.request));
-    Ok(Prepared { request, how, ..Prepared::raw(fault) })
+    let resent = Arc::new(resent);
+    match planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), now()) {
+        Ok(committed) => Ok(Prepared { awaited: Some(committed.awaited), ..prepared }),
+        Err(_) => {
+            let fault = Fault::NotKept("the request is not noted".to_owned());
+            Ok(Prepared { fault: Some(fault), ..prepared })
+        }
+    }
 }
 
 /// Waits until a plan is made or was worked on for too long. On a busy machine that is later than a clock on the wall says.
@@ -311,7 +330,8 @@ pub(crate) async fn prepare_shorter(
         let draft = planner.warmth.with(&job.body, job.format, planned)?;
         if planner.sessions.has_originals(kept_as.flatten()) {
             let about = Some(draft.about.clone());
-            let prepared = Prepared { request: draft.request.clone(), how: How::Fitted, fault: None, about };
+            let request = draft.request.clone();
+            let prepared = Prepared { request, how: How::Fitted, fault: None, about, awaited: None };
             return Ok(Shorter { prepared, draft: Some(draft) });
         }
         Ok(Shorter { prepared: commit(&planner, &job, draft, &Ticket::default())?, draft: None })
@@ -364,13 +384,16 @@ fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result
         (false, Some(_)) => How::Fitted,
     };
     let mut about = if passive { about.untouched() } else { about };
+    let mut awaited = None;
     if !job.counts_only && !passive {
         let plan = Arc::new(planned.plan);
         let sending = Sending::Planned(&planned.history, &plan);
-        let kept = planner.sessions.commit(&about.session, &chain, &sending, now);
-        about.kept_as = kept.map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
+        let committed = planner.sessions.commit(&about.session, &chain, &sending, now);
+        let committed = committed.map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
+        about.kept_as = committed.kept_as;
+        awaited = Some(committed.awaited);
     }
-    Ok(Prepared { request, how, fault: None, about: Some(about) })
+    Ok(Prepared { request, how, fault: None, about: Some(about), awaited })
 }
 
 /// What is planned and not yet sent.

@@ -10,6 +10,7 @@ use super::{
     fold::Wanted,
     money::float,
     sessions::{KeptAs, Session},
+    unanswered::AwaitedAnswer,
 };
 
 /// What was done with a request.
@@ -51,6 +52,8 @@ pub(crate) struct Prepared {
     pub(crate) how: How,
     pub(crate) fault: Option<Fault>,
     pub(crate) about: Option<About>,
+    /// Who wants to know whether the provider took it; nobody where nothing of it is remembered.
+    pub(crate) awaited: Option<AwaitedAnswer>,
 }
 
 /// What is known about a request that was planned for.
@@ -115,7 +118,19 @@ impl Fault {
 impl Prepared {
     /// A request that goes as it came because of a fault.
     pub(crate) fn raw(fault: Fault) -> Prepared {
-        Prepared { request: None, how: How::Raw, fault: Some(fault), about: None }
+        Prepared { request: None, how: How::Raw, fault: Some(fault), about: None, awaited: None }
+    }
+
+    /// Notes that the provider took the request.
+    pub(crate) fn accept(&mut self) {
+        self.awaited = None;
+    }
+
+    /// Notes that the provider did not take the request: nothing of it is remembered.
+    pub(crate) fn refuse(&mut self) {
+        if let Some(awaited) = self.awaited.take() {
+            awaited.refuse();
+        }
     }
 }
 

@@ -95,29 +95,34 @@ impl Turn<'_> {
         if allowed.is_some() {
             learn(Proof::NamedLimit);
         }
-        let Some(shorter) = planning::prepare_shorter(planner, self.job.clone(), before, most).await else {
+        let Some(mut shorter) = planning::prepare_shorter(planner, self.job.clone(), before, most).await
+        else {
             self.overflowed("nothing to hide");
             return None;
         };
         let outgoing = encoded(self.encoding, shorter.prepared.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
+            shorter.prepared.refuse();
             self.overflowed("not sent again");
             return None;
         };
         self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
         note(self.proxy, self.route, &shorter.prepared, Instant::now());
         if !answer.status().is_success() {
+            shorter.prepared.refuse();
             return Some((answer, shorter.prepared, "too-long"));
         }
         learn(Proof::ShorterAccepted);
         let about = shorter.prepared.about.clone();
         let remembered = planning::remember(planner, self.job.clone(), shorter).await;
-        let sent = remembered.unwrap_or_else(|fault| Prepared {
+        let mut sent = remembered.unwrap_or_else(|fault| Prepared {
             request: None,
             how: How::Fitted,
             fault: Some(fault),
             about,
+            awaited: None,
         });
+        sent.accept();
         Some((answer, sent, "too-long"))
     }
 
@@ -146,8 +151,15 @@ impl Turn<'_> {
         }
         about.session.refused();
         self.proxy.metrics.count(Metric::Faults, &[("kind", "refused")]);
-        self.proxy.log.warn(format_args!("session {}: the provider refused the fitted request and took it as it came; it is left alone while it fits", about.session.name));
+        self.proxy.log.warn(format_args!(
+            "error in trimtab: session {}: the provider refused the trimmed request and took it unchanged; it is left alone while it fits",
+            about.session.name
+        ));
         let about = Some(about.untouched());
-        Some((answer, Prepared { request: None, how: How::Raw, fault: None, about }, "refused"))
+        Some((
+            answer,
+            Prepared { request: None, how: How::Raw, fault: None, about, awaited: None },
+            "refused",
+        ))
     }
 }

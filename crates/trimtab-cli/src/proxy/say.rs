@@ -3,14 +3,14 @@
 
 use std::time::Instant;
 
-use hyper::{HeaderMap, header::HeaderValue};
+use hyper::{HeaderMap, StatusCode, header::HeaderValue};
 use trimtab::Tokens;
 
 use super::{
     Proxy,
     metrics::Metric,
     planning::NEEDED_FROM,
-    prepared::{About, How, Prepared},
+    prepared::{About, Fault, How, Prepared},
     route::Route,
 };
 use crate::output::grouped;
@@ -58,6 +58,15 @@ pub(super) fn announce(headers: &mut HeaderMap, said: Said) {
     }
 }
 
+/// Counts and logs an answer by which a provider refuses a request or says that it failed.
+pub(super) fn note_answer(proxy: &Proxy, route: &Route, status: StatusCode) {
+    if status.is_success() || status.is_redirection() || status.is_informational() {
+        return;
+    }
+    proxy.metrics.count(Metric::UpstreamErrors, &[("kind", status.as_str())]);
+    proxy.log.info(format_args!("error of the provider: {}: {status}", route.endpoint.name()));
+}
+
 /// Counts and logs what was done with a request.
 pub(super) fn note(proxy: &Proxy, route: &Route, prepared: &Prepared, started: Instant) {
     proxy.log_store_news();
@@ -65,18 +74,28 @@ pub(super) fn note(proxy: &Proxy, route: &Route, prepared: &Prepared, started: I
     let outcome = prepared.how.name();
     proxy.metrics.count(Metric::Requests, &[("endpoint", endpoint), ("outcome", outcome)]);
     if let Some(fault) = &prepared.fault {
-        proxy.metrics.count(Metric::Faults, &[("kind", fault.name())]);
+        let whose = match fault {
+            Fault::Late => {
+                proxy.metrics.count(Metric::LatePlans, &[("sent", outcome)]);
+                "late plan"
+            }
+            Fault::Panicked | Fault::NotFitted(_) | Fault::NotKept(_) => {
+                proxy.metrics.count(Metric::Faults, &[("kind", fault.name())]);
+                "error in trimtab"
+            }
+        };
         proxy.log.warn(format_args!(
-            "{endpoint}: {}; sent {}",
+            "{whose}: {endpoint}: {}; sent {}",
             fault.words(),
             match prepared.how {
                 How::Resent => "with the session's last plan",
-                How::Raw | How::Kept | How::Observed => "as it came",
+                How::Raw | How::Kept | How::Observed => "unchanged",
                 How::Fitted => "late",
             }
         ));
     }
     let Some(about) = &prepared.about else { return };
+    proxy.metrics.size(&about.model_name, about.raw, about.fill());
     let hidden = Tokens(about.raw.0.saturating_sub(about.sent.0));
     proxy.log.info(format_args!(
         "{endpoint} {} session {}: {} -> {} tokens ({} shortened, {} dropped), {outcome} in {:.1} ms",

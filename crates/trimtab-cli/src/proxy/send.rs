@@ -17,6 +17,8 @@ pub(super) struct Head {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
+    /// Whether the provider is asked in HTTP/2.
+    http2: bool,
     /// How the client spelt its headers.
     extensions: Extensions,
 }
@@ -35,7 +37,13 @@ pub(super) fn head(route: &Route, parts: &Parts) -> Result<Head, Failed> {
     let mut headers = parts.headers.clone();
     headers::to_upstream(&mut headers, upstream.host().map_err(wrong)?);
     let uri = upstream.uri(&route.path, parts.uri.query()).map_err(wrong)?;
-    Ok(Head { method: parts.method.clone(), uri, headers, extensions: parts.extensions.clone() })
+    Ok(Head {
+        method: parts.method.clone(),
+        uri,
+        headers,
+        http2: upstream.speaks_http2(),
+        extensions: parts.extensions.clone(),
+    })
 }
 
 impl Proxy {
@@ -48,18 +56,19 @@ impl Proxy {
         {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
+        let client = self.client_http2.as_ref().filter(|_| head.http2).unwrap_or(&self.client);
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = headers;
         *request.extensions_mut() = head.extensions.clone();
-        match tokio::time::timeout(self.config.limits.upstream, self.client.request(request)).await {
+        match tokio::time::timeout(self.config.limits.upstream, client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
             Err(_) => {
-                self.metrics.count(Metric::Faults, &[("kind", "upstream timeout")]);
+                self.metrics.count(Metric::UpstreamErrors, &[("kind", "timeout")]);
                 let reason = format!(
-                    "{} did not answer in {} seconds",
+                    "error of the provider: {} did not answer in {} seconds",
                     origin(&head.uri),
                     self.config.limits.upstream.as_secs()
                 );
@@ -69,8 +78,8 @@ impl Proxy {
     }
 
     pub(super) fn unreachable(&self, head: &Head, fault: &dyn std::error::Error) -> Failed {
-        self.metrics.count(Metric::Faults, &[("kind", "upstream")]);
-        let mut reason = format!("{} cannot be reached: {fault}", origin(&head.uri));
+        self.metrics.count(Metric::UpstreamErrors, &[("kind", "unreachable")]);
+        let mut reason = format!("error of the provider: {} cannot be reached: {fault}", origin(&head.uri));
         let mut source = fault.source();
         while let Some(cause) = source {
             reason.push_str(": ");

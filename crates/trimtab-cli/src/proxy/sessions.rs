@@ -19,6 +19,7 @@ use super::{
     keeper::Keeper,
     size_limit::{Proof, SizeLimit},
     store_health::{StoreHealth, Unkept},
+    unanswered::{AwaitedAnswer, SentAs, Unanswered},
 };
 
 /// How long a provider keeps its cache, where nothing better is known: five minutes.
@@ -90,7 +91,15 @@ impl Keeping {
 /// What is sent.
 pub(crate) enum Sending<'a> {
     Planned(&'a Arc<History>, &'a Arc<Plan>),
-    Again(&'a Resent),
+    Again(&'a Arc<Resent>),
+}
+
+/// What came of noting that a request is about to be sent.
+pub(crate) struct Committed {
+    /// The name under which it is kept.
+    pub(crate) kept_as: Option<KeptAs>,
+    /// Who wants to know whether the provider took it.
+    pub(crate) awaited: AwaitedAnswer,
 }
 
 /// All sessions.
@@ -131,6 +140,8 @@ pub(crate) struct Known {
 #[derive(Default)]
 struct State {
     known: Known,
+    /// What was sent and is not in memory yet, because the provider may refuse it.
+    unanswered: Unanswered,
     /// Whether people were told that the session no longer fits without us.
     told_needed: bool,
     /// Whether a summary is being asked for.
@@ -183,7 +194,7 @@ impl Sessions {
                     drop(state);
                     return Found { session, new: false };
                 }
-                Some(state.known.clone())
+                Some(state.known_now())
             }
         };
         let new = parent.is_none();
@@ -200,7 +211,8 @@ impl Sessions {
         self.keeping.keeper().map_or_else(|| Ok(Memory::default()), |keeper| keeper.known(history))
     }
 
-    /// Notes what is about to be sent: first with whoever keeps it, then in memory.
+    /// Notes what is about to be sent: first with whoever keeps it, then here. It is remembered for good when the provider has
+    /// accepted it.
     ///
     /// # Errors
     /// Says why it could not be kept; memory is then as it was.
@@ -210,7 +222,7 @@ impl Sessions {
         chain: &[ChainHash],
         sending: &Sending<'_>,
         now: Millis,
-    ) -> Result<Option<KeptAs>> {
+    ) -> Result<Committed> {
         let kept_as = match sending {
             Sending::Planned(..) if matches!(self.keeping, Keeping::Nothing) => None,
             Sending::Planned(history, plan) => {
@@ -229,18 +241,18 @@ impl Sessions {
             Sending::Again(resent) => &resent.history,
         };
         // What is new is found by it from now on; what is old already is.
-        let (new, goes_on) = {
+        let sent_as = match sending {
+            Sending::Planned(_, plan) => SentAs::Planned(Arc::clone(plan)),
+            Sending::Again(resent) => SentAs::Again(Arc::clone(resent)),
+        };
+        let (new, goes_on, number) = {
             let mut state = lock(&session.state);
-            let memory = Arc::make_mut(&mut state.known.state.memory);
-            match sending {
-                Sending::Planned(_, plan) => memory.sent(plan, now),
-                Sending::Again(resent) => memory.resent(resent, now),
-            }
+            let number = state.unanswered.add(sent_as, now);
             let same = state.chain.iter().zip(chain).take_while(|(one, other)| one == other).count();
             let goes_on = same == state.chain.len();
             state.chain.truncate(same);
             state.chain.extend_from_slice(chain.get(same..).unwrap_or_default());
-            (same, goes_on)
+            (same, goes_on, number)
         };
         let said = history.said_by_model(if goes_on { new } else { 0 });
         let mut registry = lock(&self.registry);
@@ -258,7 +270,7 @@ impl Sessions {
             registry.said_in.extend(said.iter().map(|hash| (*hash, session.key)));
             state.said.extend(said);
         }
-        Ok(kept_as)
+        Ok(Committed { kept_as, awaited: AwaitedAnswer::new(Arc::clone(session), number) })
     }
 
     /// Tells whether the originals of a request need no more keeping before something of it is hidden.
@@ -309,7 +321,7 @@ impl Sessions {
             return memory;
         }
         let mut state = lock(&session.state);
-        let State { known, unkept_pins, heard_wish, .. } = &mut *state;
+        let State { known, unanswered, unkept_pins, heard_wish, .. } = &mut *state;
         let memory = Arc::make_mut(&mut known.state.memory);
         if let Some((newest, wishes)) = wishes {
             *heard_wish = newest;
@@ -322,7 +334,7 @@ impl Sessions {
                 unkept_pins.push(*pin);
             }
         }
-        Arc::clone(&known.state.memory)
+        unanswered.memory_with_all(&known.state.memory)
     }
 
     /// Keeps the pins of a session that came with its requests. What no block has is not kept.
@@ -410,7 +422,7 @@ impl Registry {
         let state = lock(&self.sessions.get(&key)?.state);
         let (some, of) = CONTINUES;
         let is_same = count >= LEAST_SAID && count * of >= state.said.len() * some;
-        is_same.then(|| state.known.clone())
+        is_same.then(|| state.known_now())
     }
 
     fn forget_said(&mut self, session: u64, said: &[BlockHash]) {
@@ -441,10 +453,19 @@ impl Registry {
     }
 }
 
+impl State {
+    /// Returns what is known if the provider takes all that is under way.
+    fn known_now(&self) -> Known {
+        let memory = self.unanswered.memory_with_all(&self.known.state.memory);
+        let state = SessionState { memory, calibration: self.known.state.calibration };
+        Known { state, ..self.known.clone() }
+    }
+}
+
 impl Session {
     /// Returns what is known now.
     pub(crate) fn known(&self) -> Known {
-        lock(&self.state).known.clone()
+        lock(&self.state).known_now()
     }
 
     /// Takes a conversation that began elsewhere as sent so far.
@@ -453,7 +474,13 @@ impl Session {
         if state.known.state.memory.is_empty() {
             state.known.state.memory = Arc::new(memory);
         }
-        Arc::clone(&state.known.state.memory)
+        state.known_now().state.memory
+    }
+
+    /// Changes what is under way and what is remembered together.
+    pub(crate) fn settle(&self, change: impl FnOnce(&mut Unanswered, &mut Arc<Memory>)) {
+        let State { unanswered, known, .. } = &mut *lock(&self.state);
+        change(unanswered, &mut known.state.memory);
     }
 
     /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
@@ -539,7 +566,7 @@ mod tests {
         let history = parse(chat(words)).unwrap();
         let found = sessions.find(&history, &chain(&history));
         let memory = found.session.known().state.memory;
-        let resent = resend(Arc::new(parse(chat(words)).unwrap()), &memory);
+        let resent = Arc::new(resend(Arc::new(parse(chat(words)).unwrap()), &memory));
         sessions.commit(&found.session, &chain(&history), &Sending::Again(&resent), Millis(0)).unwrap();
         found
     }

@@ -27,6 +27,8 @@ pub(crate) struct Upstream {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Address {
     scheme: &'static str,
+    /// Whether the server is asked in HTTP/2.
+    http2: bool,
     authority: String,
     /// What stands before the path of a request; without a slash at its end.
     base: String,
@@ -162,6 +164,11 @@ impl Upstreams {
 
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
         self.all.iter().find(|upstream| upstream.name == name).cloned()
+    }
+
+    /// Tells whether a server is asked in HTTP/2.
+    pub(crate) fn any_speaks_http2(&self) -> bool {
+        self.all.iter().any(|upstream| upstream.speaks_http2())
     }
 
     /// Tells whether models of a wire may choose another upstream.
@@ -326,6 +333,11 @@ impl Upstream {
             .build()?)
     }
 
+    /// Tells whether the server is asked in HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.address.as_ref().is_some_and(|address| address.http2)
+    }
+
     /// Returns the value of the `host` header.
     pub(crate) fn host(&self) -> Result<HeaderValue> {
         Ok(HeaderValue::from_str(&self.address()?.authority)?)
@@ -375,10 +387,14 @@ fn join(base: &str, path: &str, wire: Provider) -> String {
 impl Address {
     fn parse(url: &str) -> Result<Address> {
         let uri: Uri = url.trim().parse().context("not an address")?;
-        let scheme = match uri.scheme_str() {
-            Some("https") => "https",
-            Some("http") => "http",
-            _ => bail!("an address begins with https:// or http://"),
+        let (scheme, http2) = match uri.scheme_str() {
+            Some("https") => ("https", false),
+            Some("http") => ("http", false),
+            Some("h2") => ("https", true),
+            Some("h2c") => ("http", true),
+            _ => bail!(
+                "an address begins with https:// or http://; with h2:// (TLS) or h2c:// the server is asked in HTTP/2"
+            ),
         };
         let authority = uri.authority().context("the address names no host")?;
         if authority.as_str().contains('@') {
@@ -388,7 +404,7 @@ impl Address {
             bail!("what follows `?` belongs to a request; leave it out");
         }
         let base = uri.path().trim_end_matches('/').to_owned();
-        Ok(Address { scheme, authority: authority.as_str().to_owned(), base })
+        Ok(Address { scheme, http2, authority: authority.as_str().to_owned(), base })
     }
 
     /// Returns the host without its port, and the port.

@@ -53,6 +53,7 @@ struct Slot {
     marks: [(usize, [u8; TAIL]); LOOKED_AT.len()],
     bytes: usize,
     used: u64,
+    used_at: Instant,
     /// How long the work on the latest request took.
     took: Duration,
 }
@@ -101,6 +102,22 @@ impl Warmth {
         Some(self.work(&claimed, &mut state, work))
     }
 
+    /// Forgets states that were not used for so long, but for the latest of about so many bytes.
+    pub(crate) fn forget_idle(&self, idle: Duration, most: usize) {
+        let mut forgotten = Vec::new();
+        let mut shelf = self.shelf();
+        while shelf.bytes > most
+            && let Some(slot) = shelf.take_oldest(|slot| slot.used_at.elapsed() >= idle)
+        {
+            forgotten.push(slot);
+        }
+        // What is large takes a while to give back: nobody waits for that.
+        drop(shelf);
+        if !forgotten.is_empty() {
+            self.buffers.clear();
+        }
+    }
+
     fn work<T>(&self, claimed: &Claimed, state: &mut Warm, work: impl FnOnce(&mut Warm) -> T) -> T {
         let started = Instant::now();
         let before = state.latest().cloned();
@@ -121,6 +138,7 @@ impl Warmth {
         let depths = known.filter_map(|slot| Some((slot.depth(request)?, slot)));
         if let Some((depth, slot)) = depths.max_by_key(|(depth, _)| *depth) {
             slot.used = uses;
+            slot.used_at = Instant::now();
             let soon = request.len() - depth <= SOON_BYTES && slot.took <= SOON;
             return Claimed { number: slot.number, warm: Arc::clone(&slot.warm), soon };
         }
@@ -133,7 +151,16 @@ impl Warmth {
         let mut shelf = self.shelf();
         let used = shelf.uses;
         let (number, warm) = (claimed.number, Arc::clone(&claimed.warm));
-        let slot = Slot { number, warm, format: latest.format(), marks: marks(latest), bytes, used, took };
+        let slot = Slot {
+            number,
+            warm,
+            format: latest.format(),
+            marks: marks(latest),
+            bytes,
+            used,
+            used_at: Instant::now(),
+            took,
+        };
         shelf.bytes += bytes;
         if let Some(index) = shelf.slots.iter().position(|known| known.number == number) {
             shelf.bytes -= shelf.slots.swap_remove(index).bytes;
@@ -150,11 +177,21 @@ impl Warmth {
 impl Shelf {
     fn forget(&mut self, most: usize) {
         while self.slots.len() > CONVERSATIONS || self.bytes > most {
-            let oldest =
-                self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index);
-            let Some(index) = oldest else { return };
-            self.bytes -= self.slots.swap_remove(index).bytes;
+            if self.take_oldest(|_| true).is_none() {
+                return;
+            }
         }
+    }
+
+    /// Takes out the state that was used least recently, where it is one of these.
+    fn take_oldest(&mut self, wanted: impl Fn(&Slot) -> bool) -> Option<Slot> {
+        let (index, slot) = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used)?;
+        if !wanted(slot) {
+            return None;
+        }
+        let slot = self.slots.swap_remove(index);
+        self.bytes -= slot.bytes;
+        Some(slot)
     }
 }
 
@@ -259,6 +296,20 @@ mod tests {
         check(&warmth, &["d"]);
         assert_eq!(check(&warmth, &["b"]), 0);
         assert!(warmth.shelf().bytes <= warmth.most);
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_is_forgotten_but_for_the_latest() {
+        let warmth = Warmth::new(1 << 20);
+        for word in ["a", "b", "c"] {
+            check(&warmth, &[word]);
+        }
+        let one = PER_BLOCK + 2 * chat(&["a"]).len();
+        warmth.forget_idle(Duration::from_secs(3600), one);
+        assert_eq!(warmth.shelf().slots.len(), 3, "all were used just now");
+        warmth.forget_idle(Duration::ZERO, one);
+        assert_eq!(check(&warmth, &["c", "more"]), 1);
+        assert_eq!(check(&warmth, &["b", "more"]), 0);
     }
 
     #[test]

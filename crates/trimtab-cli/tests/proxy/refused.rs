@@ -1,6 +1,13 @@
 //! Requests that a provider refuses: sent once more where that helps, and otherwise its own answer.
 
-use crate::{TIGHT, conversations::anthropic, ok, refuse, running::Running, said, upstream::Upstream};
+use crate::{
+    TIGHT,
+    conversations::anthropic,
+    ok, refuse,
+    running::Running,
+    said,
+    upstream::{Script, Upstream},
+};
 
 #[test]
 fn a_request_that_is_too_long_is_sent_once_more_and_shorter() {
@@ -95,5 +102,45 @@ fn refusals_that_a_shorter_request_does_not_end_are_not_remembered() {
         assert_eq!(sizes.len(), 11, "each is sent once more");
         let last = sizes[9];
         assert!(last * 10 >= sizes[0] * 6, "{words}: {sizes:?}");
+    }
+}
+
+/// A conversation that needs trimming in the window of one model and has room enough in that of another.
+fn conversation_for(model: &str, results: usize) -> Vec<u8> {
+    let text = String::from_utf8(anthropic(results)).unwrap();
+    text.replacen("claude-sonnet-4-5", model, 1).into_bytes()
+}
+
+/// Sends a conversation that is trimmed and answered like this, then goes on with a model that has room for all of it; gives the
+/// share of this second request that is sent.
+fn share_sent_after(first: impl Fn() -> Script + Send + Sync + 'static) -> f64 {
+    let upstream = Upstream::start(move |_, came| {
+        let is_small = String::from_utf8_lossy(&came.body).contains(SMALL);
+        if is_small { first() } else { ok("{}") }
+    });
+    let proxy = Running::before(&upstream, &["--policy", "ladder", "--fold", "off"]);
+    let (small, large) = (conversation_for(SMALL, 110), conversation_for(LARGE, 111));
+    proxy.post("/v1/messages", &small);
+    assert!(upstream.came()[0].body.len() < small.len(), "the first request is trimmed");
+    proxy.post("/v1/messages", &large);
+    upstream.last().body.len() as f64 / large.len() as f64
+}
+
+const SMALL: &str = "claude-haiku-4-5";
+const LARGE: &str = "claude-opus-5";
+
+#[test]
+fn nothing_of_a_plan_that_was_refused_is_repeated() {
+    let accepted = share_sent_after(|| ok("{}"));
+    assert!(accepted < 0.95, "what was sent before is sent again: {accepted}");
+    let refusals: [fn() -> Script; 4] = [
+        || refuse("529 Overloaded", "Overloaded"),
+        || refuse("401 Unauthorized", "invalid x-api-key"),
+        || refuse("400 Bad Request", "model: unknown"),
+        || refuse("400 Bad Request", "prompt is too long"),
+    ];
+    for refusal in refusals {
+        let share = share_sent_after(refusal);
+        assert!(share >= 1.0, "{:?}: {share}", refusal());
     }
 }

@@ -2,9 +2,10 @@
 //! code, and says at the end what was saved. Never changes the user's settings.
 
 mod agents;
-mod folder;
+mod file;
 
 use std::{
+    ffi::{OsStr, OsString},
     io::IsTerminal,
     path::Path,
     process::{ExitStatus, Stdio},
@@ -20,10 +21,13 @@ use tokio::{
 };
 
 use self::{
-    agents::{AGENTS, ANY, Agent, filled},
-    folder::StandIn,
+    agents::{AGENTS, ANY, Agent, fill_url},
+    file::TemporaryFile,
 };
-use super::proxy::{kept_in, mebibytes, say_sums, wanted};
+use super::{
+    proxy::{kept_in, mebibytes, wanted},
+    sums::say_sums,
+};
 use crate::{
     args::Wrap,
     hint::Reader,
@@ -44,9 +48,13 @@ const LIMITS: Limits = Limits {
 const LARGEST: u32 = 64;
 
 pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
-    let Some(name) = asked.agent.as_deref().filter(|_| !asked.list) else { return list(out) };
+    let Some((name, arguments)) = asked.command.split_first().filter(|_| !asked.list) else {
+        return list(out);
+    };
     let known = AGENTS.iter().find(|agent| agent.name == name);
-    let (agent, program) = known.map_or((&ANY, name), |agent| (agent, agent.program));
+    let (agent, program) = known.map_or((&ANY, name.as_os_str()), |agent| (agent, agent.program.as_ref()));
+    // Whoever writes `--` between the name and the arguments means the same.
+    let arguments = arguments.strip_prefix(&[OsString::from("--")]).unwrap_or(arguments);
     let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
     let store = kept_in(&asked.fitting)?;
     let code = proxy::runtime()?.block_on(async {
@@ -58,14 +66,14 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let ended = run_agent(agent, program, &asked.arguments, &url, store.as_deref()).await;
+        let ended = run_agent(agent, program, arguments, &url, store.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
         for line in proxy.log.held() {
             output::note(line);
         }
-        say_sums(&proxy);
+        say_sums(&proxy, agent.if_silent);
         anyhow::Ok(code_of(status))
     })?;
     if code != 0 {
@@ -84,16 +92,26 @@ fn list(out: &mut Output) -> Result<()> {
 
 async fn run_agent(
     agent: &Agent,
-    program: &str,
-    arguments: &[String],
+    program: &OsStr,
+    arguments: &[OsString],
     url: &str,
     store: Option<&Path>,
 ) -> Result<ExitStatus> {
     let mut command = Command::new(program);
-    command.args(agent.arguments.iter().map(|argument| filled(argument, url))).args(arguments);
+    let is_plain =
+        arguments.first().is_some_and(|first| agent.plain_commands.iter().any(|plain| first == plain));
+    let file = agent.file.as_ref().filter(|_| !is_plain);
+    let file = file.map(|file| TemporaryFile::write(file.name, &fill_url(file.text, url))).transpose()?;
+    if !is_plain {
+        command.args(agent.arguments.iter().map(|argument| match &file {
+            Some(file) if *argument == "{file}" => file.path().as_os_str().to_owned(),
+            _ => OsString::from(fill_url(argument, url)),
+        }));
+    }
+    command.args(arguments);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     for (name, value) in agent.variables {
-        command.env(name, filled(value, url));
+        command.env(name, fill_url(value, url));
     }
     // What notes name is recalled from where it is kept.
     if let Some(store) = store {
@@ -105,22 +123,15 @@ async fn run_agent(
         let comma = if before.is_empty() { "" } else { "," };
         command.env(name, format!("{before}{comma}127.0.0.1"));
     }
-    let stand_in = agent
-        .folder
-        .as_ref()
-        .map(|folder| anyhow::Ok((folder.variable, StandIn::make(folder, url)?)))
-        .transpose()?;
-    if let Some((variable, folder)) = &stand_in {
-        command.env(variable, folder.path());
-    }
+    let shown = program.display();
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
             bail!(
-                "{program} is not there: install it, or name a program; `trimtab wrap --list` lists the agents that are known"
+                "`{shown}` not found in PATH: install it, or name another program; `trimtab wrap --list` lists the agents that are known"
             )
         }
-        Err(fault) => return Err(fault).with_context(|| format!("{program} cannot be started")),
+        Err(fault) => return Err(fault).with_context(|| format!("`{shown}` cannot be started")),
     };
     wait(&mut child).await
 }

@@ -89,6 +89,33 @@ fn what_was_hidden_stays_hidden_when_nothing_more_can_be_kept() {
 }
 
 #[test]
+fn what_the_provider_refused_is_not_repeated() {
+    let next = |decide: fn(Prepared)| {
+        let mut planner = planner(Box::new(|_| Ok(())));
+        decide(prepared(&planner, 1));
+        // A policy that hides nothing repeats what was hidden.
+        Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap();
+        prepared(&planner, 2).request.is_some()
+    };
+    assert!(next(|mut first| first.accept()), "what was accepted is repeated");
+    assert!(next(drop), "what a client did not wait for is taken for accepted");
+    assert!(!next(|mut first| first.refuse()));
+}
+
+#[test]
+fn a_request_under_way_counts_until_it_is_refused() {
+    let mut planner = planner(Box::new(|_| Ok(())));
+    let mut first = prepared(&planner, 1);
+    Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap();
+    let mut second = prepared(&planner, 2);
+    assert!(second.request.is_some(), "what is under way is repeated");
+    // The answers come in another order.
+    second.accept();
+    first.refuse();
+    assert!(prepared(&planner, 3).request.is_some(), "what the second request hid was accepted");
+}
+
+#[test]
 fn a_conversation_first_seen_in_mid_flight_counts_as_sent() {
     let planner = planner(Box::new(|_| Ok(())));
     let sent = prepared(&planner, 3).request.unwrap();
