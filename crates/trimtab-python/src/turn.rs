@@ -17,7 +17,8 @@ use trimtab::{
     Settings, Tokens, Warm, fit_warm, parse_after, parse_as, recall, request_of, resend,
 };
 use trimtab_store::{
-    Append, Appended, AskedWish, Recognized, RequestId, Sqlite, Store, StoreError, Summary, WishKind,
+    Append, Appended, AskedWish, Recognized, RequestId, SessionLabel, Sqlite, Store, StoreError, Summary,
+    WishKind,
 };
 
 use crate::{
@@ -127,7 +128,7 @@ pub(crate) fn take(
     turn: &Turn<'_, '_>,
     state: &mut State,
     in_force: &InForce,
-    store: Option<(&Sqlite, Option<&str>)>,
+    store: Option<(&Sqlite, SessionLabel<'_>)>,
 ) -> PyResult<Done> {
     let py = turn.messages.py();
     let looked = look(turn.messages, &mut state.known)?;
@@ -203,7 +204,7 @@ fn work(
     format: Format,
     beside: &Beside,
     in_force: &InForce,
-    store: Option<(&Sqlite, Option<&str>)>,
+    store: Option<(&Sqlite, SessionLabel<'_>)>,
     (now, going, max_output): (Millis, Going, Option<u64>),
 ) -> Result<(Fitted, Vec<Sent>), Fault> {
     let Request { bytes, places, head, lead } =
@@ -214,8 +215,8 @@ fn work(
     let settings = settings(in_force, format, &state.calibration, max_output);
     let mut recognized = None;
     if going != Going::Once {
-        if let Some((store, name)) = store {
-            recognized = Some(recall_from(store, name, state, &bytes, format)?);
+        if let Some((store, label)) = store {
+            recognized = Some(recall_from(store, label, state, &bytes, format)?);
         }
         if state.memory.is_empty() {
             let wishes = state.memory.wishes().clone();
@@ -286,7 +287,7 @@ fn settings(
 /// Learns what the store knows of the conversation.
 fn recall_from(
     store: &Sqlite,
-    name: Option<&str>,
+    label: SessionLabel<'_>,
     state: &mut State,
     bytes: &[u8],
     format: Format,
@@ -295,7 +296,7 @@ fn recall_from(
         Some(latest) => parse_after(latest, bytes.to_vec())?,
         None => parse_as(bytes.to_vec(), format)?,
     };
-    let known = store.recognize(&history, name)?;
+    let known = store.recognize(&history, label)?;
     // Another process may have asked for something since.
     state.memory.set_wishes(known.memory.wishes().clone());
     if state.memory.is_empty() {

@@ -1,4 +1,4 @@
-//! `trimtab forget`: removes conversations. Takes sessions, an age or a size; tells what is forgotten and what that frees. Asks
+//! `trimtab forget`: removes conversations. Takes sessions, an age or a size, or what the settings say; tells what is forgotten and what that frees. Asks
 //! before more than one is removed.
 
 use std::io::{self, BufRead, IsTerminal};
@@ -11,13 +11,15 @@ use super::sessions;
 use crate::{
     args::Forget,
     output::{Output, say},
-    settings, store,
+    settings::{self, Files, keeping::retention},
+    store,
 };
 
 pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
     let which = match (asked.older_than, asked.larger_than) {
         (Some(age), _) => Which::OlderThan(Millis(store::now().0.saturating_sub(age))),
         (None, Some(bytes)) => Which::LargerThan(bytes),
+        (None, None) if asked.ids.is_empty() => by_settings(asked)?,
         (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
     };
     let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
@@ -51,6 +53,17 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns what the settings no longer keep.
+fn by_settings(asked: &Forget) -> Result<Which> {
+    let (retention, _) = retention(&asked.keep, &Files::read()?)?;
+    if retention.keeps_all() {
+        return Err(settings::wrong(
+            "nothing says what to forget: name sessions, --older-than AGE or --larger-than SIZE, or set keep_for or keep_at_most",
+        ));
+    }
+    Ok(Which::Beyond(retention, store::now()))
 }
 
 /// Asks whether so many sessions are to be forgotten.

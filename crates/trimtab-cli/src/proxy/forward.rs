@@ -18,7 +18,8 @@ use trimtab::Format;
 use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
-    fold, guard, headers,
+    fold, guard,
+    headers::{self, ClientHeaders},
     intents::Stripper,
     ledger::{self, Account},
     metrics::Metric,
@@ -160,7 +161,7 @@ async fn converse(
         let sent = proxy.send(&head, full(arrived)).await?;
         return Ok(passed(proxy, route, format, sent, reason, permit));
     }
-    let pins = headers::pins(&parts.headers);
+    let client = Arc::new(ClientHeaders::read(&parts.headers, proxy.config.project.as_deref()));
     let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
     let mut offered = intents.and_then(|intents| intents.offer(&plain, format));
     let (plain, unplanned) = match &mut offered {
@@ -172,7 +173,7 @@ async fn converse(
         }
         None => (plain, arrived.clone()),
     };
-    let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
+    let job = Job { body: plain, format, model: route.model.clone(), counts_only, client };
     let prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => {

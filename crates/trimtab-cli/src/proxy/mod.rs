@@ -110,6 +110,8 @@ pub(crate) struct Asked {
     /// Whether edit tools are offered an argument for what the edit is for.
     pub(crate) intent: bool,
     pub(crate) summaries: Summaries,
+    /// The project of requests that name none.
+    pub(crate) project: Option<String>,
 }
 
 /// How much and how long.
@@ -149,6 +151,7 @@ struct Config {
     summaries: Summaries,
     /// What edits are for; none where nobody is asked.
     intents: Option<Arc<Intents>>,
+    project: Option<String>,
 }
 
 impl Proxy {
@@ -190,6 +193,7 @@ impl Proxy {
                 limits: asked.limits,
                 summaries: asked.summaries,
                 intents: (asked.intent && !asked.observe).then(Arc::default),
+                project: asked.project,
             }),
         })
     }

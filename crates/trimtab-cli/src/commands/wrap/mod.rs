@@ -19,6 +19,8 @@ use tokio::{
     sync::oneshot,
 };
 
+use trimtab_store::{PROJECT_VARIABLE, current_project};
+
 use self::{
     agents::{AGENTS, ANY, Agent, filled},
     folder::StandIn,
@@ -47,7 +49,9 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
     let Some(name) = asked.agent.as_deref().filter(|_| !asked.list) else { return list(out) };
     let known = AGENTS.iter().find(|agent| agent.name == name);
     let (agent, program) = known.map_or((&ANY, name), |agent| (agent, agent.program));
-    let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    let mut wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    wanted.project = wanted.project.or_else(current_project);
+    let project = wanted.project.clone();
     let store = kept_in(&asked.fitting)?;
     let code = proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
@@ -58,7 +62,8 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let ended = run_agent(agent, program, &asked.arguments, &url, store.as_deref()).await;
+        let ended =
+            run_agent(agent, program, &asked.arguments, &url, store.as_deref(), project.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
@@ -88,6 +93,7 @@ async fn run_agent(
     arguments: &[String],
     url: &str,
     store: Option<&Path>,
+    project: Option<&str>,
 ) -> Result<ExitStatus> {
     let mut command = Command::new(program);
     command.args(agent.arguments.iter().map(|argument| filled(argument, url))).args(arguments);
@@ -98,6 +104,10 @@ async fn run_agent(
     // What notes name is recalled from where it is kept.
     if let Some(store) = store {
         command.env("TRIMTAB_STORE", store);
+    }
+    // Whatever folder the agent works in, it sees what is kept of this project.
+    if let Some(project) = project {
+        command.env(PROJECT_VARIABLE, project);
     }
     // A proxy for the web must not be asked for an address on this machine.
     for name in ["NO_PROXY", "no_proxy"] {
