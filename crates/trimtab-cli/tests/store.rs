@@ -106,7 +106,7 @@ fn wrong_words_are_told() {
     check(&["forget", "session"], 1, "is no session");
     check(&["forget", "--older-than", "soon"], 2, "is no age");
     check(&["forget", "--larger-than", "2XB"], 2, "is no size");
-    check(&["forget"], 2, "required");
+    check(&["forget"], 2, "nothing says what to forget");
     check(&["recall", "xyz"], 1, "is no handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
