@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Context, Result};
 use trimtab::Millis;
-use trimtab_store::{Forget as Which, Mode, SessionId, Sqlite, Store, StoreError};
+use trimtab_store::{Forget as Which, Forgotten, Mode, SessionId, Sqlite, Store, StoreError};
 
 use super::sessions;
 use crate::{
@@ -23,23 +23,14 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
     };
     let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
-    let store = store::open_existing(&asked.store)?;
     if mode == Mode::Do && !asked.yes {
-        let count = store.forget(&which, Mode::DryRun)?.sessions.len();
+        let count = forget(asked, &which, Mode::DryRun)?.sessions.len();
         if count > 1 && !is_confirmed(count)? {
             say("nothing is forgotten");
             return Ok(());
         }
     }
-    let forgotten = match store.forget(&which, mode) {
-        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
-        Err(StoreError::Full | StoreError::ReadOnly) if mode == Mode::Do => {
-            let path = store.path().to_owned();
-            drop(store);
-            Sqlite::forget_alone(&path, &which)?
-        }
-        done => done?,
-    };
+    let forgotten = forget(asked, &which, mode)?;
     for session in &forgotten.sessions {
         sessions::line(session, out)?;
     }
@@ -53,6 +44,26 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Forgets. Where there is no space to work beside others, it is done alone, in the file itself.
+fn forget(asked: &Forget, which: &Which, mode: Mode) -> Result<Forgotten> {
+    let store = match store::open_existing(&asked.store) {
+        // Even what readers share needs space, where a process that crashed left a log.
+        Err(fault) if is_full(&fault) => None,
+        store => Some(store?),
+    };
+    match store.map(|store| store.forget(which, mode)) {
+        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
+        None | Some(Err(StoreError::Full | StoreError::ReadOnly)) => {
+            Ok(Sqlite::forget_alone(&store::path(&asked.store)?, which, mode)?)
+        }
+        Some(done) => Ok(done?),
+    }
+}
+
+fn is_full(fault: &anyhow::Error) -> bool {
+    matches!(fault.downcast_ref(), Some(StoreError::Full))
 }
 
 /// Returns what the settings no longer keep.

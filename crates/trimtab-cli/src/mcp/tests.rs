@@ -208,9 +208,8 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     let messages: Vec<Value> =
         [json!({"role": "user", "content": "Look."})].into_iter().chain((0..9).flat_map(call)).collect();
     let request = json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
-    let known = store
-        .recognize(&parse(request.clone()).expect("a request"), SessionLabel::default())
-        .expect("the store");
+    let label = SessionLabel { name: None, project: Some("any") };
+    let known = store.recognize(&parse(request.clone()).expect("a request"), label).expect("the store");
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0)]).expect("a policy");
     let fitted = fit(request, &known.memory, &Settings::new(policy), Millis(0)).expect("a plan");
     store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0))).expect("the store");
@@ -224,8 +223,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     assert_eq!(store.pins(None).expect("the store").len(), 0);
     let (said, _) = check(&source, MOST, "undo", json!({"handle": hidden[1]}));
     assert!(said.contains("as soon as that costs nothing"), "{said}");
-    let wishes =
-        store.wishes(&fitted.history, fitted.plan.chain(), SessionLabel::default()).expect("the store");
+    let wishes = store.wishes(&fitted.history, fitted.plan.chain(), label).expect("the store");
     assert_eq!(wishes.undone().count(), 1);
     assert!(fault(&source, "undo", json!({"handle": "0123456789ab"})).contains("no block has the handle"));
     assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is no handle"));

@@ -71,7 +71,7 @@ struct Limits {
     live_since: Option<Millis>,
 }
 
-/// Returns the bytes of pages that hold something. What is only in the log for now is not counted twice.
+/// Returns the bytes of pages that hold something. What is in the log alone is not counted twice.
 fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
     let number =
         |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, u64>(0));

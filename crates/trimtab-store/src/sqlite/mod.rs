@@ -118,10 +118,14 @@ impl Sqlite {
     ///
     /// # Errors
     /// Says what is wrong with the store, that there is no such session, or that another process has the store open.
-    pub fn forget_alone(path: &Path, which: &Forget) -> Result<Forgotten, StoreError> {
+    pub fn forget_alone(path: &Path, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {
         let before = open::file_bytes(path);
         let mut connection = open::alone(path)?;
         let chosen = forget::choose(&connection, which, before)?;
+        if mode == Mode::DryRun {
+            let after = before.saturating_sub(chosen.bytes);
+            return Ok(Forgotten { sessions: chosen.sessions, before, after });
+        }
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         forget::remove(&transaction, &chosen.sessions)?;
         transaction.commit()?;
