@@ -2,16 +2,19 @@
 //! Never reads a file.
 
 mod serving;
+mod view;
 mod wishes;
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
 use trimtab::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
+use trimtab_store::Retention;
 
 pub(crate) use self::{
     serving::{Fitting, Proxy, Wrap},
+    view::{KeepLimits, StoreView},
     wishes::{InSession, Pin, Restore, Undo, Unpin},
 };
 
@@ -71,11 +74,11 @@ pub(crate) enum Command {
     Unpin(Unpin),
     /// Take back that blocks are hidden
     Undo(Undo),
-    /// List the conversations that are kept, the newest first
+    /// List this project's conversations that are kept, the newest first
     Sessions(Sessions),
     /// Write a request of a session that is kept, byte for byte
     Restore(Restore),
-    /// Find blocks of all conversations that are kept by their words
+    /// Find blocks of this project's conversations by their words
     Search(Search),
     /// Forget conversations that are kept
     Forget(Forget),
@@ -120,12 +123,13 @@ pub(crate) struct Show {
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
-    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept; `-` for standard input
+    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept (`latest`: the one used
+    /// last); `-` for standard input
     #[arg(value_name = "PATH|ID", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 
     /// Count as this model does and take its window; without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -144,12 +148,12 @@ pub(crate) struct Inspect {
 #[command(after_help = "Lines that the conversation never showed are shown as unknown.\n\n\
     Examples:\n  trimtab file-at session.jsonl src/main.rs --step 40\n  trimtab file-at session.jsonl src/main.rs --json | jq -r .text")]
 pub(crate) struct FileAt {
-    /// A request, a recording, or the ID of a session that is kept; `-` for standard input
+    /// A request, a recording, or the ID of a session that is kept (`latest`: the one used last); `-` for standard input
     #[arg(value_name = "FILE|ID", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 
     /// The file's path as the conversation spells it, or the end of it
     #[arg(value_name = "PATH")]
@@ -356,7 +360,7 @@ pub(crate) struct Recall {
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 
     /// Write the bytes as they are on a terminal too, control characters included
     #[arg(long)]
@@ -446,12 +450,12 @@ pub(crate) enum AskedPolicy {
 /// Which conversation is meant.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Input {
-    /// A request, a recording, or the ID of a session that is kept; `-` for standard input
+    /// A request, a recording, or the ID of a session that is kept (`latest`: the one used last); `-` for standard input
     #[arg(value_name = "FILE|ID", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 
     /// Read it as a request in this format instead of telling by itself
     #[arg(long, value_name = "FORMAT", value_parser = format)]
@@ -477,7 +481,7 @@ pub(crate) struct StorePlace {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Sessions {
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 
     /// Write JSON
     #[arg(long)]
@@ -492,7 +496,15 @@ pub(crate) struct Search {
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
+
+    /// Only this session: an ID, the client's name for it, or the handle of a block in it
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Show passwords and keys too
+    #[arg(long, env = "TRIMTAB_SHOW_SECRETS", value_parser = FalseyValueParser::new())]
+    pub(crate) show_secrets: bool,
 
     /// The most blocks that are shown
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -505,9 +517,10 @@ pub(crate) struct Search {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
+    after_help = "Without sessions, age or size, what the settings keep_for and keep_at_most no longer keep is forgotten.\n\n\
+    Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
 )]
-#[command(group = clap::ArgGroup::new("which").required(true))]
+#[command(group = clap::ArgGroup::new("which"))]
 pub(crate) struct Forget {
     /// These sessions
     #[arg(value_name = "ID", group = "which")]
@@ -520,6 +533,9 @@ pub(crate) struct Forget {
     /// The oldest sessions, until the store is no larger: 2GB, 500MB
     #[arg(long, value_name = "SIZE", group = "which", value_parser = bytes)]
     pub(crate) larger_than: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) keep: KeepLimits,
 
     /// Only tell what would be forgotten
     #[arg(long)]
@@ -566,7 +582,11 @@ pub(crate) struct Mcp {
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
+
+    /// Show passwords and keys in what is found too
+    #[arg(long, env = "TRIMTAB_SHOW_SECRETS", value_parser = FalseyValueParser::new())]
+    pub(crate) show_secrets: bool,
 
     /// The most characters of one answer; what is longer comes in pieces, as the answer says
     #[arg(long, value_name = "N", env = "TRIMTAB_MCP_MAX_CHARS", default_value_t = 20_000, value_parser = letters)]
@@ -652,8 +672,19 @@ fn age(words: &str) -> Result<i64, String> {
     Ok(i64::from(count) * minutes * 60_000)
 }
 
+/// Reads how long conversations are kept: long enough that nothing goes which a conversation still needs.
+pub(crate) fn long_age(words: &str) -> Result<i64, String> {
+    let age = age(words)?;
+    let long = age >= Retention::LIVE_MS;
+    if long {
+        Ok(age)
+    } else {
+        Err(format!("{words:?} is too short: conversations are kept for 1d at least"))
+    }
+}
+
 /// Reads a size in bytes: `2GB`.
-fn bytes(words: &str) -> Result<u64, String> {
+pub(crate) fn bytes(words: &str) -> Result<u64, String> {
     let wrong = || format!("{words:?} is no size: write 2GB, 500MB or a number of bytes");
     let digits = words.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = words.trim().get(digits.len()..).unwrap_or_default().to_ascii_uppercase();

@@ -13,7 +13,12 @@ use trimtab::{History, MAX_JSON_BYTES, Problem, Recording, Role, Segment, parse_
 
 use trimtab_store::SessionId;
 
-use crate::{args::Input, output, store};
+use crate::{
+    args::{Input, StoreView},
+    output,
+    scope::{Asker, LATEST, Scope},
+    store,
+};
 
 /// How many problems of a recording are said one by one.
 const PROBLEMS_SAID: usize = 3;
@@ -45,17 +50,20 @@ pub(crate) struct Conversation {
 /// Reads the conversation that is meant.
 pub(crate) fn conversation(input: &Input) -> Result<Conversation> {
     let name = name_of(&input.file);
-    if let Some(session) = stored_session(&input.file) {
-        let recording = store::recording(&input.store, session)?;
+    if let Some(recording) = stored_session(&input.file, &input.view)? {
         return chosen(input, name, recording);
     }
     let recording = recording(input).with_context(|| name.clone())?;
     chosen(input, name, recording)
 }
 
-/// Takes the ID of a session where no file has that name.
-pub(crate) fn stored_session(file: &Path) -> Option<SessionId> {
-    if file.exists() { None } else { SessionId::named(file.to_str()?) }
+/// Reads a session that is kept, where its ID is given and no file has that name.
+pub(crate) fn stored_session(file: &Path, view: &StoreView) -> Result<Option<Recording>> {
+    let is_id = |word: &&str| *word == LATEST || SessionId::named(word).is_some();
+    let Some(word) = file.to_str().filter(is_id).filter(|_| !file.exists()) else { return Ok(None) };
+    let scope = Scope::open(view, Asker::CommandLine)?;
+    let session = scope.session_named(word)?;
+    store::recording(scope.store(), session).map(Some)
 }
 
 fn chosen(input: &Input, name: String, recording: Recording) -> Result<Conversation> {

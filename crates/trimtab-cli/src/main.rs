@@ -11,6 +11,7 @@ mod output;
 mod pictures;
 mod prices;
 mod proxy;
+mod scope;
 mod settings;
 mod store;
 mod summarize;

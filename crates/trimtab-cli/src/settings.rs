@@ -1,6 +1,8 @@
 //! What is in force, and where it comes from. Takes the command line, the environment, `./trimtab.toml` and the user's
 //! `config.toml`, in this order of strength; gives the policy with every setting resolved. Never writes a file.
 
+pub(crate) mod keeping;
+
 use std::{
     fmt, io,
     path::{Path, PathBuf},

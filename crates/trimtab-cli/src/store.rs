@@ -11,7 +11,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use trimtab::{ChainHash, History, Millis, Point, Recording, Segment, Start, parse_as};
-use trimtab_store::{RequestId, RequestInfo, SessionId, Sqlite, Store, StoreError, default_path};
+use trimtab_store::{
+    Forget, Mode, RequestId, RequestInfo, Retention, SessionId, Sqlite, Store, StoreError, default_path,
+};
 
 use crate::{args::StorePlace, output};
 
@@ -35,15 +37,24 @@ pub(crate) fn open(place: &StorePlace) -> Result<Sqlite> {
     Ok(store)
 }
 
-/// Puts together what is appended in small pieces, now and then and off the way of any request, until the store is closed.
-pub(crate) fn tidy_now_and_then(store: &Arc<Sqlite>) {
+/// Puts together what is appended in small pieces, and forgets what is no longer to be kept, now and then and off the way of any
+/// request, until the store is closed.
+pub(crate) fn tidy_now_and_then(store: &Arc<Sqlite>, retention: Retention) {
     let store = Arc::downgrade(store);
     let tidying = move || {
-        loop {
+        for round in 0_u64.. {
+            {
+                let Some(store) = store.upgrade() else { return };
+                if round.is_multiple_of(ROUNDS_PER_FORGETTING) && !retention.keeps_all() {
+                    // What cannot be forgotten now is forgotten another time.
+                    let _ = store.forget(&Forget::Beyond(retention, now()), Mode::Do);
+                }
+                if round > 0 {
+                    // What cannot be tidied is whole all the same; another time it may be.
+                    let _ = store.tidy();
+                }
+            }
             thread::sleep(BETWEEN_TIDYING);
-            let Some(store) = store.upgrade() else { return };
-            // What cannot be tidied is whole all the same; another time it may be.
-            let _ = store.tidy();
         }
     };
     // Without the thread the store only takes more space.
@@ -52,6 +63,10 @@ pub(crate) fn tidy_now_and_then(store: &Arc<Sqlite>) {
 
 /// How long small pieces wait: an agent makes a few requests in this time.
 const BETWEEN_TIDYING: Duration = Duration::from_secs(60);
+
+/// Every so many rounds, what is no longer to be kept is forgotten: at the start and every hour. Looking for it reads a row of
+/// every block.
+const ROUNDS_PER_FORGETTING: u64 = 60;
 
 /// Opens a store that is there already. Where it may be written to, it is, so that searching can make its index.
 pub(crate) fn open_existing(place: &StorePlace) -> Result<Sqlite> {
@@ -66,24 +81,8 @@ pub(crate) fn open_existing(place: &StorePlace) -> Result<Sqlite> {
     }
 }
 
-/// Finds a session by its ID, or by the name that its client gave it: the newest of that name.
-pub(crate) fn session_named(store: &dyn Store, word: &str) -> Result<SessionId> {
-    let sessions = store.sessions()?;
-    let id = SessionId::named(word);
-    let is_meant = |session: &&trimtab_store::SessionInfo| match id {
-        Some(id) => session.id == id,
-        None => session.name.as_deref() == Some(word),
-    };
-    let found = sessions.iter().find(is_meant).map(|session| session.id);
-    found.ok_or_else(|| StoreError::UnknownSession(word.to_owned()).into())
-}
-
 /// Reads a session as a recording: one segment for each way that it took, with the requests that were made on it as points.
-pub(crate) fn recording(place: &StorePlace, session: SessionId) -> Result<Recording> {
-    recording_in(&open_existing(place)?, session)
-}
-
-fn recording_in(store: &dyn Store, session: SessionId) -> Result<Recording> {
+pub(crate) fn recording(store: &dyn Store, session: SessionId) -> Result<Recording> {
     let mut left = store.requests(session)?;
     let name = store.sessions()?.into_iter().find(|info| info.id == session).and_then(|info| info.name);
     let mut segments: Vec<(RequestId, Segment)> = Vec::new();
@@ -154,7 +153,7 @@ pub(crate) fn saved(before: u64, after: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use trimtab::{Policy, Settings, fit, parse};
-    use trimtab_store::{Append, Appended};
+    use trimtab_store::{Append, Appended, SessionLabel};
 
     use super::*;
 
@@ -172,8 +171,9 @@ mod tests {
             let messages: Vec<String> = words.iter().enumerate().map(message).collect();
             let request =
                 format!(r#"{{"system":"s","model":"m","messages":[{}]}}"#, messages.join(",")).into_bytes();
-            let known =
-                store.recognize(&parse(request.clone()).expect("a request"), None).expect("the store");
+            let known = store
+                .recognize(&parse(request.clone()).expect("a request"), SessionLabel::default())
+                .expect("the store");
             let fitted = fit(request.clone(), &known.memory, &settings, Millis(at)).expect("a plan");
             let kept = store
                 .append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))
@@ -181,7 +181,7 @@ mod tests {
             let Appended::Stored { session, .. } = kept else { panic!("nobody else writes") };
             (last, sent) = (session, [sent, vec![request]].concat());
         }
-        let recording = recording_in(&store, last).expect("a session");
+        let recording = recording(&store, last).expect("a session");
         for segment in &recording.segments {
             for point in &segment.points {
                 let index = usize::try_from(point.at.expect("a time").0).expect("small") - 1;

@@ -4,6 +4,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     reason = "a test stops at the first thing that is wrong, in its helpers too"
 )]
 
@@ -106,7 +107,7 @@ fn wrong_words_are_told() {
     check(&["forget", "session"], 1, "is no session");
     check(&["forget", "--older-than", "soon"], 2, "is no age");
     check(&["forget", "--larger-than", "2XB"], 2, "is no size");
-    check(&["forget"], 2, "required");
+    check(&["forget"], 2, "nothing says what to forget");
     check(&["recall", "xyz"], 1, "is no handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
@@ -333,4 +334,50 @@ fn several_sessions_are_forgotten_only_when_that_is_confirmed() {
     assert!(asked.words.contains("--yes"), "{}", asked.words);
     let done = trimtab(&["forget", "--larger-than", "0", "--yes", "--store", &store]);
     assert_eq!((done.code, count()), (Some(0), Some(0)), "{}", done.words);
+}
+
+/// Tells whether disks can be made here; says so where they cannot.
+#[cfg(target_os = "linux")]
+fn can_mount() -> bool {
+    let try_it = ["--map-root-user", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"];
+    let can = std::process::Command::new("unshare").args(try_it).status().is_ok_and(|done| done.success());
+    if !can {
+        eprintln!("NOT TESTED: this machine lets nobody mount a disk in a name space of their own");
+    }
+    can
+}
+
+/// A process that crashed leaves a log. On a full disk nobody can make the file by which readers share it.
+#[cfg(target_os = "linux")]
+#[test]
+fn sessions_are_forgotten_on_a_full_disk_after_a_crash() {
+    if !can_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let [disk, kept, crashed] = ["disk", "kept.db", "crashed.db"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&disk).expect("a folder");
+    for words in ["First.", "Second.", "Third."] {
+        let request = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"{words}"}}]}}"#);
+        let arguments = ["fit", "-", "--budget", "6000", "--store", kept.to_str().expect("text")];
+        assert_eq!(trimtab_reading(&arguments, request.as_bytes()).code, Some(0));
+    }
+    // The files as they are while a process has the store open and has just written to it.
+    let store = trimtab_store::Sqlite::open(&kept).expect("a store");
+    let usage = trimtab::Usage::default();
+    trimtab_store::Store::answered(&store, trimtab_store::RequestId(1), &usage).expect("the store");
+    std::fs::copy(&kept, &crashed).expect("a copy");
+    std::fs::copy(kept.with_extension("db-wal"), crashed.with_extension("db-wal")).expect("a copy");
+    drop(store);
+    let script = r#"mount -t tmpfs -o size=1m tmpfs "$1" && cp "$2" "$2-wal" "$1" && cd "$1" && export TRIMTAB_STORE="$1/crashed.db"
+        { dd if=/dev/zero of=other bs=4096 || :; } 2> /dev/null
+        "$0" forget s1 s2 --yes && rm other && "$0" sessions --all"#;
+    let mut inside = std::process::Command::new("unshare");
+    inside.args(["--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_trimtab")]);
+    let done = inside.arg(&disk).arg(&crashed).output().expect("an end");
+    let words = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && words.contains("2 sessions forgotten"), "{words}");
+    let left = String::from_utf8_lossy(&done.stdout).into_owned();
+    let listed = left.lines().skip_while(|line| !line.starts_with("id ")).count();
+    assert_eq!(listed, 2, "a heading and one session: {left}");
 }

@@ -15,7 +15,7 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 use trimtab::{Handle, Millis, RecallHint, Usage, recall};
-use trimtab_store::{Sqlite, Store, StoreError, WishKind, default_path};
+use trimtab_store::{SessionLabel, Sqlite, Store, StoreError, WishKind, current_project, default_path};
 
 use crate::{
     asking::{PyAsking, read},
@@ -111,7 +111,9 @@ impl PySession {
         self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
         let Held { state, store } = held;
         let name = self.place.as_ref().and_then(|place| place.name.as_deref());
-        let store = store.as_ref().map(|(_, store)| (store, name));
+        let project = store.as_ref().and_then(|_| current_project());
+        let label = SessionLabel { name, project: project.as_deref() };
+        let store = store.as_ref().map(|(_, store)| (store, label));
         let going = if may_wait { Going::OnUnlessFolding } else { Going::On };
         let turn = Turn { messages, system, tools, max_output, now: Millis(now), going };
         let done = take(&turn, state, &self.in_force, store)?;

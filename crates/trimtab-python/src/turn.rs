@@ -17,7 +17,8 @@ use trimtab::{
     parse_after, parse_as, recall,
 };
 use trimtab_store::{
-    Append, Appended, AskedWish, Recognized, RequestId, Sqlite, Store, StoreError, Summary, WishKind,
+    Append, Appended, AskedWish, Recognized, RequestId, SessionLabel, Sqlite, Store, StoreError, Summary,
+    WishKind,
 };
 
 use crate::{
@@ -121,7 +122,7 @@ pub(crate) fn take(
     turn: &Turn<'_, '_>,
     state: &mut State,
     in_force: &InForce,
-    store: Option<(&Sqlite, Option<&str>)>,
+    store: Option<(&Sqlite, SessionLabel<'_>)>,
 ) -> PyResult<Done> {
     let py = turn.messages.py();
     let looked = look(turn.messages, &mut state.known)?;
@@ -196,7 +197,7 @@ fn work(
     looked: &Looked,
     format: Format,
     beside: &Beside,
-    store: Option<(&Sqlite, Option<&str>)>,
+    store: Option<(&Sqlite, SessionLabel<'_>)>,
     (now, going): (Millis, Going),
 ) -> Result<(Fitted, Vec<Sent>), Fault> {
     let Request { bytes, places, head, lead } =
@@ -207,8 +208,8 @@ fn work(
     state.session.settings_mut().format = Some(format);
     let mut recognized = None;
     if going != Going::Once {
-        if let Some((store, name)) = store {
-            recognized = Some(recall_from(store, name, state, &bytes, format)?);
+        if let Some((store, label)) = store {
+            recognized = Some(recall_from(store, label, state, &bytes, format)?);
         }
         for (handle, kind) in &state.unkept_pins {
             pin_in(state.session.memory_mut(), *handle, *kind);
@@ -263,7 +264,7 @@ pub(crate) fn wants_summary(fitted: &Fitted) -> bool {
 /// Learns what the store knows of the conversation.
 fn recall_from(
     store: &Sqlite,
-    name: Option<&str>,
+    label: SessionLabel<'_>,
     state: &mut State,
     bytes: &[u8],
     format: Format,
@@ -272,7 +273,7 @@ fn recall_from(
         Some(latest) => parse_after(latest, bytes.to_vec())?,
         None => parse_as(bytes.to_vec(), format)?,
     };
-    let known = store.recognize(&history, name)?;
+    let known = store.recognize(&history, label)?;
     // Another process may have asked for something since.
     let memory = state.session.memory_mut();
     memory.set_wishes(known.memory.wishes().clone());

@@ -21,7 +21,7 @@ use std::{
 use common::{Said, request, settings, tool, user};
 use rusqlite::{Connection, TransactionBehavior, params};
 use trimtab::{Millis, block_handle, fit, parse};
-use trimtab_store::{Append, Appended, Recognized, Sqlite, Store};
+use trimtab_store::{Append, Appended, Recognized, SessionLabel, Sqlite, Store};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -68,7 +68,7 @@ fn appends(folder: &Path) -> (Vec<Duration>, Vec<Duration>) {
         let bytes = request(&conversation(steps));
         let history = parse(bytes.clone()).expect("a request");
         let start = Instant::now();
-        let known = store.recognize(&history, None).expect("the store");
+        let known = store.recognize(&history, SessionLabel::default()).expect("the store");
         recognized.push(start.elapsed());
         let fitted = fit(bytes, &trimtab::Memory::default(), &none, Millis(1)).expect("a plan");
         let new = [format!("make {}", steps - 1), output(steps - 1)];

@@ -1,17 +1,17 @@
 //! Ground truth at rest. Takes every request as it came, with what became of its blocks; gives back originals, requests and
-//! verdicts, byte for byte, in any process. Never edits what was appended, and never keeps a key or a header: only a
-//! session's name is taken from them.
+//! verdicts, byte for byte, in any process. Never edits what was appended, and never keeps a key or a header: only the names of
+//! a session and of its project are taken from them.
 //!
 //! ```
 //! use trimtab::{Millis, Policy, Settings, fit, parse};
-//! use trimtab_store::{Append, Appended, Sqlite, Store};
+//! use trimtab_store::{Append, Appended, SessionLabel, Sqlite, Store};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("trimtab.db");
 //! let store = Sqlite::open(&path)?;
 //! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
 //! let history = parse(request.clone())?;
-//! let known = store.recognize(&history, None)?;
+//! let known = store.recognize(&history, SessionLabel::default())?;
 //! let settings = Settings::new(Policy::shipped("steady")?);
 //! let fitted = fit(request.clone(), &known.memory, &settings, Millis(0))?;
 //! let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0)))?;
@@ -25,6 +25,8 @@ mod error;
 mod name;
 mod parts;
 mod place;
+mod project;
+mod secrets;
 mod spelling;
 mod sqlite;
 mod types;
@@ -32,10 +34,13 @@ mod types;
 pub use error::StoreError;
 pub use name::{name_from_headers, name_from_request, name_in_history};
 pub use place::default_path;
+pub use project::{PROJECT_VARIABLE, current_project, project_in_header, project_named, project_of};
+pub use secrets::{COVERED, Secrets};
 pub use sqlite::Sqlite;
 pub use types::{
-    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId,
-    RequestInfo, SessionId, SessionInfo, StoredRequest, Summary, Tidied, Wish, WishKind,
+    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Holder, Mode, Recognized,
+    RequestId, RequestInfo, Retention, SearchQuery, SearchWithin, SessionId, SessionInfo, SessionLabel,
+    StoredRequest, Summary, Tidied, Wish, WishKind,
 };
 
 use trimtab::{ChainHash, History, Usage, Wishes};
@@ -46,7 +51,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError>;
+    fn recognize(&self, history: &History, label: SessionLabel<'_>) -> Result<Recognized, StoreError>;
 
     /// Finds the session that a request goes on with, for a request that is fitted already: the memory stays empty. `chain` is the
     /// identity of every block.
@@ -57,7 +62,7 @@ pub trait Store: Send + Sync {
         &self,
         history: &History,
         chain: Vec<ChainHash>,
-        name: Option<&str>,
+        label: SessionLabel<'_>,
     ) -> Result<Recognized, StoreError>;
 
     /// Keeps a request and what became of its blocks. When this returns, all of it survives a crash.
@@ -111,7 +116,7 @@ pub trait Store: Send + Sync {
         &self,
         history: &History,
         chain: &[ChainHash],
-        name: Option<&str>,
+        label: SessionLabel<'_>,
     ) -> Result<Wishes, StoreError>;
 
     /// Returns the original that a handle names.
@@ -119,6 +124,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Says that there is none, or that what is stored is damaged.
     fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError>;
+
+    /// Returns the sessions that hold the block that a handle names, the one used last first.
+    ///
+    /// # Errors
+    /// Says that there is no such block, or what is wrong with the store.
+    fn holders(&self, handle: &str) -> Result<Vec<Holder>, StoreError>;
 
     /// Returns the sessions, the newest first.
     ///
@@ -138,11 +149,11 @@ pub trait Store: Send + Sync {
     /// Says that there is none, or what of it is damaged.
     fn request(&self, request: RequestId) -> Result<StoredRequest, StoreError>;
 
-    /// Finds blocks that hold all words of a query, the best first.
+    /// Finds blocks that hold all words of a query, the best first. Words in secrets do not count.
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, StoreError>;
+    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError>;
 
     /// Forgets sessions, with everything that no other session holds.
     ///

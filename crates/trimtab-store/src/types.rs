@@ -5,7 +5,7 @@ use trimtab::{
     as_sent, parse_as,
 };
 
-use crate::{StoreError, error::damaged};
+use crate::{Secrets, StoreError, error::damaged};
 
 /// The number of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +30,23 @@ impl SessionId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub i64);
 
+/// What a client says about its conversation. The project decides where it is kept: a conversation never goes on in a session of
+/// another project. The name only chooses between sessions that fit equally.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionLabel<'a> {
+    /// The client's name for the conversation.
+    pub name: Option<&'a str>,
+    /// The project that the agent works in.
+    pub project: Option<&'a str>,
+}
+
+impl<'a> SessionLabel<'a> {
+    /// Labels a conversation whose project is not known.
+    pub fn named(name: Option<&'a str>) -> SessionLabel<'a> {
+        SessionLabel { name, project: None }
+    }
+}
+
 /// What is known about a conversation before its next request is fitted.
 #[derive(Debug, Clone)]
 pub struct Recognized {
@@ -47,6 +64,8 @@ pub struct Recognized {
     pub seen: i64,
     /// The name the client gave.
     pub name: Option<String>,
+    /// The project that the agent works in.
+    pub project: Option<String>,
 }
 
 /// A request to keep.
@@ -106,6 +125,8 @@ pub struct SessionInfo {
     pub id: SessionId,
     /// The name the client gave.
     pub name: Option<String>,
+    /// The project that the agent worked in.
+    pub project: Option<String>,
     /// The wire format of its last request.
     pub format: Format,
     /// The model of its last request.
@@ -124,6 +145,24 @@ pub struct SessionInfo {
     pub tokens_after: u64,
     /// What the provider reported for all requests.
     pub usage: Usage,
+}
+
+impl SessionInfo {
+    /// Returns to whom the session belongs: its project, else what its client calls it; nobody else sees it where neither is known.
+    pub fn scope(&self) -> Option<&str> {
+        self.project.as_deref().or(self.name.as_deref())
+    }
+}
+
+/// A session that holds a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub session: SessionId,
+    /// The name the client gave.
+    pub name: Option<String>,
+    /// The project that the agent worked in.
+    pub project: Option<String>,
 }
 
 /// A request as a list shows it.
@@ -177,6 +216,30 @@ impl StoredRequest {
     }
 }
 
+/// What to search for.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchQuery<'a> {
+    /// Words that must all occur.
+    pub words: &'a str,
+    /// The most blocks to find.
+    pub most: usize,
+    /// Whose blocks are searched.
+    pub within: SearchWithin<'a>,
+    /// What is covered in what is found, and not searched.
+    pub secrets: &'a Secrets,
+}
+
+/// Whose blocks are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchWithin<'a> {
+    /// Those of all sessions.
+    Everything,
+    /// Those of sessions that belong to this project or, where their project is not known, have this name.
+    Scope(&'a str),
+    /// Those of one session.
+    Session(SessionId),
+}
+
 /// A block that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
@@ -201,6 +264,28 @@ pub enum Forget {
     OlderThan(Millis),
     /// The oldest sessions, until the store is no larger.
     LargerThan(u64),
+    /// What is beyond a retention, at this time.
+    Beyond(Retention, Millis),
+}
+
+/// How much is kept without anybody asking. What was used within [`Retention::LIVE_MS`] always stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Sessions stay this long after their last request, in milliseconds; for ever where nothing is said.
+    pub keep_for: Option<i64>,
+    /// The oldest sessions go while the store takes more bytes than this.
+    pub keep_at_most: Option<u64>,
+}
+
+impl Retention {
+    /// How long a session counts as live after its last request: one day, in milliseconds. An agent recalls only right after a
+    /// request, but a person may let it wait over night before it may run the command.
+    pub const LIVE_MS: i64 = 24 * 60 * 60 * 1000;
+
+    /// Tells whether everything stays.
+    pub fn keeps_all(&self) -> bool {
+        *self == Retention::default()
+    }
 }
 
 /// Whether it is done or only told.

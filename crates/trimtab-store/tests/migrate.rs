@@ -12,9 +12,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{Said, fit_and_keep, long, request, settings, tool, user};
+use common::{Said, fit_and_keep, long, request, search, settings, tool, user};
 use trimtab::{Handle, Millis, UndoWhen, block_handle, block_original, parse};
-use trimtab_store::{AskedWish, RequestId, Sqlite, Store, StoreError, WishKind};
+use trimtab_store::{AskedWish, RequestId, SessionLabel, Sqlite, Store, StoreError, WishKind};
 
 /// The requests that were kept: number, thread, and how many steps its conversation had by then.
 const KEPT: [(i64, usize, usize); 14] = [
@@ -61,7 +61,7 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
     assert!(error.contains("made by an older trimtab"), "reading changes nothing: {error}");
     assert_eq!(version(&path), 1);
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 4);
+    assert_eq!(version(&path), 5);
     holds_what_was_kept(&store);
 }
 
@@ -72,7 +72,7 @@ fn a_store_of_the_second_version_is_brought_forward_with_all_it_holds() {
     let second = include_str!("../src/sqlite/shorter-indexes.sql");
     make(&path, &format!("{}{second}PRAGMA user_version = 2;", include_str!("version-1.sql")));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 4);
+    assert_eq!(version(&path), 5);
     holds_what_was_kept(&store);
 }
 
@@ -83,7 +83,7 @@ fn a_store_of_the_third_version_is_brought_forward_and_takes_wishes() {
     let later = [include_str!("../src/sqlite/shorter-indexes.sql"), include_str!("../src/sqlite/spent.sql")];
     make(&path, &format!("{}{}PRAGMA user_version = 3;", include_str!("version-1.sql"), later.concat()));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!((version(&path), store.newest_wish().unwrap()), (4, 0));
+    assert_eq!((version(&path), store.newest_wish().unwrap()), (5, 0));
     holds_what_was_kept(&store);
     let stored = store.request(RequestId(12)).unwrap();
     let history = parse(stored.bytes).unwrap();
@@ -91,8 +91,31 @@ fn a_store_of_the_third_version_is_brought_forward_and_takes_wishes() {
     let handle = Handle::parse(&block_handle(&history, block)).unwrap();
     let wish = AskedWish { session: None, handle, kind: WishKind::Undo(UndoWhen::Now), at: Millis(5) };
     assert_eq!(store.wish(&wish).unwrap().session, stored.info.session);
-    let waits = store.wishes(&history, &history.chain(), None).unwrap().undone().next().unwrap().1.waits;
+    let waits = store
+        .wishes(&history, &history.chain(), SessionLabel::default())
+        .unwrap()
+        .undone()
+        .next()
+        .unwrap()
+        .1
+        .waits;
     assert_eq!(waits, Some(UndoWhen::Now), "what an older version hid is taken back");
+}
+
+#[test]
+fn sessions_of_the_fourth_version_belong_to_no_project_until_they_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trimtab.db");
+    let later = [
+        include_str!("../src/sqlite/shorter-indexes.sql"),
+        include_str!("../src/sqlite/spent.sql"),
+        include_str!("../src/sqlite/wishes.sql"),
+    ];
+    make(&path, &format!("{}{}PRAGMA user_version = 4;", include_str!("version-1.sql"), later.concat()));
+    let store = Sqlite::open(&path).unwrap();
+    assert_eq!(version(&path), 5);
+    assert!(store.sessions().unwrap().iter().all(|session| session.project.is_none()));
+    holds_what_was_kept(&store);
 }
 
 fn holds_what_was_kept(store: &Sqlite) {
@@ -121,9 +144,9 @@ fn holds_what_was_kept(store: &Sqlite) {
         let same = after.hidden.iter().find(|(block, _)| *block == hidden.0);
         assert!(same.is_some(), "what was hidden stays hidden");
     }
-    assert_eq!(store.search("round 0 thread", 9).unwrap().len(), 4);
+    assert_eq!(search(store, "round 0 thread", 9).unwrap().len(), 4);
     // Older versions did not keep what a session has cost: it is counted from here on.
-    let known = store.recognize(&parse(bytes).unwrap(), None).unwrap();
+    let known = store.recognize(&parse(bytes).unwrap(), SessionLabel::default()).unwrap();
     assert_eq!(known.memory.spent(), kept.fitted.plan.cost());
 }
 

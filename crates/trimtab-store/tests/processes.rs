@@ -186,7 +186,7 @@ fn forget_when_full(path: &Path) {
     while other.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
     let half = Forget::Sessions(kept[..30].iter().map(|(kept, _)| kept.session).collect());
     let told = Sqlite::open_to_read(path).unwrap().forget(&half, Mode::DryRun).unwrap();
-    let done = Sqlite::forget_alone(path, &half).expect("forgetting needs no space");
+    let done = Sqlite::forget_alone(path, &half, Mode::Do).expect("forgetting needs no space");
     assert_eq!((told.sessions.len(), done.sessions.len()), (30, 30));
     assert!(done.after < done.before * 2 / 3, "{} of {}", done.after, done.before);
     let store = Sqlite::open(path).unwrap();
@@ -195,7 +195,7 @@ fn forget_when_full(path: &Path) {
     }
     store.check().unwrap();
     keep(&store, &[user("There is room again.")], 2);
-    let busy = Sqlite::forget_alone(path, &half).unwrap_err();
+    let busy = Sqlite::forget_alone(path, &half, Mode::Do).unwrap_err();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
     println!("done as asked");
 }

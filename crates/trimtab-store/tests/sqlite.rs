@@ -58,6 +58,12 @@ contract::contract! { empty:
     wishes::a_wish_is_kept_with_the_session_used_last_that_holds_the_block
     wishes::wishes_that_cannot_be_kept_are_refused_with_the_reason
     wishes::a_forgotten_session_leaves_no_wish_behind
+    scopes::two_projects_that_say_the_same_words_keep_to_their_own_sessions
+    scopes::a_conversation_that_moves_on_tells_its_project_later
+    scopes::search_stays_in_its_scope
+    scopes::a_block_tells_who_holds_it
+    scopes::secrets_are_neither_shown_nor_found
+    scopes::a_retention_forgets_the_oldest_and_spares_what_is_live
     sent::what_was_sent_comes_back_byte_for_byte
     sent::a_cache_marker_that_was_added_is_part_of_what_was_sent
 }

@@ -12,7 +12,7 @@ mod common;
 
 use std::{fs, path::PathBuf, sync::Arc, thread};
 
-use common::{fit_and_keep, keep, long, request, settings, tool, user, working};
+use common::{fit_and_keep, keep, long, request, search, settings, tool, user, working};
 use tempfile::TempDir;
 use trimtab::{Usage, block_handle};
 use trimtab_store::{RequestId, Sqlite, Store, StoreError};
@@ -159,7 +159,7 @@ fn a_file_that_may_not_be_written_can_be_read() {
     assert!(matches!(error, StoreError::ReadOnly), "{error}");
     assert!(matches!(store.answered(kept.request, &Usage::default()), Err(StoreError::ReadOnly)));
     assert_eq!(
-        store.search("there", 5).unwrap(),
+        search(&store, "there", 5).unwrap(),
         [],
         "what was never indexed is not found, and nothing fails"
     );
@@ -201,7 +201,7 @@ fn eight_writers_and_eight_readers_lose_nothing() {
                     }
                     if reader == 0 {
                         store.tidy().unwrap();
-                        store.search("output build", 3).unwrap();
+                        search(&*store, "output build", 3).unwrap();
                     }
                 }
             })

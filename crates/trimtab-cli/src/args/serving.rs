@@ -4,7 +4,7 @@ use std::{ffi::OsString, net::SocketAddr};
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
-use super::{Fold, StorePlace};
+use super::{Fold, KeepLimits, StorePlace};
 use crate::proxy::log::Level;
 
 #[derive(Debug, ClapArgs)]
@@ -18,6 +18,7 @@ Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. 
   openrouter, deepseek, mistral, ollama, vllm, lm-studio, litellm
   with --upstream NAME=URL: azure, vertex, bedrock, chatgpt, code-assist
 
+The header `x-trimtab-project: NAME` says which project a request belongs to; it is not forwarded.
 A request with the header `x-trimtab: off` passes untouched, and so does everything with TRIMTAB_OFF=1.
 Below /trimtab/ there are health, metrics (Prometheus) and fit (POST a request, ?budget=TOKENS).
 
@@ -114,6 +115,14 @@ pub(crate) struct Fitting {
 
     #[command(flatten)]
     pub(crate) store: StorePlace,
+
+    /// The project that conversations belong to, where a request names none in `x-trimtab-project`: a folder of it, or its name.
+    /// Behind `wrap` without it, that of the current folder
+    #[arg(long, value_name = "DIR|NAME", env = "TRIMTAB_PROJECT")]
+    pub(crate) project: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) keep: KeepLimits,
 
     /// Keep no conversations: what is hidden cannot be recalled, and a restart forgets what was sent
     #[arg(long, env = "TRIMTAB_NO_STORE", value_parser = FalseyValueParser::new())]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueHint};
 use trimtab::Handle;
 
-use super::StorePlace;
+use super::StoreView;
 
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -31,7 +31,7 @@ pub(crate) struct Pin {
     pub(crate) session: InSession,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -45,7 +45,7 @@ pub(crate) struct Unpin {
     pub(crate) session: InSession,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -67,7 +67,7 @@ pub(crate) struct Undo {
     pub(crate) session: InSession,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 }
 
 /// Which session is meant.
@@ -106,7 +106,7 @@ pub(crate) struct Restore {
     pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) view: StoreView,
 }
 
 /// Reads a handle.

@@ -8,10 +8,14 @@ use serde::Serialize;
 use trimtab::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, parse, prices_date, write};
 
 use crate::{
-    args::{Doctor, Fold},
+    args::{self, Doctor, Fold, KeepLimits},
     output::Output,
     prices,
-    settings::{Asked, Files, foreign_variables, in_force, unknown_variables, variables},
+    settings::{
+        Asked, Files, foreign_variables, in_force,
+        keeping::{retention, secrets},
+        unknown_variables, variables,
+    },
 };
 
 #[derive(Serialize)]
@@ -136,7 +140,27 @@ fn settings() -> Vec<Check> {
         })),
         Err(error) => checks.extend(bad(&error)),
     }
+    checks.extend(keeping(&files));
     checks
+}
+
+/// Lists what says how long conversations are kept, and whether the patterns of secrets can be read.
+fn keeping(files: &Files) -> Vec<Check> {
+    let limits = KeepLimits {
+        keep_for: std::env::var("TRIMTAB_KEEP_FOR").ok().and_then(|words| args::long_age(&words).ok()),
+        keep_at_most: std::env::var("TRIMTAB_KEEP_AT_MOST").ok().and_then(|words| args::bytes(&words).ok()),
+    };
+    let rows = retention(&limits, files).and_then(|(_, rows)| secrets(false, files).map(|_| rows));
+    match rows {
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| {
+                let found = format!("{} = {} ({})", row.name, row.value, row.from);
+                Check { name: "setting", good: true, found }
+            })
+            .collect(),
+        Err(error) => vec![Check { name: "settings", good: false, found: format!("{error:#}") }],
+    }
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -19,7 +19,7 @@ const DIM: Style = Style::new().dimmed();
 pub(crate) fn run(asked: &FileAt, out: &mut Output) -> Result<()> {
     let input = Input {
         file: asked.file.clone(),
-        store: asked.store.clone(),
+        view: asked.view.clone(),
         format: None,
         segment: asked.segment,
         step: None,

@@ -8,7 +8,10 @@ use trimtab::{
     CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, fit_report, parse_as, recall,
     repair,
 };
-use trimtab_store::{Append, Appended, AskedWish, Recognized, Sqlite, Store, WishKind, name_from_request};
+use trimtab_store::{
+    Append, Appended, AskedWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
+    name_from_request, project_named,
+};
 
 use crate::{
     args::Fit,
@@ -35,7 +38,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     };
     let in_force = in_force(&asked_for, &Files::read()?)?;
     let hides = in_force.policy.name != "none";
-    let keeps = asked.input.store.path.as_deref().filter(|_| !asked.no_store);
+    let keeps = asked.input.view.store.path.as_deref().filter(|_| !asked.no_store);
     let settings = Settings {
         recall: keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)),
         prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
@@ -46,11 +49,11 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         ..Settings::new(in_force.policy).with_format(conversation.history.format())
     };
     let store = match keeps {
-        Some(_) => Some(store::open(&asked.input.store)?),
+        Some(_) => Some(store::open(&asked.input.view.store)?),
         None => None,
     };
     let mut known = match &store {
-        Some(store) => Some(recognized(store, &request, &conversation)?),
+        Some(store) => Some(recognized(store, asked, &request, &conversation)?),
         None => None,
     };
     let now = if store.is_some() { store::now() } else { Millis(0) };
@@ -137,10 +140,17 @@ fn pin(asked: &Fit, conversation: &Conversation, memory: &mut Memory) -> Result<
 }
 
 /// Looks up what was sent of this conversation before.
-fn recognized(store: &Sqlite, request: &[u8], conversation: &Conversation) -> Result<Recognized> {
+fn recognized(
+    store: &Sqlite,
+    asked: &Fit,
+    request: &[u8],
+    conversation: &Conversation,
+) -> Result<Recognized> {
     let history = parse_as(request.to_vec(), conversation.history.format())?;
     let name = name_from_request(request).or_else(|| conversation.segment.name.clone());
-    Ok(store.recognize(&history, name.as_deref())?)
+    let project = asked.input.view.project.as_deref().and_then(project_named).or_else(current_project);
+    let label = SessionLabel { name: name.as_deref(), project: project.as_deref() };
+    Ok(store.recognize(&history, label)?)
 }
 
 /// Returns the request that is meant, mended where that is asked for, with what was mended.

@@ -1,43 +1,36 @@
-//! `trimtab forget`: removes conversations. Takes sessions, an age or a size; tells what is forgotten and what that frees. Asks
+//! `trimtab forget`: removes conversations. Takes sessions, an age or a size, or what the settings say; tells what is forgotten and what that frees. Asks
 //! before more than one is removed.
 
 use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Context, Result};
 use trimtab::Millis;
-use trimtab_store::{Forget as Which, Mode, SessionId, Sqlite, Store, StoreError};
+use trimtab_store::{Forget as Which, Forgotten, Mode, SessionId, Sqlite, Store, StoreError};
 
 use super::sessions;
 use crate::{
     args::Forget,
     output::{Output, say},
-    settings, store,
+    settings::{self, Files, keeping::retention},
+    store,
 };
 
 pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
     let which = match (asked.older_than, asked.larger_than) {
         (Some(age), _) => Which::OlderThan(Millis(store::now().0.saturating_sub(age))),
         (None, Some(bytes)) => Which::LargerThan(bytes),
+        (None, None) if asked.ids.is_empty() => by_settings(asked)?,
         (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
     };
     let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
-    let store = store::open_existing(&asked.store)?;
     if mode == Mode::Do && !asked.yes {
-        let count = store.forget(&which, Mode::DryRun)?.sessions.len();
+        let count = forget(asked, &which, Mode::DryRun)?.sessions.len();
         if count > 1 && !is_confirmed(count)? {
             say("nothing is forgotten");
             return Ok(());
         }
     }
-    let forgotten = match store.forget(&which, mode) {
-        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
-        Err(StoreError::Full | StoreError::ReadOnly) if mode == Mode::Do => {
-            let path = store.path().to_owned();
-            drop(store);
-            Sqlite::forget_alone(&path, &which)?
-        }
-        done => done?,
-    };
+    let forgotten = forget(asked, &which, mode)?;
     for session in &forgotten.sessions {
         sessions::line(session, out)?;
     }
@@ -51,6 +44,37 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Forgets. Where there is no space to work beside others, it is done alone, in the file itself.
+fn forget(asked: &Forget, which: &Which, mode: Mode) -> Result<Forgotten> {
+    let store = match store::open_existing(&asked.store) {
+        // Even what readers share needs space, where a process that crashed left a log.
+        Err(fault) if is_full(&fault) => None,
+        store => Some(store?),
+    };
+    match store.map(|store| store.forget(which, mode)) {
+        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
+        None | Some(Err(StoreError::Full | StoreError::ReadOnly)) => {
+            Ok(Sqlite::forget_alone(&store::path(&asked.store)?, which, mode)?)
+        }
+        Some(done) => Ok(done?),
+    }
+}
+
+fn is_full(fault: &anyhow::Error) -> bool {
+    matches!(fault.downcast_ref(), Some(StoreError::Full))
+}
+
+/// Returns what the settings no longer keep.
+fn by_settings(asked: &Forget) -> Result<Which> {
+    let (retention, _) = retention(&asked.keep, &Files::read()?)?;
+    if retention.keeps_all() {
+        return Err(settings::wrong(
+            "nothing says what to forget: name sessions, --older-than AGE or --larger-than SIZE, or set keep_for or keep_at_most",
+        ));
+    }
+    Ok(Which::Beyond(retention, store::now()))
 }
 
 /// Asks whether so many sessions are to be forgotten.

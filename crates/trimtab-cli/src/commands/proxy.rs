@@ -6,6 +6,7 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use trimtab::{Config, Folding, RecallHint, Tokens};
+use trimtab_store::project_named;
 
 use super::sums::say_sums;
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     hint::{Reader, absolute, recall_hint},
     output,
     proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
-    settings::{self, Files, in_force},
+    settings::{self, Files, in_force, keeping::retention},
     store,
 };
 
@@ -76,13 +77,14 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         plan_time: Duration::from_millis(fitting.plan_time),
         sessions: usize::try_from(fitting.sessions)?,
         limits,
-        keeping: keeping(fitting)?,
+        keeping: keeping(fitting, &files)?,
         recall: match kept_in(fitting)? {
             Some(store) => recall_hint(&store, reader),
             None => RecallHint::Nothing,
         },
         intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
+        project: fitting.project.as_deref().and_then(project_named),
     })
 }
 
@@ -119,11 +121,12 @@ fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
 }
 
 /// Opens the store, unless nothing is to be kept.
-fn keeping(fitting: &Fitting) -> Result<Keeping> {
+fn keeping(fitting: &Fitting, files: &Files) -> Result<Keeping> {
+    let (retention, _) = retention(&fitting.keep, files)?;
     if kept_in(fitting)?.is_none() {
         return Ok(Keeping::Nothing);
     }
-    Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?)?))
+    Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?, retention)?))
 }
 
 /// Returns the file that conversations are kept in; nothing where none are: where nothing is changed, nothing is hidden either.

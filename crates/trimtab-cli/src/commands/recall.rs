@@ -3,20 +3,19 @@
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use trimtab::{read, recall};
-use trimtab_store::Store;
 
 use crate::{
     args::Recall,
     input,
     output::{self, Output},
     pictures::{Picture, pictures_in},
-    store,
+    scope::{Asker, Scope},
 };
 
 pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
     let original = match &asked.file {
         Some(file) => in_file(&asked.handle, file)?,
-        None => store::open_existing(&asked.store)?.recall(&asked.handle)?,
+        None => Scope::open(&asked.view, Asker::CommandLine)?.recall(&asked.handle)?,
     };
     let pictures = if asked.raw { Vec::new() } else { pictures_in(&original) };
     if let Some(file) = &asked.out {

@@ -7,12 +7,14 @@ use trimtab_store::Store;
 use crate::{
     args::Restore,
     output::{Output, say, write_whole},
+    scope::{Asker, Scope},
     store,
 };
 
 pub(crate) fn run(asked: &Restore, out: &mut Output) -> Result<()> {
-    let store = store::open_existing(&asked.store)?;
-    let session = store::session_named(&store, &asked.session)?;
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+    let session = scope.session_named(&asked.session)?;
+    let store = scope.store();
     let requests = store.requests(session)?;
     let count = requests.len();
     let number = asked.request.map_or(Some(count), |number| usize::try_from(number).ok());

@@ -1,15 +1,15 @@
-//! `trimtab search`: blocks by their words. Takes words; gives the blocks that hold all of them, the best first, each with its
-//! best line and the handle that recalls it.
+//! `trimtab search`: blocks by their words. Takes words; gives the blocks of the own project that hold all of them, the best first,
+//! each with its best line and the handle that recalls it. Secrets are covered.
 
 use anstyle::Style;
 use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab_store::Store;
 
 use crate::{
     args::Search,
     output::{Output, on_one_line},
-    store,
+    scope::{Asker, Scope},
+    settings::{Files, keeping::secrets},
 };
 
 const DIM: Style = Style::new().dimmed();
@@ -28,7 +28,9 @@ struct Row {
 
 pub(crate) fn run(asked: &Search, out: &mut Output) -> Result<()> {
     let query = asked.words.join(" ");
-    let found = store::open_existing(&asked.store)?.search(&query, asked.limit)?;
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+    let secrets = secrets(asked.show_secrets, &Files::read()?)?;
+    let (found, elsewhere) = scope.search(&query, asked.limit, asked.session.as_deref(), &secrets)?;
     let rows = found.into_iter().map(|found| Row {
         handle: found.handle,
         session: found.session.to_string(),
@@ -41,7 +43,10 @@ pub(crate) fn run(asked: &Search, out: &mut Output) -> Result<()> {
         return out.json(&rows);
     }
     if rows.is_empty() {
-        bail!("no block holds all of these words: {query}");
+        match elsewhere {
+            Some(note) => bail!("no block of this project holds all of these words: {query}; {note}"),
+            None => bail!("no block holds all of these words: {query}"),
+        }
     }
     let width = out.width().saturating_sub(TEXT_AT);
     for Row { handle, session, line, text, .. } in &rows {

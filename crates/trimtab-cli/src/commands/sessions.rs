@@ -1,13 +1,15 @@
-//! `trimtab sessions`: the conversations that are kept. Takes the store; gives one line for each, the newest first.
+//! `trimtab sessions`: the conversations of the own project that are kept. Takes the store; gives one line for each, the newest
+//! first.
 
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_store::{SessionInfo, Store};
+use trimtab_store::SessionInfo;
 
 use crate::{
     args::Sessions,
-    output::{Output, grouped, padded},
+    output::{Output, grouped, padded, say},
+    scope::{Asker, Scope},
     store,
     terminal::escape_name,
 };
@@ -18,6 +20,7 @@ const DIM: Style = Style::new().dimmed();
 struct Row<'a> {
     id: String,
     name: Option<&'a str>,
+    project: Option<&'a str>,
     format: &'a str,
     model: Option<&'a str>,
     first_ms: i64,
@@ -31,23 +34,28 @@ struct Row<'a> {
 }
 
 pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
-    let sessions = store::open_existing(&asked.store)?.sessions()?;
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+    let (sessions, others) = scope.sessions()?;
     if asked.json {
         return out.json(&sessions.iter().map(row).collect::<Vec<Row<'_>>>());
     }
     out.line(format_args!(
-        "{DIM}{:6} {:16} {:>8} {:>10} {:>14} {:>6}  {:24} name{DIM:#}",
-        "id", "last (UTC)", "requests", "size", "tokens", "saved", "model"
+        "{DIM}{:6} {:16} {:>8} {:>10} {:>14} {:>6}  {:24} {:24} name{DIM:#}",
+        "id", "last (UTC)", "requests", "size", "tokens", "saved", "model", "project"
     ))?;
     for session in &sessions {
         line(session, out)?;
+    }
+    out.flush()?;
+    if let Some(about) = scope.about_others(others) {
+        say(about);
     }
     Ok(())
 }
 
 pub(super) fn line(session: &SessionInfo, out: &mut Output) -> Result<()> {
     out.line(format_args!(
-        "{:6} {:16} {:>8} {:>10} {:>14} {:>5}%  {} {}",
+        "{:6} {:16} {:>8} {:>10} {:>14} {:>5}%  {} {} {}",
         session.id.to_string(),
         store::minute(session.last),
         session.requests,
@@ -55,14 +63,26 @@ pub(super) fn line(session: &SessionInfo, out: &mut Output) -> Result<()> {
         grouped(session.tokens_before),
         store::saved(session.tokens_before, session.tokens_after),
         padded(session.model.as_deref().unwrap_or("-"), 24),
+        padded(&end_of(session.project.as_deref().unwrap_or("-"), 24), 24),
         escape_name(session.name.as_deref().unwrap_or("-")),
     ))
+}
+
+/// Returns the end of a path, which says more than its beginning.
+fn end_of(path: &str, width: usize) -> String {
+    let count = path.chars().count();
+    if count <= width {
+        return path.to_owned();
+    }
+    let end: String = path.chars().skip(count - (width - 1)).collect();
+    format!("…{end}")
 }
 
 fn row(session: &SessionInfo) -> Row<'_> {
     Row {
         id: session.id.to_string(),
         name: session.name.as_deref(),
+        project: session.project.as_deref(),
         format: session.format.name(),
         model: session.model.as_deref(),
         first_ms: session.first.0,

@@ -4,49 +4,51 @@
 use anyhow::Result;
 use serde::Serialize;
 use trimtab::{Handle, UndoWhen};
-use trimtab_store::{AskedWish, SessionId, Sqlite, Store, Wish, WishKind};
+use trimtab_store::{AskedWish, Store, Wish, WishKind};
 
 use crate::{
     args::{InSession, Pin, Undo, Unpin},
     output::{Output, say},
+    scope::{Asker, Scope},
     store,
 };
 
 pub(crate) fn pin(asked: &Pin, out: &mut Output) -> Result<()> {
-    let store = store::open_existing(&asked.store)?;
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
     if asked.list {
-        return list(&store, asked, out);
+        return list(&scope, asked, out);
     }
-    wish_all(&store, &asked.session, &asked.handles, WishKind::Pin)
+    wish_all(&scope, &asked.session, &asked.handles, WishKind::Pin)
 }
 
 pub(crate) fn unpin(asked: &Unpin) -> Result<()> {
-    let store = store::open_existing(&asked.store)?;
-    wish_all(&store, &asked.session, &asked.handles, WishKind::Unpin)
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+    wish_all(&scope, &asked.session, &asked.handles, WishKind::Unpin)
 }
 
 pub(crate) fn undo(asked: &Undo) -> Result<()> {
-    let store = store::open_existing(&asked.store)?;
+    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
     let when = if asked.now { UndoWhen::Now } else { UndoWhen::Free };
-    wish_all(&store, &asked.session, &asked.handles, WishKind::Undo(when))
+    wish_all(&scope, &asked.session, &asked.handles, WishKind::Undo(when))
 }
 
-fn wish_all(store: &Sqlite, session: &InSession, handles: &[Handle], kind: WishKind) -> Result<()> {
-    let session = session.id.as_deref().map(|word| store::session_named(store, word)).transpose()?;
+fn wish_all(scope: &Scope, session: &InSession, handles: &[Handle], kind: WishKind) -> Result<()> {
     for handle in handles {
-        say(wish(store, session, *handle, kind)?);
+        say(wish(scope, session.id.as_deref(), *handle, kind)?);
     }
     Ok(())
 }
 
 /// Keeps a wish; returns a sentence about what happens now.
-pub(crate) fn wish(
-    store: &Sqlite,
-    session: Option<SessionId>,
-    handle: Handle,
-    kind: WishKind,
-) -> Result<String> {
-    let Wish { session, .. } = store.wish(&AskedWish { session, handle, kind, at: store::now() })?;
+pub(crate) fn wish(scope: &Scope, session: Option<&str>, handle: Handle, kind: WishKind) -> Result<String> {
+    let session = match (session, kind) {
+        (Some(word), _) => Some(scope.session_named(word)?),
+        (None, WishKind::Pin | WishKind::Undo(_)) => Some(scope.session_named(&handle.to_string())?),
+        // A pin is taken back where there is one.
+        (None, WishKind::Unpin) => None,
+    };
+    let asked = AskedWish { session, handle, kind, at: store::now() };
+    let Wish { session, .. } = scope.store().wish(&asked)?;
     Ok(match kind {
         WishKind::Pin => {
             format!("{handle} is pinned in {session}: from the next request on it is sent whole")
@@ -72,9 +74,13 @@ struct Row {
     at_ms: i64,
 }
 
-fn list(store: &Sqlite, asked: &Pin, out: &mut Output) -> Result<()> {
-    let session = asked.session.id.as_deref().map(|word| store::session_named(store, word)).transpose()?;
-    let pins = store.pins(session)?;
+fn list(scope: &Scope, asked: &Pin, out: &mut Output) -> Result<()> {
+    let session = asked.session.id.as_deref().map(|word| scope.session_named(word)).transpose()?;
+    let mut pins = scope.store().pins(session)?;
+    if session.is_none() {
+        let (own, _) = scope.sessions()?;
+        pins.retain(|pin| own.iter().any(|session| session.id == pin.session));
+    }
     if asked.json {
         let row = |pin: &Wish| Row {
             handle: pin.handle.to_string(),

@@ -18,7 +18,9 @@ use rmcp::{
     service::{RequestContext, ServerInitializeError},
     transport::stdio,
 };
+use trimtab_store::Secrets;
 
+use source::Library;
 pub(crate) use source::Source;
 use tools::{Answer, TOOLS};
 
@@ -26,12 +28,12 @@ use tools::{Answer, TOOLS};
 const INSTRUCTIONS: &str = "\
 Parts of your conversation may be replaced by notes in brackets that end in `trimtab recall HANDLE`. Nothing is lost: call \
 `recall` with that handle to read the original, with `lines` or `grep` to read only what you need. `search_history` finds hidden \
-or older text by its words, `file_at` shows a file as it was known after a step, `files` lists the files touched, `changelog` lists \
+or older text of this project by its words, `file_at` shows a file as it was known after a step, `files` lists the files touched, `changelog` lists \
 what was done to which file. `pin` keeps a block in sight while you need it, `unpin` and `undo` take back a pin or a note.";
 
 /// Answers until standard input ends.
-pub(crate) async fn serve(source: Source, most_letters: usize) -> Result<()> {
-    let server = Server { asked: Arc::new((source, most_letters)) };
+pub(crate) async fn serve(source: Source, secrets: Secrets, most_letters: usize) -> Result<()> {
+    let server = Server { asked: Arc::new((Library { source, secrets }, most_letters)) };
     let running = match server.serve(stdio()).await {
         Ok(running) => running,
         // Whoever started it has gone before saying anything: there is nothing to do.
@@ -44,7 +46,7 @@ pub(crate) async fn serve(source: Source, most_letters: usize) -> Result<()> {
 
 #[derive(Clone)]
 struct Server {
-    asked: Arc<(Source, usize)>,
+    asked: Arc<(Library, usize)>,
 }
 
 impl ServerHandler for Server {
@@ -76,8 +78,8 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         // Reading a large conversation takes a while: other requests are answered meanwhile.
         let called = tokio::task::spawn_blocking(move || {
-            let (source, most_letters) = &*asked;
-            tool.call(source, *most_letters, arguments)
+            let (library, most_letters) = &*asked;
+            tool.call(library, *most_letters, arguments)
         });
         let answer =
             called.await.map_err(|_| ErrorData::internal_error("the tool stopped before its end", None))?;

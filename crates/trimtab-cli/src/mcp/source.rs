@@ -1,5 +1,5 @@
 //! Where the server finds conversations: the store, or one recording. Takes what an agent names; gives originals, histories and
-//! found lines. Opens what it reads anew each time, so that it sees what was kept since, and needs nothing to be there at first.
+//! found lines of the own project. Opens what it reads anew each time, so that it sees what was kept since, and needs nothing to be there at first.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,26 @@ use trimtab::{
     BlockKind, Handle, History, Point, Recording, Segment, block_handle, block_original, query_terms,
     ranked_lines, read,
 };
-use trimtab_store::{SessionId, Store, StoreError, WishKind};
+use trimtab_store::{Secrets, StoreError, WishKind};
 
 use crate::{
-    args::StorePlace,
+    args::StoreView,
     commands::{recall, wish},
-    input, store,
+    input,
+    scope::{Asker, LATEST, Scope},
+    store,
 };
 
 /// Where originals come from.
 pub(crate) enum Source {
-    Store(StorePlace),
+    Store(StoreView),
     File(PathBuf),
+}
+
+/// What agents are answered from, with what is covered in lists.
+pub(super) struct Library {
+    pub(super) source: Source,
+    pub(super) secrets: Secrets,
 }
 
 /// A line that was found.
@@ -38,49 +46,61 @@ pub(super) struct Named {
     pub(super) points: Vec<Point>,
 }
 
-impl Source {
+impl Library {
     /// Returns the original that a handle names.
     pub(super) fn original(&self, handle: &str) -> Result<Vec<u8>> {
-        match self {
-            Source::Store(place) => Ok(store::open_existing(place)?.recall(handle)?),
+        match &self.source {
+            Source::Store(view) => Scope::open(view, Asker::Agent)?.recall(handle),
             Source::File(file) => recall::in_file(handle, file),
         }
     }
 
-    /// Finds blocks that hold all words of a text, the best first.
-    pub(super) fn search(&self, text: &str, most: usize) -> Result<Vec<Found>> {
-        match self {
-            Source::Store(place) => {
-                let found = store::open_existing(place)?.search(text, most)?;
+    /// Finds blocks that hold all words of a text, the best first; says where else there are some, where none are found.
+    pub(super) fn search(
+        &self,
+        text: &str,
+        most: usize,
+        session: Option<&str>,
+    ) -> Result<(Vec<Found>, Option<String>)> {
+        match &self.source {
+            Source::Store(view) => {
+                let scope = Scope::open(view, Asker::Agent)?;
+                let (found, elsewhere) = scope.search(text, most, session, &self.secrets)?;
                 let row = |found: trimtab_store::Found| Found {
                     handle: found.handle,
                     session: found.session.to_string(),
                     line: found.line,
                     text: found.text,
                 };
-                Ok(found.into_iter().map(row).collect())
+                Ok((found.into_iter().map(row).collect(), elsewhere))
             }
-            Source::File(file) => Ok(search_in(&recording(file)?, text, most)),
+            Source::File(file) => {
+                let mut found = search_in(&recording(file)?, text, usize::MAX, &self.secrets);
+                if let Some(session) = session {
+                    found.retain(|found| found.session == session.trim_start_matches(['s', 'S']));
+                }
+                found.truncate(most);
+                Ok((found, None))
+            }
         }
     }
 
     /// Keeps a wish about a block; returns a sentence about what happens now.
     pub(super) fn wish(&self, handle: &str, session: Option<&str>, kind: WishKind) -> Result<String> {
-        let Source::Store(place) = self else {
+        let Source::Store(view) = &self.source else {
             bail!("a file is only read: pins and undos need a store");
         };
         let handle = Handle::parse(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
-        let store = store::open_existing(place)?;
-        let session = session.map(|word| store::session_named(&store, word)).transpose()?;
-        wish::wish(&store, session, handle, kind)
+        wish::wish(&Scope::open(view, Asker::Agent)?, session, handle, kind)
     }
 
-    /// Returns the conversation that is meant: the one named, else the one that was used last.
+    /// Returns the conversation that is meant: the one named, else the one of the own project that was used last.
     pub(super) fn conversation(&self, session: Option<&str>) -> Result<Named> {
-        match self {
-            Source::Store(place) => {
-                let id = session_of(place, session)?;
-                let segment = store::recording(place, id)?.segments.pop();
+        match &self.source {
+            Source::Store(view) => {
+                let scope = Scope::open(view, Asker::Agent)?;
+                let id = scope.session_named(session.unwrap_or(LATEST))?;
+                let segment = store::recording(scope.store(), id)?.segments.pop();
                 let Segment { history, points, .. } =
                     segment.with_context(|| format!("{id}: has no requests"))?;
                 Ok(Named { name: id.to_string(), history, points })
@@ -93,24 +113,6 @@ impl Source {
 fn recording(file: &std::path::Path) -> Result<Recording> {
     let name = || file.display().to_string();
     read(&input::bytes(file).with_context(name)?).with_context(name)
-}
-
-/// Finds a session by its ID, or by the name that its client gave it.
-fn session_of(place: &StorePlace, asked: Option<&str>) -> Result<SessionId> {
-    if let Some(id) = asked.and_then(SessionId::named) {
-        return Ok(id);
-    }
-    let sessions = store::open_existing(place)?.sessions()?;
-    let meant = |name: Option<&str>| asked.is_none() || name == asked;
-    let found = sessions.iter().find(|session| meant(session.name.as_deref()));
-    match (found, asked) {
-        (Some(session), _) => Ok(session.id),
-        (None, Some(asked)) => {
-            let newest: Vec<String> = sessions.iter().take(5).map(|session| session.id.to_string()).collect();
-            bail!("there is no session {asked}; the newest are {}", newest.join(", "))
-        }
-        (None, None) => bail!("no session is kept yet"),
-    }
 }
 
 fn in_recording(recording: Recording, asked: Option<&str>) -> Result<Named> {
@@ -129,13 +131,14 @@ fn in_recording(recording: Recording, asked: Option<&str>) -> Result<Named> {
 }
 
 /// Finds blocks of a recording, those with more occurrences first and of equals the later.
-fn search_in(recording: &Recording, text: &str, most: usize) -> Vec<Found> {
+fn search_in(recording: &Recording, text: &str, most: usize, secrets: &Secrets) -> Vec<Found> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let mut scored: Vec<(usize, Found)> = Vec::new();
     for (number, segment) in (1..).zip(&recording.segments) {
         let history = &segment.history;
         for block in history.blocks().iter().filter(|block| block.kind != BlockKind::Media) {
-            let original = String::from_utf8_lossy(&block_original(history, block)).into_owned();
+            let original = block_original(history, block);
+            let original = secrets.cover(&String::from_utf8_lossy(&original)).into_owned();
             let lower = original.to_lowercase();
             let count: usize = words.iter().map(|word| lower.matches(word.as_str()).count()).sum();
             if words.is_empty() || words.iter().any(|word| !lower.contains(word.as_str())) {

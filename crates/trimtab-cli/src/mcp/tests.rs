@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use trimtab::{Millis, Policy, Settings, fit, parse};
-use trimtab_store::{Append, Sqlite, Store};
+use trimtab_store::{Append, Secrets, SessionLabel, Sqlite, Store};
 
 use super::*;
-use crate::args::StorePlace;
+use crate::{
+    args::{StorePlace, StoreView},
+    mcp::source::Source,
+};
 
 const MOST: usize = 20_000;
 
@@ -15,30 +18,40 @@ fn root() -> PathBuf {
 }
 
 /// A recording that the project made.
-fn recorded() -> Source {
-    Source::File(root().join("fixtures/recordings/claude-code.jsonl"))
+fn recorded() -> Library {
+    library(Source::File(root().join("fixtures/recordings/claude-code.jsonl")))
 }
 
-fn call(source: &Source, most: usize, tool: &str, arguments: &Value) -> Result<Answer> {
+fn library(source: Source) -> Library {
+    Library { source, secrets: Secrets::default() }
+}
+
+/// A store as a server sees it that is started in a project.
+fn kept_in(path: &Path, project: &str) -> Library {
+    let store = StorePlace { path: Some(path.to_owned()) };
+    library(Source::Store(StoreView { store, project: Some(project.to_owned()), all: false }))
+}
+
+fn call(source: &Library, most: usize, tool: &str, arguments: &Value) -> Result<Answer> {
     let tool = TOOLS.iter().find(|described| described.name == tool).expect("a tool");
     tool.call(source, most, arguments.as_object().expect("an object").clone())
 }
 
 /// Calls a tool that answers; gives its text and what is said about it.
 #[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
-fn check(source: &Source, most: usize, tool: &str, arguments: Value) -> (String, String) {
+fn check(source: &Library, most: usize, tool: &str, arguments: Value) -> (String, String) {
     let answer = call(source, most, tool, &arguments).expect("an answer");
     (answer.text, answer.note.unwrap_or_default())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
-fn fault(source: &Source, tool: &str, arguments: Value) -> String {
+fn fault(source: &Library, tool: &str, arguments: Value) -> String {
     format!("{:#}", call(source, MOST, tool, &arguments).expect_err("it is wrong"))
 }
 
 /// The handle of a block of about thirty lines, and its text.
 fn sizable() -> (String, String) {
-    let Source::File(file) = recorded() else { unreachable!("it is a file") };
+    let Source::File(file) = recorded().source else { unreachable!("it is a file") };
     let recording = trimtab::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
     let history = &recording.segments[recording.longest_number() - 1].history;
     let text = |block: &trimtab::Block| {
@@ -174,7 +187,7 @@ fn what_is_wrong_is_told_in_words() {
 fn a_store_that_is_not_there_yet_is_told_and_not_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("none.db");
-    let source = Source::Store(StorePlace { path: Some(path.clone()) });
+    let source = kept_in(&path, "any");
     assert!(fault(&source, "recall", json!({"handle": "0123456789ab"})).contains("nothing is kept yet"));
     assert!(!path.exists());
 }
@@ -195,13 +208,14 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     let messages: Vec<Value> =
         [json!({"role": "user", "content": "Look."})].into_iter().chain((0..9).flat_map(call)).collect();
     let request = json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
-    let known = store.recognize(&parse(request.clone()).expect("a request"), None).expect("the store");
+    let label = SessionLabel { name: None, project: Some("any") };
+    let known = store.recognize(&parse(request.clone()).expect("a request"), label).expect("the store");
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0)]).expect("a policy");
     let fitted = fit(request, &known.memory, &Settings::new(policy), Millis(0)).expect("a plan");
     store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0))).expect("the store");
     let hidden: Vec<&str> =
         fitted.plan.decisions().iter().filter_map(|decision| decision.handle.as_deref()).collect();
-    let source = Source::Store(StorePlace { path: Some(path) });
+    let source = kept_in(&path, "any");
     let (said, _) = check(&source, MOST, "pin", json!({"handle": hidden[0]}));
     assert!(said.contains("is pinned in s1"), "{said}");
     assert_eq!(store.pins(None).expect("the store").len(), 1);
@@ -209,7 +223,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     assert_eq!(store.pins(None).expect("the store").len(), 0);
     let (said, _) = check(&source, MOST, "undo", json!({"handle": hidden[1]}));
     assert!(said.contains("as soon as that costs nothing"), "{said}");
-    let wishes = store.wishes(&fitted.history, fitted.plan.chain(), None).expect("the store");
+    let wishes = store.wishes(&fitted.history, fitted.plan.chain(), label).expect("the store");
     assert_eq!(wishes.undone().count(), 1);
     assert!(fault(&source, "undo", json!({"handle": "0123456789ab"})).contains("no block has the handle"));
     assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is no handle"));

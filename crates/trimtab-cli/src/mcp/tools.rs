@@ -11,7 +11,7 @@ use trimtab_store::WishKind;
 
 use super::{
     bounded::{Range, Rest, bounded},
-    source::{Named, Source},
+    source::{Library, Named},
 };
 use crate::{
     commands::{self, file_at},
@@ -40,7 +40,7 @@ pub(super) struct Described {
     /// Names, types and descriptions of the arguments.
     arguments: &'static [(&'static str, &'static str, &'static str)],
     required: &'static [&'static str],
-    run: fn(&Source, usize, Value) -> Result<Answer>,
+    run: fn(&Library, usize, Value) -> Result<Answer>,
 }
 
 const LINES: (&str, &str, &str) =
@@ -48,15 +48,16 @@ const LINES: (&str, &str, &str) =
 const SESSION: (&str, &str, &str) = (
     "session",
     "string",
-    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session used last.",
+    "The session: an ID as search_history gives it (\"s12\"), the client's own name for it, or a handle that a note of yours names. \
+     Without it, the session of this project that was used last.",
 );
 
 const HANDLE: (&str, &str, &str) = ("handle", "string", "The 12 digits of 0-9 and a-f that the note names.");
 const WISH_SESSION: (&str, &str, &str) = (
     "session",
     "string",
-    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session used last that \
-     holds the block.",
+    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session of this project \
+     used last that holds the block.",
 );
 
 pub(super) const TOOLS: &[Described] = &[
@@ -80,19 +81,25 @@ pub(super) const TOOLS: &[Described] = &[
             ),
         ],
         required: &["handle"],
-        run: |source, most, arguments| recall(source, most, &read(arguments)?),
+        run: |library, most, arguments| recall(library, most, &read(arguments)?),
     },
     Described {
         name: "search_history",
-        about: "Finds blocks of earlier and hidden conversation that contain all of the given words, best first: tool outputs, \
+        about: "Finds blocks of this project's earlier and hidden conversations that contain all of the given words, best first: tool outputs, \
                 file contents, messages. Each result is a handle for `recall`, the session, the best line's number and that \
-                line.",
+                line. Passwords and keys are covered.",
         arguments: &[
             ("text", "string", "Words that must all occur. Case does not matter."),
             ("limit", "integer", "The most results: 1 to 50. Without it, 10."),
+            (
+                "session",
+                "string",
+                "Only this session: an ID (\"s12\"), the client's own name for it, or a handle that a note of yours names. Without it, \
+                 all sessions of this project.",
+            ),
         ],
         required: &["text"],
-        run: |source, most, arguments| search(source, most, &read(arguments)?),
+        run: |library, most, arguments| search(library, most, &read(arguments)?),
     },
     Described {
         name: "file_at",
@@ -110,7 +117,7 @@ pub(super) const TOOLS: &[Described] = &[
             LINES,
         ],
         required: &["path"],
-        run: |source, most, arguments| show_file(source, most, &read(arguments)?),
+        run: |library, most, arguments| show_file(library, most, &read(arguments)?),
     },
     Described {
         name: "files",
@@ -129,7 +136,7 @@ pub(super) const TOOLS: &[Described] = &[
             LINES,
         ],
         required: &[],
-        run: |source, most, arguments| touched(source, most, &read(arguments)?),
+        run: |library, most, arguments| touched(library, most, &read(arguments)?),
     },
     Described {
         name: "changelog",
@@ -137,7 +144,7 @@ pub(super) const TOOLS: &[Described] = &[
                 far, also where those messages are hidden by now.",
         arguments: &[SESSION, LINES],
         required: &[],
-        run: |source, most, arguments| changes(source, most, &read(arguments)?),
+        run: |library, most, arguments| changes(library, most, &read(arguments)?),
     },
     Described {
         name: "pin",
@@ -145,7 +152,7 @@ pub(super) const TOOLS: &[Described] = &[
                 stands in its place now. For what you need again and again; everything pinned takes room, so unpin it when you are done.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Pin),
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Pin),
     },
     Described {
         name: "unpin",
@@ -153,7 +160,7 @@ pub(super) const TOOLS: &[Described] = &[
                 longer need what you pinned.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Unpin),
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Unpin),
     },
     Described {
         name: "undo",
@@ -161,7 +168,7 @@ pub(super) const TOOLS: &[Described] = &[
                 is old. To read it right now, use recall; to keep it in sight, use pin.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |source, _, arguments| wish(source, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
     },
 ];
 
@@ -193,8 +200,8 @@ impl Described {
     }
 
     /// Runs the tool.
-    pub(super) fn call(&self, source: &Source, most: usize, arguments: JsonObject) -> Result<Answer> {
-        (self.run)(source, most, Value::Object(arguments)).with_context(|| self.name)
+    pub(super) fn call(&self, library: &Library, most: usize, arguments: JsonObject) -> Result<Answer> {
+        (self.run)(library, most, Value::Object(arguments)).with_context(|| self.name)
     }
 }
 
@@ -217,8 +224,8 @@ struct Recall {
     offset: usize,
 }
 
-fn recall(source: &Source, most: usize, asked: &Recall) -> Result<Answer> {
-    let original = source.original(&asked.handle)?;
+fn recall(library: &Library, most: usize, asked: &Recall) -> Result<Answer> {
+    let original = library.original(&asked.handle)?;
     let pictures = pictures_in(&original);
     if !pictures.is_empty() && asked.lines.is_none() && asked.grep.is_none() {
         return Ok(Answer { pictures, text: String::new(), note: None });
@@ -298,20 +305,26 @@ fn listed(text: &str, most: usize, how: impl FnOnce(&Rest) -> String) -> Answer 
 struct Search {
     text: String,
     limit: Option<usize>,
+    session: Option<String>,
 }
 
 /// Results where no limit is given, and at most: a result costs about 40 tokens.
 const RESULTS: usize = 10;
 const MOST_RESULTS: usize = 50;
 
-fn search(source: &Source, most: usize, asked: &Search) -> Result<Answer> {
+fn search(library: &Library, most: usize, asked: &Search) -> Result<Answer> {
     if !asked.text.chars().any(char::is_alphanumeric) {
         bail!("text {:?} holds no word to look for", asked.text);
     }
     let limit = asked.limit.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
-    let found = source.search(&asked.text, limit)?;
+    let (found, elsewhere) = library.search(&asked.text, limit, asked.session.as_deref())?;
     if found.is_empty() {
-        let note = format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text);
+        let note = match elsewhere {
+            Some(elsewhere) => {
+                format!("[trimtab: no block of this project holds all of these words; {elsewhere}.]")
+            }
+            None => format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text),
+        };
         return Ok(Answer::new("", Some(note)));
     }
     let rows = found.iter().map(|found| {
@@ -333,9 +346,9 @@ struct ShowFile {
     lines: Option<String>,
 }
 
-fn show_file(source: &Source, most: usize, asked: &ShowFile) -> Result<Answer> {
+fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer> {
     let range = range(asked.lines.as_deref())?;
-    let Named { name, history, .. } = source.conversation(asked.session.as_deref())?;
+    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
     let facts = facts(&history);
     let files = files(&history, &facts);
     let last = facts.current_step();
@@ -383,9 +396,9 @@ struct Changes {
     lines: Option<String>,
 }
 
-fn changes(source: &Source, most: usize, asked: &Changes) -> Result<Answer> {
+fn changes(library: &Library, most: usize, asked: &Changes) -> Result<Answer> {
     let range = range(asked.lines.as_deref())?;
-    let Named { name, history, .. } = source.conversation(asked.session.as_deref())?;
+    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
     let files = changelog(&history, &facts(&history));
     if files.is_empty() {
         let note = format!("[trimtab: no call changed a file in {name}.]");
@@ -425,9 +438,9 @@ struct Touched {
 /// Letters of a file's beginning that are shown.
 const PREVIEW_LETTERS: usize = 100;
 
-fn touched(source: &Source, most: usize, asked: &Touched) -> Result<Answer> {
+fn touched(library: &Library, most: usize, asked: &Touched) -> Result<Answer> {
     let range = range(asked.lines.as_deref())?;
-    let Named { name, history, points } = source.conversation(asked.session.as_deref())?;
+    let Named { name, history, points } = library.conversation(asked.session.as_deref())?;
     let model = history.model().unwrap_or_default().into_owned();
     let counts = Counter::for_model(&model).request(&history, &mut Memo::default());
     let facts = facts(&history);
@@ -455,8 +468,8 @@ struct WishArguments {
     session: Option<String>,
 }
 
-fn wish(source: &Source, asked: &WishArguments, kind: WishKind) -> Result<Answer> {
-    let said = source.wish(&asked.handle, asked.session.as_deref(), kind)?;
+fn wish(library: &Library, asked: &WishArguments, kind: WishKind) -> Result<Answer> {
+    let said = library.wish(&asked.handle, asked.session.as_deref(), kind)?;
     Ok(Answer::new(&format!("[trimtab: {said}.]"), None))
 }
 

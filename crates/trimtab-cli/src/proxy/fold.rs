@@ -13,7 +13,7 @@ use hyper::{
 };
 use trimtab::{Asking, Counter, FoldRequest, Folding, Format, History, PromptFormat, Usage};
 
-use super::{Proxy, metrics::Metric, prepared::About, send::Head, sessions::Session};
+use super::{Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, send::Head, sessions::Session};
 use crate::{
     endpoint::Endpoint,
     summarize::{Summarized, dollars, summarized, window},
@@ -39,6 +39,7 @@ pub(crate) struct Wanted {
     pub(crate) history: Arc<History>,
     pub(crate) request: FoldRequest,
     pub(crate) counter: Counter,
+    pub(crate) client: Arc<ClientHeaders>,
 }
 
 /// Asks for the summary that the plan of a request wants, on a thread of its own.
@@ -76,7 +77,7 @@ impl Drop for Turn {
 }
 
 fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint, model: &str) {
-    let Wanted { history, request, counter } = wanted;
+    let Wanted { history, request, counter, .. } = wanted;
     let asking = Asking::new(Arc::clone(history), request.clone(), *counter);
     let window = window(&asking, Some(model), None);
     let Summarized { answer, used } =
@@ -106,7 +107,12 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
 
 /// Keeps a summary before it is used.
 fn keep(proxy: &Proxy, wanted: &Wanted, text: String) -> Result<String> {
-    proxy.planner.sessions.summarized(&wanted.history, wanted.request.range.covers(), &text)?;
+    proxy.planner.sessions.summarized(
+        &wanted.history,
+        wanted.request.range.covers(),
+        &text,
+        &wanted.client,
+    )?;
     Ok(text)
 }
 

@@ -18,7 +18,8 @@ use trimtab::Format;
 use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
-    fold, guard, headers,
+    fold, guard,
+    headers::{self, ClientHeaders},
     intents::Stripper,
     ledger::{self, Account},
     metrics::Metric,
@@ -158,7 +159,7 @@ async fn converse(
     if let Some(reason) = switched_off {
         return pass(proxy, route, format, (&head, full(arrived)), reason, permit).await;
     }
-    let pins = headers::pins(&parts.headers);
+    let client = Arc::new(ClientHeaders::read(&parts.headers, proxy.config.project.as_deref()));
     let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
     let mut offered = intents.and_then(|intents| intents.offer(&plain, format));
     let (plain, unplanned) = match &mut offered {
@@ -170,7 +171,7 @@ async fn converse(
         }
         None => (plain, arrived.clone()),
     };
-    let job = Job { body: plain, format, model: route.model.clone(), counts_only, pins };
+    let job = Job { body: plain, format, model: route.model.clone(), counts_only, client };
     let mut prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => return pass(proxy, route, format, (&head, full(arrived)), &reason, permit).await,

@@ -5,13 +5,47 @@ use hyper::{
     HeaderMap,
     header::{CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
 };
-use trimtab::Handle;
+use trimtab::{Handle, History};
+use trimtab_store::{SessionLabel, name_from_headers, name_in_history, project_in_header};
 
 /// What our own headers begin with.
 pub(crate) const OWN: &str = "x-trimtab";
 
 /// The header that pins blocks.
 const PIN: &str = "x-trimtab-pin";
+
+/// The header that names the project that the agent works in.
+const PROJECT: &str = "x-trimtab-project";
+
+/// What is taken from the headers of a client for our own use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClientHeaders {
+    /// The client's name for the conversation.
+    pub(crate) name: Option<String>,
+    /// The project that the agent works in.
+    pub(crate) project: Option<String>,
+    /// The blocks that the client asks never to hide.
+    pub(crate) pins: Vec<Handle>,
+}
+
+impl ClientHeaders {
+    /// Reads headers; where they name no project, it is that of the proxy.
+    pub(crate) fn read(headers: &HeaderMap, project_of_proxy: Option<&str>) -> ClientHeaders {
+        let texts = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let project = headers.get(PROJECT).and_then(|value| project_in_header(value.as_bytes()));
+        ClientHeaders {
+            name: name_from_headers(texts),
+            project: project.or_else(|| project_of_proxy.map(str::to_owned)),
+            pins: pins(headers),
+        }
+    }
+
+    /// Calls a function with what is known about the session of a conversation.
+    pub(crate) fn with_label<T>(&self, history: &History, work: impl FnOnce(SessionLabel<'_>) -> T) -> T {
+        let name = self.name.clone().or_else(|| name_in_history(history));
+        work(SessionLabel { name: name.as_deref(), project: self.project.as_deref() })
+    }
+}
 
 /// Headers that are between two neighbours and go no further.
 const HOP_BY_HOP: [HeaderName; 7] = [
@@ -57,7 +91,7 @@ pub(crate) fn asks_off(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the blocks that the client asks to keep in sight: `x-trimtab-pin: HANDLE[, HANDLE...]`. What is no handle is passed over.
-pub(crate) fn pins(headers: &HeaderMap) -> Vec<Handle> {
+fn pins(headers: &HeaderMap) -> Vec<Handle> {
     let values = headers.get_all(PIN).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|word| Handle::parse(word.trim())).collect()
 }
@@ -123,6 +157,7 @@ mod tests {
                 ("x-trimtab", "on"),
                 ("x-trimtab-token", "t"),
                 ("x-trimtab-pin", "6ca415216d72"),
+                ("x-trimtab-project", "/srv/app"),
                 ("x-other", "1"),
             ],
             &[("host", "up"), ("x-other", "1")],
@@ -137,6 +172,18 @@ mod tests {
         sent.append("x-trimtab-pin", HeaderValue::from_static("0123456789ab,6ca415216d72"));
         assert_eq!(pins(&sent).len(), 3);
         assert_eq!(pins(&headers(&[])), []);
+    }
+
+    #[test]
+    fn a_project_is_named_by_the_request_before_the_proxy() {
+        let project = |sent: &[(&'static str, &'static str)]| {
+            ClientHeaders::read(&headers(sent), Some("/of/proxy")).project.expect("a project")
+        };
+        assert_eq!(project(&[("x-trimtab-project", "/srv/app/")]), "/srv/app");
+        assert_eq!(project(&[("x-trimtab-project", " ")]), "/of/proxy");
+        assert_eq!(project(&[]), "/of/proxy");
+        let read = ClientHeaders::read(&headers(&[("session_id", "conv-7")]), None);
+        assert_eq!((read.name.as_deref(), read.project), (Some("conv-7"), None));
     }
 
     #[test]

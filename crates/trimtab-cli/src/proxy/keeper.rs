@@ -18,12 +18,13 @@ use std::{
 use anyhow::{Result, anyhow, bail};
 use trimtab::{ChainHash, Handle, History, Memory, Millis, Plan, Usage, Wishes};
 use trimtab_store::{
-    Append, Appended, AskedWish, RequestId, Sqlite, Store, StoreError, Summary, WishKind, name_in_history,
+    Append, Appended, AskedWish, RequestId, Retention, Sqlite, Store, StoreError, Summary, WishKind,
 };
 
 use crate::store::tidy_now_and_then;
 
 use super::{
+    headers::ClientHeaders,
     planning::now,
     sessions::{Commit, KeptAs, When},
     store_health::{StoreHealth, Unkept},
@@ -50,6 +51,7 @@ pub(crate) struct Keeper {
 /// The store that is open now.
 struct Place {
     path: PathBuf,
+    retention: Retention,
     store: RwLock<Arc<Sqlite>>,
     /// How often it was opened again: what was kept before is not in it.
     opened_again: AtomicU64,
@@ -71,7 +73,7 @@ impl Place {
              originals of ended ones are not in it",
             self.path.display()
         ));
-        tidy_now_and_then(&store);
+        tidy_now_and_then(&store, self.retention);
         Ok(store)
     }
 }
@@ -88,6 +90,7 @@ enum Word {
 struct PinRequest {
     history: Arc<History>,
     pins: Vec<Handle>,
+    client: Arc<ClientHeaders>,
     waiting: SyncSender<()>,
 }
 
@@ -95,6 +98,7 @@ struct Summarized {
     history: Arc<History>,
     covers: ChainHash,
     text: String,
+    client: Arc<ClientHeaders>,
     waiting: SyncSender<Result<()>>,
 }
 
@@ -102,6 +106,7 @@ struct Kept {
     name: KeptAs,
     history: Arc<History>,
     plan: Arc<Plan>,
+    client: Arc<ClientHeaders>,
     now: Millis,
     /// Who waits for it to be on disk.
     waiting: Option<SyncSender<Result<()>>>,
@@ -112,11 +117,12 @@ impl Keeper {
     ///
     /// # Errors
     /// Says that no thread can be started.
-    pub(crate) fn start(store: Sqlite) -> Result<Keeper> {
+    pub(crate) fn start(store: Sqlite, retention: Retention) -> Result<Keeper> {
         let (path, store) = (store.path().to_owned(), Arc::new(store));
-        tidy_now_and_then(&store);
+        tidy_now_and_then(&store, retention);
         let place = Arc::new(Place {
             path,
+            retention,
             store: RwLock::new(store),
             opened_again: AtomicU64::default(),
             health: StoreHealth::default(),
@@ -137,7 +143,8 @@ impl Keeper {
         let name = KeptAs(self.next.fetch_add(1, Ordering::Relaxed));
         let (history, plan) = (Arc::clone(commit.history), Arc::clone(commit.plan));
         let bytes = history.bytes().len();
-        let kept = Kept { name, history, plan, now: commit.now, waiting: None };
+        let client = Arc::clone(commit.client);
+        let kept = Kept { name, history, plan, client, now: commit.now, waiting: None };
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         match commit.when {
             When::BeforeSending => {
@@ -183,9 +190,9 @@ impl Keeper {
     ///
     /// # Errors
     /// Says why it cannot be read.
-    pub(crate) fn known(&self, history: &History) -> Result<Memory> {
+    pub(crate) fn known(&self, history: &History, client: &ClientHeaders) -> Result<Memory> {
         let store = self.place.store();
-        let known = store.recognize(history, name_in_history(history).as_deref())?;
+        let known = client.with_label(history, |label| store.recognize(history, label))?;
         let mut memory = known.memory;
         if let Some(session) = known.session {
             for summary in store.summaries(session)? {
@@ -207,14 +214,21 @@ impl Keeper {
     ///
     /// # Errors
     /// Says why it cannot be read.
-    pub(crate) fn wishes(&self, history: &History, chain: &[ChainHash]) -> Result<Wishes> {
-        Ok(self.place.store().wishes(history, chain, name_in_history(history).as_deref())?)
+    pub(crate) fn wishes(
+        &self,
+        history: &History,
+        chain: &[ChainHash],
+        client: &ClientHeaders,
+    ) -> Result<Wishes> {
+        let store = self.place.store();
+        Ok(client.with_label(history, |label| store.wishes(history, chain, label))?)
     }
 
     /// Keeps the pins that came with a request, behind the request itself, and waits until that is done.
-    pub(crate) fn pin(&self, history: &Arc<History>, pins: Vec<Handle>) {
+    pub(crate) fn pin(&self, history: &Arc<History>, pins: Vec<Handle>, client: &Arc<ClientHeaders>) {
         let (waiting, done) = sync_channel(1);
-        let word = Word::Pin(Box::new(PinRequest { history: Arc::clone(history), pins, waiting }));
+        let (history, client) = (Arc::clone(history), Arc::clone(client));
+        let word = Word::Pin(Box::new(PinRequest { history, pins, client, waiting }));
         let is_queued = self.queue.as_ref().is_some_and(|queue| queue.send(word).is_ok());
         if is_queued {
             // Without an answer they are not kept; they are counted where that happens.
@@ -226,11 +240,17 @@ impl Keeper {
     ///
     /// # Errors
     /// Says why it is not.
-    pub(crate) fn summarized(&self, history: &Arc<History>, covers: ChainHash, text: &str) -> Result<()> {
+    pub(crate) fn summarized(
+        &self,
+        history: &Arc<History>,
+        covers: ChainHash,
+        text: &str,
+        client: &Arc<ClientHeaders>,
+    ) -> Result<()> {
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         let (waiting, done) = sync_channel(1);
-        let (history, text) = (Arc::clone(history), text.to_owned());
-        let word = Word::Summarized(Box::new(Summarized { history, covers, text, waiting }));
+        let (history, client, text) = (Arc::clone(history), Arc::clone(client), text.to_owned());
+        let word = Word::Summarized(Box::new(Summarized { history, covers, text, client, waiting }));
         queue.send(word).map_err(|_| stopped())?;
         done.recv().map_err(|_| stopped())?
     }
@@ -355,8 +375,8 @@ fn one(place: &Place, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) ->
 }
 
 fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
-    let Summarized { history, covers, text, .. } = summarized;
-    let known = store.recognize(history, name_in_history(history).as_deref())?;
+    let Summarized { history, covers, text, client, .. } = summarized;
+    let known = client.with_label(history, |label| store.place(history, history.chain(), label))?;
     // A conversation of which nothing is kept has nothing to go on with either.
     let Some(session) = known.session else { return Ok(()) };
     Ok(store.summarized(session, &Summary { at: now(), through: *covers, text: text.clone() })?)
@@ -364,7 +384,7 @@ fn put(store: &Sqlite, summarized: &Summarized) -> Result<()> {
 
 fn pin(store: &Sqlite, asked: &PinRequest) -> Result<()> {
     let history = &asked.history;
-    let place = store.place(history, history.chain(), name_in_history(history).as_deref())?;
+    let place = asked.client.with_label(history, |label| store.place(history, history.chain(), label))?;
     // A conversation of which nothing is kept has nothing to go on with either.
     let Some(session) = place.session else { return Ok(()) };
     for handle in &asked.pins {
@@ -379,8 +399,8 @@ fn pin(store: &Sqlite, asked: &PinRequest) -> Result<()> {
 }
 
 fn append(store: &Sqlite, kept: &Kept) -> Result<RequestId> {
-    let Kept { history, plan, now, .. } = kept;
-    let known = store.place(history, plan.chain().to_vec(), name_in_history(history).as_deref())?;
+    let Kept { history, plan, client, now, .. } = kept;
+    let known = client.with_label(history, |label| store.place(history, plan.chain().to_vec(), label))?;
     match store.append(&Append::new(history, plan, &known, *now))? {
         Appended::Stored { request, .. } => Ok(request),
         Appended::SaidBefore { .. } => bail!("another process just hid other parts of this conversation"),

@@ -120,6 +120,8 @@ pub(crate) struct Asked {
     /// Whether edit tools are offered an argument for what the edit is for.
     pub(crate) intent: bool,
     pub(crate) summaries: Summaries,
+    /// The project of requests that name none.
+    pub(crate) project: Option<String>,
 }
 
 /// How much and how long.
@@ -162,6 +164,7 @@ struct Config {
     summaries: Summaries,
     /// What edits are for; none where nobody is asked.
     intents: Option<Arc<Intents>>,
+    project: Option<String>,
 }
 
 impl Proxy {
@@ -206,6 +209,7 @@ impl Proxy {
                 limits: asked.limits,
                 summaries: asked.summaries,
                 intents: (asked.intent && !asked.observe).then(Arc::default),
+                project: asked.project,
             }),
         })
     }

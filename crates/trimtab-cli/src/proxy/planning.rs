@@ -17,15 +17,15 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab::{
-    ChainHash, Folding, Format, Handle, History, Markers, Memory, Millis, Model, Plan, Planned, Policy,
-    RecallHint, Resent, Role, SessionState, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest,
-    resend,
+    ChainHash, Folding, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, RecallHint,
+    Resent, Role, SessionState, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
 };
 
 use super::{
     buffers::Buffers,
     clock::WorkClock,
     fold::Wanted,
+    headers::ClientHeaders,
     held::{held_by_server, seems_held},
     prepared::{About, Fault, How, Prepared, Stop},
     sessions::{Found, Known, Sending, Sessions},
@@ -87,8 +87,8 @@ pub(crate) struct Job {
     pub(crate) model: Option<String>,
     /// Whether the model answers, or only counts.
     pub(crate) counts_only: bool,
-    /// The blocks that the client asks to keep in sight.
-    pub(crate) pins: Vec<Handle>,
+    /// What the client says in headers.
+    pub(crate) client: Arc<ClientHeaders>,
 }
 
 /// Who decides about a request first: its plan, or the clock; and how long it was planned for.
@@ -387,7 +387,7 @@ fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result
     let mut awaited = None;
     if !job.counts_only && !passive {
         let plan = Arc::new(planned.plan);
-        let sending = Sending::Planned(&planned.history, &plan);
+        let sending = Sending::Planned { history: &planned.history, plan: &plan, client: &job.client };
         let committed = planner.sessions.commit(&about.session, &chain, &sending, now);
         let committed = committed.map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
         about.kept_as = committed.kept_as;
@@ -439,14 +439,14 @@ fn plan(
         recall: planner.recall.clone(),
         ..Settings::new(Arc::clone(&planner.policy)).with_model(model_name.clone()).with_format(job.format)
     };
-    let memory = known_or_begun(planner, &found, memory, &history, warm.chain(), now);
-    let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.pins);
+    let memory = known_or_begun(planner, job, &found, memory, &history, warm.chain(), now);
+    let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.client);
     let planned =
         plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
     let known = found.session.grown_to(planned.plan.before(), now);
     let surely = planned.plan.before().scaled(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
-    let about = About { raw_fits, known, ..about(&planned, &found, model, model_name) };
+    let about = About { raw_fits, known, ..about(&planned, job, &found, model, model_name) };
     let passive = refused && about.raw_fits;
     let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
     Ok(Draft { planned, request, about, chain: warm.chain().to_vec(), passive, now })
@@ -460,7 +460,7 @@ fn model_name(job: &Job, history: &History) -> String {
     job.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default()
 }
 
-fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: String) -> About {
+fn about(planned: &Planned, job: &Job, found: &Found, model: Option<Model>, model_name: String) -> About {
     let plan: &Plan = &planned.plan;
     let of = |wanted: fn(&Verdict) -> bool| {
         plan.decisions().iter().filter(|decision| wanted(&decision.verdict)).count()
@@ -482,6 +482,7 @@ fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: Str
             history: Arc::clone(&planned.history),
             request,
             counter: planned.counter(),
+            client: Arc::clone(&job.client),
         }),
     }
 }
@@ -489,6 +490,7 @@ fn about(planned: &Planned, found: &Found, model: Option<Model>, model_name: Str
 /// Returns the memory of a session; of one that is new here, what is known of it from before.
 fn known_or_begun(
     planner: &Planner,
+    job: &Job,
     found: &Found,
     memory: Arc<Memory>,
     history: &History,
@@ -498,15 +500,15 @@ fn known_or_begun(
     if !found.new || !memory.is_empty() {
         return memory;
     }
-    found.session.begin(begun_before(planner, history, chain, now))
+    found.session.begin(begun_before(planner, job, history, chain, now))
 }
 
 /// Returns the memory of a conversation that began without this process: what is kept of it, and all else up to the model's
 /// last answer as sent whole. Only requests that hide nothing new are kept late, so what a crash took was sent whole too. Where
 /// nothing is kept, the library takes the conversation as it does for everybody.
-fn begun_before(planner: &Planner, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
+fn begun_before(planner: &Planner, job: &Job, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
     // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
-    let mut memory = planner.sessions.known_before(history).unwrap_or_default();
+    let mut memory = planner.sessions.known_before(history, &job.client).unwrap_or_default();
     if !memory.is_empty() {
         let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
         let blocks = answered.map_or(0, |entry| history.blocks_before_end(entry));
@@ -533,7 +535,8 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let found = planner.sessions.find(&history, &chain);
     let window =
         planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
-    let memory = known_or_begun(planner, &found, found.session.known().state.memory, &history, &chain, now());
+    let memory =
+        known_or_begun(planner, job, &found, found.session.known().state.memory, &history, &chain, now());
     let resent = resend(Arc::clone(&history), &memory);
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();

@@ -16,6 +16,7 @@ use trimtab::{
 };
 
 use super::{
+    headers::ClientHeaders,
     keeper::Keeper,
     size_limit::{Proof, SizeLimit},
     store_health::{StoreHealth, Unkept},
@@ -37,6 +38,8 @@ pub(crate) struct Commit<'a> {
     pub(crate) history: &'a Arc<History>,
     /// What becomes of every block.
     pub(crate) plan: &'a Arc<Plan>,
+    /// What the client says in headers.
+    pub(crate) client: &'a Arc<ClientHeaders>,
     /// When it is sent.
     pub(crate) now: Millis,
     pub(crate) when: When,
@@ -90,7 +93,7 @@ impl Keeping {
 
 /// What is sent.
 pub(crate) enum Sending<'a> {
-    Planned(&'a Arc<History>, &'a Arc<Plan>),
+    Planned { history: &'a Arc<History>, plan: &'a Arc<Plan>, client: &'a Arc<ClientHeaders> },
     Again(&'a Arc<Resent>),
 }
 
@@ -207,8 +210,8 @@ impl Sessions {
     ///
     /// # Errors
     /// Says why it cannot be read.
-    pub(crate) fn known_before(&self, history: &History) -> Result<Memory> {
-        self.keeping.keeper().map_or_else(|| Ok(Memory::default()), |keeper| keeper.known(history))
+    pub(crate) fn known_before(&self, history: &History, client: &ClientHeaders) -> Result<Memory> {
+        self.keeping.keeper().map_or_else(|| Ok(Memory::default()), |keeper| keeper.known(history, client))
     }
 
     /// Notes what is about to be sent: first with whoever keeps it, then here. It is remembered for good when the provider has
@@ -224,25 +227,25 @@ impl Sessions {
         now: Millis,
     ) -> Result<Committed> {
         let kept_as = match sending {
-            Sending::Planned(..) if matches!(self.keeping, Keeping::Nothing) => None,
-            Sending::Planned(history, plan) => {
+            Sending::Planned { .. } if matches!(self.keeping, Keeping::Nothing) => None,
+            Sending::Planned { history, plan, client } => {
                 let when =
                     if self.must_keep_first(session, plan) { When::BeforeSending } else { When::Later };
-                let kept_as = self.keeping.keep(&Commit { history, plan, now, when })?;
+                let kept_as = self.keeping.keep(&Commit { history, plan, client, now, when })?;
                 // The file that it is kept in now may be another one.
                 lock(&session.state).kept_in = self.times_opened_again();
-                self.keep_pins(session, history);
+                self.keep_pins(session, history, client);
                 kept_as
             }
             Sending::Again(_) => None,
         };
         let history = match sending {
-            Sending::Planned(history, _) => history.as_ref(),
+            Sending::Planned { history, .. } => history.as_ref(),
             Sending::Again(resent) => &resent.history,
         };
         // What is new is found by it from now on; what is old already is.
         let sent_as = match sending {
-            Sending::Planned(_, plan) => SentAs::Planned(Arc::clone(plan)),
+            Sending::Planned { plan, .. } => SentAs::Planned(Arc::clone(plan)),
             Sending::Again(resent) => SentAs::Again(Arc::clone(resent)),
         };
         let (new, goes_on, number) = {
@@ -310,13 +313,15 @@ impl Sessions {
         memory: Arc<Memory>,
         history: &History,
         chain: &[ChainHash],
-        pins: &[Handle],
+        client: &ClientHeaders,
     ) -> Arc<Memory> {
+        let pins = &client.pins;
         // What cannot be read now is looked for again with the next request.
         let newest = self.keeping.keeper().and_then(|keeper| Some((keeper, keeper.newest_wish().ok()?)));
         let heard = lock(&session.state).heard_wish;
         let news = newest.filter(|(_, newest)| *newest != heard);
-        let wishes = news.and_then(|(keeper, newest)| Some((newest, keeper.wishes(history, chain).ok()?)));
+        let wishes =
+            news.and_then(|(keeper, newest)| Some((newest, keeper.wishes(history, chain, client).ok()?)));
         if wishes.is_none() && pins.iter().all(|pin| memory.wishes().is_pinned(*pin)) {
             return memory;
         }
@@ -338,10 +343,10 @@ impl Sessions {
     }
 
     /// Keeps the pins of a session that came with its requests. What no block has is not kept.
-    fn keep_pins(&self, session: &Session, history: &Arc<History>) {
+    fn keep_pins(&self, session: &Session, history: &Arc<History>, client: &Arc<ClientHeaders>) {
         let pins = std::mem::take(&mut lock(&session.state).unkept_pins);
         if let Some(keeper) = self.keeping.keeper().filter(|_| !pins.is_empty()) {
-            keeper.pin(history, pins);
+            keeper.pin(history, pins, client);
         }
     }
 
@@ -357,8 +362,14 @@ impl Sessions {
     ///
     /// # Errors
     /// Says why it is not kept.
-    pub(crate) fn summarized(&self, history: &Arc<History>, covers: ChainHash, text: &str) -> Result<()> {
-        self.keeping.keeper().map_or(Ok(()), |keeper| keeper.summarized(history, covers, text))
+    pub(crate) fn summarized(
+        &self,
+        history: &Arc<History>,
+        covers: ChainHash,
+        text: &str,
+        client: &Arc<ClientHeaders>,
+    ) -> Result<()> {
+        self.keeping.keeper().map_or(Ok(()), |keeper| keeper.summarized(history, covers, text, client))
     }
 
     /// Counts a request that is not kept, where requests are.
@@ -658,7 +669,8 @@ mod tests {
         let chain = chain(&fitted.history);
         let session = sessions.find(&fitted.history, &chain).session;
         let plan = Arc::new(fitted.plan);
-        let sending = Sending::Planned(&fitted.history, &plan);
+        let client = Arc::default();
+        let sending = Sending::Planned { history: &fitted.history, plan: &plan, client: &client };
         assert!(sessions.commit(&session, &chain, &sending, Millis(0)).is_err());
         assert!(session.known().state.memory.is_empty());
     }

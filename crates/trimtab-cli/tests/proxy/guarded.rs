@@ -152,7 +152,7 @@ fn a_web_page_of_another_site_is_refused_before_anything_is_sent_or_kept() {
         assert!(String::from_utf8_lossy(&answer.body).contains("--allow-origin"), "{path}");
     }
     assert!(upstream.came().is_empty());
-    let kept = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    let kept = common::trimtab(&["sessions", "--all", "--json", "--store", store.to_str().unwrap()]);
     assert_eq!(String::from_utf8_lossy(&kept.out).trim(), "[]");
     for origin in ["http://localhost:5173", "vscode-webview://1a2b", "https://chat.example"] {
         let answer = proxy.ask(&["POST /v1/messages HTTP/1.1", &format!("Origin: {origin}")], &anthropic(1));

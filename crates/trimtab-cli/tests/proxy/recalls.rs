@@ -28,7 +28,8 @@ impl Agent {
     fn new(policy: &[&str]) -> Agent {
         let (upstream, folder) = (good(), tempfile::tempdir().unwrap());
         let store = folder.path().join("kept.db");
-        let flags: Vec<&str> = policy.iter().copied().chain(["--store", store.to_str().unwrap()]).collect();
+        let flags: Vec<&str> =
+            policy.iter().copied().chain(["--project", ".", "--store", store.to_str().unwrap()]).collect();
         let proxy = Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
         let messages = vec![json!({"role": "user", "content": "Find out why the build is slow."})];
         Agent { upstream, proxy, folder, messages, calls: 0 }

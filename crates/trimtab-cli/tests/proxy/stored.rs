@@ -89,7 +89,7 @@ fn what_is_not_kept_is_counted_with_its_reason() {
     assert!((proxy.figure("trimtab_not_kept ") - 1.0).abs() < 0.1);
     stop(&mut proxy);
     proxy.wait_for_words("not kept in the store: 1 passed untouched");
-    let sessions = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    let sessions = common::trimtab(&["sessions", "--all", "--json", "--store", store.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&sessions.out).contains("\"requests\": 1"));
 }
 
@@ -128,7 +128,7 @@ fn every_request_of_a_burst_is_kept_or_counted() {
     });
     stop(&mut proxy);
     proxy.wait_for_words("requests:");
-    let sessions = common::trimtab(&["sessions", "--json", "--store", store.to_str().unwrap()]);
+    let sessions = common::trimtab(&["sessions", "--all", "--json", "--store", store.to_str().unwrap()]);
     let sessions: Value = serde_json::from_slice(&sessions.out).unwrap();
     let kept: u64 =
         sessions.as_array().unwrap().iter().filter_map(|session| session["requests"].as_u64()).sum();

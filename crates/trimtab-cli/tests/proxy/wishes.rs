@@ -65,7 +65,7 @@ fn what_the_command_line_pins_or_takes_back_is_sent_whole_by_a_proxy_that_runs_a
     let later = whole(&upstream);
     assert!([pinned, undone, waiting].iter().all(|number| later.contains(number)), "{later:?}");
     common::trimtab(&["unpin", &handle(pinned), "--store", &store]);
-    let list = common::trimtab(&["pin", "--list", "--store", &store]);
+    let list = common::trimtab(&["pin", "--list", "--all", "--store", &store]);
     assert_eq!(list.text(), "");
 }
 
@@ -89,11 +89,11 @@ fn a_header_pins_for_the_rest_of_the_session_and_goes_no_further() {
         proxy.post("/v1/messages", &anthropic(31));
         assert!(whole(&upstream).contains(&first), "it is remembered");
         if kept {
-            let list = common::trimtab(&["pin", "--list", "--store", &store]).text();
+            let list = common::trimtab(&["pin", "--list", "--all", "--store", &store]).text();
             assert!(list.starts_with(&handle(first)), "{list}");
             let taken_back = common::trimtab(&["unpin", &handle(first), "--store", &store]);
             assert_eq!(taken_back.code, Some(0), "{}", taken_back.words);
-            assert_eq!(common::trimtab(&["pin", "--list", "--store", &store]).text(), "");
+            assert_eq!(common::trimtab(&["pin", "--list", "--all", "--store", &store]).text(), "");
         }
     }
 }

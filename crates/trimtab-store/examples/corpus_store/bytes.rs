@@ -6,7 +6,7 @@ use std::{
 };
 
 use trimtab::{Memory, Millis, Policy, Settings, fit, parse_as};
-use trimtab_store::{Append, Appended, Store};
+use trimtab_store::{Append, Appended, SearchQuery, SearchWithin, Secrets, SessionLabel, Store};
 
 use crate::{Temporary, recording};
 
@@ -28,7 +28,8 @@ pub(crate) fn table(files: &[PathBuf]) {
                 request_bytes += bytes.len();
                 let at = point.at.unwrap_or(Millis(0));
                 let history = parse_as(bytes.clone(), segment.history.format()).expect("a request");
-                let known = store.recognize(&history, segment.name.as_deref()).expect("the store");
+                let label = SessionLabel::named(segment.name.as_deref());
+                let known = store.recognize(&history, label).expect("the store");
                 let fitted = fit(bytes.clone(), &Memory::default(), &settings, at).expect("a plan");
                 let start = Instant::now();
                 let done =
@@ -62,11 +63,13 @@ pub(crate) fn table(files: &[PathBuf]) {
         share(before)
     );
     println!("  append p50 {:?}, p99 {:?}", at(&spent, 50), at(&spent, 99));
+    let secrets = Secrets::default();
+    let query = SearchQuery { words: "error", most: 10, within: SearchWithin::Everything, secrets: &secrets };
     let start = Instant::now();
-    let found = store.search("error", 10).expect("the store").len();
+    let found = store.search(&query).expect("the store").len();
     let first = start.elapsed();
     let start = Instant::now();
-    store.search("error", 10).expect("the store");
+    store.search(&query).expect("the store");
     let index = store.disk().expect("the store").index_bytes;
     println!(
         "  search: {found} found, the first time {first:?}, then {:?}; its index {index} bytes ({:.1} %)",

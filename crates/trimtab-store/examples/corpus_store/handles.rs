@@ -7,7 +7,7 @@ use std::{
 };
 
 use trimtab::{Memory, Millis, Policy, Segment, Settings, Tokens, fit, parse_as, recall};
-use trimtab_store::{Append, Appended, Store};
+use trimtab_store::{Append, Appended, SessionLabel, Store};
 
 use crate::{Temporary, recording};
 
@@ -79,7 +79,8 @@ fn play(kept: &Temporary, policy: &Policy, segment: &Segment, path: &Path, count
         let bytes = segment.request(point);
         let at = point.at.unwrap_or(Millis(0));
         let history = parse_as(bytes.clone(), format).expect("a request");
-        let known = store.recognize(&history, segment.name.as_deref()).expect("the store");
+        let label = SessionLabel::named(segment.name.as_deref());
+        let known = store.recognize(&history, label).expect("the store");
         let fitted = fit(bytes.clone(), &known.memory, &settings, at).expect("a plan");
         let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
         assert!(matches!(done, Appended::Stored { .. }), "nobody else writes");

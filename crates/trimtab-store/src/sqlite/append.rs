@@ -120,19 +120,19 @@ fn session(
         let changed = transaction
             .prepare_cached(
                 "UPDATE session SET last_at = max(last_at, ?1), requests = requests + 1, name = coalesce(name, ?2), \
-                 spent_ours = spent_ours + ?3, spent_raw = spent_raw + ?4 WHERE id = ?5",
+                 spent_ours = spent_ours + ?3, spent_raw = spent_raw + ?4, project = coalesce(project, ?6) WHERE id = ?5",
             )?
-            .execute(params![asked.at.0, known.name, cost.ours, cost.raw, session])?;
+            .execute(params![asked.at.0, known.name, cost.ours, cost.raw, session, known.project])?;
         if changed > 0 {
             return Ok((session, after(session)?));
         }
     }
     transaction
         .prepare_cached(
-            "INSERT INTO session (name, first_at, last_at, requests, spent_ours, spent_raw) \
-             VALUES (?1, ?2, ?2, 1, ?3, ?4)",
+            "INSERT INTO session (name, first_at, last_at, requests, spent_ours, spent_raw, project) \
+             VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5)",
         )?
-        .execute(params![known.name, asked.at.0, cost.ours, cost.raw])?;
+        .execute(params![known.name, asked.at.0, cost.ours, cost.raw, known.project])?;
     Ok((transaction.last_insert_rowid(), None))
 }
 

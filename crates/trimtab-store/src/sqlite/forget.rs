@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Transaction, params};
+use trimtab::Millis;
 
 use super::{sessions, tidy};
-use crate::{Forget, SessionInfo, StoreError, codec::number};
+use crate::{Forget, Retention, SessionInfo, StoreError, codec::number};
 
 /// Sessions that are chosen, and about how many bytes they take.
 pub(super) struct Chosen {
@@ -22,7 +23,7 @@ pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Resu
     let sizes = sizes(connection)?;
     let size_of = |session: &SessionInfo| sizes.get(&session.id.0).copied().unwrap_or_default();
     let mut chosen = Chosen { sessions: Vec::new(), bytes: 0 };
-    match which {
+    let limits = match which {
         Forget::Sessions(ids) => {
             let mut known: HashMap<i64, SessionInfo> =
                 all.into_iter().map(|session| (session.id.0, session)).collect();
@@ -31,24 +32,51 @@ pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Resu
                 let found = known.remove(&id.0);
                 chosen.sessions.push(found.ok_or_else(|| StoreError::UnknownSession(id.to_string()))?);
             }
-        }
-        Forget::OlderThan(time) => {
-            chosen.sessions = all.into_iter().filter(|session| session.last < *time).collect();
-        }
-        Forget::LargerThan(limit) => {
-            // The oldest are last.
-            for session in all.into_iter().rev() {
-                if file.saturating_sub(chosen.bytes) <= *limit {
-                    break;
-                }
-                chosen.bytes += size_of(&session);
-                chosen.sessions.push(session);
-            }
+            chosen.bytes = chosen.sessions.iter().map(size_of).sum();
             return Ok(chosen);
         }
+        Forget::OlderThan(time) => Limits { older_than: Some(*time), ..Limits::default() },
+        Forget::LargerThan(limit) => Limits { larger_than: Some((*limit, file)), ..Limits::default() },
+        Forget::Beyond(retention, now) => Limits {
+            older_than: retention.keep_for.map(|age| Millis(now.0.saturating_sub(age))),
+            larger_than: match retention.keep_at_most {
+                Some(limit) => Some((limit, used_bytes(connection)?)),
+                None => None,
+            },
+            live_since: Some(Millis(now.0.saturating_sub(Retention::LIVE_MS))),
+        },
+    };
+    // The oldest are last.
+    for session in all.into_iter().rev() {
+        let is_live = limits.live_since.is_some_and(|time| session.last >= time);
+        let is_old = limits.older_than.is_some_and(|time| session.last < time);
+        let is_large =
+            limits.larger_than.is_some_and(|(limit, used)| used.saturating_sub(chosen.bytes) > limit);
+        if !is_live && (is_old || is_large) {
+            chosen.bytes += size_of(&session);
+            chosen.sessions.push(session);
+        }
     }
-    chosen.bytes = chosen.sessions.iter().map(size_of).sum();
     Ok(chosen)
+}
+
+/// Which sessions go.
+#[derive(Default)]
+struct Limits {
+    /// Those whose last request is older.
+    older_than: Option<Millis>,
+    /// The oldest, until no more than so many bytes are taken, of those that are taken now.
+    larger_than: Option<(u64, u64)>,
+    /// None that was used since.
+    live_since: Option<Millis>,
+}
+
+/// Returns the bytes of pages that hold something. What is in the log alone is not counted twice.
+fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
+    let number =
+        |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, u64>(0));
+    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+    Ok(pages * number("page_size")?)
 }
 
 /// Tells about how many bytes each session takes that no other holds. Every table is read once for all sessions: there is no

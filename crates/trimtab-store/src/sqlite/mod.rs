@@ -28,8 +28,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use trimtab::{ChainHash, History, Usage, Wishes};
 
 use crate::{
-    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Mode, Recognized, RequestId,
-    RequestInfo, SessionId, SessionInfo, Store, StoreError, StoredRequest, Summary, Tidied, Wish,
+    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Holder, Mode, Recognized,
+    RequestId, RequestInfo, SearchQuery, SessionId, SessionInfo, SessionLabel, Store, StoreError,
+    StoredRequest, Summary, Tidied, Wish,
 };
 use file::FileIdentity;
 use recent::Recents;
@@ -125,10 +126,14 @@ impl Sqlite {
     ///
     /// # Errors
     /// Says what is wrong with the store, that there is no such session, or that another process has the store open.
-    pub fn forget_alone(path: &Path, which: &Forget) -> Result<Forgotten, StoreError> {
+    pub fn forget_alone(path: &Path, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {
         let before = open::file_bytes(path);
         let mut connection = open::alone(path)?;
         let chosen = forget::choose(&connection, which, before)?;
+        if mode == Mode::DryRun {
+            let after = before.saturating_sub(chosen.bytes);
+            return Ok(Forgotten { sessions: chosen.sessions, before, after });
+        }
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         forget::remove(&transaction, &chosen.sessions)?;
         transaction.commit()?;
@@ -205,17 +210,17 @@ struct Writing<'a> {
 }
 
 impl Store for Sqlite {
-    fn recognize(&self, history: &History, name: Option<&str>) -> Result<Recognized, StoreError> {
-        self.read(|connection| recognize::recognize(connection, history, name))
+    fn recognize(&self, history: &History, label: SessionLabel<'_>) -> Result<Recognized, StoreError> {
+        self.read(|connection| recognize::recognize(connection, history, label))
     }
 
     fn place(
         &self,
         history: &History,
         chain: Vec<ChainHash>,
-        name: Option<&str>,
+        label: SessionLabel<'_>,
     ) -> Result<Recognized, StoreError> {
-        self.read(|connection| recognize::placed(connection, history, chain, name))
+        self.read(|connection| recognize::placed(connection, history, chain, label))
     }
 
     fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError> {
@@ -255,13 +260,17 @@ impl Store for Sqlite {
         &self,
         history: &History,
         chain: &[ChainHash],
-        name: Option<&str>,
+        label: SessionLabel<'_>,
     ) -> Result<Wishes, StoreError> {
-        self.read(|connection| recognize::wishes(connection, history, chain, name))
+        self.read(|connection| recognize::wishes(connection, history, chain, label))
     }
 
     fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError> {
         self.read(|connection| read::recall(connection, handle))
+    }
+
+    fn holders(&self, handle: &str) -> Result<Vec<Holder>, StoreError> {
+        self.read(|connection| read::holders(connection, handle))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
@@ -276,7 +285,7 @@ impl Store for Sqlite {
         self.read(|connection| read::request(connection, request))
     }
 
-    fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, StoreError> {
+    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError> {
         while self.read(search::is_behind)? {
             match self.write(|writing| search::index_some(&writing.transaction)) {
                 Ok(()) => {}
@@ -285,7 +294,7 @@ impl Store for Sqlite {
                 Err(error) => return Err(error),
             }
         }
-        self.read(|connection| search::search(connection, query, most))
+        self.read(|connection| search::search(connection, query))
     }
 
     fn forget(&self, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {

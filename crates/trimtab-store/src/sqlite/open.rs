@@ -17,11 +17,12 @@ use crate::error::{BUSY_SECONDS, StoreError};
 const APPLICATION: i64 = 0x7474_6162;
 
 /// How a store of one version becomes one of the next. Only ever appended to.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("shorter-indexes.sql"),
     include_str!("spent.sql"),
     include_str!("wishes.sql"),
+    include_str!("project.sql"),
 ];
 
 /// Statements kept ready: more than the program has.
@@ -32,6 +33,7 @@ const TRIES: u32 = 200;
 
 pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     make(path)?;
+    make_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags)?;
     // SQLite opens what it may not write to all the same.
@@ -39,10 +41,14 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::ReadOnly);
     }
     prepare(path, &mut connection)?;
+    Ok(connection)
+}
+
+/// Takes the right to read a store away from everybody but its owner. SQLite gives the files beside it the same rights.
+fn make_private(path: &Path) {
     for end in ["", "-wal", "-shm"] {
         file::make_private(&beside(path, end));
     }
-    Ok(connection)
 }
 
 pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {

@@ -10,7 +10,7 @@ use super::{
     sessions,
 };
 use crate::{
-    RequestId, StoreError, StoredRequest,
+    Holder, RequestId, SessionId, StoreError, StoredRequest,
     codec::{Hash, size, take_number},
     error::damaged,
     parts,
@@ -32,6 +32,21 @@ pub(super) fn recall(connection: &Connection, handle: &str) -> Result<Vec<u8>, S
         .optional()?;
     let lies = found.ok_or_else(|| StoreError::UnknownHandle(handle.to_owned()))?;
     Contents::new(connection)?.at(&lies)
+}
+
+/// Returns the sessions that hold the block that a handle names, the one used last first.
+pub(super) fn holders(connection: &Connection, handle: &str) -> Result<Vec<Holder>, StoreError> {
+    const HOLDS: &str = "SELECT s.id, s.name, s.project FROM session s WHERE s.id IN (\
+         SELECT session FROM content WHERE substr(hash, 1, 6) = ?1 AND kind <> 2 AND kind < 2 \
+         UNION SELECT h.session FROM content c JOIN shared h ON h.content = c.id \
+               WHERE substr(c.hash, 1, 6) = ?1 AND c.kind <> 2 AND c.kind < 2) ORDER BY s.last_at DESC, s.id DESC";
+    let beginning = beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+    let mut statement = connection.prepare_cached(HOLDS)?;
+    let rows = statement.query_map([beginning], |row| {
+        Ok(Holder { session: SessionId(row.get(0)?), name: row.get(1)?, project: row.get(2)? })
+    })?;
+    let holders: Vec<Holder> = rows.collect::<Result<_, _>>()?;
+    if holders.is_empty() { Err(StoreError::UnknownHandle(handle.to_owned())) } else { Ok(holders) }
 }
 
 /// Returns what the hashes begin with that a handle names.

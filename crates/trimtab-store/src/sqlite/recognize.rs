@@ -1,18 +1,19 @@
-//! Which session a request goes on with. Takes its chain of hashes and perhaps a name; gives the session, the request that it
-//! continues, and what was sent before. A name never decides: it chooses between sessions that fit equally.
+//! Which session a request goes on with. Takes its chain of hashes and its label; gives the session, the request that it
+//! continues, and what was sent before. A name never decides: it chooses between sessions that fit equally. A
+//! project does: no request goes on in a session of another one.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
 
 use super::{contents::Contents, read, wishes};
-use crate::{Recognized, RequestId, SessionId, StoreError};
+use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};
 
 pub(super) fn recognize(
     connection: &Connection,
     history: &History,
-    name: Option<&str>,
+    label: SessionLabel<'_>,
 ) -> Result<Recognized, StoreError> {
-    let placed = placed(connection, history, history.chain(), name)?;
+    let placed = placed(connection, history, history.chain(), label)?;
     let mut memory = memory(connection, placed.chain.get(..placed.known_blocks).unwrap_or_default())?;
     if let Some(SessionId(session)) = placed.session {
         let (last, requests, spent) = connection
@@ -32,10 +33,10 @@ pub(super) fn wishes(
     connection: &Connection,
     history: &History,
     chain: &[ChainHash],
-    name: Option<&str>,
+    label: SessionLabel<'_>,
 ) -> Result<Wishes, StoreError> {
     let known = known_blocks(connection, chain)?;
-    match place(connection, history, chain, known, name)? {
+    match place(connection, history, chain, known, label)? {
         Some((session, _)) => wishes::of_session(connection, SessionId(session), history, chain),
         None => Ok(Wishes::default()),
     }
@@ -63,11 +64,11 @@ pub(super) fn placed(
     connection: &Connection,
     history: &History,
     chain: Vec<ChainHash>,
-    name: Option<&str>,
+    label: SessionLabel<'_>,
 ) -> Result<Recognized, StoreError> {
     let seen = seen(connection)?;
     let known_blocks = known_blocks(connection, &chain)?;
-    let place = place(connection, history, &chain, known_blocks, name)?;
+    let place = place(connection, history, &chain, known_blocks, label)?;
     Ok(Recognized {
         session: place.map(|(session, _)| SessionId(session)),
         memory: Memory::default(),
@@ -75,7 +76,8 @@ pub(super) fn placed(
         known_blocks,
         after: place.and_then(|(_, after)| after).map(RequestId),
         seen,
-        name: name.map(str::to_owned),
+        name: label.name.map(str::to_owned),
+        project: label.project.map(str::to_owned),
     })
 }
 
@@ -109,6 +111,7 @@ struct Tip {
     extended: bool,
     answered: bool,
     named: Option<String>,
+    project: Option<String>,
 }
 
 /// Finds the session, and the request that is continued.
@@ -117,12 +120,13 @@ pub(super) fn place(
     history: &History,
     chain: &[ChainHash],
     known: usize,
-    name: Option<&str>,
+    label: SessionLabel<'_>,
 ) -> Result<Option<(i64, Option<i64>)>, StoreError> {
+    let name = label.name;
     let answer = first_answer(history);
-    let owner = owner(connection, chain, known, answer)?;
+    let owner = owner(connection, chain, known, answer, label.project)?;
     let mut statement = connection.prepare_cached(
-        "SELECT r.id, r.session, r.at, r.extended, r.usage IS NOT NULL, s.name FROM request r \
+        "SELECT r.id, r.session, r.at, r.extended, r.usage IS NOT NULL, s.name, s.project FROM request r \
          JOIN session s ON s.id = r.session WHERE substr(r.tip, 1, 6) = substr(?1, 1, 6) AND r.tip = ?1 ORDER BY r.id DESC",
     )?;
     for (index, hash) in chain.iter().enumerate().take(known).rev() {
@@ -134,11 +138,13 @@ pub(super) fn place(
                 extended: row.get(3)?,
                 answered: row.get(4)?,
                 named: row.get(5)?,
+                project: row.get(6)?,
             })
         })?;
         let mut open: Vec<Tip> = tips.collect::<Result<_, _>>()?;
         // The same words again after an answer are a new conversation; without an answer they are another try.
         let again = index + 1 == chain.len();
+        open.retain(|tip| may_go_on(tip.project.as_deref(), label.project, index >= answer));
         open.retain(|tip| !(tip.extended || again && tip.answered));
         open.retain(|tip| owner.as_ref().is_none_or(|owner| tip_wins(tip, owner, name)));
         let named = |tip: &&Tip| name.is_some() && tip.named.as_deref() == name;
@@ -156,7 +162,8 @@ pub(super) fn place(
     Ok(Some((owner.session, last)))
 }
 
-/// The newest session that holds the longest known chain, where that chain holds something that the model said.
+/// The newest session that holds the longest known chain, where that chain holds something that the model said. Sessions of other
+/// projects do not count.
 struct Owner {
     session: i64,
     last: i64,
@@ -168,16 +175,33 @@ fn owner(
     chain: &[ChainHash],
     known: usize,
     answer: usize,
+    project: Option<&str>,
 ) -> Result<Option<Owner>, StoreError> {
-    let Some(last) = known.checked_sub(1).filter(|last| *last >= answer) else { return Ok(None) };
-    let Some(hash) = chain.get(last) else { return Ok(None) };
-    Ok(connection
-        .prepare_cached(
-            "SELECT s.id, s.last_at, s.name FROM chain c JOIN session s ON s.id = c.session WHERE c.hash = ? \
-             ORDER BY s.last_at DESC, s.id DESC LIMIT 1",
-        )?
-        .query_row([hash.0], |row| Ok(Owner { session: row.get(0)?, last: row.get(1)?, named: row.get(2)? }))
-        .optional()?)
+    let mut statement = connection.prepare_cached(
+        "SELECT s.id, s.last_at, s.name FROM chain c JOIN session s ON s.id = c.session WHERE c.hash = ?1 \
+         AND (?2 IS NULL OR s.project IS NULL OR s.project = ?2) \
+         ORDER BY s.project IS ?2 DESC, s.last_at DESC, s.id DESC LIMIT 1",
+    )?;
+    // Another project may know more of the chain.
+    for hash in chain.iter().take(known).skip(answer).rev() {
+        let found = statement.query_row(params![hash.0, project], |row| {
+            Ok(Owner { session: row.get(0)?, last: row.get(1)?, named: row.get(2)? })
+        });
+        if let Some(owner) = found.optional()? {
+            return Ok(Some(owner));
+        }
+    }
+    Ok(None)
+}
+
+/// Tells whether a request may go on in a session: never in one of another project. Where the model has said nothing yet, two
+/// conversations may begin with the same words, so that one without a project is another one, too.
+fn may_go_on(of_session: Option<&str>, of_request: Option<&str>, has_answer: bool) -> bool {
+    match (of_session, of_request) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => has_answer,
+    }
 }
 
 /// A request that nobody went on from wins over a longer chain of a session that has been quiet since: the same

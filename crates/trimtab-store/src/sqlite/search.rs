@@ -1,13 +1,13 @@
 //! Searching the blocks. Takes words; gives the blocks that hold all of them, ranked by BM25, each with its best line. The index
 //! is made when somebody searches, so that appending never waits for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::contents::{Contents, Lies, lies};
 use crate::{
-    Found, SessionId, StoreError,
+    Found, SearchQuery, SearchWithin, SessionId, StoreError,
     codec::{handle_of, size},
 };
 
@@ -71,20 +71,23 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     words.filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD).map(str::to_lowercase)
 }
 
-pub(super) fn search(connection: &Connection, query: &str, most: usize) -> Result<Vec<Found>, StoreError> {
-    let mut terms: Vec<String> = words(query).collect();
+pub(super) fn search(connection: &Connection, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError> {
+    let mut terms: Vec<String> = words(query.words).collect();
     terms.sort_unstable();
     terms.dedup();
     if terms.is_empty() {
         return Ok(Vec::new());
     }
     let weights = weights(connection, &terms)?;
-    let candidates = candidates(connection, &terms)?;
+    let candidates = candidates(connection, &terms, query.within)?;
     let mut contents = Contents::new(connection)?;
     let mut texts = Vec::new();
     for (lies, session) in candidates {
-        if let Ok(text) = contents.at(&lies) {
-            texts.push((lies, session, String::from_utf8_lossy(&text).into_owned()));
+        let Ok(text) = contents.at(&lies) else { continue };
+        let text = query.secrets.cover(&String::from_utf8_lossy(&text)).into_owned();
+        // The index knows the words of secrets; nobody finds a block by them.
+        if has_all(&text, &terms) {
+            texts.push((lies, session, text));
         }
     }
     let all: usize = texts.iter().map(|(_, _, text)| text.len()).sum();
@@ -99,8 +102,14 @@ pub(super) fn search(connection: &Connection, query: &str, most: usize) -> Resul
         .collect();
     // The newest of equals first: they came in that order.
     found.sort_by(|one, other| other.score.total_cmp(&one.score));
-    found.truncate(most);
+    found.truncate(query.most);
     Ok(found)
+}
+
+/// Tells whether a text holds all words.
+fn has_all(text: &str, terms: &[String]) -> bool {
+    let held: HashSet<String> = words(text).collect();
+    terms.iter().all(|term| held.contains(term))
 }
 
 /// Returns how rare each word is.
@@ -118,17 +127,37 @@ fn weights(connection: &Connection, terms: &[String]) -> Result<HashMap<String, 
     Ok(weights)
 }
 
-/// Returns the newest blocks that hold all words.
-fn candidates(connection: &Connection, terms: &[String]) -> Result<Vec<(Lies, i64)>, StoreError> {
+/// Returns the newest blocks that hold all words, each with the session that it is shown for.
+fn candidates(
+    connection: &Connection,
+    terms: &[String],
+    within: SearchWithin<'_>,
+) -> Result<Vec<(Lies, i64)>, StoreError> {
+    const OF_ALL: &str = "c.session";
+    const OF_SCOPE: &str = "coalesce(\
+        (SELECT s.id FROM session s WHERE s.id = c.session AND coalesce(s.project, s.name) = ?3), \
+        (SELECT max(s.id) FROM shared h JOIN session s ON s.id = h.session \
+         WHERE h.content = c.id AND coalesce(s.project, s.name) = ?3))";
+    const OF_SESSION: &str = "CASE WHEN c.session = ?3 THEN c.session ELSE \
+        (SELECT h.session FROM shared h WHERE h.content = c.id AND h.session = ?3) END";
+    let session = match within {
+        SearchWithin::Everything => OF_ALL,
+        SearchWithin::Scope(_) => OF_SCOPE,
+        SearchWithin::Session(_) => OF_SESSION,
+    };
     // Words hold letters and digits only, so that quoting them is safe.
     let query: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
-    let mut statement = connection.prepare_cached(
-        "SELECT c.hash, c.kind, c.pack, c.start, c.length, c.session FROM words JOIN content c \
-         ON c.id = words.rowid WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?",
-    )?;
-    let rows = statement.query_map(params![query.join(" AND "), crate::codec::number(RANKED)], |row| {
-        Ok((lies(row)?, row.get(5)?))
-    })?;
+    let (query, most) = (query.join(" AND "), crate::codec::number(RANKED));
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT c.hash, c.kind, c.pack, c.start, c.length, {session} AS seen_in FROM words JOIN content c \
+         ON c.id = words.rowid WHERE words MATCH ?1 AND seen_in IS NOT NULL ORDER BY words.rowid DESC LIMIT ?2",
+    ))?;
+    let row = |row: &Row<'_>| Ok((lies(row)?, row.get(5)?));
+    let rows = match within {
+        SearchWithin::Everything => statement.query_map(params![query, most], row)?,
+        SearchWithin::Scope(scope) => statement.query_map(params![query, most, scope], row)?,
+        SearchWithin::Session(session) => statement.query_map(params![query, most, session.0], row)?,
+    };
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

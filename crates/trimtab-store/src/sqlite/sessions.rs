@@ -13,26 +13,31 @@ use crate::{
     error::damaged,
 };
 
+/// Number, name, project, times of the first and last request, count of requests.
+type SessionRow = (SessionId, Option<String>, Option<String>, (Millis, Millis), u32);
+
 pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, name, first_at, last_at, requests FROM session ORDER BY last_at DESC, id DESC",
+        "SELECT id, name, first_at, last_at, requests, project FROM session ORDER BY last_at DESC, id DESC",
     )?;
     let rows = statement.query_map([], |row| {
-        Ok((SessionId(row.get(0)?), row.get(1)?, Millis(row.get(2)?), Millis(row.get(3)?), row.get(4)?))
+        let times = (Millis(row.get(2)?), Millis(row.get(3)?));
+        Ok((SessionId(row.get(0)?), row.get(1)?, row.get(5)?, times, row.get(4)?))
     })?;
-    let rows: Vec<(SessionId, Option<String>, Millis, Millis, u32)> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<SessionRow> = rows.collect::<Result<_, _>>()?;
     let mut latest = connection.prepare_cached(
         "SELECT format, model, bytes FROM request WHERE session = ? ORDER BY id DESC LIMIT 1",
     )?;
     let mut sums = connection
         .prepare_cached("SELECT tokens_before, tokens_after, usage FROM request WHERE session = ?")?;
     let mut sessions = Vec::with_capacity(rows.len());
-    for (id, name, first, last, requests) in rows {
+    for (id, name, project, (first, last), requests) in rows {
         let (format, model, bytes) =
             latest.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))?;
         let mut info = SessionInfo {
             id,
             name,
+            project,
             format: format_named(&format)?,
             model,
             first,

@@ -29,16 +29,10 @@ pub(super) fn wish(transaction: &Transaction<'_>, asked: &AskedWish) -> Result<W
 
 /// Finds the session that is meant: the one named, else the one used last that holds the block.
 fn session(connection: &Connection, asked: &AskedWish) -> Result<SessionId, StoreError> {
-    const HOLDS: &str = "SELECT s.id FROM session s WHERE s.id IN (\
-         SELECT session FROM content WHERE substr(hash, 1, 6) = ?1 AND kind <> 2 AND kind < 2 \
-         UNION SELECT h.session FROM content c JOIN shared h ON h.content = c.id \
-               WHERE substr(c.hash, 1, 6) = ?1 AND c.kind <> 2 AND c.kind < 2) ORDER BY s.last_at DESC, s.id DESC";
-    let mut statement = connection.prepare_cached(HOLDS)?;
-    let rows = statement.query_map([asked.handle.0], |row| Ok(SessionId(row.get(0)?)))?;
-    let holding: Vec<SessionId> = rows.collect::<Result<_, _>>()?;
     let handle = || asked.handle.to_string();
+    let holding: Vec<SessionId> =
+        read::holders(connection, &handle())?.iter().map(|holder| holder.session).collect();
     let meant = match asked.session {
-        None if holding.is_empty() => return Err(StoreError::UnknownHandle(handle())),
         None => holding,
         Some(named) => {
             sessions::known(connection, named)?;

@@ -9,7 +9,10 @@
 )]
 
 use trimtab::{Fitted, Memory, Millis, Policy, Settings, Tokens, fit, parse};
-use trimtab_store::{Append, Appended, RequestId, SessionId, Store, StoreError};
+use trimtab_store::{
+    Append, Appended, Found, RequestId, SearchQuery, SearchWithin, Secrets, SessionId, SessionLabel, Store,
+    StoreError,
+};
 
 /// What is said in a conversation.
 #[derive(Debug, Clone)]
@@ -86,8 +89,19 @@ pub(crate) fn fit_and_keep(
     at: i64,
     name: Option<&str>,
 ) -> Result<Kept, StoreError> {
+    fit_and_keep_as(store, request, settings, at, SessionLabel::named(name))
+}
+
+/// The same for a conversation of a project.
+pub(crate) fn fit_and_keep_as(
+    store: &dyn Store,
+    request: Vec<u8>,
+    settings: &Settings,
+    at: i64,
+    label: SessionLabel<'_>,
+) -> Result<Kept, StoreError> {
     let history = parse(request.clone()).expect("a request");
-    let mut known = store.recognize(&history, name)?;
+    let mut known = store.recognize(&history, label)?;
     loop {
         let fitted = fit(request.clone(), &known.memory, settings, Millis(at)).expect("a plan");
         match store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))? {
@@ -98,6 +112,11 @@ pub(crate) fn fit_and_keep(
             }
         }
     }
+}
+
+/// Searches everything, with nothing covered.
+pub(crate) fn search(store: &dyn Store, words: &str, most: usize) -> Result<Vec<Found>, StoreError> {
+    store.search(&SearchQuery { words, most, within: SearchWithin::Everything, secrets: &Secrets::none() })
 }
 
 /// A text that is long enough to be worth hiding, and different for every number.

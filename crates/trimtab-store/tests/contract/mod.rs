@@ -1,13 +1,15 @@
 //! What every engine promises. Takes a way to open an empty store; each function here is one promise.
 
+pub(crate) mod scopes;
 pub(crate) mod sent;
 pub(crate) mod wishes;
 
 use trimtab::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
-use trimtab_store::{Append, Appended, Forget, Mode, Store, StoreError, Summary};
+use trimtab_store::{Append, Appended, Forget, Mode, SessionLabel, Store, StoreError, Summary};
 
 use crate::common::{
-    Said, fit_and_keep, keep, keep_named, long, model, remembered, request, settings, tool, user, working,
+    Said, fit_and_keep, keep, keep_named, long, model, remembered, request, search, settings, tool, user,
+    working,
 };
 
 /// Writes one test for each promise, with a store from `$open`.
@@ -101,12 +103,12 @@ pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
         memory.sent(&kept.fitted.plan, Millis(1));
     }
     let history = parse(request(&working(20))).unwrap();
-    let known = store.recognize(&history, None).unwrap();
+    let known = store.recognize(&history, SessionLabel::default()).unwrap();
     assert_eq!(remembered(&known.memory), remembered(&memory));
     assert!(memory.spent().raw > 0.0);
     assert_eq!(known.memory.spent(), memory.spent());
     assert_eq!(known.known_blocks, history.blocks().len());
-    let placed = store.place(&history, history.chain(), None).unwrap();
+    let placed = store.place(&history, history.chain(), SessionLabel::default()).unwrap();
     assert!(placed.memory.is_empty());
     assert_eq!(
         (placed.session, placed.after, placed.known_blocks, placed.seen),
@@ -128,7 +130,7 @@ pub(crate) fn a_hidden_block_is_hidden_in_the_same_words_for_ever(store: &dyn St
 pub(crate) fn the_first_verdict_wins_between_processes(store: &dyn Store) {
     let bytes = request(&working(20));
     let history = parse(bytes.clone()).unwrap();
-    let known = store.recognize(&history, None).unwrap();
+    let known = store.recognize(&history, SessionLabel::default()).unwrap();
     // Another process is faster, and hides.
     let first = fit_and_keep(store, bytes.clone(), &settings("recent", 20_000), 1, None).unwrap();
     let fitted = fit(bytes, &known.memory, &settings("none", 1_000_000), Millis(1)).unwrap();
@@ -275,18 +277,18 @@ pub(crate) fn search_finds_the_best_block_first(store: &dyn Store) {
         tool("cat c", "no such thing"),
     ];
     keep(store, &said, 1);
-    let found = store.search("parser token", 10).unwrap();
+    let found = search(store, "parser token", 10).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].line, found[0].text.as_str()), (1, "parser_error: unexpected token"));
     assert!(store.recall(&found[0].handle).unwrap().starts_with(b"parser_error"));
-    let found = store.search("PARSER", 10).unwrap();
+    let found = search(store, "PARSER", 10).unwrap();
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[0].text.starts_with("parser_error"), "twice in a short text is best: {found:?}");
-    assert_eq!(store.search("absent", 10).unwrap(), []);
-    assert_eq!(store.search("\"'*-", 10).unwrap(), [], "signs are no words");
+    assert_eq!(search(store, "absent", 10).unwrap(), []);
+    assert_eq!(search(store, "\"'*-", 10).unwrap(), [], "signs are no words");
     // What comes later is found as well.
     keep(store, &[&said[..], &[tool("d", "a late zebra")]].concat(), 2);
-    assert_eq!(store.search("zebra", 10).unwrap().len(), 1);
+    assert_eq!(search(store, "zebra", 10).unwrap().len(), 1);
 }
 
 pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) {
@@ -294,12 +296,12 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
     let one = keep(store, &[user("one"), shared.clone(), tool("a", "only in one, secretword")], 1);
     let two = [user("two"), shared, tool("b", "only in two")];
     let kept = keep(store, &two, 2);
-    assert_eq!(store.search("secretword", 9).unwrap().len(), 1);
+    assert_eq!(search(store, "secretword", 9).unwrap().len(), 1);
     let told = store.forget(&Forget::Sessions(vec![one.session]), Mode::DryRun).unwrap();
     assert_eq!((told.sessions.len(), store.sessions().unwrap().len()), (1, 2), "a dry run does nothing");
     store.forget(&Forget::Sessions(vec![one.session]), Mode::Do).unwrap();
     assert_eq!(store.sessions().unwrap().len(), 1);
-    assert_eq!(store.search("secretword", 9).unwrap(), []);
+    assert_eq!(search(store, "secretword", 9).unwrap(), []);
     assert_eq!(store.request(kept.request).unwrap().bytes, request(&two));
     let gone =
         one.fitted.history.blocks().last().map(|block| block_handle(&one.fitted.history, block)).unwrap();
@@ -308,7 +310,7 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
     store.check().unwrap();
     // The other goes on, and what is new is found.
     keep(store, &[&two[..], &[tool("c", "newword")]].concat(), 3);
-    assert_eq!(store.search("newword", 9).unwrap().len(), 1);
+    assert_eq!(search(store, "newword", 9).unwrap().len(), 1);
 }
 
 pub(crate) fn a_verdict_that_two_sessions_share_outlives_one_of_them(store: &dyn Store) {

@@ -5,7 +5,7 @@ use trimtab::{
     parse,
 };
 use trimtab_store::{
-    Append, Appended, AskedWish, Forget, Mode, SessionId, Store, StoreError, Wish, WishKind,
+    Append, Appended, AskedWish, Forget, Mode, SessionId, SessionLabel, Store, StoreError, Wish, WishKind,
 };
 
 use crate::common::{Kept, fit_and_keep, keep, remembered, request, settings, tool, user, working};
@@ -52,8 +52,8 @@ fn hidden(store: &dyn Store) -> (Kept, usize, Handle) {
 
 fn waits(store: &dyn Store, steps: usize) -> Option<UndoWhen> {
     let history = parse(request(&working(steps))).unwrap();
-    let wishes = store.wishes(&history, &history.chain(), None).unwrap();
-    assert_eq!(store.recognize(&history, None).unwrap().memory.wishes(), &wishes);
+    let wishes = store.wishes(&history, &history.chain(), SessionLabel::default()).unwrap();
+    assert_eq!(store.recognize(&history, SessionLabel::default()).unwrap().memory.wishes(), &wishes);
     wishes.undone().next().unwrap().1.waits
 }
 
@@ -82,12 +82,14 @@ pub(crate) fn a_pinned_block_is_whole_in_every_process_until_the_pin_is_taken_ba
 
 pub(crate) fn an_undo_waits_until_it_is_free_and_is_granted_once(store: &dyn Store) {
     let (_, block, handle) = hidden(store);
-    let mut memory = store.recognize(&parse(request(&working(20))).unwrap(), None).unwrap().memory;
+    let mut memory =
+        store.recognize(&parse(request(&working(20))).unwrap(), SessionLabel::default()).unwrap().memory;
     wish(store, None, handle, WishKind::Undo(UndoWhen::Free)).unwrap();
     memory.undo(handle, 20, UndoWhen::Free);
     assert_eq!(waits(store, 20), Some(UndoWhen::Free));
     let same = |store: &dyn Store, memory: &Memory, steps: usize| {
-        let known = store.recognize(&parse(request(&working(steps))).unwrap(), None).unwrap();
+        let known =
+            store.recognize(&parse(request(&working(steps))).unwrap(), SessionLabel::default()).unwrap();
         assert_eq!(
             remembered(&known.memory),
             remembered(memory),
@@ -117,7 +119,7 @@ pub(crate) fn an_undo_waits_until_it_is_free_and_is_granted_once(store: &dyn Sto
 pub(crate) fn what_is_shown_again_is_said_to_a_process_that_hides_it_still(store: &dyn Store) {
     let (_, block, handle) = hidden(store);
     let bytes = request(&working(20));
-    let mut known = store.recognize(&parse(bytes.clone()).unwrap(), None).unwrap();
+    let mut known = store.recognize(&parse(bytes.clone()).unwrap(), SessionLabel::default()).unwrap();
     wish(store, None, handle, WishKind::Undo(UndoWhen::Now)).unwrap();
     assert!(is_whole(&send(store, 20, 2), block));
     let fitted = fit(bytes.clone(), &known.memory, &hiding(), Millis(3)).unwrap();
@@ -142,7 +144,7 @@ pub(crate) fn a_wish_is_kept_with_the_session_used_last_that_holds_the_block(sto
     assert_eq!(store.pins(Some(one.session)).unwrap(), []);
     assert_eq!(wish(store, Some(one.session), handle, WishKind::Pin).unwrap().session, one.session);
     let history = &one.fitted.history;
-    assert!(store.wishes(history, &history.chain(), None).unwrap().is_pinned(handle));
+    assert!(store.wishes(history, &history.chain(), SessionLabel::default()).unwrap().is_pinned(handle));
     wish(store, Some(two.session), handle, WishKind::Unpin).unwrap();
     assert_eq!(
         wish(store, None, handle, WishKind::Unpin).unwrap().session,
@@ -150,7 +152,7 @@ pub(crate) fn a_wish_is_kept_with_the_session_used_last_that_holds_the_block(sto
         "where there is a pin"
     );
     wish(store, Some(two.session), handle, WishKind::Pin).unwrap();
-    assert!(!store.wishes(history, &history.chain(), None).unwrap().is_pinned(handle));
+    assert!(!store.wishes(history, &history.chain(), SessionLabel::default()).unwrap().is_pinned(handle));
     assert_eq!(store.pins(None).unwrap().len(), 1, "the other session's pin holds");
 }
 

@@ -24,6 +24,14 @@ pub struct Config {
     pub budget: Option<(u64, usize)>,
     /// How a policy folds, with its line.
     pub fold: Option<(Folding, usize)>,
+    /// How long conversations are kept, as written, with its line.
+    pub keep_for: Option<(String, usize)>,
+    /// How large the store may become, as written, with its line.
+    pub keep_at_most: Option<(String, usize)>,
+    /// Whether secrets are shown in what is found, with its line.
+    pub show_secrets: Option<(bool, usize)>,
+    /// Regular expressions of further secrets, with their line.
+    pub secret_patterns: Option<(Vec<String>, usize)>,
     /// Servers that requests may go to.
     pub upstreams: Vec<ConfigUpstream>,
     /// Values of settings.
@@ -60,7 +68,10 @@ pub struct ConfigUpstream {
 }
 
 /// Keys beside the settings.
-const KEYS: &[&str] = &["policy", "model", "budget", "fold", "rule", "upstream"];
+const KEYS: &[&str] = &[
+    "policy", "model", "budget", "fold", "rule", "upstream", "keep_for", "keep_at_most", "show_secrets",
+    "secret_patterns",
+];
 
 /// Keys of an upstream.
 const UPSTREAM_KEYS: &[&str] = &["url", "wire", "model_prefix"];
@@ -88,12 +99,32 @@ impl Config {
             let line = source.line(key.span().start);
             let wrong = |what: String| source.fault(&value.span(), what);
             match name {
-                "policy" | "model" => {
+                "policy" | "model" | "keep_for" | "keep_at_most" => {
                     let text = value.get_ref().as_str();
                     let text =
                         text.ok_or_else(|| wrong(format!("{name} is a text: write {name} = \"…\"")))?;
-                    let place = if name == "policy" { &mut config.policy } else { &mut config.model };
+                    let place = match name {
+                        "policy" => &mut config.policy,
+                        "model" => &mut config.model,
+                        "keep_for" => &mut config.keep_for,
+                        _ => &mut config.keep_at_most,
+                    };
                     *place = Some((text.to_owned(), line));
+                }
+                "show_secrets" => {
+                    let shown = value.get_ref().as_bool();
+                    let shown = shown.ok_or_else(|| wrong(format!("{name} is true or false")))?;
+                    config.show_secrets = Some((shown, line));
+                }
+                "secret_patterns" => {
+                    let items = value.get_ref().as_array().map(|items| items.iter());
+                    let texts = items.and_then(|items| {
+                        items
+                            .map(|item| item.get_ref().as_str().map(str::to_owned))
+                            .collect::<Option<Vec<_>>>()
+                    });
+                    let form = format!("{name} is a list of texts: write {name} = [\"…\", \"…\"]");
+                    config.secret_patterns = Some((texts.ok_or_else(|| wrong(form))?, line));
                 }
                 "budget" => {
                     let tokens = plain(value.get_ref()).replace('_', "").parse().ok();
@@ -245,6 +276,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_and_shown_of_conversations_is_read_as_written() {
+        let toml =
+            "keep_for = '30d'\nkeep_at_most = '2GB'\nshow_secrets = true\nsecret_patterns = ['a', 'b']\n";
+        let config = Config::parse("t", toml).expect("a file");
+        assert_eq!(config.keep_for, Some(("30d".to_owned(), 1)));
+        assert_eq!(config.keep_at_most, Some(("2GB".to_owned(), 2)));
+        assert_eq!(config.show_secrets, Some((true, 3)));
+        assert_eq!(config.secret_patterns, Some((vec!["a".to_owned(), "b".to_owned()], 4)));
+    }
+
+    #[test]
     fn how_a_policy_folds_is_one_of_three_words() {
         let config = Config::parse("t", "\nfold = 'ledger'\n").expect("a file");
         assert_eq!(config.fold, Some((Folding::Ledger, 2)));
@@ -316,6 +358,12 @@ mod tests {
             ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),
             ("zzzzzzzzzzzz = 1", "line 1: there is no key `zzzzzzzzzzzz`; `trimtab policies` lists"),
             ("fold = 'leger'", "line 1: fold is one of \"off\", \"summary\", \"ledger\""),
+            ("keep_for = 30", "line 1: keep_for is a text: write keep_for ="),
+            ("show_secrets = 'no'", "line 1: show_secrets is true or false"),
+            (
+                "secret_patterns = 'a'",
+                "line 1: secret_patterns is a list of texts: write secret_patterns = [",
+            ),
             ("upstream = 5", "line 1: upstreams are tables: write [upstream.NAME]"),
             ("[upstream.a]\nurl = 5", "line 2: url is a text: write url ="),
             (

@@ -10,11 +10,10 @@ use anyhow::{Context, Result, bail};
 use trimtab::{Inspection, Memo, Recording, inspect, read};
 
 use crate::{
-    args::{Inspect, StorePlace},
+    args::{Inspect, StoreView},
     input::{self, ENDINGS, Unreadable, files_of},
     output::{Output, progress},
     prices::models,
-    store,
 };
 
 pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
@@ -31,7 +30,7 @@ pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
 
 fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
     let name = path.display().to_string();
-    let recording = recording(path, &asked.store).with_context(|| name.clone())?;
+    let recording = recording(path, &asked.view).with_context(|| name.clone())?;
     let number = match asked.segment {
         Some(number) => usize::try_from(number)?,
         None => recording.longest_number(),
@@ -57,7 +56,7 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
     for path in &paths {
         bar.inc(1);
         let name = path.display().to_string();
-        match recording(path, &asked.store) {
+        match recording(path, &asked.view) {
             Ok(recording) => {
                 read_files += 1;
                 for number in 1..=recording.segments.len() {
@@ -87,9 +86,9 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn recording(path: &Path, place: &StorePlace) -> Result<Recording> {
-    if let Some(session) = input::stored_session(path) {
-        return store::recording(place, session);
+fn recording(path: &Path, view: &StoreView) -> Result<Recording> {
+    if let Some(recording) = input::stored_session(path, view)? {
+        return Ok(recording);
     }
     Ok(read(&input::bytes(path)?)?)
 }

@@ -20,6 +20,8 @@ use tokio::{
     sync::oneshot,
 };
 
+use trimtab_store::{PROJECT_VARIABLE, current_project};
+
 use self::{
     agents::{AGENTS, ANY, Agent, fill_url},
     file::TemporaryFile,
@@ -55,7 +57,9 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
     let (agent, program) = known.map_or((&ANY, name.as_os_str()), |agent| (agent, agent.program.as_ref()));
     // Whoever writes `--` between the name and the arguments means the same.
     let arguments = arguments.strip_prefix(&[OsString::from("--")]).unwrap_or(arguments);
-    let wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    let mut wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    wanted.project = wanted.project.or_else(current_project);
+    let project = wanted.project.clone();
     let store = kept_in(&asked.fitting)?;
     let code = proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
@@ -66,7 +70,7 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let ended = run_agent(agent, program, arguments, &url, store.as_deref()).await;
+        let ended = run_agent(agent, program, arguments, &url, store.as_deref(), project.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
@@ -96,6 +100,7 @@ async fn run_agent(
     arguments: &[OsString],
     url: &str,
     store: Option<&Path>,
+    project: Option<&str>,
 ) -> Result<ExitStatus> {
     let mut command = Command::new(program);
     let is_plain =
@@ -116,6 +121,10 @@ async fn run_agent(
     // What notes name is recalled from where it is kept.
     if let Some(store) = store {
         command.env("TRIMTAB_STORE", store);
+    }
+    // Whatever folder the agent works in, it sees what is kept of this project.
+    if let Some(project) = project {
+        command.env(PROJECT_VARIABLE, project);
     }
     // A proxy for the web must not be asked for an address on this machine.
     for name in ["NO_PROXY", "no_proxy"] {

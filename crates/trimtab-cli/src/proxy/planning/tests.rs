@@ -22,7 +22,7 @@ fn conversation(runs: usize) -> Vec<u8> {
 
 fn job(runs: usize) -> Job {
     let body = Arc::new(conversation(runs));
-    Job { body, format: Format::Chat, model: None, counts_only: false, pins: Vec::new() }
+    Job { body, format: Format::Chat, model: None, counts_only: false, client: Arc::default() }
 }
 
 fn planner(keep: Scripted) -> Arc<Planner> {
