@@ -7,6 +7,9 @@ mod digest;
 mod facts;
 mod files;
 mod fit;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod intent;
 mod json;
