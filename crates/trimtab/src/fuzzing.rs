@@ -35,5 +35,6 @@ pub fn holds_note(text: &str) -> bool {
 /// Reads all that a text may say as a note.
 pub fn read_notes(text: &str) {
     let _ = (render::holds_note(text), render::file_in_note(text), render::points_at(text));
-    let _ = (render::is_foreign_placeholder(text), render::handle_in_clause(text), render::hash_of_handle(text));
+    let _ =
+        (render::is_foreign_placeholder(text), render::handle_in_clause(text), render::hash_of_handle(text));
 }
