@@ -75,6 +75,11 @@ impl Tally {
         self.faults.is_empty()
     }
 
+    /// Returns what did not hold.
+    pub(crate) fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
     /// Prints the counts, and fails where there were faults.
     #[track_caller]
     pub(crate) fn finish(self) {
