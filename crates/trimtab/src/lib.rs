@@ -6,6 +6,9 @@ mod count;
 mod digest;
 mod facts;
 mod files;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod identity;
 mod intent;

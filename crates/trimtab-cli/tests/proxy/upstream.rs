@@ -180,9 +180,12 @@ fn write_chunk(writer: &mut TcpStream, chunk: &[u8]) -> std::io::Result<()> {
 pub(crate) fn read_message(reader: &mut impl BufRead) -> Option<Came> {
     let head = read_head(reader)?;
     let mut came = Came { head, body: Vec::new() };
-    if let Some(length) = came.header("content-length").and_then(|length| length.parse().ok()) {
-        came.body = vec![0; length];
-        reader.read_exact(&mut came.body).ok()?;
+    if let Some(length) = came.header("content-length").and_then(|length| length.parse::<usize>().ok()) {
+        // As it comes: a length is only an announcement.
+        reader.by_ref().take(u64::try_from(length).ok()?).read_to_end(&mut came.body).ok()?;
+        if came.body.len() < length {
+            return None;
+        }
     } else if came.header("transfer-encoding").is_some() {
         while let Some(chunk) = read_chunk(reader) {
             came.body.extend_from_slice(&chunk);
