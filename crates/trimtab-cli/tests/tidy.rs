@@ -60,7 +60,7 @@ fn comments_are_about_now() {
 const LINE: [&str; 27] = [
     "json", "units", "terminal", "notes", "history", "usage", "recall", "identity", "prices", "wire",
     "count", "facts", "files", "digest", "verdict", "policy", "ledger", "render", "summary", "memory",
-    "plan", "session", "intent", "recording", "replay", "report",
+    "plan", "session", "intent", "recording", "replay", "report", "fuzzing",
 ];
 
 #[test]

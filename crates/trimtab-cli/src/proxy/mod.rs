@@ -429,9 +429,10 @@ async fn protocol_of(stream: &TcpStream) -> ClientProtocol {
 /// Writes the host that a request names in HTTP/2 where all others have it: in the header.
 fn named_by_host(mut request: Request<Incoming>) -> Request<Incoming> {
     let is_http2 = request.version() == hyper::Version::HTTP_2;
-    let authority = request.uri().authority().filter(|_| is_http2).map(|authority| authority.as_str());
-    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority).ok()) {
-        request.headers_mut().entry(HOST).or_insert(host);
+    let authority = request.uri().authority().filter(|_| is_http2);
+    // A client that says both means the authority: what is checked is what it connected to.
+    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+        request.headers_mut().insert(HOST, host);
     }
     request
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use trimtab::{Millis, Policy, Settings, find_model, fit, parse};
-use trimtab_store::{Append, Sqlite, Store};
+use trimtab_store::{Append, SessionLabel, Sqlite, Store};
 
 use crate::{common, originals::request, tally::Tally};
 
@@ -26,7 +26,9 @@ fn fill(path: &Path, sessions: usize) {
     for number in 0..sessions {
         let (bytes, at) =
             (request(number, 1), Millis(1_700_000_000_000 + i64::try_from(number).unwrap() * 60_000));
-        let known = store.recognize(&parse(bytes.clone()).unwrap(), None).expect("the store works");
+        let known = store
+            .recognize(&parse(bytes.clone()).unwrap(), SessionLabel::default())
+            .expect("the store works");
         let fitted = fit(bytes, &known.memory, &settings, at).unwrap();
         store.append(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store works");
     }

@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn a_terminal_shows_no_escapes_and_the_last_state_of_progress() {
-        assert_eq!(shown("\u{1b}[31merror\u{1b}[0m: no"), "error: no");
-        assert_eq!(shown("10%\r50%\r100%"), "100%");
-        assert_eq!(shown("\u{1b}]0;title\u{7}plain"), "plain");
-        assert_eq!(shown("done\r"), "done");
+        assert_eq!(as_terminal_shows("\u{1b}[31merror\u{1b}[0m: no"), "error: no");
+        assert_eq!(as_terminal_shows("10%\r50%\r100%"), "100%");
+        assert_eq!(as_terminal_shows("\u{1b}]0;title\u{7}plain"), "plain");
+        assert_eq!(as_terminal_shows("done\r"), "done");
     }
 
     #[test]

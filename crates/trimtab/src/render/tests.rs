@@ -5,6 +5,8 @@ use std::fmt::Write;
 use super::*;
 use crate::{
     digest::{EditSeries, Ended, Leaves, LineCount, Totals},
+    notes::{file_in_note, is_note},
+    recall::handle_of,
     verdict::Reason,
 };
 
@@ -254,9 +256,9 @@ fn a_file_note_says_first_what_to_do() {
 
 #[test]
 fn a_handle_is_twelve_digits_of_blake3() {
-    assert_eq!(handle("").len(), 12);
-    assert_eq!(handle(""), "af1349b9f5f9", "BLAKE3 of nothing");
-    assert_ne!(handle("a"), handle("b"));
+    assert_eq!(handle_of("".as_bytes()).len(), 12);
+    assert_eq!(handle_of("".as_bytes()), "af1349b9f5f9", "BLAKE3 of nothing");
+    assert_ne!(handle_of("a".as_bytes()), handle_of("b".as_bytes()));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     Counter, Facts, Files, History, Tokens, facts, files,
     json::{Array, Object},
+    ledger::{Extent, Ledger, Said},
     parse,
     render::ledger as words,
 };

@@ -10,8 +10,9 @@ use proptest::{
 };
 use serde_json::{Value, json};
 use trimtab::{
-    Answer, BlockId, BlockKind, CacheHint, Decision, Fitted, Folding, Format, Handle, Memory, Millis, Policy,
-    Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, find_model, fit_warm, request_of, resend,
+    Answer, BlockId, BlockKind, CacheHint, Decision, Fitted, Folding, Format, Handle, History, Memory,
+    Millis, Policy, Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, find_model, fit_warm, parse_as,
+    request_of, resend,
 };
 
 use super::{Case, Request, fitted, named_break, request, shown, value};
@@ -79,7 +80,7 @@ impl Folds {
         changed.extend((self.case.inputs > 0.0).then(|| ("preserve_recent".to_owned(), 1.0)));
         let policy = Policy::shipped_with(self.case.policy, &changed);
         let settings = request.settings(&self.case, self.case.share);
-        Settings { policy: policy.expect("a shipped policy"), folding: self.folding, ..settings }
+        Settings { policy: policy.expect("a shipped policy").into(), folding: self.folding, ..settings }
     }
 }
 

@@ -94,7 +94,7 @@ fn what_the_provider_refused_is_not_repeated() {
         let mut planner = planner(Box::new(|_| Ok(())));
         decide(prepared(&planner, 1));
         // A policy that hides nothing repeats what was hidden.
-        Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap();
+        Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap().into();
         prepared(&planner, 2).request.is_some()
     };
     assert!(next(|mut first| first.accept()), "what was accepted is repeated");
@@ -106,7 +106,7 @@ fn what_the_provider_refused_is_not_repeated() {
 fn a_request_under_way_counts_until_it_is_refused() {
     let mut planner = planner(Box::new(|_| Ok(())));
     let mut first = prepared(&planner, 1);
-    Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap();
+    Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap().into();
     let mut second = prepared(&planner, 2);
     assert!(second.request.is_some(), "what is under way is repeated");
     // The answers come in another order.

@@ -19,14 +19,15 @@ use crate::{
     digest::query_terms,
     history::readable,
     notes::{holds_note, is_note},
-    render::{NoteContext, RecallHint, ShownCopy, Style, Topic, USUAL_RECALL, handle, render, shorten},
+    recall::handle_of,
+    render::{NoteContext, RecallHint, ShownCopy, Style, Topic, USUAL_RECALL, render, shorten},
     verdict::Reason,
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.
 fn shortened(text: &str, about: About<'_>, digest: &Digest) -> Option<String> {
     let pieces = (digest.shorten)(&Text::new(&readable(text), about))?;
-    let handle = handle(text);
+    let handle = handle_of(text.as_bytes());
     shorten(text, &pieces, &context(about, &handle), &tokens)
 }
 
@@ -74,7 +75,7 @@ fn check_with(digest: &Digest, text: &str, about: About<'_>, recall: &RecallHint
     let pieces = (digest.shorten)(&lines);
     assert_eq!(pieces, (digest.shorten)(&lines), "{}: not deterministic", digest.name);
     let Some(pieces) = pieces else { return };
-    let handle = handle(text);
+    let handle = handle_of(text.as_bytes());
     let context = NoteContext { recall, ..context(About::default(), &handle) };
     let rendered = render(text, &pieces, &context);
     check_order(&pieces, lines.len());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     count::{Counter, Tokenizer},
-    history::{BlockId, BlockKind, Role},
+    history::{BlockId, BlockKind, Format, Role},
     recording::{Recording, Segment},
     replay::{Case, Need, Showing, Shown, Track, Views, peers::rival},
     units::Millis,
@@ -62,8 +62,7 @@ pub(in crate::replay) fn segment(session: &[&str]) -> Segment {
     if let Some(system) = system {
         request["system"] = json!(system);
     }
-    let history =
-        wire::parse_as(request.to_string().into_bytes(), wire::Format::Anthropic).expect("a request");
+    let history = wire::parse_as(request.to_string().into_bytes(), Format::Anthropic).expect("a request");
     let mut segment = Recording::of_request(history).segments.remove(0);
     for (number, point) in segment.points.iter_mut().enumerate() {
         point.at = Some(Millis(times.get(number).copied().unwrap_or(now)));
