@@ -17,7 +17,7 @@ const COLD: i64 = 48 * 3_600_000;
 fn hiding() -> Settings {
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 5.0), ("batch".to_owned(), 1.0)])
         .expect("a policy");
-    Settings { policy, ..settings("recent", 1_000_000) }
+    Settings { policy: policy.into(), ..settings("recent", 1_000_000) }
 }
 
 fn handle(history: &History, block: usize) -> Handle {
