@@ -13,7 +13,8 @@ use std::{
 };
 
 pub(crate) use held::Held;
-pub(crate) use hidden::{HiddenBlock, hidden_anew};
+use hidden::HiddenBlock;
+pub(crate) use hidden::hidden_anew;
 pub use stored::StoredVerdict;
 pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 

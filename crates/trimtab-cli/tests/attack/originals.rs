@@ -71,7 +71,8 @@ impl Originals {
         match handle_in(sent) {
             Some(handle) => drop(self.by_handle.insert(handle.to_owned(), original)),
             None => {
-                tally.expect(false, || format!("{id} was changed and no handle names the original: {sent:?}"));
+                tally
+                    .expect(false, || format!("{id} was changed and no handle names the original: {sent:?}"));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! What was hidden, by its own content. Takes plans that were sent; gives what a block was sent as whose conversation was
 //! rewritten before it, so that what was hidden stays hidden. Never speaks of a block that the model has not seen.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{Memory, Sent};
 use crate::{
     history::{History, Role},
     identity::{BlockHash, ChainHash, block_hash},
+    json::widen,
     verdict::{Decision, Verdict},
 };
 
@@ -41,7 +42,67 @@ pub(crate) fn hidden_anew(
     anew.map(|((decision, _), block)| (decision.block.0, block_hash(history, block))).collect()
 }
 
+/// Finds places among blocks of one content, each looked at once however many there are.
+struct PlaceSearch {
+    by_place: HashMap<ChainHash, usize>,
+    /// All before this one stand in the conversation.
+    next_gone: usize,
+}
+
+impl PlaceSearch {
+    fn over(known: &[HiddenBlock]) -> PlaceSearch {
+        let by_place = known.iter().enumerate().rev().map(|(index, block)| (block.place, index)).collect();
+        PlaceSearch { by_place, next_gone: 0 }
+    }
+
+    /// Returns the first block that stood in this place or whose place is gone; the end where there is none. The block there
+    /// counts as one of this place from now on.
+    fn find(
+        &mut self,
+        known: &[HiddenBlock],
+        place: ChainHash,
+        mut is_gone: impl FnMut(&HiddenBlock) -> bool,
+    ) -> usize {
+        while known.get(self.next_gone).is_some_and(|block| !is_gone(block)) {
+            self.next_gone += 1;
+        }
+        let index = self.by_place.get(&place).map_or(self.next_gone, |own| self.next_gone.min(*own));
+        self.by_place.insert(place, index);
+        index
+    }
+}
+
 impl Memory {
+    /// Remembers what a plan hides by its content.
+    pub(crate) fn remember_hidden(
+        &mut self,
+        chain: &[ChainHash],
+        decisions: &[Decision],
+        hidden: &[(u32, BlockHash)],
+    ) {
+        let mut places: Option<HashSet<ChainHash>> = None;
+        let mut searches: HashMap<BlockHash, PlaceSearch> = HashMap::new();
+        for (number, hash) in hidden {
+            let number = widen(*number);
+            let (Some(place), Some(decision)) = (chain.get(number), decisions.get(number)) else {
+                continue;
+            };
+            let known = self.hidden.entry(*hash).or_default();
+            let search = searches.entry(*hash).or_insert_with(|| PlaceSearch::over(known));
+            // The block that stood elsewhere in a conversation that is no more is this one.
+            let is_gone = |other: &HiddenBlock| {
+                let places = places.get_or_insert_with(|| chain.iter().copied().collect());
+                !places.contains(&other.place)
+            };
+            let index = search.find(known, *place, is_gone);
+            let hidden = HiddenBlock { place: *place, sent: Sent::of(decision) };
+            match known.get_mut(index) {
+                Some(known) => *known = hidden,
+                None => known.push(hidden),
+            }
+        }
+    }
+
     /// Returns, for each block that was not sent in its place before, what it was sent as in a conversation that the client has
     /// rewritten since; nothing at all where the conversation only went on.
     pub(crate) fn hidden_elsewhere<'a>(
@@ -56,6 +117,7 @@ impl Memory {
         }
         let places: HashSet<ChainHash> = chain.iter().copied().collect();
         let mut used: HashSet<ChainHash> = HashSet::new();
+        let mut next_free: HashMap<BlockHash, usize> = HashMap::new();
         // What came behind the model's last words is new, however much it looks like something old.
         let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
         let seen = answered.map_or(0, |entry| history.blocks_before_end(entry));
@@ -65,9 +127,15 @@ impl Memory {
                 found.push(None);
                 continue;
             }
-            let known = self.hidden.get(&block_hash(history, block)).map(Vec::as_slice).unwrap_or_default();
-            let free = |known: &&HiddenBlock| !places.contains(&known.place) && !used.contains(&known.place);
-            let hidden = known.iter().find(free);
+            let hash = block_hash(history, block);
+            let known = self.hidden.get(&hash).map(Vec::as_slice).unwrap_or_default();
+            // Those before stand in the conversation or were used: they are not looked at again.
+            let next = next_free.entry(hash).or_default();
+            let is_taken = |known: &HiddenBlock| places.contains(&known.place) || used.contains(&known.place);
+            while known.get(*next).is_some_and(is_taken) {
+                *next += 1;
+            }
+            let hidden = known.get(*next);
             used.extend(hidden.map(|hidden| hidden.place));
             found.push(hidden.map(|hidden| &hidden.sent));
         }

@@ -1,13 +1,10 @@
 //! What [`Memory`] learns from requests that were forwarded: the verdicts of a [`Plan`], or those that were only repeated
 //! ([`Resent`]). The proxy, the Python package, the command line and replay all remember here.
 
-use std::collections::HashSet;
-
 use super::Resent;
 use crate::{
-    identity::ChainHash,
     json::widen,
-    memory::{HiddenBlock, Memory, Sent, StoredVerdict},
+    memory::{Memory, Sent, StoredVerdict},
     plan::Plan,
     summary::LastFold,
     units::{Millis, Tokens},
@@ -25,7 +22,7 @@ impl Memory {
             }
         }
         self.undos_done(&plan.undone);
-        self.remember_hidden(plan);
+        self.remember_hidden(&plan.chain, plan.decisions(), &plan.hidden);
         self.fold_sent(plan);
         self.rewrote = plan.broken().is_some();
         self.spent.ours += plan.cost.ours;
@@ -52,28 +49,6 @@ impl Memory {
                     (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
                 }
             })
-    }
-
-    /// Remembers what a plan hides by its content.
-    fn remember_hidden(&mut self, plan: &Plan) {
-        let mut places: Option<HashSet<ChainHash>> = None;
-        for (number, hash) in &plan.hidden {
-            let number = widen(*number);
-            let (Some(place), Some(decision)) = (plan.chain.get(number), plan.decisions().get(number)) else {
-                continue;
-            };
-            let hidden = HiddenBlock { place: *place, sent: Sent::of(decision) };
-            let known = self.hidden.entry(*hash).or_default();
-            // The block that stood elsewhere in a conversation that is no more is this one.
-            let mut is_same = |other: &HiddenBlock| {
-                let places = places.get_or_insert_with(|| plan.chain.iter().copied().collect());
-                other.place == *place || !places.contains(&other.place)
-            };
-            match known.iter_mut().find(|other| is_same(other)) {
-                Some(known) => *known = hidden,
-                None => known.push(hidden),
-            }
-        }
     }
 
     /// Remembers what a plan that was sent says about folding.
