@@ -239,10 +239,10 @@ fn check(lengths: &[usize], cuts: usize, tiny: usize) {
     check_tiny(&mut tally, both, tiny);
     tally.expect_alive(&proxy, &upstream);
     for arguments in [
-        &["sessions", "--store", store][..],
-        &["search", "value", "--store", store],
+        &["sessions", "--all", "--store", store][..],
+        &["search", "value", "--all", "--store", store],
         &["stats", "--store", store],
-        &["inspect", "s1", "--store", store],
+        &["inspect", "s1", "--all", "--store", store],
     ] {
         let run = common::trimtab(arguments);
         check_plain(&mut tally, arguments[0], &format!("{}{}", run.text(), run.words));

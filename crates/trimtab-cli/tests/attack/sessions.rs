@@ -47,9 +47,9 @@ fn check(sessions: usize) {
         std::fs::metadata(&path).unwrap().len() >> 20
     );
     let commands: [(&str, &[&str]); 7] = [
-        ("sessions", &["sessions", "--json"]),
-        ("search", &["search", "conversation", "7"]),
-        ("search for nothing", &["search", "absent-word"]),
+        ("sessions", &["sessions", "--json", "--all"]),
+        ("search", &["search", "conversation", "7", "--all"]),
+        ("search for nothing", &["search", "absent-word", "--all"]),
         ("stats", &["stats"]),
         ("forget, dry run", &["forget", "--older-than", "1d", "--dry-run"]),
         ("forget half", &["forget", "--larger-than", "1KB", "--dry-run"]),
@@ -72,7 +72,7 @@ fn check(sessions: usize) {
             });
         }
     }
-    let left = common::trimtab(&["sessions", "--json", "--store", store]);
+    let left = common::trimtab(&["sessions", "--json", "--all", "--store", store]);
     tally.expect(left.text().trim() == "[]", || "something is left".to_owned());
     tally.finish();
 }
