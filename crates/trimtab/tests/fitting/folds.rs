@@ -214,20 +214,25 @@ fn begins_as(format: Format, earlier: &Fitted, now: &[u8], fitted: &Fitted) {
             Format::Gemini => "contents",
         };
         let messages = request[key].as_array().cloned().unwrap_or_default();
-        // There a folded message is joined to what the user said before it: what was sent is told by its parts.
-        let parts = |message: &Value| {
-            let role = message["role"].clone();
-            let parts = message["parts"].as_array().cloned().unwrap_or_default();
-            parts.into_iter().map(|part| json!({"role": role, "part": part})).collect::<Vec<Value>>()
-        };
-        match format {
-            Format::Gemini => messages.iter().flat_map(parts).collect(),
-            Format::Anthropic | Format::Chat | Format::Responses => messages,
-        }
+        messages.iter().flat_map(|message| parts_of_message(format, message)).collect()
     };
     let (before, now) = (list(&value(&earlier.request)), list(&value(now)));
     for (index, message) in before.iter().enumerate() {
         assert_eq!(Some(message), now.get(index), "{}\nlater\n{}", shown(earlier), shown(fitted));
+    }
+}
+
+/// A folded message is joined to what the user said before it, so that what was sent is told by the parts of the user's messages.
+fn parts_of_message(format: Format, message: &Value) -> Vec<Value> {
+    let role = &message["role"];
+    let content = &message[if format == Format::Gemini { "parts" } else { "content" }];
+    let joins = format == Format::Gemini || (format != Format::Responses && role == "user");
+    match content {
+        Value::String(text) if joins => vec![json!({"role": role, "part": {"type": "text", "text": text}})],
+        Value::Array(parts) if joins => {
+            parts.iter().map(|part| json!({"role": role, "part": part})).collect()
+        }
+        _ => vec![message.clone()],
     }
 }
 
