@@ -36,15 +36,15 @@ def binary():
 
 @pytest.fixture(scope="session")
 def command_line(tmp_path_factory):
-    """Run the command line in an empty home; return its exit code, data and words."""
+    """Run the command line in an empty home, or in a folder; return its exit code, data and words."""
     home = tmp_path_factory.mktemp("home")
     program = binary()
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("TRIMTAB_", "XDG_"))}
 
-    def run(*arguments):
+    def run(*arguments, folder=home):
         done = subprocess.run(
             [program, *map(str, arguments)],
-            cwd=home,
+            cwd=folder,
             env={**clean, "HOME": str(home), "NO_COLOR": "1"},
             capture_output=True,
         )

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -93,7 +94,7 @@ def test_the_command_line_finds_what_a_session_kept(tmp_path, command_line):
     messages = chat(30)
     fitted = trimtab.Session(model="gpt-5", budget=20_000, store=store).fit(messages)
     hidden = next(row for row in fitted.plan if row["handle"])
-    code, data, words = command_line("recall", hidden["handle"], "--store", store)
+    code, data, words = command_line("recall", hidden["handle"], "--store", store, folder=Path.cwd())
     assert code == 0, words
     assert data.decode() == messages[hidden["message"]]["content"]
 
@@ -151,8 +152,8 @@ def test_pins_and_undos_of_the_command_line_reach_a_running_session(tmp_path, co
     store = tmp_path / "trimtab.db"
     session = trimtab.Session(model="gpt-5", policy="recent", settings=FEW, budget=400_000, store=store)
     pinned, undone = list(hidden_rows(session.fit(messages, now=1_000.0)))[:2]
-    command_line("pin", pinned, "--store", str(store))
-    command_line("undo", undone, "--now", "--store", str(store))
+    command_line("pin", pinned, "--store", str(store), folder=Path.cwd())
+    command_line("undo", undone, "--now", "--store", str(store), folder=Path.cwd())
     shown = hidden_rows(session.fit(messages, now=1_001.0))
     assert pinned not in shown and undone not in shown
 
