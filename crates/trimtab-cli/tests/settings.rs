@@ -251,6 +251,25 @@ fn a_malformed_rule_or_value_is_wrong_usage_and_writes_nothing() {
 }
 
 #[test]
+fn a_setting_of_another_policy_is_wrong_usage_from_every_source() {
+    let sentence = "policy \"steady\" has no setting \"keep_last\"; these have it: recent, ladder";
+    let fitted = recording();
+    let fit = ["fit", &fitted, "--budget", "20000"];
+    for (source, toml, flags, variables) in [
+        ("trimtab.toml, line 1", "keep_last = 10\n", vec![], vec![]),
+        ("--set", "", vec!["--set", "keep_last=10"], vec![]),
+        ("TRIMTAB_KEEP_LAST", "", vec![], vec![("TRIMTAB_KEEP_LAST", "10")]),
+    ] {
+        let project = Project::new("other-policy", toml, "");
+        let run = project.run(&[&fit[..], &flags].concat(), &variables);
+        assert_eq!((run.code, run.out.len()), (Some(2), 0), "{}", run.words);
+        assert!(run.words.contains(sentence) && run.words.contains(source), "{source}: {}", run.words);
+        let with_it = project.run(&[&fit[..], &flags, &["--policy", "recent"]].concat(), &variables);
+        assert_eq!(with_it.code, Some(0), "{source}: {}", with_it.words);
+    }
+}
+
+#[test]
 fn rules_come_before_the_policy_and_can_keep_pin_cut_and_clear() {
     let fit = |name: &str, toml: &str| {
         let project = Project::new(name, toml, "");
