@@ -77,6 +77,12 @@ pub trait Store: Send + Sync {
     /// Says what is wrong with the store, or that there is no such request.
     fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError>;
 
+    /// Notes that the provider refused a request: its verdicts are taken back, and what was new in it counts as never sent.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such request.
+    fn refused(&self, request: RequestId) -> Result<(), StoreError>;
+
     /// Keeps a summary.
     ///
     /// # Errors

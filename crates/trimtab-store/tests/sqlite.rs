@@ -30,6 +30,8 @@ contract::contract! { empty:
     memory_is_that_of_the_process_that_wrote_it
     a_hidden_block_is_hidden_in_the_same_words_for_ever
     the_first_verdict_wins_between_processes
+    what_a_provider_refused_was_never_sent
+    a_verdict_after_two_refused_ones_is_the_one_before_them
     a_conversation_goes_on_in_its_session
     another_try_of_the_same_request_is_the_same_session
     the_same_words_after_an_answer_begin_a_new_session

@@ -128,6 +128,21 @@ impl Memory {
         self.requests += 1;
     }
 
+    /// Returns what a conversation takes along that goes on from this one with other words before or after: what its own blocks
+    /// were sent as, and what was hidden, by content. Without the rest, conversations that change again and again stay small.
+    #[must_use]
+    pub fn for_conversation(&self, chain: &[ChainHash]) -> Memory {
+        let own = chain.iter().chain(&self.tip);
+        Memory {
+            verdicts: own.filter_map(|hash| Some((*hash, self.verdicts.get(hash)?.clone()))).collect(),
+            hidden: self.hidden.clone(),
+            ends: self.ends.clone(),
+            held: self.held.clone(),
+            wishes: self.wishes.clone(),
+            ..*self
+        }
+    }
+
     /// Takes a conversation that is first seen in mid-flight as already sent whole at `now`, so that a live cache is not
     /// broken in ignorance.
     pub fn seen(&mut self, history: &History, now: Millis) {

@@ -87,7 +87,7 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
     match checked.and_then(|text| keep(proxy, wanted, text)) {
         Ok(text) => {
             session.remember(|memory| memory.remember_summary(request.range.covers(), &text));
-            proxy.metrics.count(Metric::Summaries, &[("result", "taken")]);
+            proxy.metrics.count(Metric::Summaries { result: "taken" });
             let messages = request.range.messages();
             proxy.log.info(format_args!(
                 "session {}: {messages} messages are summarized by {model}",
@@ -96,7 +96,7 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
         }
         Err(fault) => {
             session.remember(|memory| memory.no_summary(request));
-            proxy.metrics.count(Metric::Summaries, &[("result", "none")]);
+            proxy.metrics.count(Metric::Summaries { result: "none" });
             proxy.log.info(format_args!(
                 "session {}: no summary by {model}: {fault:#}; the ledger will stand for what is folded",
                 session.name
@@ -123,8 +123,8 @@ fn account(proxy: &Proxy, model: &str, used: &[Usage]) {
     }
     used.iter().for_each(|usage| proxy.metrics.usage(*usage));
     let spent = dollars(model, used).unwrap_or_default();
-    proxy.metrics.add(Metric::Spent, &[], spent);
-    proxy.metrics.add(Metric::SummaryDollars, &[], spent);
+    proxy.metrics.add(Metric::Spent, spent);
+    proxy.metrics.add(Metric::SummaryDollars, spent);
 }
 
 /// Returns the place that a session's own requests go to, with what they say about who asks.

@@ -67,7 +67,7 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     let route = match found {
         Ok(route) => route,
         Err(fault) => {
-            proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "refused")]);
+            proxy.metrics.count(Metric::Requests { endpoint: "other", outcome: "refused" });
             let reason = fault.words();
             proxy.log.detail(format_args!("{} {}: {reason}", request.method(), uri.path()));
             return refuse(StatusCode::NOT_FOUND, &reason);
@@ -83,9 +83,7 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     };
     // A request with a body is answered in HTTP whatever it offers: no tunnel would carry the body.
     let answered = if headers::wants_upgrade(request.headers()) && request.body().is_end_stream() {
-        proxy
-            .metrics
-            .count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "upgraded")]);
+        proxy.metrics.count(Metric::Requests { endpoint: route.endpoint.name(), outcome: "upgraded" });
         tunnel::tunnel(&proxy, &route, request, permit).await
     } else {
         converse(&proxy, &route, request, permit).await
@@ -117,7 +115,7 @@ async fn converse(
             return Ok(deliver(proxy, sent, said, Account::unread(permit)));
         }
         Endpoint::Other => {
-            proxy.metrics.count(Metric::Requests, &[("endpoint", "other"), ("outcome", "passed")]);
+            proxy.metrics.count(Metric::Requests { endpoint: "other", outcome: "passed" });
             let sent = proxy.send(&head, Either::Right(incoming)).await?;
             proxy.log.detail(format_args!("{} {}: {}", head.method, head.uri.path(), sent.status()));
             return Ok(deliver(proxy, sent, Said::default(), Account::unread(permit)));
@@ -183,7 +181,7 @@ async fn converse(
     let sent = match proxy.send(&head, full(outgoing)).await {
         Ok(sent) => sent,
         Err(failed) => {
-            prepared.refuse();
+            prepared.refuse(&proxy.planner.sessions);
             return Err(failed);
         }
     };
@@ -191,7 +189,7 @@ async fn converse(
     if sent.status().is_success() {
         prepared.accept();
     } else {
-        prepared.refuse();
+        prepared.refuse(&proxy.planner.sessions);
     }
     if !counts_only && sent.status().is_success() {
         proxy.planner.answered_in(format, asked.elapsed());
@@ -253,8 +251,8 @@ async fn pass(
 
 /// Counts and logs a conversation that passes as it is.
 fn note_passed(proxy: &Proxy, route: &Route, reason: &str) {
-    proxy.metrics.count(Metric::Requests, &[("endpoint", route.endpoint.name()), ("outcome", "passed")]);
-    proxy.metrics.count(Metric::Passed, &[("reason", reason)]);
+    proxy.metrics.count(Metric::Requests { endpoint: route.endpoint.name(), outcome: "passed" });
+    proxy.metrics.count(Metric::Passed { reason: reason.to_owned() });
     if matches!(route.endpoint, Endpoint::Answer(_)) {
         proxy.planner.sessions.count_unkept(Unkept::Passed);
     }

@@ -81,6 +81,7 @@ impl Place {
 enum Word {
     Keep(Box<Kept>),
     Answered(KeptAs, Usage),
+    Refused(KeptAs),
     IsKept(KeptAs, SyncSender<bool>),
     Summarized(Box<Summarized>),
     Pin(Box<PinRequest>),
@@ -180,7 +181,16 @@ impl Keeper {
 
     /// Notes what a provider reported for a request.
     pub(crate) fn answered(&self, name: KeptAs, usage: Usage) {
-        let sent = self.queue.as_ref().map(|queue| queue.try_send(Word::Answered(name, usage)));
+        self.report(Word::Answered(name, usage));
+    }
+
+    /// Notes that a provider refused a request.
+    pub(crate) fn refused(&self, name: KeptAs) {
+        self.report(Word::Refused(name));
+    }
+
+    fn report(&self, word: Word) {
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(word));
         if !matches!(sent, Some(Ok(()))) {
             self.count_unkept(Unkept::Report);
         }
@@ -304,7 +314,9 @@ fn work(place: &Place, words: &Receiver<Word>) {
         // A fault in one request must not end the keeping of all others.
         let bytes = match &word {
             Word::Keep(kept) => kept.history.bytes().len(),
-            Word::Answered(..) | Word::IsKept(..) | Word::Summarized(_) | Word::Pin(_) => 0,
+            Word::Answered(..) | Word::Refused(_) | Word::IsKept(..) | Word::Summarized(_) | Word::Pin(_) => {
+                0
+            }
         };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -365,6 +377,11 @@ fn one(place: &Place, word: Word, requests: &mut BTreeMap<KeptAs, RequestId>) ->
             // Whoever asked may have left.
             let _ = waiting.send(requests.contains_key(&name) && store.is_in_place());
             None
+        }
+        Word::Refused(name) => {
+            // It may be sent once more as it came, and answered.
+            let is_kept = requests.get(&name).is_some_and(|request| store.refused(*request).is_ok());
+            (!is_kept).then_some(Unkept::Report)
         }
         Word::Answered(name, usage) => {
             let is_kept =

@@ -57,11 +57,11 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     let Some(Sent { proxy, about, how, good }) = account.sent else { return };
     let metrics = &proxy.metrics;
     if end == End::Broken {
-        metrics.count(Metric::Left, &[]);
+        metrics.count(Metric::Left);
     }
     let reading = reading.unwrap_or_default();
     if reading.too_long && good {
-        metrics.count(Metric::Overflows, &[("result", "in the answer")]);
+        metrics.count(Metric::Overflows { result: "in the answer" });
     }
     if let Some(about) = about.as_ref().filter(|_| good) {
         count_tokens(&proxy, about, how);
@@ -71,7 +71,7 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     }
     let Some(usage) = reading.usage else {
         if good && end == End::Whole {
-            metrics.count(Metric::Unreported, &[]);
+            metrics.count(Metric::Unreported);
         }
         return;
     };
@@ -79,9 +79,9 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
     let Some(about) = about else { return };
     proxy.planner.sessions.answered(&about.session, about.kept_as, really_sent(&about, how), usage);
     let Some(model) = &about.model else { return };
-    metrics.add(Metric::Spent, &[], money::spent(model, usage));
+    metrics.add(Metric::Spent, money::spent(model, usage));
     if how != How::Observed && end == End::Whole {
-        metrics.add(Metric::Saved, &[], saved(model, &about, usage));
+        metrics.add(Metric::Saved, saved(model, &about, usage));
     }
 }
 
@@ -99,14 +99,14 @@ fn saved(model: &Model, about: &About, usage: trimtab::Usage) -> f64 {
 fn count_tokens(proxy: &Proxy, about: &About, how: How) {
     let metrics = &proxy.metrics;
     let hidden = float(about.raw.0) - float(about.sent.0);
-    metrics.add(Metric::CountedTokens, &[("which", "raw")], float(about.raw.0));
+    metrics.add(Metric::CountedTokens { which: "raw" }, float(about.raw.0));
     if how == How::Observed {
-        metrics.add(Metric::CountedTokens, &[("which", "sent")], float(about.raw.0));
-        metrics.add(Metric::WouldHide, &[], hidden);
+        metrics.add(Metric::CountedTokens { which: "sent" }, float(about.raw.0));
+        metrics.add(Metric::WouldHide, hidden);
         return;
     }
-    metrics.add(Metric::CountedTokens, &[("which", "sent")], float(about.sent.0));
+    metrics.add(Metric::CountedTokens { which: "sent" }, float(about.sent.0));
     let blocks = |count: usize| float(u64::try_from(count).unwrap_or(u64::MAX));
-    metrics.add(Metric::HiddenBlocks, &[("verdict", "shorten")], blocks(about.shortened));
-    metrics.add(Metric::HiddenBlocks, &[("verdict", "drop")], blocks(about.dropped));
+    metrics.add(Metric::HiddenBlocks { verdict: "shorten" }, blocks(about.shortened));
+    metrics.add(Metric::HiddenBlocks { verdict: "drop" }, blocks(about.dropped));
 }

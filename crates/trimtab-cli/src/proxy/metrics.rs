@@ -12,106 +12,73 @@ use trimtab::{Tokens, Usage};
 
 use super::money::float;
 
-/// Something that is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Something that is counted, with the labels it is counted by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Metric {
-    Requests,
-    Passed,
-    UpstreamErrors,
-    LatePlans,
-    Faults,
-    Overflows,
-    CountedTokens,
+    Requests { endpoint: &'static str, outcome: &'static str },
+    Passed { reason: String },
+    UpstreamErrors { kind: String },
+    LatePlans { sent: &'static str },
+    Faults { kind: &'static str },
+    Overflows { result: &'static str },
+    CountedTokens { which: &'static str },
     WouldHide,
-    HiddenBlocks,
-    ReportedTokens,
+    HiddenBlocks { verdict: &'static str },
+    ReportedTokens { kind: &'static str },
     Unreported,
     Spent,
     Saved,
-    Summaries,
+    Summaries { result: &'static str },
     SummaryDollars,
     Left,
 }
 
-/// Name, kind and help of every metric.
-const TABLE: &[(Metric, &str, &str, &str)] = &[
-    (
-        Metric::Requests,
-        "trimtab_requests_total",
-        "counter",
-        "Requests by endpoint and what was done with them",
-    ),
-    (Metric::Passed, "trimtab_passed_total", "counter", "Conversations that passed untouched, by reason"),
-    (
-        Metric::UpstreamErrors,
-        "trimtab_upstream_errors_total",
-        "counter",
-        "Requests that a provider did not answer or answered with an error, by kind or status",
-    ),
-    (
-        Metric::LatePlans,
-        "trimtab_late_plans_total",
-        "counter",
-        "Plans that were not ready in time, by what was sent",
-    ),
-    (Metric::Faults, "trimtab_faults_total", "counter", "Errors in trimtab itself, by kind"),
-    (
-        Metric::Overflows,
-        "trimtab_overflow_answers_total",
-        "counter",
-        "Answers that a request is too long, by what followed",
-    ),
-    (
-        Metric::CountedTokens,
-        "trimtab_counted_tokens_total",
-        "counter",
-        "Input tokens as counted here: as they came, and as sent",
-    ),
-    (
-        Metric::WouldHide,
-        "trimtab_observed_tokens_total",
-        "counter",
-        "Input tokens that would have been hidden, while observing",
-    ),
-    (
-        Metric::HiddenBlocks,
-        "trimtab_hidden_blocks_total",
-        "counter",
-        "Blocks hidden, summed over requests, by verdict",
-    ),
-    (
-        Metric::ReportedTokens,
-        "trimtab_reported_tokens_total",
-        "counter",
-        "Tokens that providers reported, by kind",
-    ),
-    (
-        Metric::Unreported,
-        "trimtab_answers_without_usage_total",
-        "counter",
-        "Good answers that reported no usage",
-    ),
-    (Metric::Spent, "trimtab_spent_dollars_total", "counter", "Dollars that the reported usage costs"),
-    (
-        Metric::Saved,
-        "trimtab_saved_dollars",
-        "gauge",
-        "Dollars of input saved by estimate; falls where an edit cost more than it saved",
-    ),
-    (
-        Metric::Summaries,
-        "trimtab_summaries_total",
-        "counter",
-        "Summaries that were asked for in the background, by what came of it",
-    ),
-    (
-        Metric::SummaryDollars,
-        "trimtab_summary_dollars_total",
-        "counter",
-        "Dollars that summaries cost; they are part of what was spent",
-    ),
-    (Metric::Left, "trimtab_clients_left_total", "counter", "Clients that left before the end of an answer"),
+/// Name and help of every metric, in the order in which they are written.
+#[rustfmt::skip]
+const TABLE: &[(&str, &str)] = &[
+    ("trimtab_requests_total", "Requests by endpoint and what was done with them"),
+    ("trimtab_passed_total", "Conversations that passed untouched, by reason"),
+    ("trimtab_upstream_errors_total", "Requests that a provider did not answer or answered with an error, by kind or status"),
+    ("trimtab_late_plans_total", "Plans that were not ready in time, by what was sent"),
+    ("trimtab_faults_total", "Errors in trimtab itself, by kind"),
+    ("trimtab_overflow_answers_total", "Answers that a request is too long, by what followed"),
+    ("trimtab_counted_tokens_total", "Input tokens as counted here: as they came, and as sent"),
+    ("trimtab_observed_tokens_total", "Input tokens that would have been hidden, while observing"),
+    ("trimtab_hidden_blocks_total", "Blocks hidden, summed over requests, by verdict"),
+    ("trimtab_reported_tokens_total", "Tokens that providers reported, by kind"),
+    ("trimtab_answers_without_usage_total", "Good answers that reported no usage"),
+    ("trimtab_spent_dollars_total", "Dollars that the reported usage costs"),
+    ("trimtab_saved_dollars", "Dollars of input saved by estimate; falls where an edit cost more than it saved"),
+    ("trimtab_summaries_total", "Summaries that were asked for in the background, by what came of it"),
+    ("trimtab_summary_dollars_total", "Dollars that summaries cost; they are part of what was spent"),
+    ("trimtab_clients_left_total", "Clients that left before the end of an answer"),
 ];
+
+impl Metric {
+    /// Returns the name under which Prometheus reads it, with the names and values of its labels.
+    fn series(&self) -> (&'static str, Vec<(&'static str, &str)>) {
+        match self {
+            Metric::Requests { endpoint, outcome } => {
+                ("trimtab_requests_total", vec![("endpoint", endpoint), ("outcome", outcome)])
+            }
+            Metric::Passed { reason } => ("trimtab_passed_total", vec![("reason", reason)]),
+            Metric::UpstreamErrors { kind } => ("trimtab_upstream_errors_total", vec![("kind", kind)]),
+            Metric::LatePlans { sent } => ("trimtab_late_plans_total", vec![("sent", sent)]),
+            Metric::Faults { kind } => ("trimtab_faults_total", vec![("kind", kind)]),
+            Metric::Overflows { result } => ("trimtab_overflow_answers_total", vec![("result", result)]),
+            Metric::CountedTokens { which } => ("trimtab_counted_tokens_total", vec![("which", which)]),
+            Metric::WouldHide => ("trimtab_observed_tokens_total", vec![]),
+            Metric::HiddenBlocks { verdict } => ("trimtab_hidden_blocks_total", vec![("verdict", verdict)]),
+            Metric::ReportedTokens { kind } => ("trimtab_reported_tokens_total", vec![("kind", kind)]),
+            Metric::Unreported => ("trimtab_answers_without_usage_total", vec![]),
+            Metric::Spent => ("trimtab_spent_dollars_total", vec![]),
+            Metric::Saved => ("trimtab_saved_dollars", vec![]),
+            Metric::Summaries { result } => ("trimtab_summaries_total", vec![("result", result)]),
+            Metric::SummaryDollars => ("trimtab_summary_dollars_total", vec![]),
+            Metric::Left => ("trimtab_clients_left_total", vec![]),
+        }
+    }
+}
 
 /// Upper bounds of the overhead's buckets, in seconds.
 const BUCKETS: [f64; 9] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1.0];
@@ -124,7 +91,7 @@ pub(crate) struct Metrics {
 
 #[derive(Default, Clone)]
 struct Figures {
-    sums: BTreeMap<(Metric, String), f64>,
+    sums: BTreeMap<Metric, f64>,
     overhead: [u64; BUCKETS.len()],
     overhead_count: u64,
     overhead_seconds: f64,
@@ -169,19 +136,14 @@ pub(crate) struct Sums {
 }
 
 impl Metrics {
-    /// Adds to a figure; labels are pairs of name and value.
-    pub(crate) fn add(&self, metric: Metric, labels: &[(&str, &str)], amount: f64) {
-        let mut words = String::new();
-        for (name, value) in labels {
-            let comma = if words.is_empty() { "" } else { "," };
-            let _ = write!(words, "{comma}{name}=\"{}\"", value.replace(['\\', '"', '\n'], "_"));
-        }
-        *self.figures().sums.entry((metric, words)).or_default() += amount;
+    /// Adds to a figure.
+    pub(crate) fn add(&self, metric: Metric, amount: f64) {
+        *self.figures().sums.entry(metric).or_default() += amount;
     }
 
     /// Counts one more.
-    pub(crate) fn count(&self, metric: Metric, labels: &[(&str, &str)]) {
-        self.add(metric, labels, 1.0);
+    pub(crate) fn count(&self, metric: Metric) {
+        self.add(metric, 1.0);
     }
 
     /// Notes how long a request was held here before it was sent on.
@@ -211,51 +173,48 @@ impl Metrics {
             ("output", usage.output),
         ];
         for (kind, tokens) in kinds {
-            self.add(Metric::ReportedTokens, &[("kind", kind)], float(tokens));
+            self.add(Metric::ReportedTokens { kind }, float(tokens));
         }
     }
 
     /// Returns the sums for people.
     pub(crate) fn sums(&self) -> Sums {
         let figures = self.figures().clone();
-        let sum = |metric: Metric, label: &str| {
-            let of =
-                figures.sums.iter().filter(|((known, words), _)| *known == metric && words.contains(label));
-            of.map(|(_, amount)| *amount).sum::<f64>()
+        let mut sums = Sums {
+            largest: figures.largest,
+            overhead_ms: figures.overhead_seconds * 1000.0 / float(figures.overhead_count.max(1)),
+            ..Sums::default()
         };
-        let reported = |kind: &str| sum(Metric::ReportedTokens, &format!("kind=\"{kind}\""));
-        let by_label = |metric: Metric| {
-            let of = figures.sums.iter().filter(|((known, _), _)| *known == metric);
-            let value = |words: &str| {
-                words.split_once('=').map_or(words, |(_, value)| value).trim_matches('"').to_owned()
-            };
-            of.map(|((_, words), count)| (value(words), *count)).collect()
-        };
-        let others =
-            sum(Metric::Requests, "endpoint=\"other\"") + sum(Metric::Requests, "endpoint=\"count\"");
-        Sums {
-            conversations: sum(Metric::Requests, "") - others,
-            others,
-            kept: sum(Metric::Requests, "outcome=\"kept\""),
-            raw: sum(Metric::CountedTokens, "raw"),
-            sent: sum(Metric::CountedTokens, "sent"),
-            observed: sum(Metric::WouldHide, ""),
-            reported_input: reported("input") + reported("cache_read") + reported("cache_write"),
-            cache_read: reported("cache_read"),
-            spent: sum(Metric::Spent, ""),
-            saved: sum(Metric::Saved, ""),
-            overflows: sum(Metric::Overflows, ""),
-            upstream_errors: by_label(Metric::UpstreamErrors),
-            late_plans: sum(Metric::LatePlans, ""),
-            faults: by_label(Metric::Faults),
-            passed: by_label(Metric::Passed),
-            largest: figures.largest.clone(),
-            overhead_ms: if figures.overhead_count == 0 {
-                0.0
-            } else {
-                figures.overhead_seconds * 1000.0 / float(figures.overhead_count)
-            },
+        for (metric, amount) in figures.sums {
+            match metric {
+                Metric::Requests { endpoint, outcome } => {
+                    let other = matches!(endpoint, "other" | "count");
+                    *(if other { &mut sums.others } else { &mut sums.conversations }) += amount;
+                    sums.kept += if outcome == "kept" { amount } else { 0.0 };
+                }
+                Metric::Passed { reason } => sums.passed.push((reason, amount)),
+                Metric::UpstreamErrors { kind } => sums.upstream_errors.push((kind, amount)),
+                Metric::LatePlans { .. } => sums.late_plans += amount,
+                Metric::Faults { kind } => sums.faults.push((kind.to_owned(), amount)),
+                Metric::Overflows { .. } => sums.overflows += amount,
+                Metric::CountedTokens { which: "raw" } => sums.raw += amount,
+                Metric::CountedTokens { .. } => sums.sent += amount,
+                Metric::WouldHide => sums.observed += amount,
+                Metric::ReportedTokens { kind } if kind != "output" => {
+                    sums.reported_input += amount;
+                    sums.cache_read += if kind == "cache_read" { amount } else { 0.0 };
+                }
+                Metric::Spent => sums.spent += amount,
+                Metric::Saved => sums.saved += amount,
+                Metric::ReportedTokens { .. }
+                | Metric::HiddenBlocks { .. }
+                | Metric::Unreported
+                | Metric::Summaries { .. }
+                | Metric::SummaryDollars
+                | Metric::Left => {}
+            }
         }
+        sums
     }
 
     /// Returns all figures in Prometheus' text format, with some that are known elsewhere.
@@ -263,10 +222,20 @@ impl Metrics {
         let figures = self.figures().clone();
         let sums = self.sums();
         let mut text = String::new();
-        for (metric, name, kind, help) in TABLE {
+        for (name, help) in TABLE {
+            let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for ((_, labels), amount) in figures.sums.iter().filter(|((known, _), _)| known == metric) {
-                let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+            for (metric, amount) in &figures.sums {
+                let (own, labels) = metric.series();
+                if own != *name {
+                    continue;
+                }
+                let labels: Vec<String> = labels
+                    .iter()
+                    .map(|(label, value)| format!("{label}=\"{}\"", value.replace(['\\', '"', '\n'], "_")))
+                    .collect();
+                let labels =
+                    if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
                 let _ = writeln!(text, "{name}{labels} {amount}");
             }
         }
@@ -308,8 +277,8 @@ mod tests {
     #[test]
     fn figures_are_written_as_prometheus_reads_them() {
         let metrics = Metrics::default();
-        metrics.count(Metric::Requests, &[("endpoint", "messages"), ("outcome", "fitted")]);
-        metrics.add(Metric::Saved, &[], -0.25);
+        metrics.count(Metric::Requests { endpoint: "messages", outcome: "fitted" });
+        metrics.add(Metric::Saved, -0.25);
         metrics.usage(Usage { input: 10, cache_read: 30, ..Usage::default() });
         metrics.overhead(Duration::from_millis(3));
         let text = metrics.text(&[("trimtab_sessions", "Sessions known", 2.0)]);
@@ -323,7 +292,26 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_row() {
-        assert!(TABLE.windows(2).all(|rows| rows[0].0 < rows[1].0));
-        assert_eq!(TABLE.last().map(|row| row.0), Some(Metric::Left));
+        let text = "";
+        let all = [
+            Metric::Requests { endpoint: text, outcome: text },
+            Metric::Passed { reason: String::new() },
+            Metric::UpstreamErrors { kind: String::new() },
+            Metric::LatePlans { sent: text },
+            Metric::Faults { kind: text },
+            Metric::Overflows { result: text },
+            Metric::CountedTokens { which: text },
+            Metric::WouldHide,
+            Metric::HiddenBlocks { verdict: text },
+            Metric::ReportedTokens { kind: text },
+            Metric::Unreported,
+            Metric::Spent,
+            Metric::Saved,
+            Metric::Summaries { result: text },
+            Metric::SummaryDollars,
+            Metric::Left,
+        ];
+        let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+        assert_eq!(all.each_ref().map(|metric| metric.series().0).as_slice(), names);
     }
 }

@@ -85,7 +85,7 @@ async fn fit_once(
     let fitted =
         fitted.await.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the planner failed".to_owned()))?;
     let fitted = fitted.map_err(|fault| (StatusCode::UNPROCESSABLE_ENTITY, fault.to_string()))?;
-    proxy.metrics.count(Metric::Requests, &[("endpoint", "fit"), ("outcome", "fitted")]);
+    proxy.metrics.count(Metric::Requests { endpoint: "fit", outcome: "fitted" });
     if fitted.budget.is_none() {
         return Err((
             StatusCode::UNPROCESSABLE_ENTITY,

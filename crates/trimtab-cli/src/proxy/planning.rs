@@ -55,7 +55,7 @@ pub(crate) const NEEDED_FROM: f64 = 0.9;
 const NAMES: usize = 256;
 
 /// How many bytes conversations that are kept warm take at most, about.
-const WARM_BYTES: usize = 256 * 1024 * 1024;
+const WARM_BYTES: usize = 64 * 1024 * 1024;
 
 /// After how long without a request a conversation need not stay warm, and how many bytes of these stay warm anyway: the two
 /// latest of an agent whose person thinks before answering.

@@ -9,7 +9,7 @@ use trimtab::{Model, Tokens};
 use super::{
     fold::Wanted,
     money::float,
-    sessions::{KeptAs, Session},
+    sessions::{KeptAs, Session, Sessions},
     unanswered::AwaitedAnswer,
 };
 
@@ -126,10 +126,11 @@ impl Prepared {
         self.awaited = None;
     }
 
-    /// Notes that the provider did not take the request: nothing of it is remembered.
-    pub(crate) fn refuse(&mut self) {
+    /// Notes that the provider did not take the request: nothing of it is remembered, here and in the store.
+    pub(crate) fn refuse(&mut self, sessions: &Sessions) {
         if let Some(awaited) = self.awaited.take() {
             awaited.refuse();
+            sessions.refused(self.about.as_ref().and_then(|about| about.kept_as));
         }
     }
 }

@@ -102,14 +102,14 @@ impl Turn<'_> {
         };
         let outgoing = encoded(self.encoding, shorter.prepared.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
-            shorter.prepared.refuse();
+            shorter.prepared.refuse(&planner.sessions);
             self.overflowed("not sent again");
             return None;
         };
         self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
         note(self.proxy, self.route, &shorter.prepared, Instant::now());
         if !answer.status().is_success() {
-            shorter.prepared.refuse();
+            shorter.prepared.refuse(&planner.sessions);
             return Some((answer, shorter.prepared, "too-long"));
         }
         learn(Proof::ShorterAccepted);
@@ -126,8 +126,8 @@ impl Turn<'_> {
         Some((answer, sent, "too-long"))
     }
 
-    fn overflowed(&self, result: &str) {
-        self.proxy.metrics.count(Metric::Overflows, &[("result", result)]);
+    fn overflowed(&self, result: &'static str) {
+        self.proxy.metrics.count(Metric::Overflows { result });
         self.proxy.log.warn(format_args!(
             "{}: the provider says that the request is too long: {result}",
             self.route.endpoint.name()
@@ -150,7 +150,7 @@ impl Turn<'_> {
             return None;
         }
         about.session.refused();
-        self.proxy.metrics.count(Metric::Faults, &[("kind", "refused")]);
+        self.proxy.metrics.count(Metric::Faults { kind: "refused" });
         self.proxy.log.warn(format_args!(
             "error in trimtab: session {}: the provider refused the trimmed request and took it unchanged; it is left alone while it fits",
             about.session.name

@@ -63,7 +63,7 @@ pub(super) fn note_answer(proxy: &Proxy, route: &Route, status: StatusCode) {
     if status.is_success() || status.is_redirection() || status.is_informational() {
         return;
     }
-    proxy.metrics.count(Metric::UpstreamErrors, &[("kind", status.as_str())]);
+    proxy.metrics.count(Metric::UpstreamErrors { kind: status.as_str().to_owned() });
     proxy.log.info(format_args!("error of the provider: {}: {status}", route.endpoint.name()));
 }
 
@@ -72,15 +72,15 @@ pub(super) fn note(proxy: &Proxy, route: &Route, prepared: &Prepared, started: I
     proxy.log_store_news();
     let endpoint = route.endpoint.name();
     let outcome = prepared.how.name();
-    proxy.metrics.count(Metric::Requests, &[("endpoint", endpoint), ("outcome", outcome)]);
+    proxy.metrics.count(Metric::Requests { endpoint, outcome });
     if let Some(fault) = &prepared.fault {
         let whose = match fault {
             Fault::Late => {
-                proxy.metrics.count(Metric::LatePlans, &[("sent", outcome)]);
+                proxy.metrics.count(Metric::LatePlans { sent: outcome });
                 "late plan"
             }
             Fault::Panicked | Fault::NotFitted(_) | Fault::NotKept(_) => {
-                proxy.metrics.count(Metric::Faults, &[("kind", fault.name())]);
+                proxy.metrics.count(Metric::Faults { kind: fault.name() });
                 "error in trimtab"
             }
         };

@@ -66,7 +66,7 @@ impl Proxy {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
             Err(_) => {
-                self.metrics.count(Metric::UpstreamErrors, &[("kind", "timeout")]);
+                self.metrics.count(Metric::UpstreamErrors { kind: "timeout".to_owned() });
                 let reason = format!(
                     "error of the provider: {} did not answer in {} seconds",
                     origin(&head.uri),
@@ -78,7 +78,7 @@ impl Proxy {
     }
 
     pub(super) fn unreachable(&self, head: &Head, fault: &dyn std::error::Error) -> Failed {
-        self.metrics.count(Metric::UpstreamErrors, &[("kind", "unreachable")]);
+        self.metrics.count(Metric::UpstreamErrors { kind: "unreachable".to_owned() });
         let mut reason = format!("error of the provider: {} cannot be reached: {fault}", origin(&head.uri));
         let mut source = fault.source();
         while let Some(cause) = source {

@@ -201,7 +201,11 @@ impl Sessions {
             }
         };
         let new = parent.is_none();
-        let session = registry.add(chain, parent.unwrap_or_default(), uses);
+        let mut known = parent.unwrap_or_default();
+        if !new {
+            known.state.memory = Arc::new(known.state.memory.for_conversation(chain));
+        }
+        let session = registry.add(chain, known, uses);
         registry.forget_beyond(self.most);
         Found { session, new }
     }
@@ -355,6 +359,13 @@ impl Sessions {
         session.learn(sent, usage);
         if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
             keeper.answered(name, usage);
+        }
+    }
+
+    /// Notes that a provider refused a request that is kept.
+    pub(crate) fn refused(&self, kept_as: Option<KeptAs>) {
+        if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
+            keeper.refused(name);
         }
     }
 
@@ -658,6 +669,20 @@ mod tests {
         assert!(other.new, "a few words in common make no session");
         let short = send(&sessions, &["y", "1", "two", "3"]);
         assert!(short.new, "nor does a part of what was said");
+    }
+
+    #[test]
+    fn a_conversation_whose_beginning_changes_every_time_takes_no_more_memory() {
+        let sessions = registry(8);
+        let words = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
+        let remembered = |day: u32| {
+            let system = format!("today is day {day}");
+            let found = send(&sessions, &[&[&system[..]], &words[..]].concat());
+            assert!(day == 0 || !found.new, "it is known by what the model said");
+            found.session.known().state.memory.verdicts().count()
+        };
+        let counts: Vec<usize> = (0..30).map(remembered).collect();
+        assert!(counts.iter().all(|count| *count <= words.len() + 2), "{counts:?}");
     }
 
     #[test]

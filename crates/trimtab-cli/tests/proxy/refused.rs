@@ -111,17 +111,33 @@ fn conversation_for(model: &str, results: usize) -> Vec<u8> {
     text.replacen("claude-sonnet-4-5", model, 1).into_bytes()
 }
 
+/// Whether the proxy ends and another one begins with its store.
+#[derive(Clone, Copy, Debug)]
+enum Between {
+    Nothing,
+    Restart,
+}
+
 /// Sends a conversation that is trimmed and answered like this, then goes on with a model that has room for all of it; gives the
 /// share of this second request that is sent.
-fn share_sent_after(first: impl Fn() -> Script + Send + Sync + 'static) -> f64 {
+fn share_sent_after(between: Between, first: impl Fn() -> Script + Send + Sync + 'static) -> f64 {
     let upstream = Upstream::start(move |_, came| {
         let is_small = String::from_utf8_lossy(&came.body).contains(SMALL);
         if is_small { first() } else { ok("{}") }
     });
-    let proxy = Running::before(&upstream, &["--policy", "ladder", "--fold", "off"]);
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.db");
+    let flags = ["--policy", "ladder", "--fold", "off", "--store", store.to_str().unwrap()];
+    let start = || Running::with(&upstream, &flags, &[("TRIMTAB_NO_STORE", "0")]);
+    let mut proxy = start();
     let (small, large) = (conversation_for(SMALL, 110), conversation_for(LARGE, 111));
     proxy.post("/v1/messages", &small);
     assert!(upstream.came()[0].body.len() < small.len(), "the first request is trimmed");
+    if let Between::Restart = between {
+        proxy.terminate();
+        proxy.child.wait().unwrap();
+        proxy = start();
+    }
     proxy.post("/v1/messages", &large);
     upstream.last().body.len() as f64 / large.len() as f64
 }
@@ -131,16 +147,18 @@ const LARGE: &str = "claude-opus-5";
 
 #[test]
 fn nothing_of_a_plan_that_was_refused_is_repeated() {
-    let accepted = share_sent_after(|| ok("{}"));
-    assert!(accepted < 0.95, "what was sent before is sent again: {accepted}");
     let refusals: [fn() -> Script; 4] = [
         || refuse("529 Overloaded", "Overloaded"),
         || refuse("401 Unauthorized", "invalid x-api-key"),
         || refuse("400 Bad Request", "model: unknown"),
         || refuse("400 Bad Request", "prompt is too long"),
     ];
-    for refusal in refusals {
-        let share = share_sent_after(refusal);
-        assert!(share >= 1.0, "{:?}: {share}", refusal());
+    for between in [Between::Nothing, Between::Restart] {
+        let accepted = share_sent_after(between, || ok("{}"));
+        assert!(accepted < 0.95, "what was sent before is sent again: {accepted}, {between:?}");
+        for refusal in refusals {
+            let share = share_sent_after(between, refusal);
+            assert!(share >= 1.0, "{:?}: {share}, {between:?}", refusal());
+        }
     }
 }

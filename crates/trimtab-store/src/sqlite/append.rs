@@ -11,7 +11,7 @@ use super::{
     contents::{Contents, Packing},
     read::{self, Verdicts, WHOLE_AGAIN},
     recent::Recent,
-    recognize,
+    recognize, refused,
 };
 use crate::{
     Append, Appended, RequestId, SessionId, StoreError,
@@ -37,6 +37,7 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
         let seen = recognize::seen(&writing.transaction)?;
         return Ok(Appended::SaidBefore { verdicts: said, seen });
     }
+    let verdicts_after = recognize::seen(&writing.transaction)?;
     let (session, base) = session(&writing.transaction, asked)?;
     let base = match base {
         Some(base) => Some(writing.recents.take(&writing.transaction, base)?),
@@ -52,6 +53,7 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
     put_chain(&writing.transaction, session, chain, shares.blocks, &plan)?;
     let request =
         put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_ref())?;
+    put_new_verdicts(&writing.transaction, request, verdicts_after)?;
     let bytes = bytes(base, history, &ends, &shares);
     writing.recents.keep(Recent { request, bytes, ends, chain: chain.clone(), plan });
     Ok(Appended::Stored { session: SessionId(session), request })
@@ -212,6 +214,10 @@ fn put_plan(
 ) -> Result<(Verdicts, Vec<u8>), StoreError> {
     let mut plan = Verdicts::new();
     let mut delta = Vec::new();
+    let is_base_refused = match base {
+        Some(base) => refused::is_refused(transaction, base.request)?,
+        None => false,
+    };
     for ((block, hash), planned) in (0_u32..).zip(chain).zip(verdicts) {
         let shared = usize::try_from(block).is_ok_and(|block| block < shares.blocks);
         let before = base.filter(|_| shared).and_then(|base| base.plan.get(&block)).copied();
@@ -220,6 +226,10 @@ fn put_plan(
             put_verdict(transaction, packing, session, *hash, planned, WHOLE_AGAIN)?;
         }
         if before.map(|(_, digest)| digest) == digest {
+            // What a refused request said was taken back: it is said for the first time now.
+            if let Some(digest) = digest.filter(|_| is_base_refused) {
+                put_verdict(transaction, packing, session, *hash, planned, digest)?;
+            }
             plan.extend(before.map(|before| (block, before)));
             continue;
         }
@@ -265,13 +275,26 @@ fn put_verdict(
     };
     let reason = reason.and_then(|reason| serde_json::to_string(reason).ok()).unwrap_or_default();
     transaction
-        .prepare_cached("INSERT INTO verdict (session, digest, reason, text) VALUES (?, ?, ?, ?)")?
-        .execute(params![session, digest, reason, text])?;
+        .prepare_cached(
+            "INSERT INTO verdict (session, digest, reason, text, instead_of) VALUES (?, ?, ?, ?, ?)",
+        )?
+        .execute(params![session, digest, reason, text, first])?;
     let id = transaction.last_insert_rowid();
     transaction
         .prepare_cached("UPDATE chain SET verdict = ?1 WHERE hash = ?2")?
         .execute(params![id, hash.0])?;
     Ok(id)
+}
+
+/// Notes which verdicts are a request's own, in case the provider refuses it.
+fn put_new_verdicts(transaction: &Transaction<'_>, request: RequestId, after: i64) -> Result<(), StoreError> {
+    let through = recognize::seen(transaction)?;
+    if through > after {
+        transaction
+            .prepare_cached("UPDATE request SET verdicts_after = ?, verdicts_through = ? WHERE id = ?")?
+            .execute(params![after, through, request.0])?;
+    }
+    Ok(())
 }
 
 /// Keeps the identities of the blocks that are new to the session, with the first verdict on each.

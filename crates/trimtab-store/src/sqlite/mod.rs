@@ -10,6 +10,7 @@ mod open;
 mod read;
 mod recent;
 mod recognize;
+mod refused;
 mod search;
 mod sessions;
 mod tidy;
@@ -234,6 +235,10 @@ impl Store for Sqlite {
 
     fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError> {
         self.write(|writing| sessions::answered(&writing.transaction, request, usage))
+    }
+
+    fn refused(&self, request: RequestId) -> Result<(), StoreError> {
+        self.write(|writing| refused::refuse(&writing.transaction, request))
     }
 
     fn summarized(&self, session: SessionId, summary: &Summary) -> Result<(), StoreError> {

@@ -9,8 +9,8 @@ use trimtab::{ChainHash, parse_as};
 use super::{read, sessions};
 use crate::{RequestId, StoreError, error::damaged, parts};
 
-/// Bytes of requests that are kept: a dozen conversations at the size of a full window.
-const KEPT_BYTES: usize = 64 << 20;
+/// Bytes of requests that are kept: a few conversations at the size of a full window.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// A request that the next one may go on from.
 pub(super) struct Recent {

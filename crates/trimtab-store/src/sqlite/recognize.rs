@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
 
-use super::{contents::Contents, read, wishes};
+use super::{contents::Contents, read, refused, wishes};
 use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};
 
 pub(super) fn recognize(
@@ -14,7 +14,8 @@ pub(super) fn recognize(
     label: SessionLabel<'_>,
 ) -> Result<Recognized, StoreError> {
     let placed = placed(connection, history, history.chain(), label)?;
-    let mut memory = memory(connection, placed.chain.get(..placed.known_blocks).unwrap_or_default())?;
+    let sent = refused::sent_blocks(connection, placed.after, placed.known_blocks)?;
+    let mut memory = memory(connection, placed.chain.get(..sent).unwrap_or_default())?;
     if let Some(SessionId(session)) = placed.session {
         let (last, requests, spent) = connection
             .prepare_cached("SELECT last_at, requests, spent_ours, spent_raw FROM session WHERE id = ?")?
@@ -44,8 +45,8 @@ pub(super) fn wishes(
 
 /// Returns the last blocks of the requests of a session that may still be cached, with the times at which they were sent.
 fn ends(connection: &Connection, session: i64, last: Millis) -> Result<Vec<(ChainHash, Millis)>, StoreError> {
-    let mut statement =
-        connection.prepare_cached("SELECT tip, at FROM request WHERE session = ? ORDER BY id DESC")?;
+    let mut statement = connection
+        .prepare_cached("SELECT tip, at FROM request WHERE session = ? AND NOT refused ORDER BY id DESC")?;
     let rows = statement.query_map([session], |row| Ok((ChainHash(row.get(0)?), Millis(row.get(1)?))))?;
     let mut ends = Vec::new();
     for row in rows {

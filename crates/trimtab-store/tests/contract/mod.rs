@@ -382,3 +382,44 @@ pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     let usage = store.answered(trimtab_store::RequestId(77), &Usage::default()).unwrap_err();
     assert!(fault(usage).contains("no request 77"));
 }
+
+/// What a new process would know of a conversation of so many steps.
+fn known_after(store: &dyn Store, steps: usize) -> Vec<String> {
+    let history = parse(request(&working(steps))).unwrap();
+    remembered(&store.recognize(&history, SessionLabel::default()).unwrap().memory)
+}
+
+pub(crate) fn what_a_provider_refused_was_never_sent(store: &dyn Store) {
+    let hiding = settings("ladder", 7_000);
+    let send = |steps, at| fit_and_keep(store, request(&working(steps)), &hiding, at, None).unwrap();
+    send(12, 1_000);
+    let accepted = known_after(store, 24);
+    let sent = send(24, 2_000);
+    let if_accepted = known_after(store, 24);
+    assert_ne!(if_accepted, accepted);
+    store.refused(sent.request).unwrap();
+    assert_eq!(known_after(store, 24), accepted);
+    assert_eq!(store.request(sent.request).unwrap().sent().unwrap(), sent.fitted.request);
+    // Another try says the same; it is refused too, and the third is accepted.
+    let again = send(24, 3_000);
+    assert_eq!((again.session, &again.fitted.request), (sent.session, &sent.fitted.request));
+    store.refused(again.request).unwrap();
+    assert_eq!(known_after(store, 24), accepted);
+    send(24, 4_000);
+    assert_eq!(known_after(store, 24), if_accepted);
+    store.check().unwrap();
+    assert!(matches!(store.refused(trimtab_store::RequestId(999)), Err(StoreError::UnknownRequest(999))));
+}
+
+pub(crate) fn a_verdict_after_two_refused_ones_is_the_one_before_them(store: &dyn Store) {
+    let send = |policy, budget, at| {
+        fit_and_keep(store, request(&working(24)), &settings(policy, budget), at, None).unwrap()
+    };
+    let accepted = known_after(store, 24);
+    // Two tries under way at once, the later one hides more; the earlier one is refused first.
+    let (first, second) = (send("ladder", 12_000, 1_000), send("ladder", 5_000, 1_001));
+    assert_ne!(first.fitted.request, second.fitted.request);
+    store.refused(first.request).unwrap();
+    store.refused(second.request).unwrap();
+    assert_eq!(known_after(store, 24), accepted);
+}

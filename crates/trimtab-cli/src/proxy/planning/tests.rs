@@ -90,16 +90,16 @@ fn what_was_hidden_stays_hidden_when_nothing_more_can_be_kept() {
 
 #[test]
 fn what_the_provider_refused_is_not_repeated() {
-    let next = |decide: fn(Prepared)| {
+    let next = |decide: fn(Prepared, &Sessions)| {
         let mut planner = planner(Box::new(|_| Ok(())));
-        decide(prepared(&planner, 1));
+        decide(prepared(&planner, 1), &planner.sessions);
         // A policy that hides nothing repeats what was hidden.
         Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap().into();
         prepared(&planner, 2).request.is_some()
     };
-    assert!(next(|mut first| first.accept()), "what was accepted is repeated");
-    assert!(next(drop), "what a client did not wait for is taken for accepted");
-    assert!(!next(|mut first| first.refuse()));
+    assert!(next(|mut first, _| first.accept()), "what was accepted is repeated");
+    assert!(next(|first, _| drop(first)), "what a client did not wait for is taken for accepted");
+    assert!(!next(|mut first, sessions| first.refuse(sessions)));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_request_under_way_counts_until_it_is_refused() {
     assert!(second.request.is_some(), "what is under way is repeated");
     // The answers come in another order.
     second.accept();
-    first.refuse();
+    first.refuse(&planner.sessions);
     assert!(prepared(&planner, 3).request.is_some(), "what the second request hid was accepted");
 }
 
