@@ -215,17 +215,17 @@ fn a_malformed_rule_or_value_is_wrong_usage_and_writes_nothing() {
         (
             "rule",
             "[[rule]]\ntol = 'Bash'\ndo = 'clear'\n",
-            "trimtab.toml, line 2: there is no key `tol`; did you mean `tool`?",
+            "trimtab.toml, line 2, column 1: there is no key `tol`; did you mean `tool`?",
         ),
         (
             "key",
             "prune_protct = 1\n",
-            "trimtab.toml, line 1: there is no key `prune_protct`; did you mean `prune_protect`?",
+            "trimtab.toml, line 1, column 1: there is no key `prune_protct`; did you mean `prune_protect`?",
         ),
         (
             "value",
             "\nkeep_last = -1\n",
-            "trimtab.toml, line 2: keep_last = \"-1\" is no such value: write a whole number",
+            "trimtab.toml, line 2, column 13: keep_last = \"-1\" is no such value: write a whole number",
         ),
     ] {
         let project = Project::new(name, toml, "");
@@ -335,7 +335,7 @@ fn a_file_of_rules_builds_on_a_policy() {
         project.run(&["fit", &recording(), "--policy", &policy.to_string_lossy(), "--budget", "20000"], &[]);
     assert!(
         run.code == Some(2)
-            && run.words.contains("mine.toml, line 1: there is no policy \"laddr\" to build on"),
+            && run.words.contains("mine.toml, line 1, column 8: there is no policy \"laddr\" to build on"),
         "{}",
         run.words
     );

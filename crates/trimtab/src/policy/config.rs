@@ -1,13 +1,14 @@
 //! The user's own file, `trimtab.toml` or `config.toml`. Takes its text; gives settings with their lines and rules. Never
 //! reads a file by itself, never guesses a misspelt key.
 
+use serde::Deserialize;
 use toml::{Spanned, de::DeTable};
 
 use super::{
     PolicyError, SHIPPED,
     knobs::{KNOBS, find_knob},
-    rules::{Rule, plain, rules},
-    source::{Source, nearest, unknown_key},
+    rows::{Rule, RuleRow, read_rules},
+    source::{Source, nearest, plain, unknown_key},
 };
 use crate::policy::Folding;
 
@@ -67,6 +68,13 @@ pub struct ConfigUpstream {
     pub line: usize,
 }
 
+/// The rules of a file, with their places.
+#[derive(Deserialize)]
+struct RuleFile {
+    #[serde(rename = "rule")]
+    rules: Vec<Spanned<RuleRow>>,
+}
+
 /// Keys beside the settings.
 const KEYS: &[&str] = &[
     "policy", "model", "budget", "fold", "rule", "upstream", "keep_for", "keep_at_most", "show_secrets",
@@ -84,12 +92,12 @@ impl Config {
     /// let config = trimtab::Config::parse("trimtab.toml", toml)?;
     /// assert_eq!(config.settings[0].value, 20_000.0);
     /// let fault = trimtab::Config::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
-    /// assert_eq!(fault.to_string(), "trimtab.toml, line 1: there is no key `prune_protct`; did you mean `prune_protect`?");
+    /// assert_eq!(fault.to_string(), "trimtab.toml, line 1, column 1: there is no key `prune_protct`; did you mean `prune_protect`?");
     /// # Ok::<(), trimtab::PolicyError>(())
     /// ```
     ///
     /// # Errors
-    /// Names the file, the line and what to write instead.
+    /// Names the file, the line, the column and what to write instead.
     pub fn parse(file: &str, toml: &str) -> Result<Config, PolicyError> {
         let source = Source { file, text: toml };
         let table = DeTable::parse(toml).map_err(|fault| source.toml_fault(&fault))?;
@@ -138,7 +146,10 @@ impl Config {
                     let names = Folding::ALL.map(|fold| format!("\"{}\"", fold.name())).join(", ");
                     config.fold = Some((fold.ok_or_else(|| wrong(format!("fold is one of {names}")))?, line));
                 }
-                "rule" => config.rules = rules(source, value)?,
+                "rule" => {
+                    let file: RuleFile = toml::from_str(toml).map_err(|fault| source.toml_fault(&fault))?;
+                    config.rules = read_rules(source, file.rules)?;
+                }
                 "upstream" => config.upstreams = upstreams(source, value)?,
                 _ if SHIPPED.iter().any(|(policy, _)| *policy == name) => {
                     let of_policy = value.get_ref().as_table().ok_or_else(|| {
@@ -223,7 +234,10 @@ mod tests {
     use crate::policy::{Act, When};
 
     fn fault(toml: &str) -> String {
-        Config::parse("trimtab.toml", toml).expect_err(toml).to_string()
+        match Config::parse("trimtab.toml", toml).expect_err(toml) {
+            PolicyError::At { file, line, what, .. } => format!("{file}, line {line}: {what}"),
+            other => other.to_string(),
+        }
     }
 
     #[test]
@@ -337,7 +351,7 @@ mod tests {
                 "[[rule]]\ntool = 'Bash'\ntokens_over = 'many'\ndo = 'clear'",
                 "line 3: tokens_over = \"many\" is no such value: write a whole number of tokens",
             ),
-            ("[[rule]]\ntool = 7\ndo = 'clear'", "line 2: tool is a text or a list of texts: write tool = ["),
+            ("[[rule]]\ntool = 7\ndo = 'clear'", "line 2: expected a text or a list of texts: write ["),
             (
                 "[[rule]]\ntool = 'Bash'\nhead = 3\ndo = 'clear'",
                 "line 3: `head` means something only with do = \"head-tail\"",
@@ -348,7 +362,7 @@ mod tests {
             ),
             (
                 "[rule]\ntool = 'Bash'\ndo = 'clear'",
-                "line 1: rules are a list: write [[rule]], with two brackets",
+                "line 1: this is a list: write [[rule]] or [[step]], with two brackets",
             ),
             (
                 "keep_last = 'five'",

@@ -5,7 +5,7 @@ mod adapt;
 mod config;
 mod knobs;
 mod parse;
-mod rules;
+mod rows;
 mod source;
 mod switches;
 
@@ -15,9 +15,11 @@ pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
 pub use parse::PolicyError;
 pub use switches::{Folding, Markers};
 
-pub(crate) use rules::Rule;
+pub(crate) use rows::Rule;
 
 use std::hash::{Hash, Hasher};
+
+use serde::Deserialize;
 
 use crate::{digest::Inputs, facts::Shows, units::Tokens};
 
@@ -138,7 +140,8 @@ pub(crate) struct Select {
 }
 
 /// What kind of block is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum What {
     /// Tool results.
     #[default]
@@ -152,7 +155,8 @@ pub(crate) enum What {
 }
 
 /// When a file that a block shows was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Edited {
     /// After the block.
     Since,
@@ -161,7 +165,8 @@ pub(crate) enum Edited {
 }
 
 /// How a block can be redundant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Redundancy {
     /// A later block holds what it holds, or newer.
     Superseded,
@@ -170,7 +175,8 @@ pub(crate) enum Redundancy {
 }
 
 /// Which of the selected blocks come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Order {
     #[default]
     Oldest,
@@ -230,7 +236,8 @@ impl Hash for Act {
 }
 
 /// What is done at last when the request still does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Closing {
     /// Nothing: the request goes as it is.
     Nothing,
@@ -244,8 +251,10 @@ pub(crate) enum Closing {
 /// How notes are worded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Style {
+    /// Sentences that say what was there.
     #[default]
     Normal,
+    /// The size and nothing else, as simple pruning writes it.
     Plain,
 }
 

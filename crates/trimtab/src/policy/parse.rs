@@ -4,17 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::{
-    Act, Batch, Circumstances, Closing, Edited, Order, Policy, Redundancy, Rule, SHARED, SHIPPED, Select,
-    Step, Style, What, When,
+    Batch, Circumstances, Closing, Policy, Rule, SHARED, SHIPPED, Style,
     adapt::{ADAPTIVE, adapted},
-    rules::rules,
+    knobs::Unit,
+    rows::{Number, Reader, RuleRow, StepRow, read_rules},
     source::{Source, nearest},
-};
-use crate::{
-    digest::{self, Inputs},
-    facts::Shows,
 };
 
 /// A policy that cannot be used.
@@ -29,23 +26,15 @@ pub enum PolicyError {
         known: String,
     },
     /// A file says something that is not understood.
-    #[error("{file}, line {line}: {what}")]
+    #[error("{file}, line {line}, column {column}: {what}")]
     At {
         /// The file.
         file: String,
         /// The line, counted from 1.
         line: usize,
+        /// The column, counted in characters from 1.
+        column: usize,
         /// What is wrong, and what to write instead.
-        what: String,
-    },
-    /// A step says something that means nothing.
-    #[error("policy {name:?}, step {step}: {what}")]
-    Step {
-        /// The policy.
-        name: String,
-        /// The step, counted from 1.
-        step: usize,
-        /// What is wrong.
         what: String,
     },
     /// A setting that only other policies have.
@@ -78,134 +67,22 @@ struct File {
     #[serde(default)]
     about: String,
     /// A shipped policy whose steps follow the file's own.
-    base: Option<String>,
+    base: Option<Spanned<String>>,
     /// Lists of steps that several policies share; they come before the file's own.
     #[serde(default)]
-    include: Vec<String>,
+    include: Vec<Spanned<String>>,
     /// The same, behind the file's own.
     #[serde(default)]
-    include_last: Vec<String>,
+    include_last: Vec<Spanned<String>>,
     #[serde(default)]
     settings: BTreeMap<String, f64>,
-    closing: Option<ClosingWord>,
-    plain_notes: Option<Number>,
-    #[serde(default)]
-    cold_ages: Option<Number>,
+    closing: Option<Closing>,
+    plain_notes: Option<Spanned<Number>>,
+    cold_ages: Option<Spanned<Number>>,
     #[serde(default, rename = "step")]
-    steps: Vec<StepRow>,
-    /// Read with their places by [`rules`].
+    steps: Vec<Spanned<StepRow>>,
     #[serde(default, rename = "rule")]
-    _rules: Option<toml::Value>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum ClosingWord {
-    Nothing,
-    Exchanges,
-    Turns,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StepRow {
-    when: String,
-    #[serde(default)]
-    only_if: Option<String>,
-    #[serde(default)]
-    select: SelectRow,
-    #[serde(rename = "do")]
-    act: String,
-    #[serde(default)]
-    matching: Vec<String>,
-    #[serde(default)]
-    above: Option<Number>,
-    #[serde(default)]
-    keep: Option<Number>,
-    #[serde(default)]
-    bytes: Option<Number>,
-    #[serde(default)]
-    share: Option<Number>,
-    #[serde(default)]
-    head: Option<Number>,
-    #[serde(default)]
-    tail: Option<Number>,
-    #[serde(default)]
-    rule: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct SelectRow {
-    #[serde(default)]
-    what: WhatWord,
-    #[serde(default)]
-    tools: Vec<String>,
-    path: Option<String>,
-    tokens_over: Option<Number>,
-    chars_over: Option<Number>,
-    bytes_over: Option<Number>,
-    share_over: Option<Number>,
-    older_than: Option<Number>,
-    keep_last: Option<Number>,
-    protect: Option<Number>,
-    minimum: Option<Number>,
-    #[serde(default)]
-    spare_errors: bool,
-    #[serde(default)]
-    redundant: Vec<RedundancyWord>,
-    rereads_beyond: Option<Number>,
-    edits_beyond: Option<Number>,
-    class_at_most: Option<Number>,
-    #[serde(default)]
-    shows: Vec<String>,
-    results_after: Option<Number>,
-    edited: Option<EditedWord>,
-    #[serde(default)]
-    turn_since: bool,
-    #[serde(default)]
-    order: OrderWord,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum EditedWord {
-    Since,
-    Before,
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum WhatWord {
-    #[default]
-    Results,
-    Media,
-    Answers,
-    Calls,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum RedundancyWord {
-    Superseded,
-    Identical,
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum OrderWord {
-    #[default]
-    Oldest,
-    Priority,
-    Overdue,
-}
-
-/// A number, or the name of a setting as `"$name"`.
-#[derive(Deserialize, Clone)]
-#[serde(untagged)]
-enum Number {
-    Value(f64),
-    Setting(String),
+    rules: Vec<Spanned<RuleRow>>,
 }
 
 /// How far policies go that name no `low_water` of their own (a study of recorded sessions: nearly all of what deeper cuts save,
@@ -242,21 +119,20 @@ pub(super) fn parse(
             return Err(no_setting(name, setting, &settings));
         }
     }
-    let resolve = Resolve { settings: &settings };
     let mut steps = Vec::new();
-    for (index, row) in whole.steps.iter().enumerate() {
-        let wrong = |what| PolicyError::Step { name: name.to_owned(), step: index + 1, what };
-        if resolve.switched_on(row.only_if.as_deref()).map_err(wrong)? {
-            steps.push(step(row, &resolve).map_err(wrong)?);
+    for (source, row) in &whole.steps {
+        let reader = Reader { source: *source, settings: &settings };
+        if reader.is_on(row.get_ref().only_if.as_ref())? {
+            steps.push(reader.step(row)?);
         }
     }
-    let plain = match &whole.plain_notes {
-        Some(Number::Setting(switch)) => resolve.switched_on(Some(switch)),
-        other => resolve.number(other.as_ref()).map(|plain| plain.is_some_and(|plain| plain != 0.0)),
+    let reader = Reader { source, settings: &settings };
+    let plain = match whole.plain_notes.as_ref().map(|plain| (plain.get_ref(), plain.span())) {
+        Some((Number::Text(switch), at)) => reader.is_on(Some(&Spanned::new(at, switch.clone())))?,
+        Some((Number::Value(plain), _)) => *plain != 0.0,
+        None => false,
     };
-    let plain = plain.map_err(|what| source.fault(&(0..0), format!("plain_notes: {what}")))?;
-    let cold_ages = resolve.number(whole.cold_ages.as_ref());
-    let cold_ages = cold_ages.map_err(|what| source.fault(&(0..0), format!("cold_ages: {what}")))?;
+    let cold_ages = reader.number("cold_ages", Unit::Share, whole.cold_ages.as_ref())?;
     let general = |name: &str| settings.get(name).copied();
     let batch = match general("batch").map_or(0, whole_number) {
         0 => Batch::WhatPays,
@@ -266,11 +142,7 @@ pub(super) fn parse(
         name: name.to_owned(),
         about: whole.about,
         steps,
-        closing: match whole.closing {
-            Some(ClosingWord::Nothing) => Closing::Nothing,
-            None | Some(ClosingWord::Exchanges) => Closing::Exchanges,
-            Some(ClosingWord::Turns) => Closing::Turns,
-        },
+        closing: whole.closing.unwrap_or_default(),
         style: if plain { Style::Plain } else { Style::Normal },
         cold_ages: cold_ages.unwrap_or(1.0),
         recent_steps: general("preserve_recent").map_or(5, whole_number),
@@ -315,46 +187,49 @@ fn whole_number(value: f64) -> u32 {
 }
 
 /// A file with everything that it includes and builds on.
-struct Whole {
+struct Whole<'a> {
     about: String,
     settings: BTreeMap<String, f64>,
-    closing: Option<ClosingWord>,
-    plain_notes: Option<Number>,
-    cold_ages: Option<Number>,
-    steps: Vec<StepRow>,
+    closing: Option<Closing>,
+    plain_notes: Option<Spanned<Number>>,
+    cold_ages: Option<Spanned<Number>>,
+    steps: Vec<(Source<'a>, Spanned<StepRow>)>,
     rules: Vec<Rule>,
 }
 
-/// Puts together what a file includes, says itself and builds on.
-fn gather(source: Source<'_>) -> Result<Whole, PolicyError> {
-    let file: File = toml::from_str(source.text).map_err(|fault| source.toml_fault(&fault))?;
-    let table = toml::de::DeTable::parse(source.text).map_err(|fault| source.toml_fault(&fault))?;
-    let written = table.get_ref().iter().find(|(key, _)| key.get_ref().as_ref() == "rule");
-    let rules = written.map(|(_, list)| rules(source, list)).transpose()?.unwrap_or_default();
-    let place = |key: &str| {
-        let found = table.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == key);
-        found.map(|(_, value)| value.span()).unwrap_or_default()
+/// Finds a text among those that ship, by the name that a file gives.
+fn find_shipped(
+    source: Source<'_>,
+    name: &Spanned<String>,
+    among: &'static [(&str, &str)],
+    purpose: &str,
+) -> Result<Whole<'static>, PolicyError> {
+    let Some((file, text)) = among.iter().find(|(known, _)| known == name.get_ref()) else {
+        let known: Vec<&str> = among.iter().map(|(known, _)| *known).collect();
+        let what = format!("there is {purpose}; there are: {}", known.join(", "));
+        return Err(source.fault(&name.span(), what));
     };
+    gather(Source { file, text })
+}
+
+/// Puts together what a file includes, says itself and builds on.
+fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
+    let file: File = toml::from_str(source.text).map_err(|fault| source.toml_fault(&fault))?;
     let mut settings = BTreeMap::new();
     let mut steps = Vec::new();
-    let shared_steps = |key: &str, name: &String| {
-        let shared = SHARED.iter().find(|(shared, _)| shared == name).ok_or_else(|| {
-            let known: Vec<&str> = SHARED.iter().map(|(shared, _)| *shared).collect();
-            source.fault(
-                &place(key),
-                format!("there is nothing called {name:?} to include; there are: {}", known.join(", ")),
-            )
-        })?;
-        gather(Source { file: shared.0, text: shared.1 })
+    let own = file.steps.into_iter().map(|row| (source, row));
+    let include = |name: &Spanned<String>| {
+        let purpose = format!("nothing called {:?} to include", name.get_ref());
+        find_shipped(source, name, SHARED, &purpose)
     };
     for name in &file.include {
-        let included = shared_steps("include", name)?;
+        let included = include(name)?;
         settings.extend(included.settings);
         steps.extend(included.steps);
     }
-    steps.extend(file.steps);
+    steps.extend(own);
     for name in &file.include_last {
-        let included = shared_steps("include_last", name)?;
+        let included = include(name)?;
         settings.extend(included.settings);
         steps.extend(included.steps);
     }
@@ -365,16 +240,11 @@ fn gather(source: Source<'_>) -> Result<Whole, PolicyError> {
         plain_notes: file.plain_notes,
         cold_ages: file.cold_ages,
         steps,
-        rules,
+        rules: read_rules(source, file.rules)?,
     };
     if let Some(name) = &file.base {
-        let base = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
-            source.fault(
-                &place("base"),
-                format!("there is no policy {name:?} to build on; there are: {}", super::names()),
-            )
-        })?;
-        let base = gather(Source { file: base.0, text: base.1 })?;
+        let base =
+            find_shipped(source, name, SHIPPED, &format!("no policy {:?} to build on", name.get_ref()))?;
         whole.settings.extend(base.settings);
         whole.steps.extend(base.steps);
         whole.closing = whole.closing.or(base.closing);
@@ -382,175 +252,13 @@ fn gather(source: Source<'_>) -> Result<Whole, PolicyError> {
         whole.cold_ages = whole.cold_ages.or(base.cold_ages);
     }
     whole.settings.extend(file.settings);
-    if !whole.rules.is_empty()
-        || !whole.steps.is_empty()
-        || whole.closing.is_some()
-        || !whole.settings.is_empty()
+    if whole.rules.is_empty()
+        && whole.steps.is_empty()
+        && whole.closing.is_none()
+        && whole.settings.is_empty()
     {
-        return Ok(whole);
+        let what = "this is no policy: it has neither a [[step]] nor a [[rule]]; begin with base = \"steady\" and add a [[rule]]";
+        return Err(source.fault(&(0..0), what.to_owned()));
     }
-    let what = "this is no policy: it has neither a [[step]] nor a [[rule]]; begin with base = \"steady\" and add a [[rule]]";
-    Err(source.fault(&(0..0), what.to_owned()))
-}
-
-struct Resolve<'a> {
-    settings: &'a BTreeMap<String, f64>,
-}
-
-impl Resolve<'_> {
-    fn number(&self, number: Option<&Number>) -> Result<Option<f64>, String> {
-        match number {
-            None => Ok(None),
-            Some(Number::Value(value)) => Ok(Some(*value)),
-            Some(Number::Setting(name)) => self.setting(name).map(Some),
-        }
-    }
-
-    fn setting(&self, name: &str) -> Result<f64, String> {
-        let bare =
-            name.strip_prefix('$').ok_or_else(|| format!("{name:?} is neither a number nor a $setting"))?;
-        self.settings.get(bare).copied().ok_or_else(|| format!("there is no setting {bare:?}"))
-    }
-
-    /// Tells whether a step with a switch is on: `$name`, or `not $name`.
-    fn switched_on(&self, switch: Option<&str>) -> Result<bool, String> {
-        match switch {
-            None => Ok(true),
-            Some(switch) => match switch.strip_prefix("not ") {
-                Some(name) => Ok(self.setting(name)? == 0.0),
-                None => Ok(self.setting(switch)? != 0.0),
-            },
-        }
-    }
-}
-
-fn step(row: &StepRow, resolve: &Resolve<'_>) -> Result<Step, String> {
-    let step = Step {
-        when: when_words(&row.when, &|name| resolve.settings.get(name).copied())?,
-        select: select(&row.select, resolve)?,
-        act: act(row, resolve)?,
-        rule: row.rule.clone(),
-    };
-    let of_calls = step.select.what == What::Calls;
-    match step.act {
-        Act::Inputs(_) if !of_calls => Err("do = \"inputs\" needs select = { what = \"calls\" }".to_owned()),
-        Act::Inputs(_) | Act::Pin | Act::Hold | Act::Drop => Ok(step),
-        _ if of_calls => Err(format!(
-            "do = {:?}: the arguments of calls stay JSON; write do = \"inputs\" to shorten them",
-            row.act
-        )),
-        _ => Ok(step),
-    }
-}
-
-/// Reads the words that say when a step is taken; `setting` gives the value of a setting by its name.
-pub(super) fn when_words(words: &str, setting: &dyn Fn(&str) -> Option<f64>) -> Result<When, String> {
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let share = |word: &str| match (word.parse::<f64>(), word.strip_prefix('$')) {
-        (Ok(share), _) => Ok(share),
-        (Err(_), Some(name)) => setting(name).ok_or_else(|| format!("there is no setting {name:?}")),
-        (Err(_), None) => Err(format!("{word:?} is neither a share such as 0.75 nor a $setting")),
-    };
-    match words.as_slice() {
-        ["birth"] => Ok(When::Birth),
-        ["cold"] => Ok(When::Cold),
-        ["pays"] => Ok(When::Pays),
-        ["always"] => Ok(When::Always),
-        ["over", over] => Ok(When::Over { share: share(over)?, until: None }),
-        ["over", over, "until", until] => Ok(When::Over { share: share(over)?, until: Some(share(until)?) }),
-        _ => Err(format!(
-            "when = {:?}: expected birth, cold, pays, always, or over SHARE [until SHARE]",
-            words.join(" ")
-        )),
-    }
-}
-
-fn select(row: &SelectRow, resolve: &Resolve<'_>) -> Result<Select, String> {
-    let redundant = row.redundant.iter().map(|word| match word {
-        RedundancyWord::Superseded => Redundancy::Superseded,
-        RedundancyWord::Identical => Redundancy::Identical,
-    });
-    Ok(Select {
-        what: match row.what {
-            WhatWord::Results => What::Results,
-            WhatWord::Media => What::Media,
-            WhatWord::Answers => What::Answers,
-            WhatWord::Calls => What::Calls,
-        },
-        tools: row.tools.clone(),
-        path: row.path.clone(),
-        tokens_over: resolve.number(row.tokens_over.as_ref())?,
-        chars_over: resolve.number(row.chars_over.as_ref())?,
-        bytes_over: resolve.number(row.bytes_over.as_ref())?,
-        share_over: resolve.number(row.share_over.as_ref())?,
-        older_than: resolve.number(row.older_than.as_ref())?,
-        keep_last: resolve.number(row.keep_last.as_ref())?,
-        protect: resolve.number(row.protect.as_ref())?,
-        minimum: resolve.number(row.minimum.as_ref())?,
-        spare_errors: row.spare_errors,
-        redundant: redundant.collect(),
-        rereads_beyond: resolve.number(row.rereads_beyond.as_ref())?,
-        edits_beyond: resolve.number(row.edits_beyond.as_ref())?,
-        class_at_most: resolve.number(row.class_at_most.as_ref())?,
-        shows: row.shows.iter().map(|name| shows(name)).collect::<Result<_, _>>()?,
-        results_after: resolve.number(row.results_after.as_ref())?,
-        edited: row.edited.map(|word| match word {
-            EditedWord::Since => Edited::Since,
-            EditedWord::Before => Edited::Before,
-        }),
-        turn_since: row.turn_since,
-        order: match row.order {
-            OrderWord::Oldest => Order::Oldest,
-            OrderWord::Priority => Order::Priority,
-            OrderWord::Overdue => Order::Overdue,
-        },
-        but_not: Vec::new(),
-    })
-}
-
-fn shows(name: &str) -> Result<Shows, String> {
-    let found = Shows::ALL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, shows)| *shows).ok_or_else(|| {
-        let known = Shows::ALL.map(|(name, _)| name).join(", ");
-        format!("shows = {name:?}: expected one of {known}")
-    })
-}
-
-fn act(row: &StepRow, resolve: &Resolve<'_>) -> Result<Act, String> {
-    let needed = |number: &Option<Number>, key: &str| {
-        resolve.number(number.as_ref())?.ok_or_else(|| format!("do = {:?} needs {key}", row.act))
-    };
-    match row.act.split_whitespace().collect::<Vec<_>>().as_slice() {
-        ["pin"] => Ok(Act::Pin),
-        ["hold"] => Ok(Act::Hold),
-        ["inputs"] => Ok(Act::Inputs(match resolve.settings.get("inputs") {
-            Some(value) if *value >= 2.0 => Inputs::All,
-            Some(value) if *value >= 1.0 => Inputs::Safe,
-            Some(_) | None => Inputs::Off,
-        })),
-        ["digest"] => Ok(Act::Digest(None)),
-        ["digest", name] if digest::find_digest(name).is_some() => Ok(Act::Digest(Some((*name).to_owned()))),
-        ["digest", name] => Err(format!("there is no digest {name:?}; `trimtab policies` lists them")),
-        ["head-tail-chars"] => {
-            Ok(Act::HeadTail { above: needed(&row.above, "above")?, keep: needed(&row.keep, "keep")? })
-        }
-        ["head-tail"] => {
-            Ok(Act::HeadTailLines { head: needed(&row.head, "head")?, tail: needed(&row.tail, "tail")? })
-        }
-        ["middle-out"] => Ok(Act::MiddleOut { bytes: needed(&row.bytes, "bytes")? }),
-        ["cap"] => Ok(Act::Cap { share: needed(&row.share, "share")? }),
-        ["names"] => Ok(Act::Names),
-        ["seen"] => Ok(Act::Seen),
-        ["matching"] => match row.matching.iter().find(|pattern| regex::Regex::new(pattern).is_err()) {
-            Some(wrong) => Err(format!("matching: {wrong:?} is no regular expression")),
-            None => Ok(Act::Matching(row.matching.clone())),
-        },
-        ["clear"] => Ok(Act::Clear),
-        ["drop"] => Ok(Act::Drop),
-        ["fold"] => Ok(Act::Fold),
-        _ => Err(format!(
-            "do = {:?}: expected pin, hold, digest [NAME], head-tail, head-tail-chars, middle-out, cap, matching, names, seen, inputs, clear, drop or fold",
-            row.act
-        )),
-    }
+    Ok(whole)
 }

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use toml::de::DeValue;
+
 use super::PolicyError;
 
 /// A TOML text with the name under which its faults are reported.
@@ -21,7 +23,9 @@ impl Source<'_> {
 
     /// Makes the sentence about something wrong at a place.
     pub(super) fn fault(&self, at: &Range<usize>, what: String) -> PolicyError {
-        PolicyError::At { file: self.file.to_owned(), line: self.line(at.start), what }
+        let before = self.text.get(..at.start).unwrap_or(self.text);
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        PolicyError::At { file: self.file.to_owned(), line: self.line(at.start), column, what }
     }
 
     /// Says in our words what the TOML reader refused.
@@ -34,6 +38,9 @@ impl Source<'_> {
 /// Names the nearest known key where the reader met one it does not know: its own list is long.
 fn told(message: &str) -> String {
     let message = message.trim().replace('\n', " ");
+    if message == "invalid type: map, expected a sequence" {
+        return "this is a list: write [[rule]] or [[step]], with two brackets".to_owned();
+    }
     let Some(rest) = message.strip_prefix("unknown field `") else { return message };
     let mut names = rest.split('`');
     let Some(unknown) = names.next() else { return message };
@@ -51,28 +58,20 @@ pub(super) fn unknown_key(unknown: &str, known: &[&str]) -> String {
 
 /// Returns the known word that is nearest to one, where any is near.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let far = |name: &str| distance(&word.to_lowercase(), &name.to_lowercase());
+    let far = |name: &str| strsim::levenshtein(&word.to_lowercase(), &name.to_lowercase());
     let near = known.iter().map(|name| (far(name), *name)).min_by_key(|(distance, _)| *distance);
     near.filter(|(distance, name)| *distance * 2 <= name.len().max(word.len())).map(|(_, name)| name)
 }
 
-/// Counts the letters to change, add or take away to make one word of another.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (index, letter) in one.chars().enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        for (cell, other) in row.iter_mut().skip(1).zip(other.chars()) {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = *cell;
-            left = changed.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = index + 1;
-        }
+/// Returns a plain value as its words; a text is given as it stands.
+pub(super) fn plain(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(switch) => switch.to_string(),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => format!("a {}", value.type_str()),
     }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -84,7 +83,6 @@ mod tests {
         assert_eq!(nearest("tol", &["tool", "path"]), Some("tool"));
         assert_eq!(nearest("prune_protct", &["prune_minimum", "prune_protect"]), Some("prune_protect"));
         assert_eq!(nearest("xyz", &["tool", "path"]), None);
-        assert_eq!([distance("", "abc"), distance("kitten", "sitting"), distance("a", "a")], [3, 3, 0]);
     }
 
     #[test]
