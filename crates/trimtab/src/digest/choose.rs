@@ -2,38 +2,63 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Content, Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page,
-    repo_map, search, shell, text::without_number, totals, trace, tree,
+    Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page, repo_map,
+    search, shell, text::without_number, totals, trace, tree,
 };
-use crate::facts::read_totals;
+use crate::facts::{ContentKind, ToolKind, read_totals};
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 40;
 
 /// Picks the digest for a text.
 pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
+    if let Some(digest) = by_exact_name(text) {
+        return digest;
+    }
     match text.about().content {
-        Content::Unknown => by_tool(text)
+        ContentKind::Prose | ContentKind::Table if text.about().kind == Some(ToolKind::Read) => &file::DIGEST,
+        ContentKind::Empty | ContentKind::Prose | ContentKind::Table => by_tool(text)
             .or_else(|| by_command(text))
             .or_else(|| by_look(text))
             .unwrap_or_else(|| by_path(text)),
-        Content::File => &file::DIGEST,
-        Content::Listing if looks_like_tree(text) => &tree::DIGEST,
-        Content::Listing => &listing::DIGEST,
-        Content::Tree => &tree::DIGEST,
-        Content::RepoMap => &repo_map::DIGEST,
-        Content::Structure => &repo_map::STRUCTURE,
-        Content::GitStatus => &git_status::DIGEST,
-        Content::Diff => &diff::DIGEST,
-        Content::GitLog => &git_log::DIGEST,
-        Content::Hits => &search::DIGEST,
-        Content::Shell => by_command(text).or_else(|| by_look(text)).unwrap_or(&shell::DIGEST),
-        Content::Log => &log::DIGEST,
-        Content::Json => &json::DIGEST,
-        Content::Trace => &trace::DIGEST,
-        Content::Page => &page::DIGEST,
-        Content::Media => &media::DIGEST,
-        Content::Other => by_look(text).unwrap_or(&other::DIGEST),
+        ContentKind::Code => &file::DIGEST,
+        ContentKind::Listing if looks_like_tree(text) => &tree::DIGEST,
+        ContentKind::Listing => &listing::DIGEST,
+        ContentKind::Diff => &diff::DIGEST,
+        ContentKind::Hits => &search::DIGEST,
+        ContentKind::Log => by_command(text).or_else(|| by_look(text)).unwrap_or(&shell::DIGEST),
+        ContentKind::TestLog | ContentKind::BuildLog => &log::DIGEST,
+        ContentKind::Json => &json::DIGEST,
+        ContentKind::Trace => &trace::DIGEST,
+        ContentKind::Page => &page::DIGEST,
+        ContentKind::Image => &media::DIGEST,
+        ContentKind::Receipt => by_look(text).unwrap_or(&other::DIGEST),
+    }
+}
+
+/// Tells whether a text may be a file as it is: nothing says that it is something else.
+pub(crate) fn may_be_file(text: &Text<'_>) -> bool {
+    let may = matches!(
+        text.about().content,
+        ContentKind::Empty
+            | ContentKind::Code
+            | ContentKind::Prose
+            | ContentKind::Table
+            | ContentKind::Receipt
+    );
+    may && by_exact_name(text).is_none()
+}
+
+/// Returns the digest of commands and tools whose name says more than the kind of content does.
+fn by_exact_name(text: &Text<'_>) -> Option<&'static Digest> {
+    let about = text.about();
+    match (about.command.unwrap_or_default(), about.tool) {
+        (command, _) if command.starts_with("git status") => Some(&git_status::DIGEST),
+        (command, _) if command.starts_with("git log") => Some(&git_log::DIGEST),
+        (_, Some("tree")) => Some(&tree::DIGEST),
+        (_, Some("get_repo_map" | "repo_map")) => Some(&repo_map::DIGEST),
+        (_, Some("code_structure")) => Some(&repo_map::STRUCTURE),
+        _ => None,
     }
 }
 

@@ -2,10 +2,11 @@
 //! runs of passing and of equal lines. Loses what went well.
 
 use super::{
-    Digest, Ended, Note, Piece, Text,
+    Digest, Note, Piece, Text,
     kept::Kept,
     totals::{is_passing, read_log_totals},
 };
+use crate::facts::Outcome;
 
 /// How many passing lines in a row are folded.
 const FOLD_FROM: usize = 4;
@@ -49,8 +50,8 @@ pub(super) fn shorten(text: &Text<'_>, limits: &Limits) -> Option<Vec<Piece>> {
     }
     let totals = read_log_totals(text);
     totals.lines.iter().rev().take(TOTALS_SHOWN).for_each(|line| kept.line(*line));
-    if text.about().ended != Ended::Unknown {
-        kept.fact(Note::Status(text.about().ended));
+    if text.about().outcome != Outcome::Unknown {
+        kept.fact(Note::Status(text.about().outcome));
     }
     totals.by_runner.iter().for_each(|(_, sum)| kept.fact(Note::Totals(*sum)));
     kept.pieces()

@@ -36,18 +36,20 @@ mod tree;
 
 use std::ops::Range;
 
+use crate::facts::Outcome;
+
 pub(crate) use crate::facts::Totals;
 pub(crate) use arguments::{
     Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
 };
-pub(crate) use choose::choose;
+pub(crate) use choose::{choose, may_be_file};
 pub(crate) use errors::{has_place, is_error_line};
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
 pub(crate) use names::{named, named_ends, names, names_bytes};
 pub(crate) use relevant::{RELEVANT, relevant_lines};
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
-pub(crate) use text::{About, Content, Ended, Text};
+pub(crate) use text::{About, Text};
 
 pub(crate) use json::{JsonRows, json_rows};
 pub use relevance::{query_terms, ranked_lines};
@@ -173,7 +175,7 @@ pub(crate) enum Note {
         most: Vec<(String, usize)>,
     },
     /// How a command ended.
-    Status(Ended),
+    Status(Outcome),
     /// What a test run or build counted.
     Totals(Totals),
     /// What a JSON text is made of.

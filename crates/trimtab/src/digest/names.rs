@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::{Ended, Note, Piece, Text, kept::Kept};
+use super::{Note, Piece, Text, kept::Kept};
+use crate::facts::Outcome;
 
 /// The shortest name, in bytes: shorter ones are guessed or seen everywhere.
 const SHORTEST: usize = 6;
@@ -35,7 +36,7 @@ pub(crate) fn names_bytes(text: &str) -> usize {
 /// Gives the pieces of a text of which only names are kept: its first, last and error lines, and the names given.
 pub(crate) fn named_ends(text: &Text<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
     let mut kept = Kept::none(text);
-    if text.about().ended == Ended::Failed {
+    if text.about().outcome == Outcome::Failed {
         // A harness's line with the exit code comes first; what failed, and where, stands near the error.
         kept.ends(3, 1);
         kept.context(PLACE_LINES);

@@ -3,65 +3,18 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use crate::terminal::as_terminal_shows;
-
-/// What a block's text is, as far as the caller knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Content {
-    /// Not known: names and the text itself decide.
-    #[default]
-    Unknown,
-    /// A file, or lines of one.
-    File,
-    /// Names of files and directories.
-    Listing,
-    /// A directory drawn as a tree.
-    Tree,
-    /// Signatures of a whole repository.
-    RepoMap,
-    /// Signatures of one file.
-    Structure,
-    /// What version control says is changed.
-    GitStatus,
-    /// A diff or patch.
-    Diff,
-    /// A list of commits.
-    GitLog,
-    /// Lines found by a search.
-    Hits,
-    /// What a program printed.
-    Shell,
-    /// What a test run, build, check or installation printed.
-    Log,
-    /// JSON.
-    Json,
-    /// A stack trace.
-    Trace,
-    /// A web page.
-    Page,
-    /// An image or document that is not text.
-    Media,
-    /// Anything else.
-    Other,
-}
-
-/// How the call ended that a text answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Ended {
-    /// Not known.
-    #[default]
-    Unknown,
-    /// It did what it was asked.
-    Succeeded,
-    /// It did not.
-    Failed,
-}
+use crate::{
+    facts::{ContentKind, Fact, Outcome, Subject, ToolKind},
+    terminal::as_terminal_shows,
+};
 
 /// What is known about a text besides the text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct About<'a> {
-    /// What it is.
-    pub(crate) content: Content,
+    /// What it is made of; names and the text itself decide where it is empty.
+    pub(crate) content: ContentKind,
+    /// What the call did that gave it.
+    pub(crate) kind: Option<ToolKind>,
     /// The tool that gave it.
     pub(crate) tool: Option<&'a str>,
     /// The command that printed it.
@@ -69,9 +22,22 @@ pub(crate) struct About<'a> {
     /// The file or directory it shows.
     pub(crate) path: Option<&'a str>,
     /// How the call ended.
-    pub(crate) ended: Ended,
+    pub(crate) outcome: Outcome,
     /// The words of what is being done: of the task and of the call's own query. Given where a digest asks for them.
     pub(crate) terms: &'a [String],
+}
+
+impl<'a> About<'a> {
+    /// Returns what the facts of a block say, with the name of the tool.
+    pub(crate) fn new(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
+        let (command, path) = match fact.subject() {
+            Subject::Command(command) => (Some(&**command), None),
+            Subject::File { path, .. } | Subject::Directory { path, .. } => (None, Some(&**path)),
+            Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => (None, None),
+        };
+        let Fact { content, outcome, .. } = *fact;
+        About { content, kind: fact.tool(), tool, command, path, outcome, terms: &[] }
+    }
 }
 
 /// A block's text, split into lines.

@@ -12,7 +12,7 @@ mod wrapped;
 pub use note::RecallHint;
 #[cfg(test)]
 pub(crate) use note::USUAL_RECALL;
-pub(crate) use note::{NoteContext, ShownCopy, Style, Topic, argument, argument_of_series};
+pub(crate) use note::{NoteContext, ShownCopy, ShownFile, argument, argument_of_series};
 
 use crate::{
     digest::{About, Container, JsonRows, Note, Piece, Text, json_rows},

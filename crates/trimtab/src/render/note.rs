@@ -7,9 +7,10 @@ use super::{
     series,
 };
 use crate::{
-    digest::{Container, EditSeries, Ended, Leaves, Note, without_number},
-    facts::patched_files,
+    digest::{Container, EditSeries, Leaves, Note, without_number},
+    facts::{Lines, Outcome, Subject, ToolKind, patched_files},
     notes::{HANDLE, TO_FIT},
+    policy::Style,
     verdict::Reason,
 };
 
@@ -52,33 +53,15 @@ impl RecallHint {
     }
 }
 
-/// What a block is about, as its note names it.
+/// What is known of the file that a block shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Topic<'a> {
-    /// Nothing known.
-    #[default]
-    Nothing,
-    /// A file.
-    File {
-        /// Its path.
-        path: &'a str,
-        /// The first and last line, where only a part was shown.
-        lines: Option<(u32, u32)>,
-        /// The step at which it was last read or changed.
-        last_access: u32,
-        /// Whether it was changed in this session.
-        modified: bool,
-        /// How it compares with the copy that the note points at.
-        copy: ShownCopy,
-    },
-    /// A command.
-    Command(&'a str),
-    /// What was searched for.
-    Query(&'a str),
-    /// An address, a directory or another name.
-    Named(&'a str),
-    /// What was asked back, by this command or query.
-    Recalled(&'a str),
+pub(crate) struct ShownFile {
+    /// The step at which it was last read or changed.
+    pub(crate) last_access: u32,
+    /// Whether it was changed in this session.
+    pub(crate) modified: bool,
+    /// How it compares with the copy that the note points at.
+    pub(crate) copy: ShownCopy,
 }
 
 /// How a file compares with a copy of it that is shown elsewhere.
@@ -90,23 +73,17 @@ pub(crate) struct ShownCopy {
     pub(crate) changed_at: Option<u32>,
 }
 
-/// How notes are worded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Style {
-    /// Sentences that say what was there.
-    #[default]
-    Normal,
-    /// The size and nothing else, as simple pruning writes it.
-    Plain,
-}
-
 /// What a closing note says besides what a digest counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoteContext<'a> {
     /// The tool that gave the text.
     pub(crate) tool: Option<&'a str>,
     /// What the text is about.
-    pub(crate) subject: Topic<'a>,
+    pub(crate) subject: &'a Subject,
+    /// What the call did that gave it.
+    pub(crate) kind: Option<ToolKind>,
+    /// What is known of it, where it is a file.
+    pub(crate) file: ShownFile,
     /// The step at which it was said.
     pub(crate) step: u32,
     /// How many tokens the original has, where that is known, as the counter given to `shorten` counts.
@@ -227,7 +204,7 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
         Reason::Identical { .. } | Reason::Shown { .. } | Reason::EditedOften { .. }
     );
     let has_names = notes.iter().any(|note| matches!(note, Note::Names(_)));
-    if matches!(context.subject, Topic::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
+    if matches!(context.subject, Subject::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
         clauses.extend(preview(text));
     }
     // A note that points at the same text elsewhere names it in any case.
@@ -250,10 +227,14 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
     let step = context.step;
     let verb = if shown { "shortened" } else { "hidden" };
     let reason = reason(context.reason);
-    let Topic::File { path, lines, last_access, modified, copy } = context.subject else {
+    let Subject::File { path, lines } = context.subject else {
         return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
     };
-    let part = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
+    let ShownFile { last_access, modified, copy } = context.file;
+    let part = match lines {
+        Lines::Range { first, last: Some(last) } => format!(" lines {first}-{last}"),
+        Lines::All | Lines::Part | Lines::Range { last: None, .. } => String::new(),
+    };
     let file = clip(path, SUBJECT) + &part;
     let modified = if modified { "modified in this session" } else { "not modified" };
     match context.reason {
@@ -306,11 +287,15 @@ fn compared(copy: ShownCopy) -> String {
 fn what(context: &NoteContext<'_>) -> String {
     let tool = context.tool.map(|tool| clip(tool, NAME));
     let subject = match context.subject {
-        Topic::Nothing | Topic::File { .. } => None,
-        Topic::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
-        Topic::Query(query) => Some(format!("\"{}\"", clip(query, SAMPLE))),
-        Topic::Named(name) => Some(clip(name, SUBJECT)),
-        Topic::Recalled(words) => return format!("Recalled by `{}`", clip(words, SUBJECT)),
+        Subject::Command(words) | Subject::Query { pattern: words, .. }
+            if context.kind == Some(ToolKind::Recall) =>
+        {
+            return format!("Recalled by `{}`", clip(words, SUBJECT));
+        }
+        Subject::Nothing | Subject::File { .. } => None,
+        Subject::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
+        Subject::Query { pattern, .. } => Some(format!("\"{}\"", clip(pattern, SAMPLE))),
+        Subject::Directory { path: name, .. } | Subject::Url(name) => Some(clip(name, SUBJECT)),
     };
     match (tool, subject) {
         (Some(tool), Some(subject)) => format!("{tool} {subject}"),
@@ -364,7 +349,7 @@ fn fact(note: &Note) -> Option<String> {
         | Note::Shown { .. }
         | Note::Repeated { .. }
         | Note::ElementsOmitted { .. }
-        | Note::Status(Ended::Unknown) => return None,
+        | Note::Status(Outcome::Unknown) => return None,
         Note::Listing { files, directories, samples } => {
             let files = counted(*files, "file", "files");
             let directories = match directories {
@@ -401,8 +386,8 @@ fn fact(note: &Note) -> Option<String> {
         }
         Note::Commits { total } => counted(*total, "commit", "commits"),
         Note::Matches { total, files, shown, most } => matches(*total, *files, *shown, most),
-        Note::Status(Ended::Succeeded) => "succeeded".to_owned(),
-        Note::Status(Ended::Failed) => "failed".to_owned(),
+        Note::Status(Outcome::Succeeded) => "succeeded".to_owned(),
+        Note::Status(Outcome::Failed) => "failed".to_owned(),
         Note::Totals(totals) => {
             let counts = [
                 (totals.tests, "tests"),

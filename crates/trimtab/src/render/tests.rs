@@ -4,21 +4,26 @@ use std::fmt::Write;
 
 use super::*;
 use crate::{
-    digest::{EditSeries, Ended, Leaves, LineCount, Totals},
+    digest::{EditSeries, Leaves, LineCount, Totals},
+    facts::{Lines, Outcome, Subject},
     notes::{file_in_note, is_note},
+    policy::Style,
     recall::handle_of,
     verdict::Reason,
 };
 
-const FILE: Topic<'static> =
-    Topic::File { path: "src/agent.py", lines: None, last_access: 14, modified: false, copy: SAME };
+fn file(path: &str) -> Subject {
+    Subject::File { path: path.into(), lines: Lines::All }
+}
 
 const SAME: ShownCopy = ShownCopy { same_at: Some(20), changed_at: None };
 
-fn context<'a>(subject: Topic<'a>, reason: &'a Reason) -> NoteContext<'a> {
+fn context<'a>(subject: &'a Subject, reason: &'a Reason) -> NoteContext<'a> {
     NoteContext {
         tool: Some("run_shell"),
         subject,
+        kind: None,
+        file: ShownFile { last_access: 14, modified: false, copy: SAME },
         step: 12,
         tokens: Some(3811),
         reason,
@@ -44,32 +49,31 @@ fn every_sentence_reads_well() {
     let mut page =
         "Every sentence a model may see, written by a test; TRIMTAB_BLESS=1 renews it.\n\n# Reasons\n"
             .to_owned();
-    let command = Topic::Command("pytest tests/");
+    let command = &Subject::Command("pytest tests/".into());
+    let agent = &file("src/agent.py");
     for reason in &reasons() {
         let _ = writeln!(page, "{}", closing(&[], &context(command, reason)));
     }
     page += "\n# A file, hidden\n";
     for reason in &reasons() {
-        let _ = writeln!(page, "{}", closing(&[], &context(FILE, reason)));
+        let _ = writeln!(page, "{}", closing(&[], &context(agent, reason)));
     }
     page += "\n# A file, shortened\n";
-    let modified = Topic::File {
-        path: "src/agent.py",
-        lines: Some((100, 499)),
-        last_access: 15,
-        modified: true,
-        copy: SAME,
-    };
+    let lines = Lines::Range { first: 100, last: Some(499) };
+    let part = Subject::File { path: "src/agent.py".into(), lines };
     for reason in &[Reason::TooOld, Reason::Stale { edit: 15 }] {
-        let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &context(modified, reason)));
+        let file = ShownFile { last_access: 15, modified: true, copy: SAME };
+        let modified = NoteContext { file, ..context(&part, reason) };
+        let _ = writeln!(page, "{}", closing(&[Piece::Lines(0..10)], &modified));
     }
     page += "\n# A file that other steps show\n";
     let shown = Reason::Shown { at: 5, handle: "ba9876543210".to_owned() };
     for reason in [Reason::Identical { to: 5 }, shown, Reason::ReadOften { first: 3, last: 20 }] {
         for (same_at, changed_at) in [(Some(20), None), (Some(20), Some(9)), (None, Some(9)), (None, None)] {
             let copy = ShownCopy { same_at, changed_at };
-            let file = Topic::File { path: "a.py", lines: None, last_access: 14, modified: false, copy };
-            let _ = writeln!(page, "{}", closing(&[], &context(file, &reason)));
+            let (subject, file) = (file("a.py"), ShownFile { last_access: 14, modified: false, copy });
+            let context = NoteContext { file, ..context(&subject, &reason) };
+            let _ = writeln!(page, "{}", closing(&[], &context));
         }
     }
     page += "\n# A series of edits\n";
@@ -82,7 +86,7 @@ fn every_sentence_reads_well() {
     ] {
         let reason = Reason::EditedOften { changes: 12, first: 10, last: 50, told: None };
         let told = Piece::Note(Note::Series(Box::new(series(lines))));
-        let _ = writeln!(page, "{}", render("x", &[told], &context(FILE, &reason)));
+        let _ = writeln!(page, "{}", render("x", &[told], &context(agent, &reason)));
     }
     let text = "cargo test --workspace\n".repeat(40);
     let _ = writeln!(page, "{}", argument_of_series(&text, &series(None), "0123456789ab", &USUAL_RECALL));
@@ -94,15 +98,15 @@ fn every_sentence_reads_well() {
     let long = "very/".repeat(80) + "long.py";
     let newline = "cat <<'E'\ntwo lines\nE";
     for subject in [
-        Topic::Nothing,
-        Topic::Command(newline),
-        Topic::Query("fn main"),
-        Topic::Named("https://example.org/a"),
-        Topic::Command(&long),
+        Subject::Nothing,
+        Subject::Command(newline.into()),
+        Subject::query("fn main", None),
+        Subject::Url("https://example.org/a".into()),
+        Subject::Command(long.into()),
     ] {
-        let _ = writeln!(page, "{}", closing(&[], &context(subject, &Reason::TooOld)));
+        let _ = writeln!(page, "{}", closing(&[], &context(&subject, &Reason::TooOld)));
     }
-    let nothing = NoteContext { tool: None, tokens: None, ..context(Topic::Nothing, &Reason::TooLong) };
+    let nothing = NoteContext { tool: None, tokens: None, ..context(&Subject::Nothing, &Reason::TooLong) };
     let _ = writeln!(page, "{}", closing(&[], &nothing));
     page += "\n# Plain\n";
     let _ = writeln!(
@@ -125,7 +129,7 @@ fn every_sentence_reads_well() {
         for reason in [Reason::TooOld, Reason::Identical { to: 14 }] {
             let normal = NoteContext { recall, ..context(command, &reason) };
             let plain = NoteContext { style: Style::Plain, ..normal };
-            let file = NoteContext { subject: FILE, ..normal };
+            let file = NoteContext { subject: agent, ..normal };
             for context in [normal, plain, file] {
                 let _ = writeln!(page, "{}", closing(&[], &context));
             }
@@ -203,9 +207,9 @@ fn facts() -> Vec<Note> {
             most: vec![("a.py".to_owned(), 30), ("b.py".to_owned(), 20)],
         },
         Note::Matches { total: 2, files: 1, shown: 2, most: vec![("a.py".to_owned(), 2)] },
-        Note::Status(Ended::Succeeded),
-        Note::Status(Ended::Failed),
-        Note::Status(Ended::Succeeded),
+        Note::Status(Outcome::Succeeded),
+        Note::Status(Outcome::Failed),
+        Note::Status(Outcome::Succeeded),
         Note::Totals(Totals { passed: Some(45), failed: Some(0), skipped: Some(2), ..Totals::default() }),
         Note::Frames { total: 40, shown: 6 },
         Note::Definitions { total: 31, shown: 10 },
@@ -231,12 +235,16 @@ fn gaps() -> Vec<(Note, usize)> {
 fn endless_fields_make_no_endless_note() {
     let endless = "endless name\n".repeat(1000);
     let piece = Piece::Note(Note::Listing { files: 1, directories: 1, samples: vec![endless.clone(); 3] });
-    let file = Topic::File { path: &endless, lines: None, last_access: 1, modified: true, copy: SAME };
-    for subject in [Topic::Command(&endless), Topic::Query(&endless), Topic::Named(&endless), file] {
+    for subject in [
+        Subject::Command(endless.as_str().into()),
+        Subject::query(&endless, None),
+        Subject::Url(endless.as_str().into()),
+        file(&endless),
+    ] {
         let note = render(
             &endless,
             std::slice::from_ref(&piece),
-            &NoteContext { tool: Some(&endless), ..context(subject, &Reason::TooOld) },
+            &NoteContext { tool: Some(&endless), ..context(&subject, &Reason::TooOld) },
         );
         assert!(is_note(&note) && note.chars().count() < 900, "{note}");
     }
@@ -244,7 +252,7 @@ fn endless_fields_make_no_endless_note() {
 
 #[test]
 fn a_file_note_says_first_what_to_do() {
-    let note = closing(&[], &context(FILE, &Reason::TooOld));
+    let note = closing(&[], &context(&file("src/agent.py"), &Reason::TooOld));
     assert!(note.starts_with("[Read src/agent.py again"), "{note}");
     for fact in [
         "400 lines", "last accessed at step 14", "not modified", "import argparse",
@@ -266,7 +274,7 @@ fn lines_are_never_joined() {
     let text = "first\nsecond\nthird";
     let pieces =
         [Piece::Lines(0..1), Piece::Note(Note::Omitted { first: 2, last: 2, of: 3 }), Piece::Lines(2..3)];
-    let rendered = render(text, &pieces, &context(Topic::Nothing, &Reason::TooOld));
+    let rendered = render(text, &pieces, &context(&Subject::Nothing, &Reason::TooOld));
     assert_eq!(rendered.lines().take(3).collect::<Vec<_>>(), ["first", "[… line 2 of 3 omitted …]", "third"]);
     assert_eq!(rendered.lines().count(), 4);
 }
@@ -294,7 +302,7 @@ fn placeholders_of_other_tools_are_known() {
     ] {
         assert!(is_foreign_placeholder(text), "{text}");
         let count = |text: &str| u64::try_from(text.len()).expect("a length");
-        assert_eq!(shorten(text, &[], &context(Topic::Nothing, &Reason::TooOld), &count), None);
+        assert_eq!(shorten(text, &[], &context(&Subject::Nothing, &Reason::TooOld), &count), None);
     }
 }
 

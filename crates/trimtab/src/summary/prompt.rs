@@ -9,11 +9,12 @@ use super::{
 use crate::{
     count::Counter,
     digest::{About, Text, relevant_lines},
-    facts::{Facts, Voice},
+    facts::{Facts, Subject, Voice},
     history::{Block, BlockId, BlockKind, Format, History, Role, readable},
     json::{Array, Object},
+    policy::Style,
     recall::block_handle,
-    render::{self, NoteContext, RecallHint, prompt as words},
+    render::{self, NoteContext, RecallHint, ShownFile, prompt as words},
     units::Tokens,
     verdict::Reason,
 };
@@ -164,12 +165,14 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
     let tool = history.tool_name(block);
     let context = NoteContext {
         tool: tool.as_deref(),
-        subject: render::Topic::Nothing,
+        subject: &Subject::Nothing,
+        kind: None,
+        file: ShownFile::default(),
         step,
         tokens: None,
         reason: &Reason::TooLong,
         handle: &handle,
-        style: render::Style::Normal,
+        style: Style::Normal,
         recall: &RecallHint::Nothing,
     };
     // A line has about 60 bytes.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{About, Content, Ended, chosen, savings, shortened};
+use super::{About, chosen, savings, shortened};
 use crate::digest::{Text, find_digest, head_tail, middle_out};
+use crate::facts::{ContentKind, Outcome, Subject};
 use crate::{notes::is_note, render::render};
 
 /// Shortens, and looks for every fact.
@@ -63,7 +64,7 @@ fn git_status_counts_each_file_once_and_untracked_ones_too() {
 #[test]
 fn run_shell_tells_command_status_and_numbers_and_zero_failed_is_no_error() {
     let text = savings::test_run(1000).replace("45 passed, 2 skipped", "45 passed, 0 failed, 2 skipped");
-    let about = About { command: Some("pytest tests/"), ended: Ended::Succeeded, ..tool("run_shell") };
+    let about = About { command: Some("pytest tests/"), outcome: Outcome::Succeeded, ..tool("run_shell") };
     let short = check(&text, about, &["`pytest tests/`", "succeeded", "45 passed, 0 failed, 2 skipped"]);
     assert!(!short.contains("error"), "{short}");
 }
@@ -83,7 +84,7 @@ fn a_gap_is_named_by_its_lines() {
     let text: String = (1..=210).map(|n| format!("plain line number {n}\n")).collect();
     check(
         &text,
-        About { content: Content::File, ..About::default() },
+        About { content: ContentKind::Code, ..About::default() },
         &["\n[… lines 11-200 of 210 omitted …]\n"],
     );
 }
@@ -142,7 +143,7 @@ fn middle_out_stays_within_its_bytes() {
             (0..count).map(|n| if line == "x" { line.to_owned() } else { format!("{n} {line}") }).collect();
         for bytes in [50_000, 20_000, 5_000] {
             let pieces = middle_out(&Text::new(&text, About::default()), bytes).expect("pieces");
-            let rendered = render(&text, &pieces, &super::context(About::default(), "0123456789ab"));
+            let rendered = render(&text, &pieces, &super::context(None, &Subject::Nothing, "0123456789ab"));
             assert!(rendered.len() <= bytes, "{} of {bytes} for {line}", rendered.len());
             assert!(rendered.len() > bytes / 2, "{} of {bytes} for {line}", rendered.len());
         }
@@ -153,7 +154,7 @@ fn middle_out_stays_within_its_bytes() {
         crate::render::shorten(
             &text,
             &pieces,
-            &super::context(About::default(), "0123456789ab"),
+            &super::context(None, &Subject::Nothing, "0123456789ab"),
             &super::tokens
         )
         .is_none_or(|short| short.len() < 500)
@@ -174,7 +175,7 @@ fn the_lines_a_user_names_are_kept() {
     let patterns = [regex::Regex::new("^keep").expect("a pattern")];
     let pieces =
         super::super::lines_matching(&Text::new(&text, About::default()), &patterns).expect("pieces");
-    let rendered = render(&text, &pieces, &super::context(About::default(), "0123456789ab"));
+    let rendered = render(&text, &pieces, &super::context(None, &Subject::Nothing, "0123456789ab"));
     assert_eq!(rendered.lines().filter(|line| line.starts_with("keep")).count(), 10);
     assert_eq!(rendered.lines().filter(|line| line.starts_with("drop")).count(), 0);
 }
@@ -250,7 +251,7 @@ fn a_failing_test_is_shown_with_what_surrounds_it() {
     text += "test result: FAILED. 200 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let short = check(
         &text,
-        About { content: Content::Log, ended: Ended::Failed, ..About::default() },
+        About { content: ContentKind::BuildLog, outcome: Outcome::Failed, ..About::default() },
         &[
             "test module::broken ... FAILED",
             "panicked at src/lib.rs:10:5:",

@@ -13,14 +13,16 @@ pub(crate) use page::check_file;
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
 
 use super::errors::is_error_line;
-use super::{About, Content, DIGESTS, Digest, Ended, Piece, Text, choose, errors};
+use super::{About, DIGESTS, Digest, Piece, Text, choose, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
     digest::query_terms,
+    facts::{ContentKind, Lines, Subject},
     history::readable,
     notes::{holds_note, is_note},
+    policy::Style,
     recall::handle_of,
-    render::{NoteContext, RecallHint, ShownCopy, Style, Topic, USUAL_RECALL, render, shorten},
+    render::{NoteContext, RecallHint, ShownFile, USUAL_RECALL, render, shorten},
     verdict::Reason,
 };
 
@@ -28,7 +30,7 @@ use crate::{
 fn shortened(text: &str, about: About<'_>, digest: &Digest) -> Option<String> {
     let pieces = (digest.shorten)(&Text::new(&readable(text), about))?;
     let handle = handle_of(text.as_bytes());
-    shorten(text, &pieces, &context(about, &handle), &tokens)
+    shorten(text, &pieces, &context(about.tool, &subject(about), &handle), &tokens)
 }
 
 /// Shortens a text by the digest that is chosen for it.
@@ -37,17 +39,20 @@ fn chosen(text: &str, about: About<'_>) -> (&'static str, String) {
     (digest.name, shortened(text, about, digest).unwrap_or_else(|| text.to_owned()))
 }
 
-fn context<'a>(about: About<'a>, handle: &'a str) -> NoteContext<'a> {
-    let subject = match (about.path, about.command) {
-        (Some(path), _) => {
-            Topic::File { path, lines: None, last_access: 7, modified: false, copy: ShownCopy::default() }
-        }
-        (None, Some(command)) => Topic::Command(command),
-        (None, None) => Topic::Nothing,
-    };
+fn subject(about: About<'_>) -> Subject {
+    match (about.path, about.command) {
+        (Some(path), _) => Subject::File { path: path.into(), lines: Lines::All },
+        (None, Some(command)) => Subject::Command(command.into()),
+        (None, None) => Subject::Nothing,
+    }
+}
+
+fn context<'a>(tool: Option<&'a str>, subject: &'a Subject, handle: &'a str) -> NoteContext<'a> {
     NoteContext {
-        tool: about.tool,
+        tool,
         subject,
+        kind: None,
+        file: ShownFile { last_access: 7, ..ShownFile::default() },
         step: 7,
         tokens: None,
         reason: &Reason::TooOld,
@@ -76,7 +81,7 @@ fn check_with(digest: &Digest, text: &str, about: About<'_>, recall: &RecallHint
     assert_eq!(pieces, (digest.shorten)(&lines), "{}: not deterministic", digest.name);
     let Some(pieces) = pieces else { return };
     let handle = handle_of(text.as_bytes());
-    let context = NoteContext { recall, ..context(About::default(), &handle) };
+    let context = NoteContext { recall, ..context(None, &Subject::Nothing, &handle) };
     let rendered = render(text, &pieces, &context);
     check_order(&pieces, lines.len());
     let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
@@ -298,15 +303,15 @@ fn content_is_told_by_names_and_by_its_look() {
         let about = About { content, tool, command, path, ..About::default() };
         choose(&Text::new(text, about)).name
     };
-    let unknown = Content::Unknown;
-    assert_eq!(by(Content::Hits, None, None, None, ""), "search");
+    let unknown = ContentKind::Empty;
+    assert_eq!(by(ContentKind::Hits, None, None, None, ""), "search");
     assert_eq!(by(unknown, Some("list_files"), None, None, ""), "listing");
     assert_eq!(by(unknown, Some("get_repo_map"), None, None, ""), "repo-map");
     assert_eq!(by(unknown, Some("grep_code"), None, None, ""), "search");
     assert_eq!(by(unknown, Some("run_shell"), Some("cd /x && git status"), None, ""), "git-status");
     assert_eq!(by(unknown, Some("bash"), Some("cargo test -p x"), None, ""), "log");
     assert_eq!(by(unknown, Some("bash"), Some("./do-it"), None, "1\n2\n3\n"), "shell");
-    assert_eq!(by(Content::Shell, None, Some("FOO=1 rg -n x src"), None, ""), "search");
+    assert_eq!(by(ContentKind::Log, None, Some("FOO=1 rg -n x src"), None, ""), "search");
     assert_eq!(by(unknown, None, None, Some("a.rs"), "fn main() {}\n"), "file");
     assert_eq!(by(unknown, None, None, None, "[{\"a\": 1}, {\"a\": 2}]"), "json");
     assert_eq!(by(unknown, None, None, None, "diff --git a/x b/x\n--- a/x\n+++ b/x\n"), "diff");

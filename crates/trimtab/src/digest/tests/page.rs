@@ -2,8 +2,9 @@
 
 use std::{fmt::Write, path::Path, sync::LazyLock};
 
-use super::{About, DIGESTS, Ended, relevant, savings, shortened};
+use super::{About, DIGESTS, relevant, savings, shortened};
 use crate::digest::query_terms;
+use crate::facts::Outcome;
 
 /// The words of the task in the example of `relevant`.
 static TASK: LazyLock<Vec<String>> = LazyLock::new(|| query_terms("How do I repair gadget_31?"));
@@ -72,8 +73,8 @@ fn example(name: &str) -> (About<'static>, String) {
         "diff" => (About { command: Some("git diff"), ..none }, "diff --git a/src/x.py b/src/x.py\nindex 83db48f..bf269f4 100644\n--- a/src/x.py\n+++ b/src/x.py\n@@ -10,20 +10,20 @@ def run():\n".to_owned() + &"-    value = compute(value)\n+    value = compute(value, state)\n".repeat(20)),
         "git-log" => (About { command: Some("git log --oneline"), ..none }, (0..40).map(|n| format!("{:07x} topic: change number {n} and say why\n", n * 7_654_321 + 99)).collect()),
         "search" => (About { command: Some("rg -n tool_name"), ..none }, savings::hits(40)),
-        "shell" => (About { command: Some("./import --all"), ended: Ended::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
-        "log" | "log-long" => (About { command: Some("cargo test"), ended: Ended::Failed, ..none }, failing_run()),
+        "shell" => (About { command: Some("./import --all"), outcome: Outcome::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
+        "log" | "log-long" => (About { command: Some("cargo test"), outcome: Outcome::Failed, ..none }, failing_run()),
         "json" => (none, serde_json::to_string_pretty(&(0..30).map(|n| serde_json::json!({"id": n, "name": format!("row {n}")})).collect::<Vec<_>>()).expect("JSON")),
         "relevant" => (About { terms: &TASK, ..none }, relevant::manual()),
         "trace" => (none, "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in main\n    run()\n".to_owned() + &(0..20).map(|n| format!("  File \"/usr/lib/python3/site-packages/lib/core.py\", line {n}, in call_{n}\n    return inner({n})\n")).collect::<String>() + "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n"),

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{About, Content, shortened};
+use super::{About, shortened};
 use crate::digest::{find_digest, query_terms};
+use crate::facts::ContentKind;
 
 /// A page of forty parts, each about something of its own.
 pub(super) fn manual() -> String {
@@ -58,7 +59,7 @@ fn at_most_a_quarter_stays_of_what_is_all_about_the_task() {
 fn what_shares_no_word_with_the_task_is_shortened_by_its_kind() {
     let log: String = (0..200).map(|n| format!("test module::case_{n} ... ok\n")).collect();
     let log = log + "test result: ok. 200 passed; 0 failed; 0 ignored\n";
-    let about = About { content: Content::Log, ..About::default() };
+    let about = About { content: ContentKind::BuildLog, ..About::default() };
     for task in ["paint the house", ""] {
         let short = check(&log, about, task);
         assert_eq!(short, shortened(&log, about, find_digest("log").expect("a digest")).expect("shorter"));

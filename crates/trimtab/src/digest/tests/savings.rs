@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{About, Ended, chosen, tokens};
+use super::{About, chosen, tokens};
+use crate::facts::Outcome;
 
 /// Realistic output of a tool, with what the document promises for it.
 struct Row {
@@ -35,7 +36,7 @@ fn every_tool_saves_at_least_what_the_document_promises() {
     let mut table = String::new();
     let mut short_of = Vec::new();
     for Row { tool, command, text, promised } in rows {
-        let about = About { tool: Some(tool), command, ended: Ended::Succeeded, ..About::default() };
+        let about = About { tool: Some(tool), command, outcome: Outcome::Succeeded, ..About::default() };
         let (name, short) = chosen(&text, about);
         let (before, after) = (tokens(&text), tokens(&short));
         let saved = (before - after) * 100 / before;
@@ -61,7 +62,7 @@ fn a_small_file_saves_nothing_because_it_is_kept_whole() {
 #[test]
 fn the_documents_long_conversation_keeps_a_tenth() {
     let about =
-        |tool, command| About { tool: Some(tool), command, ended: Ended::Succeeded, ..About::default() };
+        |tool, command| About { tool: Some(tool), command, outcome: Outcome::Succeeded, ..About::default() };
     let parts = [
         (files(500), about("list_files", None)),
         (source(1230), About { path: Some("patchpal/agent.py"), ..about("read_file", None) }),

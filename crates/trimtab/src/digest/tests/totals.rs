@@ -7,14 +7,16 @@ use proptest::{
     test_runner::TestRunner,
 };
 
-use super::{About, Content, chosen};
+use super::{About, chosen};
+use crate::facts::{ContentKind, Outcome};
 
 const LOG: About<'static> = About {
-    content: Content::Log,
+    content: ContentKind::BuildLog,
+    kind: None,
     tool: None,
     command: Some("run the tests"),
     path: None,
-    ended: super::Ended::Unknown,
+    outcome: Outcome::Unknown,
     terms: &[],
 };
 

@@ -19,13 +19,13 @@ use super::{
     NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
 };
 use crate::{
-    digest::{self, About, Content, Ended, Inputs, LeafRule, Leaves, Piece, Text, query_terms, task_words},
-    facts::{ContentKind, Fact, Lines, Outcome, Shows, Subject, ToolKind},
+    digest::{self, About, Inputs, LeafRule, Leaves, Piece, Text, query_terms, task_words},
+    facts::{Fact, Outcome, Shows, Subject},
     files::reason_of_change,
     history::{BlockId, BlockKind, History, PartKind},
     notes::{holds_note, tells_series},
     policy::{Act, Style},
-    render::{self, NoteContext, ShownCopy},
+    render::{self, NoteContext, ShownCopy, ShownFile},
     units::Tokens,
     verdict::{Reason, Verdict},
 };
@@ -124,7 +124,7 @@ impl Work<'_> {
         let text = history.readable_text(block);
         let tool = history.tool_name(block);
         let terms = self.terms_for(id, act);
-        let about = About { terms: &terms, ..about(fact, tool.as_deref()) };
+        let about = About { terms: &terms, ..About::new(fact, tool.as_deref()) };
         let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
         let shows = self.index.row(id).and_then(|row| row.shows);
         let text = Text::new(&text, about);
@@ -177,7 +177,7 @@ impl Work<'_> {
         most: Tokens,
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
-        let is_file = matches!(text.about().content, Content::File | Content::Unknown | Content::Other);
+        let is_file = digest::may_be_file(text);
         let pieces = (!is_file).then(|| (digest::choose(text).shorten)(text)).flatten()?;
         self.written(id, &pieces, reason, self.style).filter(|(_, tokens)| *tokens <= most)
     }
@@ -215,15 +215,14 @@ impl Work<'_> {
         let handle = self.handle(id);
         let context = NoteContext {
             tool: tool.as_deref(),
-            subject: self.topic(id, fact, reason),
+            subject: fact.subject(),
+            kind: fact.tool(),
+            file: self.shown_file(id, fact, reason),
             step: fact.step,
             tokens: Some(self.tokens(id).0),
             reason,
             handle: &handle,
-            style: match style {
-                Style::Normal => render::Style::Normal,
-                Style::Plain => render::Style::Plain,
-            },
+            style,
             recall: self.recall,
         };
         let shorter = if text.is_empty() {
@@ -237,11 +236,11 @@ impl Work<'_> {
         (edit.with.len() < edit.span.len()).then(|| (shorter.into(), tokens))
     }
 
-    /// Says what a block is about, of a file as it is known now.
-    fn topic<'f>(&self, id: BlockId, fact: &'f Fact, reason: &Reason) -> render::Topic<'f> {
+    /// Returns what is known now of the file that a block shows.
+    fn shown_file(&self, id: BlockId, fact: &Fact, reason: &Reason) -> ShownFile {
         let last = self.index.file(id).and_then(|file| self.index.last_access(file));
         let last_access = last.unwrap_or(fact.step).max(fact.step);
-        subject(fact, last_access, self.index.is_changed(id), self.compare_copy(id, reason))
+        ShownFile { last_access, modified: self.index.is_changed(id), copy: self.compare_copy(id, reason) }
     }
 
     /// Compares a view of a file with the copy that its note points at.
@@ -353,7 +352,7 @@ fn pieces(
         // Of a file the ends say nothing, and what looks like an error is source; not so where reading it failed.
         Act::Names
             if matches!(shows, Some(Shows::File | Shows::ShellFile))
-                && text.about().ended != Ended::Failed =>
+                && text.about().outcome != Outcome::Failed =>
         {
             digest::named(text, names)
         }
@@ -376,67 +375,4 @@ fn pieces(
 fn bytes_within(bytes: usize, tokens: Tokens, most: Tokens) -> usize {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     whole(f64::from(bytes) * (most.float() / tokens.float().max(1.0)).min(1.0))
-}
-
-fn about<'a>(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
-    let command = match fact.subject() {
-        Subject::Command(command) => Some(&**command),
-        _ => None,
-    };
-    let content = match (fact.content, fact.tool()) {
-        _ if command.is_some_and(|command| command.starts_with("git status")) => Content::GitStatus,
-        _ if command.is_some_and(|command| command.starts_with("git log")) => Content::GitLog,
-        _ if tool == Some("tree") => Content::Tree,
-        _ if matches!(tool, Some("get_repo_map" | "repo_map")) => Content::RepoMap,
-        _ if tool == Some("code_structure") => Content::Structure,
-        (ContentKind::Code, _) | (ContentKind::Prose | ContentKind::Table, Some(ToolKind::Read)) => {
-            Content::File
-        }
-        (ContentKind::TestLog | ContentKind::BuildLog, _) => Content::Log,
-        (ContentKind::Log, _) => Content::Shell,
-        (ContentKind::Diff, _) => Content::Diff,
-        (ContentKind::Listing, _) => Content::Listing,
-        (ContentKind::Hits, _) => Content::Hits,
-        (ContentKind::Json, _) => Content::Json,
-        (ContentKind::Page, _) => Content::Page,
-        (ContentKind::Trace, _) => Content::Trace,
-        (ContentKind::Image, _) => Content::Media,
-        (ContentKind::Receipt, _) => Content::Other,
-        (ContentKind::Empty | ContentKind::Prose | ContentKind::Table, _) => Content::Unknown,
-    };
-    let ended = match fact.outcome {
-        Outcome::Succeeded => Ended::Succeeded,
-        Outcome::Failed => Ended::Failed,
-        Outcome::Unknown => Ended::Unknown,
-    };
-    let path = match fact.subject() {
-        Subject::File { path, .. } | Subject::Directory { path, .. } => Some(&**path),
-        Subject::Command(_) | Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => None,
-    };
-    About { content, tool, command, path, ended, terms: &[] }
-}
-
-fn subject(fact: &Fact, last_access: u32, modified: bool, copy: ShownCopy) -> render::Topic<'_> {
-    match fact.subject() {
-        Subject::Command(words) | Subject::Query { pattern: words, .. }
-            if fact.tool() == Some(ToolKind::Recall) =>
-        {
-            render::Topic::Recalled(words)
-        }
-        Subject::File { path, lines } => render::Topic::File {
-            path,
-            lines: match lines {
-                Lines::Range { first, last: Some(last) } => Some((*first, *last)),
-                Lines::All | Lines::Part | Lines::Range { last: None, .. } => None,
-            },
-            last_access,
-            modified,
-            copy,
-        },
-        Subject::Directory { path, .. } => render::Topic::Named(path),
-        Subject::Command(command) => render::Topic::Command(command),
-        Subject::Query { pattern, .. } => render::Topic::Query(pattern),
-        Subject::Url(url) => render::Topic::Named(url),
-        Subject::Nothing => render::Topic::Nothing,
-    }
 }
