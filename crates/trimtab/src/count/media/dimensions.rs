@@ -15,64 +15,12 @@ const HEAD_BYTES: usize = 256 * 1024;
 /// Returns the size of an image in base64, if it is of a known kind.
 pub(super) fn image_dimensions(base64: &str) -> Option<Dimensions> {
     // All kinds but JPEG say their size in the first 30 bytes.
-    let head = decode(base64, 32);
+    let mut head = decode(base64, 32);
     if head.starts_with(b"\xFF\xD8") {
-        return jpeg(&decode(base64, HEAD_BYTES));
+        head = decode(base64, HEAD_BYTES);
     }
-    png(&head).or_else(|| gif(&head)).or_else(|| webp(&head))
-}
-
-fn png(head: &[u8]) -> Option<Dimensions> {
-    head.starts_with(b"\x89PNG\r\n\x1a\n").then_some(())?;
-    Some(Dimensions { width: big_endian(head.get(16..20)?), height: big_endian(head.get(20..24)?) })
-}
-
-fn gif(head: &[u8]) -> Option<Dimensions> {
-    head.starts_with(b"GIF8").then_some(())?;
-    Some(Dimensions { width: little_endian(head.get(6..8)?), height: little_endian(head.get(8..10)?) })
-}
-
-fn webp(head: &[u8]) -> Option<Dimensions> {
-    (head.starts_with(b"RIFF") && head.get(8..12)? == b"WEBP").then_some(())?;
-    match head.get(12..16)? {
-        b"VP8 " => Some(Dimensions {
-            width: little_endian(head.get(26..28)?) & 0x3FFF,
-            height: little_endian(head.get(28..30)?) & 0x3FFF,
-        }),
-        b"VP8L" => {
-            let bits = little_endian(head.get(21..25)?);
-            Some(Dimensions { width: (bits & 0x3FFF) + 1, height: (bits >> 14 & 0x3FFF) + 1 })
-        }
-        b"VP8X" => Some(Dimensions {
-            width: little_endian(head.get(24..27)?) + 1,
-            height: little_endian(head.get(27..30)?) + 1,
-        }),
-        _ => None,
-    }
-}
-
-/// Walks the segments up to the frame header, which is any of SOF0 to SOF15 but the three markers
-/// among them that mean tables.
-fn jpeg(head: &[u8]) -> Option<Dimensions> {
-    let mut rest = head.get(2..)?;
-    loop {
-        let &[0xFF, marker, high, low, ..] = rest else { return None };
-        if matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC) {
-            return Some(Dimensions {
-                height: big_endian(rest.get(5..7)?),
-                width: big_endian(rest.get(7..9)?),
-            });
-        }
-        rest = rest.get(2 + usize::from(u16::from_be_bytes([high, low]))..)?;
-    }
-}
-
-fn big_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
-}
-
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+    let size = imagesize::blob_size(&head).ok()?;
+    Some(Dimensions { width: size.width.try_into().ok()?, height: size.height.try_into().ok()? })
 }
 
 /// Decodes up to `limit` bytes of base64, plain or URL-safe, up to the first character that is neither
