@@ -3,7 +3,7 @@
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use trimtab::{
+use trimtab_core::{
     Span,
     fuzzing::{decode_string, encode_string, scan_spans},
 };

@@ -12,7 +12,7 @@ mod wires;
 
 use std::sync::LazyLock;
 
-use trimtab::{Format, Model, Policy, Settings, Tokens, find_model};
+use trimtab_core::{Format, Model, Policy, Settings, Tokens, find_model};
 
 pub use json::check_json;
 pub use mutate::{mutate_json, mutate_lines};

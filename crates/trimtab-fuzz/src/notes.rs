@@ -4,7 +4,7 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use serde_json::json;
-use trimtab::{
+use trimtab_core::{
     BlockKind, Format, Memory, Millis, Policy, Verdict, fit, fuzzing::holds_note, fuzzing::read_notes, recall,
 };
 

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use trimtab::{
+use trimtab_core::{
     CacheHint, Folding, Format, History, Memory, Millis, Policy, Settings, fit, parse, parse_after, parse_as,
     policies, recall, repair, request_of, resend, write,
 };

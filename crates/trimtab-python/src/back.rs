@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use trimtab::{Fitted, Reason, Verdict};
+use trimtab_core::{Fitted, Reason, Verdict};
 
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]

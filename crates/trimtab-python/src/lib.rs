@@ -18,7 +18,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use trimtab::{CacheHint, Millis};
+use trimtab_core::{CacheHint, Millis};
 
 use crate::{
     fitted::PyFitted,

@@ -12,7 +12,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
-use trimtab::{
+use trimtab_core::{
     Budget, Changes, Contender, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Kept,
     Knobs, Memo, Policy, Recording, Segment, SessionScores, Terms, Tokens, ToolKind, Usage, contenders,
     facts, find_model, models, parse_as, pool, read,
@@ -102,7 +102,14 @@ impl PyConversation {
     #[pyo3(signature = (*, model=None))]
     fn inspect<'py>(&self, py: Python<'py>, model: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let measured = py.detach(|| {
-            trimtab::inspect(&self.name, &self.recording, self.number, model, &models(), &mut Memo::default())
+            trimtab_core::inspect(
+                &self.name,
+                &self.recording,
+                self.number,
+                model,
+                &models(),
+                &mut Memo::default(),
+            )
         });
         to_python(py, &measured.map_err(|fault| raise(py, Kind::Settings, fault))?)
     }
@@ -119,7 +126,7 @@ impl PyConversation {
         let history = &self.segment(py)?.history;
         let (facts, files) = py.detach(|| {
             let facts = facts(history);
-            let files = trimtab::files(history, &facts);
+            let files = trimtab_core::files(history, &facts);
             (facts, files)
         });
         let last = facts.current_step();
@@ -127,9 +134,9 @@ impl PyConversation {
         if step > last {
             return Err(missing(format!("{}: has no step {step}: the last is {last}", self.name)));
         }
-        let found = trimtab::file_at(path, step, &facts, &files);
+        let found = trimtab_core::file_at(path, step, &facts, &files);
         let (path, state) = found.map_err(|fault| missing(fault.to_string()))?;
-        to_python(py, &trimtab::file_report(path, step, &state, &files))
+        to_python(py, &trimtab_core::file_report(path, step, &state, &files))
     }
 
     /// Lists the files that were touched, the latest first.
@@ -150,7 +157,7 @@ impl PyConversation {
     /// Tells what was done to which file, and why.
     fn changelog<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let history = &self.segment(py)?.history;
-        let files = py.detach(|| trimtab::changelog(history, &facts(history)));
+        let files = py.detach(|| trimtab_core::changelog(history, &facts(history)));
         to_python(py, &files.iter().map(changed_file).collect::<Vec<_>>())
     }
 
@@ -195,7 +202,7 @@ fn history(
     format: Option<&str>,
 ) -> PyResult<History> {
     let py = messages.py();
-    let wrong = |fault: trimtab::WireError| raise(py, Kind::Request, fault);
+    let wrong = |fault: trimtab_core::WireError| raise(py, Kind::Request, fault);
     let mut known = Vec::new();
     let looked = look(messages, &mut known)?;
     let beside = Beside {
@@ -221,7 +228,7 @@ fn tracker(segment: &Segment) -> FileTracker {
     let model = history.model().map(Cow::into_owned).or_else(recorded).unwrap_or_default();
     let counts = Counter::for_model(&model).request(history, &mut Memo::default());
     let facts = facts(history);
-    let files = trimtab::files(history, &facts);
+    let files = trimtab_core::files(history, &facts);
     FileTracker::of(history, &facts, &files, &counts, &segment.points)
 }
 
@@ -255,7 +262,7 @@ pub(crate) fn read_usage(report: &str) -> Option<(u64, u64, u64, u64, u64)> {
 /// Lists the policies that ship.
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let rows = trimtab::policies().filter_map(|(name, _)| {
+    let rows = trimtab_core::policies().filter_map(|(name, _)| {
         let Policy { name, about, settings, .. } = Policy::shipped(name).ok()?;
         Some(PolicyRow { name, about, settings })
     });
@@ -269,7 +276,7 @@ pub(crate) fn changes_files(name: &str) -> bool {
     let request = format!(
         r#"{{"messages":[{{"role":"assistant","content":[{{"type":"tool_use","id":"1","name":{name},"input":{{}}}}]}}]}}"#
     );
-    let Ok(history) = trimtab::parse(request.into_bytes()) else { return false };
+    let Ok(history) = trimtab_core::parse(request.into_bytes()) else { return false };
     facts(&history).rows().iter().any(|row| row.tool().is_some_and(ToolKind::changes_files))
 }
 
@@ -327,14 +334,14 @@ fn contender(words: &str) -> Result<Contender, String> {
 fn session(
     file: &Path,
     contenders: &[Contender],
-    models: &[trimtab::Model],
+    models: &[trimtab_core::Model],
     terms: &Terms,
 ) -> Result<SessionScores, String> {
     let name = file.display().to_string();
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;
     let recording = read(&bytes).map_err(|fault| format!("{name}: {fault}"))?;
     let segments = recording.segments.iter();
-    let scores = segments.map(|segment| trimtab::replay(segment, contenders, models, terms));
+    let scores = segments.map(|segment| trimtab_core::replay(segment, contenders, models, terms));
     SessionScores::of(name.clone(), scores)
         .ok_or_else(|| format!("{name}: holds no request: nothing was answered in it"))
 }

@@ -8,7 +8,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyString},
 };
-use trimtab::{Format, History, WireError, parse};
+use trimtab_core::{Format, History, WireError, parse};
 
 use crate::{
     errors::{Kind, raise},

@@ -14,7 +14,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use trimtab::{Handle, Millis, RecallHint, Usage, recall};
+use trimtab_core::{Handle, Millis, RecallHint, Usage, recall};
 use trimtab_store::{SessionLabel, Sqlite, Store, StoreError, WishKind, current_project, default_path};
 
 use crate::{

@@ -8,7 +8,7 @@ use pyo3::{
     prelude::*,
     types::{PyBool, PyDict, PyFloat, PyInt, PyString},
 };
-use trimtab::{
+use trimtab_core::{
     Circumstances, Folding, Format, Policy, RecallHint, Settings, Tokens, find_knob, find_model, policies,
 };
 

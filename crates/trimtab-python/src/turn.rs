@@ -12,7 +12,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyList},
 };
-use trimtab::{
+use trimtab_core::{
     Answer, Asking, FitError, Fitted, Format, Handle, History, Memory, Millis, Rejection, Session, Settings,
     parse_after, parse_as, recall,
 };
@@ -105,8 +105,8 @@ impl From<FitError> for Fault {
     }
 }
 
-impl From<trimtab::WireError> for Fault {
-    fn from(fault: trimtab::WireError) -> Fault {
+impl From<trimtab_core::WireError> for Fault {
+    fn from(fault: trimtab_core::WireError) -> Fault {
         Fault::Fit(fault.into())
     }
 }
@@ -364,7 +364,7 @@ impl State {
     /// Learns from what the provider reported for the last request.
     pub(crate) fn answered(
         &mut self,
-        usage: trimtab::Usage,
+        usage: trimtab_core::Usage,
         store: Option<&Sqlite>,
     ) -> Result<(), StoreError> {
         self.session.answered(usage);

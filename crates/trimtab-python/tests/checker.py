@@ -22,7 +22,7 @@ def judge():
     named = os.environ.get("TRIMTAB_JUDGE")
     built = [ROOT / "target" / profile / "examples" / "judge" for profile in ("debug", "release")]
     found = [pathlib.Path(named)] if named else [path for path in built if path.exists()]
-    assert found, "the checker is not built: cargo build -p trimtab-cli --example judge"
+    assert found, "the checker is not built: cargo build -p trimtab --example judge"
     checker = provider.Judge(max(found, key=lambda path: path.stat().st_mtime))
     atexit.register(checker.process.kill)
     return checker

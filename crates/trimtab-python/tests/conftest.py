@@ -30,7 +30,7 @@ def binary():
     named = os.environ.get("TRIMTAB_BIN")
     built = [ROOT / "target" / profile / "trimtab" for profile in ("debug", "release")]
     found = [pathlib.Path(named)] if named else [path for path in built if path.exists()]
-    assert found, "the command line is not built: cargo build -p trimtab-cli"
+    assert found, "the command line is not built: cargo build -p trimtab"
     return max(found, key=lambda path: path.stat().st_mtime)
 
 

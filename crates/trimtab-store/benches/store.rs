@@ -20,7 +20,7 @@ use std::{
 
 use common::{Said, request, settings, tool, user};
 use rusqlite::{Connection, TransactionBehavior, params};
-use trimtab::{Millis, block_handle, fit, parse};
+use trimtab_core::{Millis, block_handle, fit, parse};
 use trimtab_store::{Append, Appended, Recognized, SessionLabel, Sqlite, Store};
 
 #[global_allocator]
@@ -70,7 +70,7 @@ fn appends(folder: &Path) -> (Vec<Duration>, Vec<Duration>) {
         let start = Instant::now();
         let known = store.recognize(&history, SessionLabel::default()).expect("the store");
         recognized.push(start.elapsed());
-        let fitted = fit(bytes, &trimtab::Memory::default(), &none, Millis(1)).expect("a plan");
+        let fitted = fit(bytes, &trimtab_core::Memory::default(), &none, Millis(1)).expect("a plan");
         let new = [format!("make {}", steps - 1), output(steps - 1)];
         // Whoever comes first also waits for what others wrote to the disk meanwhile: they take turns.
         if steps.is_multiple_of(2) {

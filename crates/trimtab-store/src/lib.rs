@@ -3,7 +3,7 @@
 //! a session and of its project are taken from them.
 //!
 //! ```
-//! use trimtab::{Millis, Policy, Settings, fit, parse};
+//! use trimtab_core::{Millis, Policy, Settings, fit, parse};
 //! use trimtab_store::{Append, Appended, SessionLabel, Sqlite, Store};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -43,7 +43,7 @@ pub use types::{
     StoredRequest, Summary, Tidied, Wish, WishKind,
 };
 
-use trimtab::{ChainHash, History, Usage, Wishes};
+use trimtab_core::{ChainHash, History, Usage, Wishes};
 
 /// A store of conversations. Every call is one transaction: done as a whole, or not at all.
 pub trait Store: Send + Sync {

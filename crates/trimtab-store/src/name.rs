@@ -2,7 +2,7 @@
 //! name. Never gives anything else of them: no other header is kept anywhere.
 
 use serde_json::Value;
-use trimtab::History;
+use trimtab_core::History;
 
 /// Headers that name a session, the most telling first. Only these are ever looked at.
 const HEADERS: [&str; 14] = [
@@ -84,9 +84,9 @@ mod tests {
     fn requests_name_their_session_in_several_ways() {
         let check = |request: &str, expected: Option<&str>| {
             assert_eq!(name_from_request(request.as_bytes()).as_deref(), expected, "{request}");
-            let read = trimtab::parse_as(
+            let read = trimtab_core::parse_as(
                 request.replacen('{', r#"{"input":[],"#, 1).into_bytes(),
-                trimtab::Format::Responses,
+                trimtab_core::Format::Responses,
             );
             if let Ok(history) = read {
                 assert_eq!(name_in_history(&history).as_deref(), expected, "{request}");

@@ -2,7 +2,7 @@
 //! before, what stands behind. Takes a history; gives its parts with holes where blocks stand, and bytes again of both.
 //! Never loses a byte: what is not in a block is copied.
 
-use trimtab::{History, PartKind};
+use trimtab_core::{History, PartKind};
 
 use crate::{
     codec::{put_number, take_bytes, take_number, take_size},
@@ -196,7 +196,7 @@ pub(crate) fn write<E>(
 
 #[cfg(test)]
 mod tests {
-    use trimtab::{block_original, parse};
+    use trimtab_core::{block_original, parse};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What is said to a store and what it answers: plain values, the same for every engine.
 
-use trimtab::{
+use trimtab_core::{
     BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, StoredVerdict, UndoWhen, Usage,
     as_sent, parse_as,
 };

@@ -18,7 +18,7 @@ use std::{
 
 use common::{keep, user, working};
 use tempfile::TempDir;
-use trimtab::Millis;
+use trimtab_core::Millis;
 use trimtab_store::{Forget, Mode, Sqlite, Store, StoreError};
 
 fn file() -> (TempDir, PathBuf) {

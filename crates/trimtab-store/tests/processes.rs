@@ -21,7 +21,7 @@ use std::{
 };
 
 use common::{Said, fit_and_keep, keep, long, request, settings, tool, user};
-use trimtab::block_handle;
+use trimtab_core::block_handle;
 use trimtab_store::{Forget, Mode, RequestId, Sqlite, Store, StoreError};
 
 /// What the process is to do, and with which file.

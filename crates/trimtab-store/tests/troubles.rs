@@ -14,7 +14,7 @@ use std::{fs, path::PathBuf, sync::Arc, thread};
 
 use common::{fit_and_keep, keep, long, request, search, settings, tool, user, working};
 use tempfile::TempDir;
-use trimtab::{Usage, block_handle};
+use trimtab_core::{Usage, block_handle};
 use trimtab_store::{RequestId, Sqlite, Store, StoreError};
 
 fn file() -> (TempDir, PathBuf) {

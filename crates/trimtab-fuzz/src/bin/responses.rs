@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use trimtab::Format;
+use trimtab_core::Format;
 use trimtab_fuzz::{check_request, mutate_json};
 
 fuzz_target!(|data: &[u8]| check_request(data, Format::Responses));

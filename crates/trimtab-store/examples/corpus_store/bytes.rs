@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab::{Memory, Millis, Policy, Settings, fit, parse_as};
+use trimtab_core::{Memory, Millis, Policy, Settings, fit, parse_as};
 use trimtab_store::{Append, Appended, SearchQuery, SearchWithin, Secrets, SessionLabel, Store};
 
 use crate::{Temporary, recording};

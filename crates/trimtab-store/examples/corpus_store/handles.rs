@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use trimtab::{Memory, Millis, Policy, Segment, Settings, Tokens, fit, parse_as, recall};
+use trimtab_core::{Memory, Millis, Policy, Segment, Settings, Tokens, fit, parse_as, recall};
 use trimtab_store::{Append, Appended, SessionLabel, Store};
 
 use crate::{Temporary, recording};

@@ -18,7 +18,7 @@ use std::{
     process::ExitCode,
 };
 
-use trimtab::{Recording, read};
+use trimtab_core::{Recording, read};
 use trimtab_store::Sqlite;
 
 #[global_allocator]

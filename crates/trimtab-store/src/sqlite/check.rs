@@ -1,7 +1,7 @@
 //! Reading everything. Takes the store; compares every content with its hash, rebuilds every request and finds every verdict.
 
 use rusqlite::Connection;
-use trimtab::parse_as;
+use trimtab_core::parse_as;
 
 use super::{
     contents::{Contents, lies},

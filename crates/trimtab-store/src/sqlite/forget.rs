@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Transaction, params};
-use trimtab::Millis;
+use trimtab_core::Millis;
 
 use super::{sessions, tidy};
 use crate::{Forget, Retention, SessionInfo, StoreError, codec::number};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use rusqlite::Connection;
-use trimtab::{ChainHash, parse_as};
+use trimtab_core::{ChainHash, parse_as};
 
 use super::{read, sessions};
 use crate::{RequestId, StoreError, error::damaged, parts};

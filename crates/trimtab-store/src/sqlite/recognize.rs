@@ -3,7 +3,7 @@
 //! project does: no request goes on in a session of another one.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trimtab::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
+use trimtab_core::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
 
 use super::{contents::Contents, read, refused, wishes};
 use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};

@@ -1,7 +1,7 @@
 //! Lists of sessions and requests, reported usage, summaries, sizes. Takes numbers; gives rows as plain values.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use trimtab::{ChainHash, Format, Millis, Usage};
+use trimtab_core::{ChainHash, Format, Millis, Usage};
 
 use super::{
     Writing,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, Transaction, params};
-use trimtab::{
+use trimtab_core::{
     ChainHash, Handle, History, Millis, Reason, StoredVerdict, Undo, UndoWhen, Wishes, block_handle, parse_as,
 };
 
@@ -87,7 +87,7 @@ fn check_hidden(connection: &Connection, latest: &History, handle: Handle) -> Re
 /// Returns the identities of the blocks that a handle names.
 fn named(history: &History, chain: &[ChainHash], handle: Handle) -> Vec<ChainHash> {
     let blocks = history.blocks().iter().zip(chain);
-    let is_named = |block: &trimtab::Block| Handle::parse(&block_handle(history, block)) == Some(handle);
+    let is_named = |block: &trimtab_core::Block| Handle::parse(&block_handle(history, block)) == Some(handle);
     blocks.filter(|(block, _)| is_named(block)).map(|(_, hash)| *hash).collect()
 }
 

@@ -8,7 +8,7 @@
     reason = "each test file uses its own part of this"
 )]
 
-use trimtab::{Fitted, Memory, Millis, Policy, Settings, Tokens, fit, parse};
+use trimtab_core::{Fitted, Memory, Millis, Policy, Settings, Tokens, fit, parse};
 use trimtab_store::{
     Append, Appended, Found, RequestId, SearchQuery, SearchWithin, Secrets, SessionId, SessionLabel, Store,
     StoreError,

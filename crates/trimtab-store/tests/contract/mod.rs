@@ -4,7 +4,7 @@ pub(crate) mod scopes;
 pub(crate) mod sent;
 pub(crate) mod wishes;
 
-use trimtab::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
+use trimtab_core::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
 use trimtab_store::{Append, Appended, Forget, Mode, SessionLabel, Store, StoreError, Summary};
 
 use crate::common::{
@@ -97,7 +97,7 @@ pub(crate) fn what_is_hidden_is_remembered_with_its_reason(store: &dyn Store) {
 
 pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
     let settings = settings("recent", 20_000);
-    let mut memory = trimtab::Memory::default();
+    let mut memory = trimtab_core::Memory::default();
     for steps in [12, 16, 20] {
         let kept = fit_and_keep(store, request(&working(steps)), &settings, 1, None).unwrap();
         memory.sent(&kept.fitted.plan, Millis(1));
@@ -119,7 +119,7 @@ pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
 pub(crate) fn a_hidden_block_is_hidden_in_the_same_words_for_ever(store: &dyn Store) {
     let first = fit_and_keep(store, request(&working(20)), &settings("recent", 20_000), 1, None).unwrap();
     let later = fit_and_keep(store, request(&working(21)), &settings("none", 1_000_000), 2, None).unwrap();
-    let said = |plan: &trimtab::Plan, count: usize| -> Vec<Verdict> {
+    let said = |plan: &trimtab_core::Plan, count: usize| -> Vec<Verdict> {
         plan.decisions().iter().take(count).map(|decision| decision.verdict.clone()).collect()
     };
     let blocks = first.fitted.history.blocks().len();

@@ -1,6 +1,6 @@
 //! Who sees what: projects keep to themselves, secrets are covered, and what is too old or too much goes by itself.
 
-use trimtab::{Millis, block_handle};
+use trimtab_core::{Millis, block_handle};
 use trimtab_store::{Forget, Mode, Retention, SearchQuery, SearchWithin, Secrets, SessionLabel, Store};
 
 use crate::common::{Kept, Said, fit_and_keep_as, keep, keep_named, model, request, settings, tool, user};

@@ -1,6 +1,6 @@
 //! What every engine promises about pins and hidings that are taken back.
 
-use trimtab::{
+use trimtab_core::{
     Handle, History, Memory, Millis, Policy, Settings, StoredVerdict, UndoWhen, Verdict, block_handle, fit,
     parse,
 };

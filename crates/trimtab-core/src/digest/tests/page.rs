@@ -1,0 +1,94 @@
+//! Writes the reference page of digests from the list: what each says of itself, and one example before and after.
+
+use std::{fmt::Write, path::Path, sync::LazyLock};
+
+use super::{About, DIGESTS, relevant, savings, shortened};
+use crate::digest::query_terms;
+use crate::facts::Outcome;
+
+/// The words of the task in the example of `relevant`.
+static TASK: LazyLock<Vec<String>> = LazyLock::new(|| query_terms("How do I repair gadget_31?"));
+
+/// How much of an example is printed, in lines.
+const PRINTED: usize = 14;
+
+#[test]
+fn the_page_is_what_the_list_says_of_itself() {
+    let mut page = "# Digests\n\nHow a text is shortened, by what it is. Written by a test from the list in `crates/trimtab-core/src/digest/mod.rs`;\n`TRIMTAB_BLESS=1 cargo test -p trimtab-core` renews it. Rules name a digest by the word in its heading.\n\nEvery digest gives whole lines of the original in order (JSON: whole elements) and bracketed notes; a line over 500\ncharacters may be cut. Error lines survive: the first 20 and the last 5, in every digest but `clear`. What would not be\nsmaller in bytes and in tokens is left whole, and what is already shortened is left alone.\n".to_owned();
+    for digest in DIGESTS {
+        let (about, text) = example(digest.name);
+        let short = shortened(&text, about, digest).unwrap_or_else(|| panic!("{}: no example", digest.name));
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}\n\nBefore (lines: {}):\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
+            digest.name,
+            digest.about,
+            text.lines().count(),
+            printed(&text),
+            printed(&short)
+        );
+    }
+    check_file("docs/digests.md", &page);
+}
+
+/// Compares a file of the project, or writes it when `TRIMTAB_BLESS` is set.
+pub(crate) fn check_file(file: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    if std::env::var_os("TRIMTAB_BLESS").is_some() {
+        std::fs::write(&path, expected).expect(file);
+        return;
+    }
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{file} is out of date: run the tests once with TRIMTAB_BLESS=1");
+}
+
+/// Prints the beginning and the end of a text.
+fn printed(text: &str) -> String {
+    let clipped: Vec<String> = text
+        .lines()
+        .map(|line| {
+            if line.chars().count() > 400 {
+                line.chars().take(100).chain(" (and so on)".chars()).collect()
+            } else {
+                line.to_owned()
+            }
+        })
+        .collect();
+    if clipped.len() <= PRINTED * 2 {
+        return clipped.join("\n") + "\n";
+    }
+    let end = &clipped[clipped.len() - 3..];
+    format!("{}\n(and so on)\n{}\n", clipped[..4].join("\n"), end.join("\n"))
+}
+
+fn example(name: &str) -> (About<'static>, String) {
+    let none = About::default();
+    match name {
+        "file" => (About { path: Some("src/agent.py"), ..none }, savings::source(120)),
+        "listing" => (About { tool: Some("list_files"), ..none }, savings::files(60)),
+        "tree" => (About { tool: Some("tree"), ..none }, "src\n├── main.rs\n├── digest\n│   ├── mod.rs\n│   ├── text.rs\n│   ├── choose.rs\n│   ├── listing.rs\n│   └── tree.rs\n├── render\n│   ├── mod.rs\n│   ├── note.rs\n│   ├── clip.rs\n│   └── recognize.rs\n└── lib.rs\n\n2 directories, 11 files\n".to_owned()),
+        "repo-map" => (About { tool: Some("get_repo_map"), ..none }, (0..12).map(|n| format!("src/module_{n}.py:\n│class Thing{n}(Base):\n│    def run(self, first, second):\n")).collect()),
+        "structure" => (About { tool: Some("code_structure"), ..none }, (0..40).map(|n| format!("def function_{n}(first, second=None)  # line {}\n", n * 12)).collect()),
+        "git-status" => (About { command: Some("git status"), ..none }, "On branch main\nChanges to be committed:\n  (use \"git restore --staged <file>...\" to unstage)\n\tnew file:   src/one.py\n\nChanges not staged for commit:\n  (use \"git add <file>...\" to update what will be committed)\n  (use \"git restore <file>...\" to discard changes in working directory)\n\tmodified:   src/two.py\n\tmodified:   src/three.py\n\nUntracked files:\n  (use \"git add <file>...\" to include in what will be committed)\n\tnotes.md\n".to_owned()),
+        "diff" => (About { command: Some("git diff"), ..none }, "diff --git a/src/x.py b/src/x.py\nindex 83db48f..bf269f4 100644\n--- a/src/x.py\n+++ b/src/x.py\n@@ -10,20 +10,20 @@ def run():\n".to_owned() + &"-    value = compute(value)\n+    value = compute(value, state)\n".repeat(20)),
+        "git-log" => (About { command: Some("git log --oneline"), ..none }, (0..40).map(|n| format!("{:07x} topic: change number {n} and say why\n", n * 7_654_321 + 99)).collect()),
+        "search" => (About { command: Some("rg -n tool_name"), ..none }, savings::hits(40)),
+        "shell" => (About { command: Some("./import --all"), outcome: Outcome::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
+        "log" | "log-long" => (About { command: Some("cargo test"), outcome: Outcome::Failed, ..none }, failing_run()),
+        "json" => (none, serde_json::to_string_pretty(&(0..30).map(|n| serde_json::json!({"id": n, "name": format!("row {n}")})).collect::<Vec<_>>()).expect("JSON")),
+        "relevant" => (About { terms: &TASK, ..none }, relevant::manual()),
+        "trace" => (none, "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in main\n    run()\n".to_owned() + &(0..20).map(|n| format!("  File \"/usr/lib/python3/site-packages/lib/core.py\", line {n}, in call_{n}\n    return inner({n})\n")).collect::<String>() + "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n"),
+        "page" => (About { tool: Some("web_fetch"), ..none }, (0..12).map(|n| format!("## Part {n}\n\nSome words about part {n} that go on for a while.\nAnd then some more of them, which say the same again.\n\n")).collect()),
+        "media" => (About { path: Some("shot.png"), ..none }, "iVBORw0KGgoAAAANSUhEUgAA".repeat(200)),
+        "repeats" => (none, "starting the server\n".to_owned() + &"waiting for the server to come up\n".repeat(20) + "it is up\n"),
+        "middle-out" => (none, (0..4000).map(|n| format!("line {n} of some output\n")).collect()),
+        "head-tail" => (none, (0..600).map(|n| format!("line {n} of some output\n")).collect()),
+        _ => (none, (0..80).map(|n| format!("line {n} of some text that nothing is known about\n")).collect()),
+    }
+}
+
+fn failing_run() -> String {
+    let mut text: String = (0..60).map(|n| format!("test module::case_{n} ... ok\n")).collect();
+    text += "test module::broken ... FAILED\n\nfailures:\n\n---- module::broken stdout ----\nthread 'module::broken' panicked at src/lib.rs:10:5:\nassertion `left == right` failed\n  left: 1\n right: 2\n\n\nfailures:\n    module::broken\n\n";
+    text + "test result: FAILED. 60 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n"
+}

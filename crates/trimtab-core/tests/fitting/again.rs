@@ -1,0 +1,121 @@
+//! Fitting what was fitted, where an earlier fit hid what the next one would have to know.
+
+use serde_json::{Value, json};
+use trimtab_core::{Format, Memory, Policy, Settings, Tokens};
+
+use super::{fitted, shown};
+
+/// Fits a request, and what comes out of it, and compares.
+fn changes_nothing_twice(bytes: &[u8], format: Format, policy: &str, budget: u64) {
+    let policy = Policy::shipped(policy).expect("a shipped policy");
+    let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(format).with_cold_cache();
+    let once = fitted(bytes, &Memory::default(), &settings, 0);
+    let again = fitted(&once.request, &Memory::default(), &settings, 0);
+    let [once_text, again_text] =
+        [&once, &again].map(|fitted| String::from_utf8_lossy(&fitted.request).into_owned());
+    assert_eq!(again_text, once_text, "at {budget} tokens\n{}\nand again\n{}", shown(&once), shown(&again));
+}
+
+fn chat(messages: &[Value]) -> Vec<u8> {
+    json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes()
+}
+
+/// Adds a call of a tool and its result.
+fn call(messages: &mut Vec<Value>, name: &str, arguments: &Value, result: &str) {
+    let id = format!("call_{}", messages.len());
+    let function = json!({"name": name, "arguments": arguments.to_string()});
+    messages.push(json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": id, "type": "function", "function": function}]}));
+    messages.push(json!({"role": "tool", "tool_call_id": id, "content": result}));
+}
+
+/// While the file is known, the text that tells the series names its net change and is longer than without. Receipts of every length
+/// come by, so that one of them is longer than the second and not than the first.
+#[test]
+fn a_series_of_edits_that_no_result_could_tell_is_not_told_once_less_is_known() {
+    let source: String = (0..80).map(|line| format!("setting_{line} = {line}\n")).collect();
+    for words in 0..30 {
+        let mut messages = vec![json!({"role": "user", "content": "Raise the settings."})];
+        let path = "services/config.py";
+        call(&mut messages, "read_file", &json!({"path": path}), &source);
+        for number in 0..40 {
+            let output = format!("line {number} of a long listing\n").repeat(20);
+            call(&mut messages, "run_shell", &json!({"command": format!("make {number}")}), &output);
+            if number % 5 == 0 {
+                let change = json!({"file_path": path, "old_string": format!("setting_{number} = {number}\n"),
+                    "new_string": format!("setting_{number} = 1\nextra_{number} = 2\n")});
+                let receipt = format!("The file {path} was updated.{}", " Good.".repeat(words));
+                call(&mut messages, "edit_file", &change, &receipt);
+            }
+        }
+        call(&mut messages, "run_shell", &json!({"command": "make"}), "done");
+        for budget in [4_000, 6_000] {
+            changes_nothing_twice(&chat(&messages), Format::Chat, "retention", budget);
+        }
+    }
+}
+
+/// What an earlier fit dropped may have said in which folder a command ran, so that changes of several files now seem to be of one. A
+/// note that made room tells how far it looked: only what came later is a series.
+#[test]
+fn changes_that_an_earlier_fit_looked_at_are_no_series() {
+    let edits = |messages: &mut Vec<Value>| {
+        for number in 0..8 {
+            let change =
+                json!({"file_path": "config.py", "old_string": format!("old {number}"), "new_string": "new"});
+            let snippet =
+                "The file config.py was updated. ".to_owned() + &"Its lines are shown here. ".repeat(30);
+            call(messages, "edit_file", &change, &snippet);
+        }
+    };
+    let note = "[run_shell `make`, step 9, 300 lines, 900 tokens, hidden: to fit the context window; \
+                trimtab recall 0123456789ab]";
+    let begin = || vec![json!({"role": "user", "content": "Raise the settings."})];
+    let (mut before, mut behind) = (begin(), begin());
+    edits(&mut before);
+    for messages in [&mut before, &mut behind] {
+        call(messages, "run_shell", &json!({"command": "make"}), note);
+    }
+    edits(&mut behind);
+    let policy = || Policy::shipped("retention").expect("a shipped policy");
+    for (mut messages, is_told) in [(before, false), (behind, true)] {
+        call(&mut messages, "run_shell", &json!({"command": "make install"}), "done");
+        let settings =
+            Settings::new(policy()).with_budget(Tokens(2_400)).with_format(Format::Chat).with_cold_cache();
+        let sent = fitted(&chat(&messages), &Memory::default(), &settings, 0);
+        let text = String::from_utf8_lossy(&sent.request).into_owned();
+        assert_eq!(text.contains("[8 changes of config.py between steps "), is_told, "{}", shown(&sent));
+    }
+}
+
+/// The person speaks beside results: once the turn before is gone, nothing of it stands before these words, and their turn may go.
+#[test]
+fn a_turn_that_begins_beside_results_goes_with_the_turn_before() {
+    let text = |text: String| json!({"type": "text", "text": text});
+    let mut messages = vec![
+        json!({"role": "user", "content": "Begin."}),
+        json!({"role": "assistant", "content": "I begin."}),
+        json!({"role": "user", "content": "Look at the first file."}),
+    ];
+    for number in 0..6 {
+        let id = format!("toolu_{number}");
+        messages.push(json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": format!("{number}.rs")}}]}));
+        messages.push(json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "content": format!("line {number}\n").repeat(50)},
+            text("[Request interrupted by user for tool use]".to_owned()),
+            text(format!("Look at file {number} instead, {}", "and be careful. ".repeat(30)))]}));
+        messages.push(
+            json!({"role": "assistant", "content": [text(format!("File {number} is fine. ").repeat(20))]}),
+        );
+        messages.push(json!({"role": "user", "content": format!("Go on with {number}. ").repeat(30)}));
+    }
+    messages.push(json!({"role": "assistant", "content": [text("Done.".to_owned())]}));
+    messages.push(json!({"role": "user", "content": "And now?"}));
+    let bytes = json!({"model": "claude-opus-5", "messages": messages}).to_string().into_bytes();
+    for policy in ["recent", "ladder"] {
+        for budget in [60, 300, 600, 1_200] {
+            changes_nothing_twice(&bytes, Format::Anthropic, policy, budget);
+        }
+    }
+}

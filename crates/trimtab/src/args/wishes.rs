@@ -1,0 +1,116 @@
+//! Arguments of the commands about single blocks and requests of a session that is kept: `pin`, `unpin`, `undo` and `restore`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueHint};
+use trimtab_core::Handle;
+
+use super::StoreView;
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "A pinned block is never shortened, replaced or dropped, by no policy and for no budget. If it is hidden, it is sent whole \
+    again with the next request. A handle stands for every block with that content.\n\n\
+    Examples:\n  trimtab pin 6ca415216d72\n  trimtab pin 6ca415216d72 --session s12\n  trimtab pin --list"
+)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct Pin {
+    /// The handles that notes name
+    #[arg(value_name = "HANDLE", group = "what", value_parser = handle)]
+    pub(crate) handles: Vec<Handle>,
+
+    /// List what is pinned, in all sessions or in the one named
+    #[arg(long, group = "what")]
+    pub(crate) list: bool,
+
+    /// Write the list as JSON
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) session: InSession,
+
+    #[command(flatten)]
+    pub(crate) view: StoreView,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  trimtab unpin 6ca415216d72")]
+pub(crate) struct Unpin {
+    /// The handles that were pinned
+    #[arg(value_name = "HANDLE", required = true, value_parser = handle)]
+    pub(crate) handles: Vec<Handle>,
+
+    #[command(flatten)]
+    pub(crate) session: InSession,
+
+    #[command(flatten)]
+    pub(crate) view: StoreView,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "The block is sent whole again when that costs nothing: the provider's cache is cold, or the request differs before the \
+    block anyway. Its age then counts from this undo.\n\n\
+    Examples:\n  trimtab undo 6ca415216d72\n  trimtab undo 6ca415216d72 --now"
+)]
+pub(crate) struct Undo {
+    /// The handles that notes name
+    #[arg(value_name = "HANDLE", required = true, value_parser = handle)]
+    pub(crate) handles: Vec<Handle>,
+
+    /// With the next request, whatever that costs
+    #[arg(long)]
+    pub(crate) now: bool,
+
+    #[command(flatten)]
+    pub(crate) session: InSession,
+
+    #[command(flatten)]
+    pub(crate) view: StoreView,
+}
+
+/// Which session is meant.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct InSession {
+    /// The session: an ID as `trimtab sessions` lists it, or the client's name for it; without it, the session used last that holds the block
+    #[arg(long = "session", value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "What the agent sent comes back byte for byte. With --sent, what the provider got instead.\n\n\
+    Examples:\n  trimtab restore s12 > request.json\n  trimtab restore s12 --request 3 --out request.json\n  \
+    diff <(trimtab restore s12 | jq .) <(trimtab restore s12 --sent | jq .)"
+)]
+pub(crate) struct Restore {
+    /// The session: an ID as `trimtab sessions` lists it, or the client's name for it
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Which request of the session, counted from 1; without it, the latest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) request: Option<u32>,
+
+    /// What was sent to the provider instead of what the agent sent
+    #[arg(long)]
+    pub(crate) sent: bool,
+
+    /// Write to this file; without it, to standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Overwrite the file
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) view: StoreView,
+}
+
+/// Reads a handle.
+pub(super) fn handle(word: &str) -> Result<Handle, String> {
+    let wrong = || format!("{word} is no handle: a handle is 12 digits of 0-9 and a-f, as notes name them");
+    Handle::parse(word).ok_or_else(wrong)
+}

@@ -1,0 +1,174 @@
+//! `trimtab fit`: the request that fits. Takes a request or a recording, a budget and a policy; gives the bytes of one
+//! request, in the format it came in. Writes nothing where it cannot be done.
+
+mod picture;
+
+use anyhow::{Context, Result, bail};
+use trimtab_core::{
+    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, fit_report, parse_as, recall,
+    repair,
+};
+use trimtab_store::{
+    Append, Appended, AskedWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
+    name_from_request, project_named,
+};
+
+use crate::{
+    args::Fit,
+    hint::{Reader, recall_hint},
+    input::{self, Conversation},
+    output::{self, Output, grouped, say},
+    prices,
+    settings::{Asked, Files, in_force, spent},
+    store,
+};
+
+pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
+    let conversation = input::conversation(&asked.input)?;
+    let (request, mended) = request(asked, &conversation)?;
+    let said_model = || conversation.history.model().map(std::borrow::Cow::into_owned);
+    let asked_for = Asked {
+        policy: asked.policy.as_deref(),
+        model: asked.model.as_deref(),
+        budget: asked.budget,
+        set: &asked.set,
+        fold: asked.fold,
+        spent: asked.spent.unwrap_or_else(|| spent(&conversation.segment.points)),
+        said_model: input::recorded_model(&conversation).or_else(said_model),
+    };
+    let in_force = in_force(&asked_for, &Files::read()?)?;
+    let hides = in_force.policy.name != "none";
+    let keeps = asked.input.view.store.path.as_deref().filter(|_| !asked.no_store);
+    let settings = Settings {
+        recall: keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)),
+        prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
+        budget: in_force.budget,
+        model: in_force.model,
+        folding: in_force.folding,
+        cache: if asked.cold { CacheHint::Cold } else { CacheHint::Unknown },
+        ..Settings::new(in_force.policy).with_format(conversation.history.format())
+    };
+    let store = match keeps {
+        Some(_) => Some(store::open(&asked.input.view.store)?),
+        None => None,
+    };
+    let mut known = match &store {
+        Some(store) => Some(recognized(store, asked, &request, &conversation)?),
+        None => None,
+    };
+    let now = if store.is_some() { store::now() } else { Millis(0) };
+    let memory = known.as_ref().map(|known| known.memory.clone()).unwrap_or_default();
+    let mut session = Session::new(settings).with_memory(memory);
+    let new_pins = pin(asked, &conversation, session.memory_mut())?;
+    let mut fitted = session.fit(request.clone(), now).with_context(|| conversation.name.clone())?;
+    if hides && fitted.budget.is_none() {
+        bail!(
+            "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
+            conversation.name
+        );
+    }
+    if let Some(file) = &asked.report {
+        let report = fit_report(&session.settings().policy, &in_force.rows, &fitted, &mended);
+        output::write_whole(file, &serde_json::to_vec_pretty(&report)?)?;
+    }
+    if let (Some(floor), Some(budget)) = (fitted.plan.floor(), fitted.budget) {
+        let made_of: Vec<String> = floor
+            .made_of
+            .iter()
+            .take(4)
+            .map(|(class, tokens)| format!("{class} {}", grouped(tokens.0)))
+            .collect();
+        bail!(
+            "{}: does not fit into {} tokens: {} cannot be hidden ({}); raise the budget to at least {}",
+            conversation.name,
+            grouped(budget.0),
+            grouped(floor.tokens.0),
+            made_of.join(", "),
+            grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
+        );
+    }
+    // What is hidden is kept before anything is given away.
+    while let (Some(store), Some(known)) = (&store, &mut known) {
+        match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
+            Appended::Stored { session, .. } => {
+                for handle in new_pins {
+                    let session = Some(session);
+                    store.wish(&AskedWish { session, handle, kind: WishKind::Pin, at: now })?;
+                }
+                break;
+            }
+            Appended::SaidBefore { verdicts, seen } => {
+                verdicts.into_iter().for_each(|(hash, verdict)| session.memory_mut().remember(hash, verdict));
+                known.seen = seen;
+                fitted = session.fit(request.clone(), now)?;
+            }
+        }
+    }
+    if asked.explain {
+        picture::explain(&fitted);
+    }
+    status(&fitted);
+    let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
+    if fits_whole && fitted.plan.leaves_cache_alone() {
+        say(format_args!(
+            "it fits, so what the model has answered is sent as it came: the provider's cache may hold it; --cold hides what \
+             is no longer needed"
+        ));
+    }
+    out.bytes(&fitted.request)?;
+    out.flush()?;
+    if let Some(store) = &store {
+        // What was asked for is done. A store that cannot be tidied now is tidied another time.
+        let _ = store.tidy();
+    }
+    Ok(())
+}
+
+/// Pins what was asked for; gives the handles that were not pinned before.
+fn pin(asked: &Fit, conversation: &Conversation, memory: &mut Memory) -> Result<Vec<Handle>> {
+    let mut new = Vec::new();
+    for handle in &asked.pins {
+        if recall(&conversation.history, &handle.to_string()).is_none() {
+            bail!("{}: no block has the handle {handle}: it cannot be pinned", conversation.name);
+        }
+        if !memory.wishes().is_pinned(*handle) {
+            memory.pin(*handle);
+            new.push(*handle);
+        }
+    }
+    Ok(new)
+}
+
+/// Looks up what was sent of this conversation before.
+fn recognized(
+    store: &Sqlite,
+    asked: &Fit,
+    request: &[u8],
+    conversation: &Conversation,
+) -> Result<Recognized> {
+    let history = parse_as(request.to_vec(), conversation.history.format())?;
+    let name = name_from_request(request).or_else(|| conversation.segment.name.clone());
+    let project = asked.input.view.project.as_deref().and_then(project_named).or_else(current_project);
+    let label = SessionLabel { name: name.as_deref(), project: project.as_deref() };
+    Ok(store.recognize(&history, label)?)
+}
+
+/// Returns the request that is meant, mended where that is asked for, with what was mended.
+fn request(asked: &Fit, conversation: &Conversation) -> Result<(Vec<u8>, Vec<trimtab_core::Mended>)> {
+    let request = input::request(&asked.input, conversation);
+    if !asked.repair {
+        return Ok((request, Vec::new()));
+    }
+    let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
+    mended.iter().for_each(|mended| output::note(format_args!("{}: {mended}", conversation.name)));
+    Ok((request, mended))
+}
+
+/// Says how full the window is.
+fn status(fitted: &Fitted) {
+    let Some(budget) = fitted.budget else { return };
+    let after = fitted.plan.after().0;
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a share for people")]
+    let share = after as f64 / budget.0.max(1) as f64 * 100.0;
+    say(format_args!("[context] {after}/{} tokens ({share:.1}%)", budget.0));
+}

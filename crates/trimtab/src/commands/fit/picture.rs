@@ -1,0 +1,83 @@
+//! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
+//! after, and why.
+
+use trimtab_core::{BlockId, Fitted, Moment, Plan, Role, Sum, Verdict};
+
+use crate::output::{grouped, on_one_line, padded, say};
+
+/// Columns of the beginning of each block.
+const TEXT_WIDTH: usize = 48;
+
+pub(super) fn explain(fitted: &Fitted) {
+    say(format_args!(
+        "{:>4} {:>5}  {:10} {:9} {:8} {:6} {:>8} {:>8}  {}",
+        "#", "step", "role", "kind", "verdict", "when", "tokens", "sent", "why, or what it begins with"
+    ));
+    for decision in fitted.plan.decisions() {
+        let Some(block) = fitted.history.block(decision.block) else { continue };
+        let entry = fitted.history.entry_of(block);
+        let (before, after) = fitted.plan.tokens_of(decision.block);
+        let why = match (&decision.verdict, &decision.reason) {
+            (Verdict::Keep, _) | (_, None) => {
+                let text = on_one_line(&fitted.history.block_text(block), TEXT_WIDTH);
+                format!("{}{text}", wish_of(&fitted.plan, decision.block))
+            }
+            (_, Some(reason)) => {
+                let handle = decision.handle.as_deref().unwrap_or_default();
+                format!("{reason}; recall {handle}")
+            }
+        };
+        say(format_args!(
+            "{:>4} {:>5}  {:10} {:9} {} {:6} {:>8} {:>8}  {why}",
+            decision.block.0,
+            entry.map_or(0, |entry| entry.step),
+            entry.map_or(Role::Other, |entry| entry.role).name(),
+            block.kind.name(),
+            padded(decision.word(), 8),
+            fitted.plan.moment_of(decision.block).map_or("", Moment::word),
+            grouped(before.0),
+            grouped(after.0)
+        ));
+    }
+    let (before, after) = (fitted.plan.before(), fitted.plan.after());
+    say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
+    fitted.plan.sums().iter().for_each(say_sum);
+}
+
+/// Says what was asked for about a block that is sent whole.
+fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
+    match (plan.pinned().contains(&block), plan.shown_again().contains(&block)) {
+        (true, true) => "[pinned: shown again] ",
+        (true, false) => "[pinned] ",
+        (false, true) => "[shown again] ",
+        (false, false) => "",
+    }
+}
+
+/// Says what is saved and paid by all that is hidden at one moment.
+fn say_sum(sum: &Sum) {
+    let why = match sum.when {
+        Moment::Before => "as sent before",
+        Moment::New => "sent for the first time",
+        Moment::Cold => "the cache is cold",
+        Moment::Pays => "it pays",
+        Moment::Warm => "the policy or the budget asks for it",
+    };
+    let paid_back = match (sum.break_even_requests, sum.expected_requests) {
+        (requests, _) if sum.written_anew.0 == 0 && requests <= 0.0 => String::new(),
+        (requests, _) if requests <= 0.0 => "; paid back at once".to_owned(),
+        (requests, _) if !requests.is_finite() => "; never paid back".to_owned(),
+        (requests, None) => format!("; paid back after {requests:.1} requests"),
+        (requests, Some(expected)) => {
+            format!("; paid back after {requests:.1} requests, {expected:.1} more are expected")
+        }
+    };
+    say(format_args!(
+        "{:6} {} {}, {why}: {} tokens fewer at every request, {} written anew now{paid_back}",
+        sum.when.word(),
+        sum.blocks,
+        if sum.blocks == 1 { "block" } else { "blocks" },
+        grouped(sum.saved_per_request.0),
+        grouped(sum.written_anew.0),
+    ));
+}

@@ -1,0 +1,99 @@
+//! `trimtab forget`: removes conversations. Takes sessions, an age or a size, or what the settings say; tells what is forgotten and what that frees. Asks
+//! before more than one is removed.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use anyhow::{Context, Result};
+use trimtab_core::Millis;
+use trimtab_store::{Forget as Which, Forgotten, Mode, SessionId, Sqlite, Store, StoreError};
+
+use super::sessions;
+use crate::{
+    args::Forget,
+    output::{Output, say},
+    settings::{self, Files, keeping::retention},
+    store,
+};
+
+pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
+    let which = match (asked.older_than, asked.larger_than) {
+        (Some(age), _) => Which::OlderThan(Millis(store::now().0.saturating_sub(age))),
+        (None, Some(bytes)) => Which::LargerThan(bytes),
+        (None, None) if asked.ids.is_empty() => by_settings(asked)?,
+        (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
+    };
+    let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
+    if mode == Mode::Do && !asked.yes {
+        let count = forget(asked, &which, Mode::DryRun)?.sessions.len();
+        if count > 1 && !is_confirmed(count)? {
+            say("nothing is forgotten");
+            return Ok(());
+        }
+    }
+    let forgotten = forget(asked, &which, mode)?;
+    for session in &forgotten.sessions {
+        sessions::line(session, out)?;
+    }
+    out.flush()?;
+    let (count, before, after) =
+        (forgotten.sessions.len(), store::size(forgotten.before), store::size(forgotten.after));
+    match mode {
+        Mode::Do => say(format_args!("{count} sessions forgotten: {before} before, {after} now")),
+        Mode::DryRun => {
+            say(format_args!("{count} sessions would be forgotten: {before} now, about {after} then"));
+        }
+    }
+    Ok(())
+}
+
+/// Forgets. Where there is no space to work beside others, it is done alone, in the file itself.
+fn forget(asked: &Forget, which: &Which, mode: Mode) -> Result<Forgotten> {
+    let store = match store::open_existing(&asked.store) {
+        // Even what readers share needs space, where a process that crashed left a log.
+        Err(fault) if is_full(&fault) => None,
+        store => Some(store?),
+    };
+    match store.map(|store| store.forget(which, mode)) {
+        // A store that cannot grow is opened to be read alone, where there is no space for what others would share.
+        None | Some(Err(StoreError::Full | StoreError::ReadOnly)) => {
+            Ok(Sqlite::forget_alone(&store::path(&asked.store)?, which, mode)?)
+        }
+        Some(done) => Ok(done?),
+    }
+}
+
+fn is_full(fault: &anyhow::Error) -> bool {
+    matches!(fault.downcast_ref(), Some(StoreError::Full))
+}
+
+/// Returns what the settings no longer keep.
+fn by_settings(asked: &Forget) -> Result<Which> {
+    let (retention, _) = retention(&asked.keep, &Files::read()?)?;
+    if retention.keeps_all() {
+        return Err(settings::wrong(
+            "nothing says what to forget: name sessions, --older-than AGE or --larger-than SIZE, or set keep_for or keep_at_most",
+        ));
+    }
+    Ok(Which::Beyond(retention, store::now()))
+}
+
+/// Asks whether so many sessions are to be forgotten.
+///
+/// # Errors
+/// Says that there is nobody to ask.
+fn is_confirmed(count: usize) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(settings::wrong(format_args!(
+            "{count} sessions would be forgotten for good: --dry-run lists them, --yes forgets them"
+        )));
+    }
+    say(format_args!("Forget {count} sessions for good? They are listed with --dry-run. [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn session(word: &str) -> Result<SessionId> {
+    SessionId::named(word)
+        .with_context(|| format!("{word} is no session: `trimtab sessions` lists them, as s12"))
+}

@@ -1,0 +1,242 @@
+//! The picture of one conversation. Takes its figures; gives lines of at most 80 columns. Never counts anything.
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+
+use trimtab_core::{InspectedPart as Part, Inspection, RECENT_STEPS, ROLES, Reads, ratio};
+
+use crate::{
+    output::{Output, end_of, grouped, on_one_line, padded},
+    terminal::escape_name,
+};
+
+/// Columns of the picture.
+const WIDTH: usize = 80;
+
+/// Columns of the names in the tables.
+const NAME_WIDTH: usize = 40;
+
+/// Columns before the words about a big block.
+const BEFORE_WHAT: usize = 31;
+
+/// How many rows a table has.
+pub(super) const ROWS: usize = 10;
+
+pub(super) const BOLD: Style = Style::new().bold();
+const COLORS: [AnsiColor; 6] = [
+    AnsiColor::Magenta,
+    AnsiColor::Blue,
+    AnsiColor::Cyan,
+    AnsiColor::Green,
+    AnsiColor::Yellow,
+    AnsiColor::White,
+];
+
+/// What stands for each role in the bar.
+const LETTERS: [char; 6] = ['S', 'D', 'U', 'A', 'T', 'o'];
+
+pub(super) fn print(measured: &Inspection, out: &mut Output) -> Result<()> {
+    heading(measured, out)?;
+    bar(measured, out)?;
+    parts("By role", &measured.roles, measured.tokens.0, out)?;
+    tools(measured, out)?;
+    files(measured, out)?;
+    parts(
+        &format!("By priority (high is kept longest; the last {RECENT_STEPS} steps are recent)"),
+        &measured.priorities,
+        measured.tokens.0,
+        out,
+    )?;
+    biggest(measured, out)?;
+    reads(&measured.reads, measured.tokens.0, out)?;
+    money(measured, out)
+}
+
+fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
+    let Inspection { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
+    let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
+    out.line(format_args!("{BOLD}{}{BOLD:#}", escape_name(name)))?;
+    out.line(whose)?;
+    if *segments > 1 {
+        out.line(format_args!("segment {segment} of {segments} ({start}); --segment N inspects another"))?;
+    }
+    out.line(format_args!("{messages} messages, {steps} steps (a step is one answer of the model)"))?;
+    let model = measured
+        .model
+        .as_deref()
+        .map_or_else(|| "(no model is named)".to_owned(), |model| format!("for {}", escape_name(model)));
+    out.line(format_args!("{} tokens {model}", grouped(tokens.0)))?;
+    match measured.guard {
+        Some(guard) => out.line(format_args!(
+            "an estimate: in 95 of 100 cases the real count is at most {guard:.2} times it"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Draws the window of the model, one letter per column and role.
+fn bar(measured: &Inspection, out: &mut Output) -> Result<()> {
+    let columns = out.width().min(WIDTH) - 2;
+    let whole = measured.window.map_or(measured.tokens.0, |window| window.0.max(measured.tokens.0));
+    let mut drawn = String::new();
+    let mut used = 0;
+    let mut sum = 0;
+    for part in &measured.roles {
+        sum += part.tokens.0;
+        let end = usize::try_from(sum * u64::try_from(columns)? / whole.max(1))?.min(columns);
+        let place = ROLES.iter().position(|role| *role == part.name).unwrap_or(ROLES.len() - 1);
+        let letter = LETTERS.get(place).copied().unwrap_or('o').to_string();
+        let style = COLORS.get(place).copied().unwrap_or(AnsiColor::White).on_default();
+        drawn += &format!("{style}{}{style:#}", letter.repeat(end.saturating_sub(used)));
+        used = end.max(used);
+    }
+    out.line("")?;
+    out.line(format_args!("[{drawn}{}]", ".".repeat(columns - used)))?;
+    match measured.window {
+        Some(window) => out.line(format_args!(
+            "{} % of the window of {} tokens; . is free",
+            percent(measured.tokens.0, window.0),
+            grouped(window.0)
+        ))?,
+        None => out.line("the window of this model is not known: --model NAME names one")?,
+    }
+    out.line("S system  D tool definitions  U user  A assistant  T tool results  o other")?;
+    if let Some(largest) = measured.largest_request {
+        out.line(format_args!("the largest request was reported as {} tokens of input", grouped(largest)))?;
+        if largest > measured.tokens.0 {
+            out.line("(above the count: an estimate, or the recording leaves out system and tools)")?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints tokens of several kinds with their shares.
+pub(super) fn parts(title: &str, parts: &[Part], whole: u64, out: &mut Output) -> Result<()> {
+    table(title, "blocks", parts, whole, out)
+}
+
+/// Prints a table of which the second column counts something else.
+pub(super) fn table(title: &str, counted: &str, parts: &[Part], whole: u64, out: &mut Output) -> Result<()> {
+    head(title, counted, out)?;
+    for part in parts.iter().filter(|part| part.tokens.0 > 0) {
+        let blocks = if part.blocks == 0 { String::new() } else { grouped(u64::try_from(part.blocks)?) };
+        row(&part.name, &blocks, part.tokens.0, whole, out)?;
+    }
+    Ok(())
+}
+
+fn head(title: &str, counted: &str, out: &mut Output) -> Result<()> {
+    out.line("")?;
+    if title.len() > NAME_WIDTH {
+        out.line(format_args!("{BOLD}{title}{BOLD:#}"))?;
+        return out.line(format_args!(
+            "{} {counted:>12} {:>12} {:>8}",
+            " ".repeat(NAME_WIDTH + 2),
+            "tokens",
+            "share"
+        ));
+    }
+    let title = padded(title, NAME_WIDTH + 2);
+    out.line(format_args!("{BOLD}{title}{BOLD:#} {counted:>12} {:>12} {:>8}", "tokens", "share"))
+}
+
+fn row(name: &str, counted: &str, tokens: u64, whole: u64, out: &mut Output) -> Result<()> {
+    let name = padded(name, NAME_WIDTH);
+    out.line(format_args!("  {name} {counted:>12} {:>12} {:>6} %", grouped(tokens), percent(tokens, whole)))
+}
+
+fn tools(measured: &Inspection, out: &mut Output) -> Result<()> {
+    if measured.tools.is_empty() {
+        return Ok(());
+    }
+    head("By kind of tool, tool in brackets", "calls", out)?;
+    for tool in measured.tools.iter().take(ROWS) {
+        let name = format!("{} ({})", tool.kind, tool.name);
+        row(&name, &grouped(u64::try_from(tool.calls)?), tool.tokens.0, measured.tokens.0, out)?;
+    }
+    rest(
+        measured.tools.len(),
+        measured.tools.iter().skip(ROWS).map(|tool| tool.tokens.0).sum(),
+        measured,
+        out,
+    )
+}
+
+fn files(measured: &Inspection, out: &mut Output) -> Result<()> {
+    if measured.files.is_empty() {
+        return Ok(());
+    }
+    head("By file, with its last access and step", "read/changed", out)?;
+    for file in measured.files.iter().take(ROWS) {
+        let counted = format!("{}/{}", file.reads, file.changes);
+        let last = format!(" ({} {})", file.operation, file.last_access_step);
+        let path = end_of(&file.path, NAME_WIDTH.saturating_sub(last.len()));
+        row(&(path + &last), &counted, file.tokens.0, measured.tokens.0, out)?;
+    }
+    rest(
+        measured.files.len(),
+        measured.files.iter().skip(ROWS).map(|file| file.tokens.0).sum(),
+        measured,
+        out,
+    )
+}
+
+fn rest(count: usize, tokens: u64, measured: &Inspection, out: &mut Output) -> Result<()> {
+    if count <= ROWS {
+        return Ok(());
+    }
+    row(&format!("{} more", count - ROWS), "", tokens, measured.tokens.0, out)
+}
+
+fn biggest(measured: &Inspection, out: &mut Output) -> Result<()> {
+    out.line("")?;
+    out.line(format_args!("{BOLD}Biggest blocks{BOLD:#} (# and step as `trimtab show` prints them)"))?;
+    let width = out.width().min(WIDTH) - BEFORE_WHAT;
+    for big in &measured.biggest {
+        let what = on_one_line(&big.what, width);
+        out.line(format_args!(
+            "  #{:<5} step {:<5} {:>9}  {what}",
+            big.number,
+            big.step,
+            grouped(big.tokens.0)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Says what reads of files hold.
+pub(super) fn reads(reads: &Reads, whole: u64, out: &mut Output) -> Result<()> {
+    if reads.reads == 0 {
+        return Ok(());
+    }
+    head("Reads of files", "reads", out)?;
+    let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
+    row("all", &count(reads.reads), reads.tokens.0, whole, out)?;
+    row("of lines that were read before", &count(reads.again), reads.again_tokens.0, whole, out)?;
+    row("  and had not changed since", "", reads.unchanged_tokens.0, whole, out)?;
+    row("stale: the file no longer has the lines", "", reads.stale_tokens.0, whole, out)
+}
+
+fn money(measured: &Inspection, out: &mut Output) -> Result<()> {
+    let Some(cost) = measured.cost else { return Ok(()) };
+    out.line("")?;
+    let requests = measured.requests;
+    if cost.reported {
+        out.line(format_args!(
+            "{requests} requests cost ${:.2} by the usage that was reported",
+            cost.dollars
+        ))?;
+    } else if requests > 0 {
+        out.line(format_args!(
+            "{requests} requests cost ${:.2} as counted, if nothing was cached",
+            cost.dollars
+        ))?;
+    }
+    let Some(usage) = measured.usage else { return Ok(()) };
+    out.line(format_args!("{:.0} % of their input was read from the cache", usage.cache_hits() * 100.0))
+}
+
+/// Returns a share in percent with one decimal.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}", ratio(part, whole) * 100.0)
+}

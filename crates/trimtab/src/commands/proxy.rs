@@ -1,0 +1,165 @@
+//! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
+//! to stop. What it did is said on standard error.
+
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result};
+use tokio::net::TcpListener;
+use trimtab_core::{Config, Folding, RecallHint, Tokens};
+use trimtab_store::project_named;
+
+use super::sums::say_sums;
+use crate::{
+    args::{Fitting, Proxy as Args},
+    hint::{Reader, absolute, recall_hint},
+    output,
+    proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
+    settings::{self, Files, in_force, keeping::retention},
+    store,
+};
+
+/// Time in which a request must have arrived.
+const ARRIVAL: Duration = Duration::from_secs(120);
+
+pub(crate) fn run(asked: &Args) -> Result<()> {
+    let limits = Limits {
+        request: mebibytes(asked.max_request),
+        in_flight: usize::try_from(asked.max_in_flight)?,
+        arrival: ARRIVAL,
+        upstream: Duration::from_secs(asked.upstream_timeout),
+        grace: Duration::from_secs(asked.grace),
+    };
+    // Agents elsewhere have their own program, and no way to a path of this machine.
+    let reader = if asked.listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
+    let mut wanted = wanted(&asked.fitting, limits, reader)?;
+    wanted.announce = !asked.no_headers;
+    wanted.token.clone_from(&asked.token);
+    wanted.allowed_hosts.clone_from(&asked.allow_host);
+    wanted.allowed_origins.clone_from(&asked.allow_origin);
+    proxy::runtime()?.block_on(async {
+        let listener = TcpListener::bind(asked.listen).await.with_context(|| {
+            format!("{} cannot be listened at; --listen names another address", asked.listen)
+        })?;
+        let address = listener.local_addr()?;
+        let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
+        output::note(format_args!("listening at http://{address}"));
+        let stop = stop_asked()?;
+        proxy::serve(Arc::clone(&proxy), listener, stop).await?;
+        say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
+        Ok(())
+    })
+}
+
+/// Turns what was said on the command line into what a proxy is made with.
+pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Result<Asked> {
+    let asked = settings::Asked {
+        policy: fitting.policy.as_deref(),
+        model: None,
+        budget: fitting.budget,
+        set: &fitting.set,
+        fold: fitting.fold,
+        spent: 0.0,
+        said_model: None,
+    };
+    let files = Files::read()?;
+    let in_force = in_force(&asked, &files)?;
+    Ok(Asked {
+        upstream: fitting.upstream.clone(),
+        upstream_tables: upstream_tables(&files),
+        policy: in_force.policy,
+        budget: fitting.budget.map(Tokens),
+        observe: fitting.observe,
+        off: fitting.off,
+        announce: true,
+        token: None,
+        allowed_hosts: Vec::new(),
+        allowed_origins: Vec::new(),
+        plan_time: Duration::from_millis(fitting.plan_time),
+        sessions: usize::try_from(fitting.sessions)?,
+        limits,
+        keeping: keeping(fitting, &files)?,
+        recall: match kept_in(fitting)? {
+            Some(store) => recall_hint(&store, reader),
+            None => RecallHint::Nothing,
+        },
+        intent: fitting.intent,
+        summaries: summaries(fitting, in_force.folding)?,
+        project: fitting.project.as_deref().and_then(project_named),
+    })
+}
+
+/// Returns the upstreams that files give: the user's first, which those of a project do not change.
+fn upstream_tables(files: &Files) -> Vec<Given> {
+    let from = |config: &Config, from_project: bool| -> Vec<Given> {
+        let given = config.upstreams.iter().cloned().map(|table| Given {
+            place: format!("{}, line {}: [upstream.{}]", config.file, table.line, table.name),
+            name: table.name,
+            url: table.url,
+            wire: table.wire,
+            model_prefix: table.model_prefix,
+            from_project,
+        });
+        given.collect()
+    };
+    let user = files.user.iter().flat_map(|config| from(config, false));
+    user.chain(files.local.iter().flat_map(|config| from(config, true))).collect()
+}
+
+/// Settles where summaries come from.
+fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
+    let key = fitting.summary_key_env.as_ref().map(|name| {
+        std::env::var(name)
+            .with_context(|| format!("--summary-key-env {name}: the environment has no such variable"))
+    });
+    Ok(Summaries {
+        folding,
+        endpoint: fitting.summary_endpoint.clone(),
+        model: fitting.summary_model.clone(),
+        key: key.transpose()?,
+        limit: Duration::from_secs(fitting.summary_timeout),
+    })
+}
+
+/// Opens the store, unless nothing is to be kept.
+fn keeping(fitting: &Fitting, files: &Files) -> Result<Keeping> {
+    let (retention, _) = retention(&fitting.keep, files)?;
+    if kept_in(fitting)?.is_none() {
+        return Ok(Keeping::Nothing);
+    }
+    Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?, retention)?))
+}
+
+/// Returns the file that conversations are kept in; nothing where none are: where nothing is changed, nothing is hidden either.
+pub(super) fn kept_in(fitting: &Fitting) -> Result<Option<PathBuf>> {
+    if fitting.no_store || fitting.observe || fitting.off {
+        return Ok(None);
+    }
+    Ok(Some(absolute(&store::path(&fitting.store)?)))
+}
+
+pub(super) fn mebibytes(count: u32) -> usize {
+    usize::try_from(u64::from(count) * 1024 * 1024).unwrap_or(usize::MAX)
+}
+
+/// Returns what ends when somebody asks the program to stop.
+#[cfg(unix)]
+fn stop_asked() -> Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Returns what ends when somebody asks the program to stop.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on other systems, where it can fail")]
+fn stop_asked() -> Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}

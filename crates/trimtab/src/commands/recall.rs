@@ -1,0 +1,61 @@
+//! `trimtab recall`: the original behind a note. Takes a handle, and a file that holds it or the store; gives the bytes.
+
+use anyhow::{Context, Result, bail};
+use regex::bytes::Regex;
+use trimtab_core::{read, recall};
+
+use crate::{
+    args::Recall,
+    input,
+    output::{self, Output},
+    pictures::{Picture, pictures_in},
+    scope::{Asker, Scope},
+};
+
+pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
+    let original = match &asked.file {
+        Some(file) => in_file(&asked.handle, file)?,
+        None => Scope::open(&asked.view, Asker::CommandLine)?.recall(&asked.handle)?,
+    };
+    let pictures = if asked.raw { Vec::new() } else { pictures_in(&original) };
+    if let Some(file) = &asked.out {
+        let picture = pictures.first().and_then(Picture::bytes);
+        return output::write_whole(file, &picture.unwrap_or(original));
+    }
+    if !pictures.is_empty() {
+        return pictures.iter().try_for_each(|picture| {
+            let bytes = picture.data.len() / 4 * 3;
+            let (kind, handle) = (&picture.kind, &asked.handle);
+            out.line(format_args!(
+                "[{kind}, about {bytes} bytes: `trimtab recall {handle} --out FILE` writes the picture, --raw prints its JSON]"
+            ))
+        });
+    }
+    let pattern = asked.grep.as_deref().map(Regex::new).transpose().context("--grep")?;
+    let shown = chosen(&original, asked.lines, pattern.as_ref());
+    if asked.raw { out.raw_bytes(&shown) } else { out.bytes(&shown) }
+}
+
+pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
+    let name = file.display();
+    let recording =
+        read(&input::bytes(file).with_context(|| name.to_string())?).with_context(|| name.to_string())?;
+    let found = recording.segments.iter().find_map(|segment| recall(&segment.history, handle));
+    let Some(original) = found else {
+        bail!("{name}: no block has the handle {handle}; was it made from another file?");
+    };
+    Ok(original.into_owned())
+}
+
+/// Returns the lines that are asked for.
+pub(crate) fn chosen(original: &[u8], lines: Option<(usize, usize)>, pattern: Option<&Regex>) -> Vec<u8> {
+    if lines.is_none() && pattern.is_none() {
+        return original.to_vec();
+    }
+    let (first, last) = lines.unwrap_or((1, usize::MAX));
+    let numbered = original.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    let wanted = numbered.filter(|(line, number)| {
+        (first..=last).contains(number) && pattern.is_none_or(|pattern| pattern.is_match(line))
+    });
+    wanted.flat_map(|(line, _)| line.iter().copied()).collect()
+}

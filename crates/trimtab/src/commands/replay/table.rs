@@ -1,0 +1,318 @@
+//! The table for people. Takes the rows; gives one block per model, a line per contender, as many columns as the screen
+//! holds, and what the figures do not say. Never rounds a loss away: 0.9996 is shown as .999.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+use anyhow::Result;
+use trimtab_core::Row;
+
+use super::{Replayed, rewriting};
+use crate::output::{Output, end_of, grouped, padded};
+
+const BOLD: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+
+/// The widest name that is shown whole, and how narrow it gets before a column goes.
+const NAME: usize = 30;
+const NARROW_NAME: usize = 22;
+
+/// Worst sessions that are named under each block.
+const WORST: usize = 3;
+
+/// A column: its heading, how early it goes where there is no room (the highest first), and its cells.
+struct Column {
+    head: &'static str,
+    spare: u8,
+    cell: fn(&Row) -> String,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { head: "tokens", spare: 2, cell: |row| change(row.tokens_vs_raw) },
+    Column { head: "$", spare: 0, cell: |row| change(row.cost_vs_raw) },
+    Column { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, span) },
+    Column { head: "net $", spare: 1, cell: |row| change(row.cost_net_vs_raw) },
+    Column { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
+    Column { head: "dearer", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
+    Column { head: "breaks", spare: 8, cell: |row| mean(row.cache_breaks) },
+    Column { head: "EAR", spare: 0, cell: |row| recall(row.edit_anchor_recall, row.edit_anchors) },
+    Column { head: "RR", spare: 1, cell: |row| recall(row.strict_reference_recall, row.strict_references) },
+    Column { head: "lines", spare: 4, cell: |row| recall(row.copied_line_recall, row.copied_lines) },
+    Column { head: "errs", spare: 4, cell: |row| recall(row.error_retention, row.errors) },
+    Column { head: "rules", spare: 4, cell: |row| recall(row.instruction_retention, row.instructions) },
+    Column { head: "stale", spare: 9, cell: |row| short(row.unmarked_stale_tokens) },
+    Column { head: "again", spare: 6, cell: |row| mean(row.forced_refetches) },
+    Column { head: "bad", spare: 6, cell: |row| grouped(row.invalid_requests) },
+    Column {
+        head: "µs",
+        spare: 10,
+        cell: |row| row.plan_us_p50.map_or_else(dash, |time| short(f64::from(time))),
+    },
+];
+
+/// What the headings mean.
+const LEGEND: &str = "tokens, $, net $, worst: per cent against the untrimmed sessions (input; net $ with fetching again what was \
+    missed; worst: the dearest session); dearer: sessions that cost more; breaks, again, stale: broken caches, blocks to fetch \
+    again, tokens no longer true, per session; EAR, RR, lines, errs, rules: share of edit anchors, names (strict), copied lines, \
+    open errors and instructions that were still visible when needed; bad: requests a provider would refuse; µs: median time of a plan.";
+
+/// What the table stands for.
+const CERTIFIES: &str = "Certified: how much of what the agent went on to use was still visible, at these prices. Not certified: that \
+    the task would have succeeded, or that an agent which sees less would have acted the same.";
+
+pub(super) fn print(replayed: &Replayed, out: &mut Output) -> Result<()> {
+    let width = out.width();
+    for line in lines(replayed, width) {
+        out.line(line)?;
+    }
+    Ok(())
+}
+
+fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(first) = replayed.rows.first() else { return lines };
+    let size = format!(
+        "{} session{}, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
+        grouped(first.sessions),
+        if first.sessions == 1 { "" } else { "s" },
+        grouped(first.requests),
+        grouped(first.edit_anchors),
+        grouped(first.strict_references),
+        grouped(first.copied_lines),
+        grouped(first.errors)
+    );
+    lines.extend(folded(&size, width));
+    for model in &replayed.models {
+        let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
+        lines.push(String::new());
+        let raw = rows.first().map_or(0.0, |row| row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE));
+        let head = format!(
+            "{}: untrimmed ${raw:.2}; rewriting a cached token costs {:.1} reads more",
+            model.name,
+            rewriting(model)
+        );
+        let bold = format!("{BOLD}{}{BOLD:#}", model.name);
+        lines.extend(folded(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
+        lines.extend(block(replayed, &rows, width));
+        lines.extend(worst(&rows, width));
+    }
+    lines.push(String::new());
+    for sentence in [LEGEND, CERTIFIES] {
+        lines.extend(
+            folded(sentence, width.min(100)).into_iter().map(|line| format!("{FAINT}{line}{FAINT:#}")),
+        );
+    }
+    lines
+}
+
+fn block(replayed: &Replayed, rows: &[&Row], width: usize) -> Vec<String> {
+    let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
+    let mut name = longest.clamp(6, NAME);
+    let mut columns: Vec<(&Column, usize)> =
+        COLUMNS.iter().map(|column| (column, column_width(column, rows))).collect();
+    let needed = |columns: &[(&Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
+    while name + needed(&columns) > width && columns.len() > 2 {
+        if name > NARROW_NAME {
+            name -= 1;
+            continue;
+        }
+        let spare = columns.iter().map(|(column, _)| column.spare).max().unwrap_or_default();
+        // The last of equals goes first: what stands left is read first.
+        let last = columns.iter().rposition(|(column, _)| column.spare == spare).unwrap_or_default();
+        columns.remove(last);
+    }
+    // What the columns that went leave free is the name's again.
+    name = longest.clamp(6, NAME).min(width.saturating_sub(needed(&columns)));
+    let head = columns.iter().map(|(column, width)| (column.head.to_owned(), *width));
+    let mut lines = vec![line(&padded("", name), head)];
+    let mut family = None;
+    for row in rows {
+        let own =
+            replayed.entrants.iter().find(|entrant| entrant.name == row.policy).map(|entrant| entrant.family);
+        if family.is_some() && family != own {
+            lines.push(format!("{FAINT}{}{FAINT:#}", "-".repeat(name + needed(&columns))));
+        }
+        family = own;
+        let cells = columns.iter().map(|(column, width)| ((column.cell)(row), *width));
+        lines.push(line(&padded(&middle_cut(&row.policy, name), name), cells));
+    }
+    lines
+}
+
+fn column_width(column: &Column, rows: &[&Row]) -> usize {
+    let cells = rows.iter().map(|row| (column.cell)(row).chars().count());
+    cells.chain([column.head.chars().count()]).max().unwrap_or_default()
+}
+
+fn line(name: &str, cells: impl Iterator<Item = (String, usize)>) -> String {
+    cells.fold(name.to_owned(), |mut line, (cell, width)| {
+        let _ = write!(line, " {cell:>width$}");
+        line
+    })
+}
+
+/// Returns a name of at most so many letters that still ends in its knob.
+fn middle_cut(name: &str, width: usize) -> String {
+    let (head, knob) = name.find('(').map_or((name, ""), |at| name.split_at(at));
+    let room = width.saturating_sub(knob.chars().count() + 1);
+    if name.chars().count() <= width || room < 6 {
+        return name.to_owned();
+    }
+    head.chars().take(room).chain(['…']).collect::<String>() + knob
+}
+
+/// Names the sessions that got dearer the most.
+fn worst(rows: &[&Row], width: usize) -> Vec<String> {
+    let mut dear: Vec<&&Row> = rows.iter().filter(|row| row.worst_session_vs_raw > 1.0005).collect();
+    dear.sort_by(|one, other| other.worst_session_vs_raw.total_cmp(&one.worst_session_vs_raw));
+    let more = dear.len().saturating_sub(WORST);
+    let named = dear.iter().take(WORST).map(|row| {
+        let head =
+            format!("dearest session: {} % by {} in ", whole_change(row.worst_session_vs_raw), row.policy);
+        let room = width.saturating_sub(head.chars().count()).max(12);
+        head + &end_of(&row.worst_session, room)
+    });
+    let rest = format!("and {more} more policies that made a session dearer; --json names the sessions");
+    let rest = if more > 0 { folded(&rest, width) } else { Vec::new() };
+    named.chain(rest).collect()
+}
+
+/// Returns a ratio as per cent more or less.
+fn change(ratio: f64) -> String {
+    signed(format!("{:+.1}", (ratio - 1.0) * 100.0))
+}
+
+fn whole_change(ratio: f64) -> String {
+    signed(format!("{:+.0}", (ratio - 1.0) * 100.0))
+}
+
+/// Nothing has no sign.
+fn signed(number: String) -> String {
+    let nothing = number.chars().all(|letter| matches!(letter, '+' | '-' | '0' | '.'));
+    if nothing { number.trim_start_matches(['+', '-']).to_owned() } else { number }
+}
+
+fn span([low, high]: [f64; 2]) -> String {
+    format!("{}…{}", whole_change(low), whole_change(high))
+}
+
+/// Returns a share that is never rounded up: `1` is all.
+pub(super) fn recall(share: f64, of: u64) -> String {
+    if of == 0 {
+        return dash();
+    }
+    if share >= 1.0 {
+        return "1".to_owned();
+    }
+    format!("{:.3}", (share * 1000.0).floor() / 1000.0).trim_start_matches('0').to_owned()
+}
+
+fn mean(number: f64) -> String {
+    if number >= 100.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+}
+
+fn short(number: f64) -> String {
+    match number {
+        number if number >= 9.95e5 => format!("{:.1}M", number / 1e6),
+        number if number >= 9_950.0 => format!("{:.0}k", number / 1e3),
+        number if number >= 999.5 => format!("{:.1}k", number / 1e3),
+        number => format!("{number:.0}"),
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// Breaks a sentence into lines.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let full = lines
+            .last()
+            .is_some_and(|line| !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width);
+        if full {
+            lines.push(String::new());
+        }
+        let Some(line) = lines.last_mut() else { continue };
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use anstream::adapter::strip_str;
+
+    use super::*;
+    use crate::commands::replay::made_up::replayed;
+
+    fn check(width: usize) -> String {
+        let lines: Vec<String> =
+            lines(&replayed(60), width).iter().map(|line| strip_str(line).to_string()).collect();
+        let widest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(width), "{widest:?} of {width}:\n{}", lines.join("\n"));
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_wide_screen_shows_every_column() {
+        let table = check(120);
+        let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
+        assert!(COLUMNS.iter().all(|column| head.contains(column.head)), "{head}");
+        let words: Vec<&str> = table.split_whitespace().collect();
+        assert!(words.join(" ").contains("Not certified: that the task would have succeeded"), "{table}");
+    }
+
+    #[test]
+    fn a_narrow_screen_shows_what_matters_most() {
+        let table = check(80);
+        let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
+        for kept in ["$", "net $", "EAR", "RR", "worst", "tokens"] {
+            assert!(head.contains(kept), "{kept}: {head}");
+        }
+        assert!(!head.contains("stale"));
+        check(60);
+    }
+
+    #[test]
+    fn figures_stand_under_each_other() {
+        let table = check(120);
+        let block: Vec<&str> = table.lines().skip_while(|line| !line.contains("EAR")).take(9).collect();
+        let end = block[0].find(" EAR").expect("a heading") + 4;
+        for row in &block[1..] {
+            let cell: String = row.chars().take(end).collect::<String>().chars().rev().take(1).collect();
+            assert!(cell == "1" || cell.parse::<u8>().is_ok() || cell == "-", "{row}");
+        }
+    }
+
+    #[test]
+    fn no_loss_is_rounded_away() {
+        assert_eq!(
+            [recall(1.0, 9), recall(0.9999, 9), recall(0.25, 4), recall(1.0, 0)],
+            ["1", ".999", ".250", "-"]
+        );
+        assert_eq!([change(1.0), change(0.786), change(3.667)], ["0.0", "-21.4", "+266.7"]);
+        assert_eq!(middle_cut("peer:clear-tool-uses(100000)", 22), "peer:clear-to…(100000)");
+        assert_eq!([change(0.99999), whole_change(1.001)], ["0.0", "0"]);
+        assert_eq!(
+            [short(12.4), short(1234.0), short(52_300.0), short(2.5e6)],
+            ["12", "1.2k", "52k", "2.5M"]
+        );
+    }
+
+    #[test]
+    fn the_picture_of_a_table_stays_the_same() {
+        let expected = include_str!("table.txt");
+        let table = check(120) + "\n";
+        if std::env::var_os("TRIMTAB_BLESS").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/replay/table.txt");
+            std::fs::write(file, &table).expect("the picture");
+            return;
+        }
+        assert_eq!(table, expected, "run the tests once with TRIMTAB_BLESS=1");
+    }
+}

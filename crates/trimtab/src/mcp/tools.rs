@@ -1,0 +1,480 @@
+//! The tools of the server. Takes a tool's name and arguments as an agent writes them; gives an answer that is no longer than
+//! what an agent can afford, with a sentence on how to get the rest. Wrong arguments are told in words, never as a crash.
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+use rmcp::model::JsonObject;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use trimtab_core::{
+    Counter, Existence, FileQuestion, FileTracker, Memo, Run, UndoWhen, changelog, facts, files,
+};
+use trimtab_store::WishKind;
+
+use super::{
+    bounded::{Range, Rest, bounded},
+    source::{Library, Named},
+};
+use crate::{
+    commands::{self, file_at},
+    output::on_one_line,
+    pictures::{Picture, pictures_in},
+};
+
+/// What a tool answers: pictures or a text, and what is to be said about it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) pictures: Vec<Picture>,
+    pub(super) text: String,
+    pub(super) note: Option<String>,
+}
+
+impl Answer {
+    fn new(text: &str, note: Option<String>) -> Answer {
+        Answer { pictures: Vec::new(), text: text.to_owned(), note }
+    }
+}
+
+/// A tool as it is listed.
+pub(super) struct Described {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Names, types and descriptions of the arguments.
+    arguments: &'static [(&'static str, &'static str, &'static str)],
+    required: &'static [&'static str],
+    run: fn(&Library, usize, Value) -> Result<Answer>,
+}
+
+const LINES: (&str, &str, &str) =
+    ("lines", "string", "Only these lines, counted from 1: \"40-80\", \"40-\" or \"40\".");
+const SESSION: (&str, &str, &str) = (
+    "session",
+    "string",
+    "The session: an ID as search_history gives it (\"s12\"), the client's own name for it, or a handle that a note of yours names. \
+     Without it, the session of this project that was used last.",
+);
+
+const HANDLE: (&str, &str, &str) = ("handle", "string", "The 12 digits of 0-9 and a-f that the note names.");
+const WISH_SESSION: (&str, &str, &str) = (
+    "session",
+    "string",
+    "The session: an ID as search_history gives it (\"s12\"), or the client's own name for it. Without it, the session of this project \
+     used last that holds the block.",
+);
+
+pub(super) const TOOLS: &[Described] = &[
+    Described {
+        name: "recall",
+        about: "Returns the original text behind a note, exactly as it was. Notes in your conversation end in `trimtab recall \
+                HANDLE`; give that handle. Ask for only what you need: `lines` for a range, `grep` for matching lines with \
+                their numbers. A long original is returned from its beginning, with a sentence on how to read on.",
+        arguments: &[
+            HANDLE,
+            LINES,
+            (
+                "grep",
+                "string",
+                "Only lines that match this regular expression, each with its number before it.",
+            ),
+            (
+                "offset",
+                "integer",
+                "Skip this many characters of what is selected: for a line too long for one answer.",
+            ),
+        ],
+        required: &["handle"],
+        run: |library, most, arguments| recall(library, most, &read(arguments)?),
+    },
+    Described {
+        name: "search_history",
+        about: "Finds blocks of this project's earlier and hidden conversations that contain all of the given words, best first: tool outputs, \
+                file contents, messages. Each result is a handle for `recall`, the session, the best line's number and that \
+                line. Passwords and keys are covered.",
+        arguments: &[
+            ("text", "string", "Words that must all occur. Case does not matter."),
+            ("limit", "integer", "The most results: 1 to 50. Without it, 10."),
+            (
+                "session",
+                "string",
+                "Only this session: an ID (\"s12\"), the client's own name for it, or a handle that a note of yours names. Without it, \
+                 all sessions of this project.",
+            ),
+        ],
+        required: &["text"],
+        run: |library, most, arguments| search(library, most, &read(arguments)?),
+    },
+    Described {
+        name: "file_at",
+        about: "Returns a file as the conversation knew it after a step, with line numbers, put together from every read, write \
+                and edit up to then. Lines that were never shown are marked as unknown, never guessed. Use it to see a file \
+                as it was before an edit, or one whose reads are hidden.",
+        arguments: &[
+            ("path", "string", "The file's path as the conversation spells it, or the end of it."),
+            (
+                "step",
+                "integer",
+                "After this step (one assistant message is one step, from 1). Without it, after the last.",
+            ),
+            SESSION,
+            LINES,
+        ],
+        required: &["path"],
+        run: |library, most, arguments| show_file(library, most, &read(arguments)?),
+    },
+    Described {
+        name: "files",
+        about: "Lists the files that a session read or changed, the latest first: when and how each was last accessed, how many \
+                lines it has, whether the session changed it, how often it was read and changed, what that counts in tokens, \
+                and how it begins. Ask for `recent`, `stale` or `modified` files alone.",
+        arguments: &[
+            ("recent", "integer", "Only files that were read or changed in the last so many steps."),
+            (
+                "stale",
+                "integer",
+                "Only files that were neither read nor changed for more than so many steps.",
+            ),
+            ("modified", "boolean", "Only files that the session changed."),
+            SESSION,
+            LINES,
+        ],
+        required: &[],
+        run: |library, most, arguments| touched(library, most, &read(arguments)?),
+    },
+    Described {
+        name: "changelog",
+        about: "Lists what was done to which file in a session and why, grouped by file, with the steps: what you have changed so \
+                far, also where those messages are hidden by now.",
+        arguments: &[SESSION, LINES],
+        required: &[],
+        run: |library, most, arguments| changes(library, most, &read(arguments)?),
+    },
+    Described {
+        name: "pin",
+        about: "Keeps a block of your conversation from being hidden: from your next request on it is shown whole, also where a note \
+                stands in its place now. For what you need again and again; everything pinned takes room, so unpin it when you are done.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Pin),
+    },
+    Described {
+        name: "unpin",
+        about: "Takes a pin back, so that the block may be hidden again when the policy or a full window asks for it. Do this when you no \
+                longer need what you pinned.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Unpin),
+    },
+    Described {
+        name: "undo",
+        about: "Takes back that a block is hidden: it is shown whole again as soon as that costs nothing, and may be hidden again when it \
+                is old. To read it right now, use recall; to keep it in sight, use pin.",
+        arguments: &[HANDLE, WISH_SESSION],
+        required: &["handle"],
+        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
+    },
+];
+
+/// The tools that change what is kept.
+const WRITING: [&str; 3] = ["pin", "unpin", "undo"];
+
+impl Described {
+    /// Returns the JSON schema of the arguments.
+    pub(super) fn schema(&self) -> JsonObject {
+        let property = |(name, kind, about): &(&str, &str, &str)| {
+            let mut property = json!({"type": kind, "description": about});
+            if let ("integer", Some(property)) = (*kind, property.as_object_mut()) {
+                property.insert("minimum".to_owned(), json!(u8::from(*name != "offset")));
+            }
+            ((*name).to_owned(), property)
+        };
+        let properties: JsonObject = self.arguments.iter().map(property).collect();
+        let mut schema = JsonObject::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(properties));
+        schema.insert("required".to_owned(), json!(self.required));
+        schema.insert("additionalProperties".to_owned(), json!(false));
+        schema
+    }
+
+    /// Tells whether the tool only reads.
+    pub(super) fn is_read_only(&self) -> bool {
+        !WRITING.contains(&self.name)
+    }
+
+    /// Runs the tool.
+    pub(super) fn call(&self, library: &Library, most: usize, arguments: JsonObject) -> Result<Answer> {
+        (self.run)(library, most, Value::Object(arguments)).with_context(|| self.name)
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T> {
+    serde_json::from_value(arguments).context("wrong arguments")
+}
+
+fn range(words: Option<&str>) -> Result<Range> {
+    let Some(words) = words else { return Ok(Range::ALL) };
+    Range::parse(words).with_context(|| format!("lines {words:?}: write \"40-80\", \"40-\" or \"40\""))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recall {
+    handle: String,
+    lines: Option<String>,
+    grep: Option<String>,
+    #[serde(default)]
+    offset: usize,
+}
+
+fn recall(library: &Library, most: usize, asked: &Recall) -> Result<Answer> {
+    let original = library.original(&asked.handle)?;
+    let pictures = pictures_in(&original);
+    if !pictures.is_empty() && asked.lines.is_none() && asked.grep.is_none() {
+        return Ok(Answer { pictures, text: String::new(), note: None });
+    }
+    let original = String::from_utf8_lossy(&original).into_owned();
+    let range = range(asked.lines.as_deref())?;
+    let total = original.lines().count();
+    if range.first > total.max(1) {
+        bail!("the original has {total} lines: there is no line {}", range.first);
+    }
+    if let Some(pattern) = &asked.grep {
+        return matching(&original, range, pattern, asked.offset, most);
+    }
+    let chosen = range.of(&original);
+    let start = letters(chosen, asked.offset);
+    let (skipped, chosen) = chosen.split_at_checked(start).unwrap_or((chosen, ""));
+    let first = range.first + skipped.matches('\n').count();
+    let last = range.last.min(total);
+    let cut = bounded(chosen, most);
+    let call = |lines: String, more: String| {
+        format!(
+            "[trimtab: not all of it. The original {} has {total} lines. For what follows call recall with lines=\"{lines}\"{more}; \
+             grep finds single lines.]",
+            asked.handle
+        )
+    };
+    let note = match cut.rest {
+        Rest::Nothing => None,
+        Rest::AfterLines(count) => Some(call(format!("{}-{last}", first + count), String::new())),
+        Rest::InLine(count) => {
+            // Counted from the beginning of this line, whatever was selected before.
+            let line_start = skipped.rfind('\n').map_or(0, |end| end + 1);
+            let before = skipped.get(line_start..).unwrap_or_default().chars().count();
+            Some(call(format!("{first}-{last}"), format!(" and offset={}", before + count)))
+        }
+    };
+    Ok(Answer::new(cut.shown, note))
+}
+
+/// Returns where the letter with a number begins.
+fn letters(text: &str, count: usize) -> usize {
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+fn matching(original: &str, range: Range, pattern: &str, offset: usize, most: usize) -> Result<Answer> {
+    let pattern = Regex::new(pattern).context("grep")?;
+    let lines = (1_usize..).zip(original.lines());
+    let wanted =
+        lines.filter(|(number, line)| (range.first..=range.last).contains(number) && pattern.is_match(line));
+    let found: String = wanted.map(|(number, line)| format!("{number}: {line}\n")).collect();
+    if found.is_empty() {
+        return Ok(Answer::new("", Some("[trimtab: no line matches.]".to_owned())));
+    }
+    let found = found.get(letters(&found, offset)..).unwrap_or_default();
+    Ok(listed(found, most, |next| match next {
+        Rest::AfterLines(_) | Rest::Nothing => {
+            "narrow grep, or give lines from the last number on".to_owned()
+        }
+        Rest::InLine(count) => format!("give offset={} too", offset + count),
+    }))
+}
+
+/// Bounds a list; `how` says how to get what does not fit.
+fn listed(text: &str, most: usize, how: impl FnOnce(&Rest) -> String) -> Answer {
+    let cut = bounded(text, most);
+    let note = match &cut.rest {
+        Rest::Nothing => None,
+        rest @ (Rest::AfterLines(_) | Rest::InLine(_)) => {
+            Some(format!("[trimtab: there is more than fits into one answer: {}.]", how(rest)))
+        }
+    };
+    Answer::new(cut.shown, note)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    text: String,
+    limit: Option<usize>,
+    session: Option<String>,
+}
+
+/// Results where no limit is given, and at most: a result costs about 40 tokens.
+const RESULTS: usize = 10;
+const MOST_RESULTS: usize = 50;
+
+fn search(library: &Library, most: usize, asked: &Search) -> Result<Answer> {
+    if !asked.text.chars().any(char::is_alphanumeric) {
+        bail!("text {:?} holds no word to look for", asked.text);
+    }
+    let limit = asked.limit.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
+    let (found, elsewhere) = library.search(&asked.text, limit, asked.session.as_deref())?;
+    if found.is_empty() {
+        let note = match elsewhere {
+            Some(elsewhere) => {
+                format!("[trimtab: no block of this project holds all of these words; {elsewhere}.]")
+            }
+            None => format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text),
+        };
+        return Ok(Answer::new("", Some(note)));
+    }
+    let rows = found.iter().map(|found| {
+        let text: String = found.text.chars().take(LINE_LETTERS).collect();
+        format!("{} {} line {}: {text}\n", found.handle, found.session, found.line)
+    });
+    Ok(listed(&rows.collect::<String>(), most, |_| "ask with a smaller limit or more words".to_owned()))
+}
+
+/// Letters of a found line that are shown.
+const LINE_LETTERS: usize = 240;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShowFile {
+    path: String,
+    step: Option<u32>,
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
+    let facts = facts(&history);
+    let files = files(&history, &facts);
+    let last = facts.current_step();
+    let step = asked.step.unwrap_or(last);
+    if step > last || step == 0 {
+        bail!("{name}: has no step {step}: there are the steps 1 to {last}");
+    }
+    let (path, state) = trimtab_core::file_at(&asked.path, step, &facts, &files)?;
+    let about =
+        format!("[trimtab: {path} after step {step} of {name}; {}.]", file_at::accesses(path, step, &files));
+    if state.existence() == Existence::Absent {
+        return Ok(Answer::new("", Some(format!("{about} There is no such file then."))));
+    }
+    let mut text = String::new();
+    for run in state.runs() {
+        let wanted = |number: usize| (range.first..=range.last).contains(&number);
+        match run {
+            Run::Known { first, lines } => {
+                // What a text ends with behind its last line break is no line.
+                let ends = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
+                let numbered = (first..).zip(lines.iter().take(lines.len() - usize::from(ends)));
+                numbered
+                    .filter(|(number, _)| wanted(*number))
+                    .for_each(|(number, line)| text += &format!("{number}\t{}\n", line.text));
+            }
+            Run::Unknown { first, count } if (first..first + count).any(wanted) => {
+                text += &format!("[lines {first}-{} are unknown]\n", first + count - 1);
+            }
+            Run::Rest { first } if range.last >= first => {
+                text += &format!("[unknown from line {first} on; there may be nothing]\n");
+            }
+            Run::Unknown { .. } | Run::Rest { .. } => {}
+        }
+    }
+    let mut answer = listed(&text, most, |_| "give lines to see a part".to_owned());
+    let notes = [Some(about), answer.note.take()];
+    answer.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("\n"));
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Changes {
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+fn changes(library: &Library, most: usize, asked: &Changes) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
+    let files = changelog(&history, &facts(&history));
+    if files.is_empty() {
+        let note = format!("[trimtab: no call changed a file in {name}.]");
+        return Ok(Answer::new("", Some(note)));
+    }
+    let mut text = String::new();
+    for file in &files {
+        text += &format!("{}\n", file.path);
+        file.changes.iter().for_each(|changes| text += &format!("  {changes}\n"));
+    }
+    Ok(page("changelog", &text, range, most))
+}
+
+/// Bounds a list of lines and says how many more there are and how to get them.
+fn page(tool: &str, text: &str, range: Range, most: usize) -> Answer {
+    let shown = range.of(text);
+    listed(shown, most, |rest| match rest {
+        Rest::AfterLines(count) => {
+            let more = shown.lines().count().saturating_sub(*count);
+            format!("+{more} more lines; call {tool} with lines=\"{}-\"", range.first + count)
+        }
+        Rest::InLine(_) | Rest::Nothing => "that line is too long to be shown".to_owned(),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Touched {
+    recent: Option<u32>,
+    stale: Option<u32>,
+    #[serde(default)]
+    modified: bool,
+    session: Option<String>,
+    lines: Option<String>,
+}
+
+/// Letters of a file's beginning that are shown.
+const PREVIEW_LETTERS: usize = 100;
+
+fn touched(library: &Library, most: usize, asked: &Touched) -> Result<Answer> {
+    let range = range(asked.lines.as_deref())?;
+    let Named { name, history, points } = library.conversation(asked.session.as_deref())?;
+    let model = history.model().unwrap_or_default().into_owned();
+    let counts = Counter::for_model(&model).request(&history, &mut Memo::default());
+    let facts = facts(&history);
+    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &points);
+    let question = FileQuestion { recent: asked.recent, stale: asked.stale, modified: asked.modified };
+    let found = tracker.find(question);
+    if found.is_empty() {
+        let note = format!("[trimtab: {} touched {} files; none is such a file.]", name, tracker.files.len());
+        return Ok(Answer::new("", Some(note)));
+    }
+    let mut text = String::new();
+    for file in found {
+        text += &format!("{}\n  {}\n", file.path, commands::files::about(file, tracker.step));
+        if let Some(preview) = &file.preview {
+            text += &format!("  begins: {}\n", on_one_line(preview, PREVIEW_LETTERS));
+        }
+    }
+    Ok(page("files", &text, range, most))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WishArguments {
+    handle: String,
+    session: Option<String>,
+}
+
+fn wish(library: &Library, asked: &WishArguments, kind: WishKind) -> Result<Answer> {
+    let said = library.wish(&asked.handle, asked.session.as_deref(), kind)?;
+    Ok(Answer::new(&format!("[trimtab: {said}.]"), None))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,384 @@
+//! Tells what a request asks for and of whom. Takes method, path, query, headers and the upstreams there are; gives the upstream,
+//! the endpoint and the path to ask there for, or why there is none. Everything that is known about paths is in one table.
+//! Never takes a host from a request, and never guesses: a path that no row knows goes nowhere.
+
+use std::sync::Arc;
+
+use hyper::{HeaderMap, Method};
+use trimtab_core::Format;
+
+use super::upstream::{Upstream, Upstreams};
+
+/// Whose interface a request speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Provider {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// An answer of the model to a conversation.
+    Answer(Format),
+    /// How many tokens a conversation has.
+    Count(Format),
+    /// A conversation in a shape that is not fitted, with the reason that is told.
+    Unfitted(&'static str),
+    /// Anything else: it passes as it is.
+    Other,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) upstream: Arc<Upstream>,
+    /// The path to ask the upstream for: without the name that the request chose it by.
+    pub(crate) path: String,
+    pub(crate) provider: Provider,
+    pub(crate) endpoint: Endpoint,
+    /// The model, where the path names it.
+    pub(crate) model: Option<String>,
+    /// Whether the model may choose another upstream: the path names none.
+    pub(crate) by_model: bool,
+}
+
+/// Why a request goes nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    /// No row knows the path.
+    UnknownPath,
+    /// The path belongs to a server whose address nobody gave: the name to give it by, and an example.
+    NoAddress(&'static str, &'static str),
+}
+
+/// To whom a path leads that names no upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// The upstream of this wire.
+    Wire(Provider),
+    /// Anthropic, Gemini or OpenAI, by the headers: their paths are the same.
+    ByHeaders,
+    /// The upstream of this name, which has an address of its own.
+    Named(&'static str),
+    /// The upstream of this name, else that of the wire where the user gave it another address.
+    NamedOr(&'static str, Provider),
+}
+
+/// One row: a path, what it asks for, and of whom.
+///
+/// In a path `*` at the end of a segment stands for its rest, a segment `**` for all that follow, and `{model}` for the model.
+struct Row(&'static str, Endpoint, Target);
+
+const MESSAGES: Endpoint = Endpoint::Answer(Format::Anthropic);
+const COUNT_MESSAGES: Endpoint = Endpoint::Count(Format::Anthropic);
+const CHAT: Endpoint = Endpoint::Answer(Format::Chat);
+const RESPONSES: Endpoint = Endpoint::Answer(Format::Responses);
+const COUNT_RESPONSES: Endpoint = Endpoint::Count(Format::Responses);
+const GENERATE: Endpoint = Endpoint::Answer(Format::Gemini);
+const COUNT_CONTENTS: Endpoint = Endpoint::Count(Format::Gemini);
+const SIGNED: Endpoint = Endpoint::Unfitted("the body is signed (Bedrock)");
+const WRAPPED: Endpoint = Endpoint::Unfitted("the request is wrapped (Code Assist)");
+const OLLAMA_FORMAT: Endpoint = Endpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted");
+const OTHER: Endpoint = Endpoint::Other;
+
+const ANTHROPIC: Target = Target::Wire(Provider::Anthropic);
+const OPENAI: Target = Target::Wire(Provider::OpenAi);
+const GEMINI: Target = Target::Wire(Provider::Gemini);
+const AZURE: Target = Target::NamedOr("azure", Provider::OpenAi);
+const CHATGPT: Target = Target::NamedOr("chatgpt", Provider::OpenAi);
+const VERTEX: Target = Target::NamedOr("vertex", Provider::Gemini);
+const CODE_ASSIST: Target = Target::NamedOr("code-assist", Provider::Gemini);
+const OLLAMA: Target = Target::Named("ollama");
+const BEDROCK: Target = Target::Named("bedrock");
+
+/// Every path that is known; the first row that fits counts.
+const TABLE: &[Row] = &[
+    Row("/v1/messages", MESSAGES, ANTHROPIC),
+    Row("/messages", MESSAGES, ANTHROPIC),
+    Row("/v1/messages/count_tokens", COUNT_MESSAGES, ANTHROPIC),
+    Row("/v1/messages/**", OTHER, ANTHROPIC),
+    Row("/v1/complete", OTHER, ANTHROPIC),
+    Row("/v1/organizations/**", OTHER, ANTHROPIC),
+    Row("/v1/skills/**", OTHER, ANTHROPIC),
+    // What Claude Code asks for beside the model.
+    Row("/api/hello", OTHER, ANTHROPIC),
+    Row("/api/oauth/**", OTHER, ANTHROPIC),
+    Row("/api/organizations/**", OTHER, ANTHROPIC),
+    Row("/api/event_logging/**", OTHER, ANTHROPIC),
+    Row("/api/claude*/**", OTHER, ANTHROPIC),
+    Row("/v1/chat/completions", CHAT, OPENAI),
+    Row("/chat/completions", CHAT, OPENAI),
+    Row("/v1/responses", RESPONSES, OPENAI),
+    Row("/responses", RESPONSES, OPENAI),
+    Row("/v1/responses/input_tokens", COUNT_RESPONSES, OPENAI),
+    Row("/responses/input_tokens", COUNT_RESPONSES, OPENAI),
+    Row("/backend-api/codex/responses", RESPONSES, CHATGPT),
+    Row("/backend-api/**", OTHER, CHATGPT),
+    Row("/openai/deployments/*/chat/completions", CHAT, AZURE),
+    Row("/openai/v1/chat/completions", CHAT, AZURE),
+    Row("/openai/v1/responses", RESPONSES, AZURE),
+    Row("/openai/responses", RESPONSES, AZURE),
+    Row("/openai/v1/responses/input_tokens", COUNT_RESPONSES, AZURE),
+    Row("/openai/**", OTHER, AZURE),
+    // Gemini also speaks OpenAI's format, below a path of its own.
+    Row("/v1beta/openai/chat/completions", CHAT, GEMINI),
+    Row("/v1*/projects/*/locations/*/publishers/google/models/{model}:generateContent", GENERATE, VERTEX),
+    Row(
+        "/v1*/projects/*/locations/*/publishers/google/models/{model}:streamGenerateContent",
+        GENERATE,
+        VERTEX,
+    ),
+    Row("/v1*/projects/*/locations/*/publishers/google/models/{model}:countTokens", COUNT_CONTENTS, VERTEX),
+    Row("/v1*/publishers/google/models/{model}:generateContent", GENERATE, VERTEX),
+    Row("/v1*/publishers/google/models/{model}:streamGenerateContent", GENERATE, VERTEX),
+    Row(
+        "/v1*/projects/*/locations/*/publishers/anthropic/models/count-tokens:rawPredict",
+        COUNT_MESSAGES,
+        VERTEX,
+    ),
+    Row("/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:rawPredict", MESSAGES, VERTEX),
+    Row("/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:streamRawPredict", MESSAGES, VERTEX),
+    Row("/v1*/projects/**", OTHER, VERTEX),
+    Row("/v1*/publishers/**", OTHER, VERTEX),
+    Row("/v1*/models/{model}:generateContent", GENERATE, GEMINI),
+    Row("/v1*/models/{model}:streamGenerateContent", GENERATE, GEMINI),
+    Row("/v1*/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
+    // Some clients leave the version to the address that they are given.
+    Row("/models/{model}:generateContent", GENERATE, GEMINI),
+    Row("/models/{model}:streamGenerateContent", GENERATE, GEMINI),
+    Row("/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
+    Row("/v1beta/**", OTHER, GEMINI),
+    Row("/v1alpha/**", OTHER, GEMINI),
+    Row("/upload/**", OTHER, GEMINI),
+    Row("/v1internal:generateContent", WRAPPED, CODE_ASSIST),
+    Row("/v1internal:streamGenerateContent", WRAPPED, CODE_ASSIST),
+    Row("/v1internal:countTokens", WRAPPED, CODE_ASSIST),
+    Row("/v1internal:*", OTHER, CODE_ASSIST),
+    Row("/api/chat", OLLAMA_FORMAT, OLLAMA),
+    Row("/api/generate", OLLAMA_FORMAT, OLLAMA),
+    Row("/api/tags", OTHER, OLLAMA),
+    Row("/api/show", OTHER, OLLAMA),
+    Row("/api/ps", OTHER, OLLAMA),
+    Row("/api/version", OTHER, OLLAMA),
+    Row("/api/pull", OTHER, OLLAMA),
+    Row("/api/embed*", OTHER, OLLAMA),
+    Row("/model/*/invoke", SIGNED, BEDROCK),
+    Row("/model/*/invoke-with-response-stream", SIGNED, BEDROCK),
+    Row("/model/*/converse", SIGNED, BEDROCK),
+    Row("/model/*/converse-stream", SIGNED, BEDROCK),
+    Row("/model/**", OTHER, BEDROCK),
+    Row("/v1/models/**", OTHER, Target::ByHeaders),
+    Row("/v1/files/**", OTHER, Target::ByHeaders),
+    Row("/v1/responses/**", OTHER, OPENAI),
+    Row("/responses/**", OTHER, OPENAI),
+    Row("/v1/chat/**", OTHER, OPENAI),
+    Row("/v1/completions", OTHER, OPENAI),
+    Row("/v1/embeddings", OTHER, OPENAI),
+    Row("/v1/moderations", OTHER, OPENAI),
+    Row("/v1/audio/**", OTHER, OPENAI),
+    Row("/v1/images/**", OTHER, OPENAI),
+    Row("/v1/videos/**", OTHER, OPENAI),
+    Row("/v1/batches/**", OTHER, OPENAI),
+    Row("/v1/uploads/**", OTHER, OPENAI),
+    Row("/v1/vector_stores/**", OTHER, OPENAI),
+    Row("/v1/fine_tuning/**", OTHER, OPENAI),
+    Row("/v1/assistants/**", OTHER, OPENAI),
+    Row("/v1/threads/**", OTHER, OPENAI),
+    Row("/v1/conversations/**", OTHER, OPENAI),
+    Row("/v1/containers/**", OTHER, OPENAI),
+    Row("/v1/evals/**", OTHER, OPENAI),
+    Row("/v1/realtime/**", OTHER, OPENAI),
+    Row("/v1/organization/**", OTHER, OPENAI),
+    Row("/models/**", OTHER, OPENAI),
+    Row("/embeddings", OTHER, OPENAI),
+    Row("/completions", OTHER, OPENAI),
+];
+
+impl Provider {
+    pub(crate) const ALL: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Gemini];
+
+    /// Returns the name used on the command line, which is also that of the wire's own upstream.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::OpenAi => "openai",
+            Provider::Gemini => "gemini",
+        }
+    }
+
+    /// Returns the wire that a request without a route seems to speak: its refusal is written so.
+    pub(crate) fn guess(path: &str, query: Option<&str>, headers: &HeaderMap) -> Provider {
+        if path.starts_with("/v1/messages") {
+            return Provider::Anthropic;
+        }
+        if path.starts_with("/v1beta") { Provider::Gemini } else { by_headers(query, headers) }
+    }
+
+    fn of(format: Format) -> Provider {
+        match format {
+            Format::Anthropic => Provider::Anthropic,
+            Format::Chat | Format::Responses => Provider::OpenAi,
+            Format::Gemini => Provider::Gemini,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Returns the name used in metrics and the log.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Endpoint::Answer(Format::Anthropic) => "messages",
+            Endpoint::Answer(Format::Chat) => "chat",
+            Endpoint::Answer(Format::Responses) => "responses",
+            Endpoint::Answer(Format::Gemini) => "generate",
+            Endpoint::Count(_) => "count",
+            Endpoint::Unfitted(_) | Endpoint::Other => "other",
+        }
+    }
+
+    fn provider(self) -> Option<Provider> {
+        match self {
+            Endpoint::Answer(format) | Endpoint::Count(format) => Some(Provider::of(format)),
+            Endpoint::Unfitted(_) | Endpoint::Other => None,
+        }
+    }
+}
+
+impl NoRoute {
+    /// Returns what is wrong and what to do, for whoever sent the request.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            NoRoute::UnknownPath => {
+                let fits = |row: &&Row| matches!(row.1, Endpoint::Answer(_));
+                let known: Vec<&str> = TABLE.iter().filter(fits).map(|row| row.0).collect();
+                format!(
+                    "this path is not known, and nothing was sent. Known are {}. Any path of another server: start trimtab with --upstream NAME=URL and ask for /NAME/PATH",
+                    known.join(", ")
+                )
+            }
+            NoRoute::NoAddress(name, example) => format!(
+                "this path needs an address, and nothing was sent. Start trimtab with --upstream {name}={example}"
+            ),
+        }
+    }
+}
+
+/// Tells whether a path that begins with this segment means something without an upstream's name.
+pub(super) fn is_reserved(segment: &str) -> bool {
+    let first = |row: &Row| row.0.split('/').nth(1).unwrap_or_default();
+    segment == "trimtab" || TABLE.iter().any(|row| segment_fits(first(row), segment))
+}
+
+/// Finds where a request goes.
+pub(crate) fn route(
+    upstreams: &Upstreams,
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<Route, NoRoute> {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    if let Some((upstream, rest)) = named_by_path(upstreams, path, &segments) {
+        return below_a_name(upstream, method, rest);
+    }
+    let (row, model) = find(method, &segments).ok_or(NoRoute::UnknownPath)?;
+    let upstream = match row.2 {
+        Target::Wire(provider) => upstreams.of_wire(provider),
+        Target::ByHeaders => upstreams.of_wire(by_headers(query, headers)),
+        Target::Named(name) => upstreams.named(name).ok_or(NoRoute::UnknownPath)?,
+        Target::NamedOr(name, provider) => {
+            let named = upstreams.named(name).filter(|upstream| upstream.has_address());
+            let own = || Some(upstreams.of_wire(provider)).filter(|upstream| upstream.given);
+            named.or_else(own).or_else(|| upstreams.named(name)).ok_or(NoRoute::UnknownPath)?
+        }
+    };
+    if !upstream.has_address() {
+        return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
+    }
+    let provider = row.1.provider().unwrap_or(upstream.wire);
+    Ok(Route {
+        path: path.to_owned(),
+        provider,
+        endpoint: row.1,
+        model,
+        by_model: matches!(row.2, Target::Wire(_)) && row.1.provider().is_some(),
+        upstream,
+    })
+}
+
+/// Returns the upstream that the beginning of a path names, and the rest of the path.
+fn named_by_path<'a>(
+    upstreams: &Upstreams,
+    path: &'a str,
+    segments: &[&str],
+) -> Option<(Arc<Upstream>, &'a str)> {
+    let name = segments.first()?;
+    let upstream = upstreams.named(name)?;
+    let rest = path.trim_start_matches('/').strip_prefix(name)?;
+    if *name != Provider::OpenAi.name() {
+        return Some((upstream, rest));
+    }
+    // Azure's own paths begin with the same word: they are meant where Azure has an address, here or as OpenAI's.
+    let azure = upstreams.named("azure").is_some_and(|azure| azure.has_address());
+    let versioned = segments.get(1).is_some_and(|segment| *segment == "v1");
+    (versioned && !azure && !upstream.is_azure()).then_some((upstream, rest))
+}
+
+/// Routes what stands behind an upstream's name: the user named it, so that every path may go there, and a conversation is known
+/// by the end of its path.
+fn below_a_name(upstream: Arc<Upstream>, method: &Method, path: &str) -> Result<Route, NoRoute> {
+    if !upstream.has_address() {
+        return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
+    }
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    // Many paths end in `messages`: the word alone tells nothing.
+    let tells = |row: &Row| row.1 != Endpoint::Other && row.0 != "/messages";
+    let ends = (1..segments.len()).filter_map(|from| find(method, segments.get(from..)?));
+    let found = find(method, &segments).or_else(|| ends.into_iter().find(|(row, _)| tells(row)));
+    let (endpoint, model) = found.map_or((Endpoint::Other, None), |(row, model)| (row.1, model));
+    let provider = endpoint.provider().unwrap_or(upstream.wire);
+    Ok(Route { path: path.to_owned(), provider, endpoint, model, by_model: false, upstream })
+}
+
+/// Finds the row of a path, and the model that the path names.
+fn find(method: &Method, segments: &[&str]) -> Option<(&'static Row, Option<String>)> {
+    let rows = TABLE.iter().filter(|row| row.1 == Endpoint::Other || *method == Method::POST);
+    rows.into_iter().find_map(|row| Some((row, fits(row.0, segments)?)))
+}
+
+/// Tells whether a path fits a row's; gives the model that it names.
+fn fits(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
+    let mut model = None;
+    let mut left = segments.iter();
+    for wanted in pattern.split('/').filter(|wanted| !wanted.is_empty()) {
+        if wanted == "**" {
+            return Some(model);
+        }
+        let segment = left.next()?;
+        match wanted.strip_prefix("{model}") {
+            Some(verb) => {
+                model = Some(segment.strip_suffix(verb).filter(|name| !name.is_empty())?.to_owned());
+            }
+            None if segment_fits(wanted, segment) => {}
+            None => return None,
+        }
+    }
+    left.next().is_none().then_some(model)
+}
+
+fn segment_fits(wanted: &str, segment: &str) -> bool {
+    wanted.strip_suffix('*').map_or(wanted == segment, |start| segment.starts_with(start))
+}
+
+fn by_headers(query: Option<&str>, headers: &HeaderMap) -> Provider {
+    let key_in_query = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
+    if headers.contains_key("anthropic-version") {
+        return Provider::Anthropic;
+    }
+    if headers.contains_key("x-goog-api-key") || key_in_query { Provider::Gemini } else { Provider::OpenAi }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Reads what an answer cost. Takes a copy of the answer's bytes as they arrive, streamed or whole; gives the usage that the
+//! provider reports. Never holds the answer back, and never keeps more of it than one event.
+
+use std::sync::LazyLock;
+
+use hyper::{HeaderMap, header::CONTENT_TYPE};
+use memchr::memmem::Finder;
+use trimtab_core::{Format, Usage};
+
+use super::encoding::Decoder;
+
+/// The longest event or answer that is read: a Responses stream ends in an event that holds the whole answer.
+const LONGEST: usize = 32 * 1024 * 1024;
+
+/// What is looked for in every event: made once, and not for each.
+static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"usage"));
+static TOO_LONG: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"context_length_exceeded\""));
+
+/// Reads one answer.
+pub(crate) struct Reader {
+    format: Format,
+    decoder: Decoder,
+    events: Events,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reading {
+    pub(crate) usage: Option<Usage>,
+    /// Whether the answer is that the request is too long.
+    pub(crate) too_long: bool,
+}
+
+struct Events {
+    streamed: bool,
+    /// The line, or the answer, as far as it has come.
+    open: Vec<u8>,
+    lost: bool,
+    reading: Reading,
+}
+
+impl Reader {
+    pub(crate) fn new(format: Format, headers: &HeaderMap) -> Reader {
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let events = Events {
+            streamed: kind.starts_with("text/event-stream"),
+            open: Vec::new(),
+            lost: false,
+            reading: Reading::default(),
+        };
+        Reader { format, decoder: Decoder::of(headers), events }
+    }
+
+    /// Looks at the next bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let Reader { format, decoder, events } = self;
+        decoder.feed(bytes, |decoded| events.feed(*format, decoded));
+    }
+
+    /// Returns what was read, after the last byte.
+    pub(crate) fn finish(&mut self) -> Reading {
+        let open = std::mem::take(&mut self.events.open);
+        self.events.read(self.format, &open);
+        self.events.reading
+    }
+}
+
+impl Events {
+    fn feed(&mut self, format: Format, mut bytes: &[u8]) {
+        while self.streamed
+            && let Some(end) = memchr::memchr(b'\n', bytes)
+        {
+            let (line, rest) = bytes.split_at(end);
+            bytes = rest.get(1..).unwrap_or_default();
+            let mut whole = std::mem::take(&mut self.open);
+            if whole.is_empty() {
+                self.read(format, line);
+            } else if !self.lost {
+                whole.extend_from_slice(line);
+                self.read(format, &whole);
+            }
+            self.lost = false;
+        }
+        if self.open.len() + bytes.len() > LONGEST {
+            self.lost = true;
+            self.open.clear();
+        }
+        if !self.lost {
+            self.open.extend_from_slice(bytes);
+        }
+    }
+
+    /// Reads a line of a stream, or a whole answer. Most lines hold no report: they are not parsed.
+    fn read(&mut self, format: Format, text: &[u8]) {
+        let data = if self.streamed {
+            let Some(data) = text.strip_prefix(b"data:") else { return };
+            data
+        } else {
+            text
+        };
+        if TOO_LONG.find(data).is_some() {
+            self.reading.too_long = true;
+        }
+        if USAGE.find(data).is_none() {
+            return;
+        }
+        let Some(usage) = Usage::of_answer(format, data) else { return };
+        self.reading.usage = Some(match (format, self.reading.usage) {
+            (Format::Anthropic, Some(before)) => before.or_larger(usage),
+            (Format::Anthropic | Format::Chat | Format::Responses | Format::Gemini, _) => usage,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: Format, streamed: bool, answer: &str, expected: Option<[u64; 4]>) {
+        let mut headers = HeaderMap::new();
+        let kind = if streamed { "text/event-stream; charset=utf-8" } else { "application/json" };
+        headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+        for size in [1, 7, 100_000] {
+            let mut reader = Reader::new(format, &headers);
+            answer.as_bytes().chunks(size).for_each(|bytes| reader.feed(bytes));
+            let usage = reader.finish().usage;
+            let found = usage.map(|usage| [usage.input, usage.cache_read, usage.cache_write, usage.output]);
+            assert_eq!(found, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn anthropic_reports_at_both_ends_of_a_stream() {
+        let stream = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":100,\"cache_creation_input_tokens\":20,\"output_tokens\":1}}}\r\n\r\n\
+            event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"about \\\"usage\\\"\"}}\n\n\
+            event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":45}}\n\n";
+        check(Format::Anthropic, true, stream, Some([3, 100, 20, 45]));
+        check(
+            Format::Anthropic,
+            false,
+            r#"{"usage":{"input_tokens":9,"output_tokens":2}}"#,
+            Some([9, 0, 0, 2]),
+        );
+    }
+
+    #[test]
+    fn chat_reports_in_the_last_chunk() {
+        let stream = "data: {\"choices\":[],\"usage\":null}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7,\"prompt_tokens_details\":{\"cached_tokens\":64}}}\n\ndata: [DONE]\n\n";
+        check(Format::Chat, true, stream, Some([36, 64, 0, 7]));
+    }
+
+    #[test]
+    fn responses_report_when_they_are_completed() {
+        let stream = "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":50,\"output_tokens\":5,\"input_tokens_details\":{\"cached_tokens\":40}}}}\n\n";
+        check(Format::Responses, true, stream, Some([10, 40, 0, 5]));
+    }
+
+    #[test]
+    fn gemini_reports_in_every_chunk() {
+        let stream = "data: {\"usageMetadata\":{\"promptTokenCount\":30,\"candidatesTokenCount\":1}}\r\n\r\ndata: {\"usageMetadata\":{\"promptTokenCount\":30,\"cachedContentTokenCount\":10,\"candidatesTokenCount\":4,\"thoughtsTokenCount\":6}}\r\n\r\n";
+        check(Format::Gemini, true, stream, Some([20, 10, 0, 10]));
+        let list =
+            r#"[{"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":1}},{"candidates":[]}]"#;
+        check(Format::Gemini, false, list, Some([30, 0, 0, 1]));
+    }
+
+    #[test]
+    fn an_answer_without_a_report_has_no_usage() {
+        check(Format::Chat, true, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", None);
+        check(Format::Anthropic, false, "usage", None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Documents stay true by being made: the reference of the command line, and what the README shows.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{check_between, check_file, trimtab};
+
+/// How many lines of a long picture the README shows.
+const PICTURE_LINES: usize = 22;
+
+#[test]
+fn the_reference_is_what_the_program_says_of_itself() {
+    let mut page = "# Command line\n\nWritten by a test from `trimtab --help`; `TRIMTAB_BLESS=1 cargo test` renews it.\n".to_owned();
+    let help = trimtab(&["--help"]).text();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> =
+        commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+    assert!(names.len() > 3, "{help}");
+    let _ = write!(page, "\n## trimtab\n\n```text\n{help}```\n");
+    for name in names {
+        let help = trimtab(&[name, "--help"]).text();
+        let _ = write!(page, "\n## trimtab {name}\n\n```text\n{help}```\n");
+    }
+    check_file("docs/commands.md", &page);
+}
+
+#[test]
+fn the_settings_page_lists_every_setting_with_the_defaults_of_each_policy() {
+    let mut page = include_str!("settings-page.md").to_owned();
+    page += "\n## Every setting\n\n| name | unit | what it does | defaults |\n|---|---|---|---|\n";
+    for knob in trimtab_core::knobs() {
+        let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, _) in trimtab_core::policies() {
+            let settings = trimtab_core::Policy::shipped(name).expect(name).settings;
+            let Some((_, value)) = settings.into_iter().find(|(setting, _)| setting == knob.name) else {
+                continue;
+            };
+            match defaults.iter_mut().find(|(written, _)| *written == knob.write(value)) {
+                Some((_, policies)) => policies.push(name),
+                None => defaults.push((knob.write(value), vec![name])),
+            }
+        }
+        let defaults: Vec<String> = defaults
+            .into_iter()
+            .map(|(value, policies)| format!("{value} ({})", policies.join(", ")))
+            .collect();
+        let alias = knob.alias.map(|alias| format!(" Also read from `{alias}`.")).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {}{alias} | {} |",
+            knob.name,
+            knob.unit.name(),
+            knob.about,
+            defaults.join("; ")
+        );
+    }
+    check_file("docs/settings.md", &page);
+}
+
+#[test]
+fn the_readme_shows_what_show_prints() {
+    let shown = trimtab(&["show", "fixtures/recordings/claude-code.jsonl"]).text();
+    let lines: Vec<&str> = shown.lines().take(PICTURE_LINES).map(str::trim_end).collect();
+    check_between("README.md", "picture", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+}
+
+#[test]
+fn the_readme_lists_every_agent_that_is_read() {
+    let rows = trimtab_core::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
+    check_between("README.md", "agents", &table);
+}
+
+#[test]
+fn the_readme_shows_what_inspect_prints() {
+    let shown = trimtab(&["inspect", "fixtures/recordings/claude-code.jsonl"]).text();
+    let lines: Vec<&str> = shown.lines().take(PICTURE_LINES + 8).map(str::trim_end).collect();
+    check_between("README.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+}

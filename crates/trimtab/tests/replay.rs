@@ -1,0 +1,254 @@
+//! `trimtab replay` as its users meet it: tables, JSON and pages of recordings, wrong words, files that are none.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
+mod common;
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use common::{command, root, trimtab};
+use serde_json::Value;
+
+const RECORDING: &str = "fixtures/recordings/claude-code.jsonl";
+
+/// What others read from the report: these names are promised.
+const FIELDS: [&str; 25] = [
+    "policy", "model", "sessions", "requests", "tokens", "tokens_vs_raw", "input_cost", "cost_vs_raw",
+    "worst_session_vs_raw", "sessions_dearer", "cache_breaks", "forced_refetches", "unmarked_stale_tokens",
+    "edit_anchor_recall", "reference_recall", "error_retention", "instruction_retention",
+    "strict_reference_recall", "copied_line_recall", "edit_anchors", "cost_net_vs_raw", "invalid_requests",
+    "over_budget_requests", "plan_us_p50", "plan_us_p99",
+];
+
+/// Replays with `--json` and returns the rows without the times of plans.
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let run = trimtab(&[&["replay", "--json"], arguments].concat());
+    assert_eq!(run.code, Some(0), "{arguments:?}: {}", run.words);
+    let mut json: Value = serde_json::from_slice(&run.out).expect("JSON");
+    let rows = json.as_array_mut().expect("rows");
+    for row in rows.iter_mut() {
+        row["plan_us_p50"] = Value::Null;
+        row["plan_us_p99"] = Value::Null;
+    }
+    rows.clone()
+}
+
+/// A folder of its own for a test, with copies of fixtures and files that are none.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("trimtab-replay-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("deep")).expect("a folder");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(root().join("fixtures/recordings").join(from), folder.join(to)).expect(from);
+    };
+    copy("claude-code.jsonl", "one.jsonl");
+    copy("codex.jsonl", "deep/two.jsonl");
+    std::fs::write(folder.join("empty.jsonl"), "").expect("a file");
+    std::fs::write(folder.join("package.json"), r#"{"name":"x","version":"1.0.0"}"#).expect("a file");
+    std::fs::write(folder.join("notes.md"), "# Not looked at").expect("a file");
+    folder
+}
+
+fn path(folder: &Path) -> &str {
+    folder.to_str().expect("a path of letters")
+}
+
+#[test]
+fn json_has_an_object_per_policy_and_model_with_the_promised_fields() {
+    let rows = rows(&[RECORDING, "--policy", "none", "--policy", "recent(keep_last=3)"]);
+    let names: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|row| (row["policy"].as_str().expect("a name"), row["model"].as_str().expect("a name")))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("none", "claude-opus-5"),
+            ("none", "claude-opus-5-5"),
+            ("none", "claude-fable-5-1"),
+            ("recent(keep_last=3)", "claude-opus-5"),
+            ("recent(keep_last=3)", "claude-opus-5-5"),
+            ("recent(keep_last=3)", "claude-fable-5-1"),
+        ]
+    );
+    for row in &rows {
+        for field in FIELDS {
+            assert!(row.get(field).is_some(), "{field} is missing: {row}");
+        }
+        assert_eq!(row["sessions"], 1);
+    }
+    assert_eq!(rows[0]["cost_vs_raw"], 1.0);
+    assert_eq!(rows[0]["tokens_vs_raw"], 1.0);
+    assert_eq!(rows[0]["edit_anchor_recall"], 1.0);
+}
+
+#[test]
+fn the_order_of_workers_does_not_show() {
+    let files = ["fixtures/recordings/pi.jsonl", RECORDING, "fixtures/recordings/codex.jsonl"];
+    let one = rows(&[&files[..], &["--policy", "steady", "--policy", "recent", "--jobs", "1"]].concat());
+    let many = rows(&[&files[..], &["--policy", "steady", "--policy", "recent", "--jobs", "7"]].concat());
+    assert_eq!(one, many);
+    assert_eq!(one[0]["sessions"], 3);
+    let twice = rows(&[RECORDING, RECORDING, "--policy", "none"]);
+    assert_eq!(twice[0]["sessions"], 1, "a file named twice is one session");
+}
+
+#[test]
+fn a_table_has_a_block_per_model_and_a_line_per_policy() {
+    let run =
+        trimtab(&["replay", RECORDING, "--policy", "none", "--policy", "steady", "--model", "claude-opus-5"]);
+    let text = run.text();
+    assert_eq!((run.code, run.words.as_str()), (Some(0), ""), "no progress bar where nobody looks");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(120), "{widest:?}\n{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("1 session, "), "{text}");
+    assert!(
+        lines[2].starts_with("claude-opus-5: untrimmed $") && lines[2].contains("11.5 reads more"),
+        "{text}"
+    );
+    assert!(
+        lines[3].contains("EAR") && lines[4].starts_with("none ") && lines[5].starts_with("steady "),
+        "{text}"
+    );
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("Not certified: that the task would have succeeded"), "{text}");
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn everything_that_is_known_takes_part_by_default() {
+    let text = trimtab(&["replay", "fixtures/recordings/pi.jsonl", "--model", "gpt-5"]).text();
+    for (name, _) in trimtab_core::policies() {
+        assert!(
+            text.lines().any(|line| line.split_whitespace().next() == Some(name)),
+            "{name} is missing:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_is_replayed_and_what_cannot_be_is_named_with_the_reason() {
+    let folder = folder("folder");
+    let run = trimtab(&["replay", path(&folder), "--policy", "none", "--json"]);
+    assert_eq!(run.code, Some(1), "{}", run.words);
+    let json: Value = serde_json::from_slice(&run.out).expect("JSON");
+    assert_eq!(json[0]["sessions"], 2);
+    for part in ["empty.jsonl: the file is empty", "package.json: ", "2 of 4 files could not be replayed"] {
+        assert!(run.words.contains(part), "{part}: {}", run.words);
+    }
+    assert!(!run.words.contains("notes.md"));
+    let chosen = trimtab(&["replay", path(&folder), "--policy", "none", "--json", "--session", "deep/two"]);
+    let json: Value = serde_json::from_slice(&chosen.out).expect("JSON");
+    assert_eq!((chosen.code, &json[0]["sessions"]), (Some(0), &Value::from(1)));
+    std::fs::remove_dir_all(folder).expect("the folder");
+}
+
+#[test]
+fn nothing_to_replay_is_said() {
+    let folder = std::env::temp_dir().join(format!("trimtab-replay-nothing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (arguments, sentence) in [
+        (
+            &["replay", path(&folder)][..],
+            "no recording found: a folder is searched for names ending in .json",
+        ),
+        (&["replay", "Cargo.toml"], "nothing could be replayed; the reasons stand above"),
+        (&["replay", "nowhere"], "nowhere: cannot be opened"),
+        (&["replay", RECORDING, "--session", "zzz"], "no recording whose path contains \"zzz\" was found"),
+        (&["replay", RECORDING, "--policy", "none.toml"], "none.toml: the policy cannot be read"),
+    ] {
+        let run = trimtab(arguments);
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        assert!(run.words.contains(sentence), "{arguments:?} said: {}", run.words);
+        assert!(run.out.is_empty(), "{arguments:?} wrote data");
+    }
+    std::fs::remove_dir_all(folder).expect("the folder");
+}
+
+#[test]
+fn wrong_words_are_refused_with_what_is_expected() {
+    for (arguments, sentence) in [
+        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; there are: none, recent"),
+        (
+            &["--policy", "recent(keep=1)"],
+            "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication",
+        ),
+        (&["--policy", "recent(5)"], "expected recent(SETTING=VALUE)"),
+        (
+            &["--model", "claude-opos-5"],
+            "model \"claude-opos-5\" is not in the table; did you mean claude-opus-5",
+        ),
+        (&["--budget", "much"], "\"much\" is neither a number of tokens nor a share such as 35%"),
+        (&["--budget", "120%"], "\"120%\" is neither"),
+        (&["--jobs", "0"], "0 is not in 1.."),
+        (&["--json", "--html", "x.html"], "cannot be used with"),
+    ] {
+        let run = trimtab(&[&["replay", RECORDING], arguments].concat());
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.words);
+        assert!(run.words.contains(sentence), "{arguments:?} said: {}", run.words);
+        assert!(run.out.is_empty(), "{arguments:?} wrote data");
+    }
+}
+
+#[test]
+fn a_policy_of_ones_own_takes_part() {
+    let file = std::env::temp_dir().join(format!("trimtab-replay-own-{}.toml", std::process::id()));
+    let toml = "about = 'Clears all but the latest.'\n[settings]\nkeep = 4\n[[step]]\nwhen = 'always'\n\
+        select = { keep_last = '$keep' }\ndo = 'clear'\n";
+    std::fs::write(&file, toml).expect("a policy");
+    let asked = format!("{}(keep=2)", file.display());
+    let found = rows(&[RECORDING, "--policy", &asked, "--model", "gpt-5"]);
+    assert_eq!(found[0]["policy"], Value::from(asked));
+    std::fs::remove_file(file).expect("the policy");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_for_replay_either() {
+    for arguments in [&["replay", RECORDING, "--json"][..], &["replay", RECORDING]] {
+        let mut child = command(arguments).stdin(Stdio::null()).spawn().expect("the binary");
+        let mut first = [0; 10];
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some output");
+        let done = child.wait_with_output().expect("an end");
+        assert_eq!(done.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_page_of_a_hostile_recording_holds_no_markup_of_it() {
+    let folder = std::env::temp_dir().join(format!("trimtab-replay-hostile-{}", std::process::id()));
+    let nasty = "</script><img src=x onerror=alert(1)>";
+    let file = folder.join("a <img src=x onerror=alert(2)>.json");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut messages = vec![serde_json::json!({"role": "user", "content": nasty})];
+    for number in 0..12 {
+        let id = format!("call{number}");
+        let call = serde_json::json!({"id": id, "type": "function", "function": {"name": nasty, "arguments":
+            serde_json::json!({"path": format!("src/{nasty}{number}.rs"), "old_string": nasty}).to_string()}});
+        messages.push(serde_json::json!({"role": "assistant", "content": nasty, "tool_calls": [call]}));
+        messages.push(
+            serde_json::json!({"role": "tool", "tool_call_id": id, "content": format!("{nasty}{number}\n")}),
+        );
+    }
+    messages.push(serde_json::json!({"role": "assistant", "content": "Done."}));
+    let request = serde_json::json!({"model": nasty, "messages": messages});
+    std::fs::write(&file, request.to_string()).expect("a recording");
+    let page = folder.join("report.html");
+    let run = trimtab(&["replay", path(&file), "--html", path(&page), "--timing"]);
+    assert_eq!(run.code, Some(0), "{}", run.words);
+    assert!(run.out.is_empty());
+    assert!(run.words.contains("sessions: 1; ") && run.words.contains(" at a time; "), "{}", run.words);
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("\\u003cimg src=x onerror=alert(2)\\u003e"), "the session is named");
+    assert!(!text.contains("<img") && text.matches("</script>").count() == 2, "markup got through");
+    std::fs::remove_dir_all(folder).expect("the folder");
+}

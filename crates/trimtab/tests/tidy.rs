@@ -1,0 +1,136 @@
+//! How the code reads, as far as a program can tell.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first thing that is wrong, in its helpers too"
+)]
+
+mod common;
+
+use common::{files_below, root};
+
+/// The most lines a source file may have.
+const MOST_LINES: usize = 800;
+
+fn sources() -> Vec<(String, String)> {
+    let files =
+        files_below("crates").into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "rs"));
+    let named = |path: std::path::PathBuf| {
+        let name = path.strip_prefix(root()).expect("a path in the project").to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(&path).expect("a source file"))
+    };
+    files.map(named).collect()
+}
+
+#[test]
+fn every_file_is_short_enough_to_hold_one_idea() {
+    let long: Vec<String> = sources()
+        .into_iter()
+        .map(|(name, text)| (name, text.lines().count()))
+        .filter(|(_, lines)| *lines > MOST_LINES)
+        .map(|(name, lines)| format!("{name}: {lines} lines"))
+        .collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+#[test]
+fn every_file_begins_by_saying_what_it_is() {
+    let mute: Vec<String> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(name, _)| name).collect();
+    assert!(mute.is_empty(), "no module head: {mute:#?}");
+}
+
+#[test]
+fn comments_are_about_now() {
+    // Spelt in halves, so that this file does not find itself.
+    let diary = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["for n", "ow"], ["work in pro", "gress"]]
+        .map(|halves| halves.concat());
+    let found: Vec<String> = sources()
+        .iter()
+        .flat_map(|(name, text)| text.lines().enumerate().map(move |(number, line)| (name, number, line)))
+        .filter(|(_, _, line)| line.contains("//") && diary.iter().any(|word| line.contains(word.as_str())))
+        .map(|(name, number, line)| format!("{name}:{}: {}", number + 1, line.trim()))
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The modules of the library, each below those that may use it: a module uses what stands above it here, and nothing else.
+const LINE: [&str; 27] = [
+    "json", "units", "terminal", "notes", "history", "usage", "recall", "identity", "prices", "wire",
+    "count", "facts", "files", "digest", "verdict", "policy", "ledger", "render", "summary", "memory",
+    "plan", "session", "intent", "recording", "replay", "report", "fuzzing",
+];
+
+#[test]
+fn modules_of_the_library_use_only_what_comes_before_them() {
+    let place = |module: &str| LINE.iter().position(|known| *known == module);
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let Some(inside) = name.strip_prefix("crates/trimtab-core/src/").filter(|inside| *inside != "lib.rs")
+        else {
+            continue;
+        };
+        // Tests may look at anything.
+        if inside.contains("test") || inside.ends_with("laws.rs") {
+            continue;
+        }
+        let module = inside.split(['/', '.']).next().unwrap_or_default();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let Some(here) = place(module) else {
+            wrong.push(format!(
+                "{name}: the module `{module}` has no place in LINE: put it below what it uses"
+            ));
+            continue;
+        };
+        for used in modules_named_in(code) {
+            match place(&used) {
+                Some(there) if there > here => wrong.push(format!(
+                    "{name} uses `crate::{used}`, which comes later in the line: move what it needs to `{module}` or before it"
+                )),
+                Some(_) | None => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Returns the top modules that paths of a source file begin with.
+fn modules_named_in(code: &str) -> Vec<String> {
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let word = |text: &str| -> String {
+            text.trim_start()
+                .chars()
+                .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+                .collect()
+        };
+        let Some(list) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        // The names that begin the list, and those behind a comma that stands in no inner list.
+        let mut depth = 0;
+        found.push(word(list));
+        for (index, letter) in list.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => found.push(word(&list[index + 1..])),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_list_of_imports_is_read_by_its_first_words() {
+    let code = "use crate::{\n    json::{Span, Tape},\n    wire::{Format, plan::Deep},\n    memory,\n};\ncrate::facts::facts(history)";
+    assert_eq!(modules_named_in(code), ["json", "wire", "memory", "", "facts"]);
+}
