@@ -1,7 +1,7 @@
 //! What must hold for any bytes. Each function takes an input of the fuzzer and panics where trimtab breaks a promise;
 //! the programs in `bin/` call one each. `./scripts/test long fuzz` builds and runs them.
 
-#[path = "../../trimtab/tests/checker/mod.rs"]
+#[path = "../../trimtab-core/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
 mod json;

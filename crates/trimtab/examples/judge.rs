@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a tool for tests")]
 
-#[path = "../../trimtab/tests/checker/mod.rs"]
+#[path = "../../trimtab-core/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
 

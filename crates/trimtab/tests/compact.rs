@@ -9,7 +9,7 @@
     reason = "a test stops at the first thing that is wrong, in its helpers too"
 )]
 
-#[path = "../../trimtab/tests/checker/mod.rs"]
+#[path = "../../trimtab-core/tests/checker/mod.rs"]
 mod checker;
 mod common;
 

@@ -10,7 +10,7 @@
     reason = "a test stops at the first thing that is wrong, in its helpers too"
 )]
 
-#[path = "../../trimtab/tests/checker/mod.rs"]
+#[path = "../../trimtab-core/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
 mod common;

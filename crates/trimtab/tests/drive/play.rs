@@ -8,7 +8,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trimtab_core::{CacheSimulation, Format, Millis, Model, Role, Segment, Tokens, Usage, parse_as, request_of};
+use trimtab_core::{
+    CacheSimulation, Format, Millis, Model, Role, Segment, Tokens, Usage, parse_as, request_of,
+};
 
 use crate::{
     checker,
