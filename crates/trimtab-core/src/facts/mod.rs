@@ -21,6 +21,7 @@ mod shell;
 mod shows;
 mod subject;
 mod supersede;
+mod tables;
 mod tool;
 mod totals;
 mod windows;
@@ -43,6 +44,7 @@ pub(crate) use patch::file_lines as patched_files;
 pub(crate) use shell::{Direction, Simple, actions_of, walk};
 pub(crate) use shows::{Shows, shows};
 pub(crate) use subject::{is_absolute, joined};
+pub(crate) use tables::find_digest_of_tool;
 pub(crate) use totals::{Totals, read_totals};
 pub(crate) use windows::with_slashes;
 
