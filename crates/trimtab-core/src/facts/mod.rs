@@ -40,7 +40,7 @@ pub use tool::{Action, ToolKind};
 pub(crate) use add::{is_cut, with_arguments};
 pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
 pub(crate) use names::{Manner, changes_files, is_shell};
-pub(crate) use patch::file_lines as patched_files;
+pub(crate) use patch::{HunkHeader, file_lines as patched_files};
 pub(crate) use shell::{Direction, Simple, actions_of, walk};
 pub(crate) use shows::{Shows, shows};
 pub(crate) use subject::{is_absolute, joined};
