@@ -1,4 +1,4 @@
-//! Documents stay true by being made: the reference of the command line, and what the README shows.
+//! Documents stay true by being made: the reference of the command line, and what the pages show.
 
 #![allow(
     clippy::expect_used,
@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use common::{check_between, check_file, trimtab};
 
-/// How many lines of a long picture the README shows.
+/// How many lines of a long listing a page shows.
 const PICTURE_LINES: usize = 22;
 
 #[test]
@@ -67,22 +67,22 @@ fn the_settings_page_lists_every_setting_with_the_defaults_of_each_policy() {
 }
 
 #[test]
-fn the_readme_shows_what_show_prints() {
+fn the_quick_start_shows_what_show_prints() {
     let shown = trimtab(&["show", "fixtures/recordings/claude-code.jsonl"]).text();
     let lines: Vec<&str> = shown.lines().take(PICTURE_LINES).map(str::trim_end).collect();
-    check_between("README.md", "picture", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+    check_between("docs/quickstart.md", "show", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
 }
 
 #[test]
-fn the_readme_lists_every_agent_that_is_read() {
+fn the_page_about_reading_lists_every_agent() {
     let rows = trimtab_core::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
     let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
-    check_between("README.md", "agents", &table);
+    check_between("docs/reading.md", "agents", &table);
 }
 
 #[test]
-fn the_readme_shows_what_inspect_prints() {
+fn the_quick_start_shows_what_inspect_prints() {
     let shown = trimtab(&["inspect", "fixtures/recordings/claude-code.jsonl"]).text();
     let lines: Vec<&str> = shown.lines().take(PICTURE_LINES + 8).map(str::trim_end).collect();
-    check_between("README.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
+    check_between("docs/quickstart.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
 }
