@@ -2,35 +2,33 @@
 //!
 //! One straight line of pure functions: wire, history, count, facts, plan, render, wire. No I/O, no clock, no globals.
 
-mod count;
-mod digest;
-mod facts;
-mod files;
+pub mod count;
+pub mod digest;
+pub mod facts;
+pub mod files;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
 mod identity;
 mod intent;
-mod json;
+pub mod json;
 mod ledger;
 mod memory;
-mod notes;
+pub mod notes;
 mod plan;
-mod policy;
-mod prices;
+pub mod policy;
+pub mod prices;
 mod recall;
-mod recording;
 mod render;
-mod replay;
-mod report;
+pub mod report;
 mod session;
-mod summary;
-mod terminal;
+pub mod summary;
+pub mod terminal;
 mod units;
-mod usage;
+pub mod usage;
 mod verdict;
-mod wire;
+pub mod wire;
 
 pub use count::{
     Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Vocabulary,
@@ -60,19 +58,10 @@ pub use prices::{
     models_with, prices_date,
 };
 pub use recall::{block_handle, block_original, recall};
-pub use recording::{Point, Problem, ReadError, Recording, Segment, Start, agents, read};
 pub use render::RecallHint;
-pub use replay::{
-    Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, SessionScores, Share, Terms,
-    contenders, pool, replay,
-};
-pub use replay::{CacheSimulation, Prediction, predicted_usage};
-#[doc(hidden)]
-pub use replay::{Figure, Probe, probe};
 pub use report::{
-    Big, ConversationCost, FileError, FilePart, FileQuestion, FileReport, FileTracker, FitReport,
-    InspectError, InspectedPart, Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum,
-    file_at, file_report, fit_report, inspect, ratio,
+    FileError, FilePart, FileQuestion, FileReport, FileTracker, FitReport, SettingRow, file_at, file_report,
+    fit_report,
 };
 pub use session::{
     CacheHint, FitError, Fitted, Keeping, Planned, Resent, Session, SessionState, Settings, Warm, as_sent,
@@ -85,7 +74,7 @@ pub use summary::{
     read_answer, split as split_range,
 };
 pub use units::{Millis, Tokens};
-pub use usage::Usage;
+pub use usage::{Point, Usage};
 pub use verdict::{Decision, Reason, Verdict};
 pub use wire::{Edit, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 

@@ -13,9 +13,11 @@ use std::{
 use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
 use trimtab_core::{
-    Budget, Changes, Contender, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Kept,
-    Knobs, Memo, Policy, Recording, Segment, SessionScores, Terms, Tokens, ToolKind, Usage, contenders,
-    facts, find_model, models, parse_as, pool, read,
+    Changes, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Memo, Policy, Tokens,
+    ToolKind, Usage, facts, find_model, models, parse_as,
+};
+use trimtab_replay::{
+    Budget, Contender, Kept, Knobs, Recording, Segment, SessionScores, Terms, contenders, pool, read,
 };
 
 use crate::{
@@ -102,7 +104,7 @@ impl PyConversation {
     #[pyo3(signature = (*, model=None))]
     fn inspect<'py>(&self, py: Python<'py>, model: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let measured = py.detach(|| {
-            trimtab_core::inspect(
+            trimtab_replay::inspect(
                 &self.name,
                 &self.recording,
                 self.number,
@@ -341,7 +343,7 @@ fn session(
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;
     let recording = read(&bytes).map_err(|fault| format!("{name}: {fault}"))?;
     let segments = recording.segments.iter();
-    let scores = segments.map(|segment| trimtab_core::replay(segment, contenders, models, terms));
+    let scores = segments.map(|segment| trimtab_replay::replay(segment, contenders, models, terms));
     SessionScores::of(name.clone(), scores)
         .ok_or_else(|| format!("{name}: holds no request: nothing was answered in it"))
 }

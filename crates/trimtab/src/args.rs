@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
+use trimtab_core::{Folding, Format, Handle, Model, Tokens};
+use trimtab_replay::{Budget, Contender};
 use trimtab_store::Retention;
 
 pub(crate) use self::{

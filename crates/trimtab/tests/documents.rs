@@ -75,7 +75,7 @@ fn the_readme_shows_what_show_prints() {
 
 #[test]
 fn the_readme_lists_every_agent_that_is_read() {
-    let rows = trimtab_core::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    let rows = trimtab_replay::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
     let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
     check_between("README.md", "agents", &table);
 }

@@ -19,6 +19,8 @@ mod said;
 #[cfg(test)]
 mod tests;
 
+/// The first line of the message that stands for the folded messages.
+pub use crate::render::ledger::BEGIN as FOLDED_HEAD;
 pub use answer::{Answer, AnswerError, Ending, read_answer};
 pub use asking::{Asking, FoldRequest};
 pub use check::{Checked, Rejection, check};

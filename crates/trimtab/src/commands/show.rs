@@ -5,9 +5,10 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, RECENT_STEPS,
-    Tokens, ToolKind, facts,
+    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, Tokens,
+    ToolKind, facts,
 };
+use trimtab_replay::RECENT_STEPS;
 
 use crate::{
     args::Show,
