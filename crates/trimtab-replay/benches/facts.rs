@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use trimtab_core::{History, facts, files, parse, parse_after};
+use trimtab_core::{History, facts, files, parse, wire::parse_after};
 
 /// How often each thing is timed; the fastest counts, since everything else is the machine's.
 const ROUNDS: usize = 15;

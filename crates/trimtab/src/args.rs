@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Folding, Format, Handle, Model, Tokens};
+use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
 use trimtab_replay::{Budget, Contender};
 use trimtab_store::Retention;
 

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab_core::{History, MAX_JSON_BYTES, Role, parse_as, request_of};
+use trimtab_core::{History, Role, json::MAX_JSON_BYTES, parse_as, wire::request_of};
 use trimtab_replay::{Problem, Recording, Segment, read};
 
 use trimtab_store::SessionId;

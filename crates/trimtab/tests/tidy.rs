@@ -9,6 +9,10 @@
 
 mod common;
 
+use std::process::Command;
+
+use serde_json::Value;
+
 use common::{files_below, root};
 
 /// The most lines a source file may have.
@@ -155,4 +159,42 @@ fn modules_named_in(code: &str) -> Vec<String> {
 fn a_list_of_imports_is_read_by_its_first_words() {
     let code = "use crate::{\n    json::{Span, Tape},\n    wire::{Format, plan::Deep},\n    memory,\n};\ncrate::facts::facts(history)";
     assert_eq!(modules_named_in(code), ["json", "wire", "memory", "", "facts"]);
+}
+
+/// Asks cargo, without the network.
+fn cargo(arguments: &[&str]) -> String {
+    let run = Command::new(env!("CARGO")).current_dir(root()).args(arguments).arg("--offline").output();
+    let run = run.expect("cargo runs");
+    assert!(run.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8(run.stdout).expect("cargo writes UTF-8")
+}
+
+#[test]
+fn every_crate_that_is_published_says_what_it_is_and_carries_its_licences() {
+    let told: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).expect("JSON");
+    let packages = told["packages"].as_array().expect("packages");
+    let mut published = Vec::new();
+    for package in packages.iter().filter(|package| package["publish"].is_null()) {
+        let name = package["name"].as_str().expect("a name");
+        published.push(name);
+        for key in ["description", "license", "readme", "rust_version"] {
+            assert!(package[key].as_str().is_some_and(|text| !text.is_empty()), "{name} has no {key}");
+        }
+        for key in ["keywords", "categories"] {
+            let count = package[key].as_array().map_or(0, Vec::len);
+            assert!((1..=5).contains(&count), "{name} has {count} {key}: a registry takes one to five");
+        }
+        // A registry knows a crate by its version, and has no paths. What only tests need is left out of a package.
+        let ours = package["dependencies"].as_array().expect("dependencies").iter();
+        for ours in ours.filter(|used| !used["path"].is_null() && used["kind"].is_null()) {
+            assert_ne!(ours["req"], "*", "{name} asks for no version of {}", ours["name"]);
+        }
+        let files = cargo(&["package", "--list", "--allow-dirty", "-p", name]);
+        for file in ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            assert!(files.lines().any(|line| line == file), "the package {name} has no {file}");
+        }
+    }
+    published.sort_unstable();
+    assert_eq!(published, ["trimtab", "trimtab-core", "trimtab-replay", "trimtab-store"]);
 }

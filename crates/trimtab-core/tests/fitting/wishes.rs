@@ -6,8 +6,9 @@ use std::{cell::Cell, collections::BTreeMap};
 use serde_json::json;
 use trimtab_core::{
     BlockId, BlockKind, CacheHint, ChainHash, Decision, Fitted, Format, Handle, Memory, Millis, Policy,
-    Reason, Settings, StoredVerdict, Tokens, UndoWhen, Verdict, Warm, block_handle, chain, find_model, fit,
-    fit_warm,
+    Reason, Settings, Tokens, Verdict, Warm, block_handle, chain, find_model, fit,
+    memory::{StoredVerdict, UndoWhen},
+    session::fit_warm,
 };
 
 use super::{Case, Request, fitted, for_each_case, shown, value};

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_core::{
-    BlockId, BlockKind, Counter, Facts, FoldRange, Format, History, Memo, Role, Tokens, Voice, compacted,
-    constraints, facts, files, fold_range, folded_text, ledger, parse_as, request_of,
+    BlockId, BlockKind, Counter, Facts, Format, History, Memo, Role, Tokens, facts,
+    facts::{Voice, constraints},
+    files, parse_as,
+    summary::{FoldRange, compacted, fold_range, folded_text, ledger},
+    wire::request_of,
 };
 use trimtab_replay::{Figure, Segment, Start, probe};
 

@@ -7,7 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_core::{Calibration, Counter, Counts, Exactness, Memo, Tokens, parse_after, parse_as};
+use trimtab_core::{
+    Counter, Memo, Tokens,
+    count::{Calibration, Counts, Exactness},
+    parse_as,
+    wire::parse_after,
+};
 use trimtab_replay::Segment;
 
 use crate::files::File;

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use trimtab_core::{ContentHash, Counter, PartKind, Tokenizer, Tokens, Vocabulary};
+use trimtab_core::{
+    Counter, PartKind, Tokens,
+    count::{ContentHash, Tokenizer, Vocabulary},
+};
 
 use crate::files::File;
 

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trimtab_core::{
-    BlockId, BlockKind, Counter, Fact, Facts, History, Memo, Subject, Tokens, ToolKind, facts,
+    BlockId, BlockKind, Counter, Facts, History, Memo, Tokens, facts,
+    facts::{Fact, Subject, ToolKind},
 };
 use trimtab_replay::Segment;
 

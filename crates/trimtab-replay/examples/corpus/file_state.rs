@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use trimtab_core::{AccessKind, Facts, FileState, Files, facts, files};
+use trimtab_core::{
+    Facts, Files, facts, files,
+    files::{AccessKind, FileState},
+};
 use trimtab_replay::Segment;
 
 use crate::files::File;

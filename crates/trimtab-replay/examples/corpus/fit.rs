@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, thread};
 use serde_json::Value;
 use trimtab_core::{
     BlockKind, CacheHint, Counter, Decision, Fitted, Memo, Memory, Millis, Policy, Reason, Role, Settings,
-    Tokens, Verdict, Warm, facts, fit, fit_warm, parse_as, policies,
+    Tokens, Verdict, Warm, facts, fit, parse_as, policy::policies, session::fit_warm,
 };
 use trimtab_replay::Segment;
 

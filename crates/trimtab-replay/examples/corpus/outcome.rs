@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_core::{BlockKind, Fact, History, Outcome, ToolKind, facts, parse_as};
+use trimtab_core::{
+    BlockKind, History, facts,
+    facts::{Fact, Outcome, ToolKind},
+    parse_as,
+};
 
 use crate::files::File;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_core::{BlockKind, Edit, parse_as, write};
+use trimtab_core::{BlockKind, parse_as, wire::Edit, write};
 use trimtab_replay::{Segment, Start};
 
 use crate::files::File;

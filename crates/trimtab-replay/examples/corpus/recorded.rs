@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_core::{
-    BlockId, Counter, FoldRange, FoldSizes, Format, History, Memo, Point, Tokens, compacted, facts, files,
-    fold_range, fold_sizes, folded_text, ledger, legal_cuts, parse_as, request_of,
+    BlockId, Counter, Format, History, Memo, Point, Tokens, facts, files, parse_as,
+    summary::{FoldRange, FoldSizes, compacted, fold_range, fold_sizes, folded_text, ledger, legal_cuts},
+    wire::request_of,
 };
 use trimtab_replay::{Segment, Start, probe};
 

@@ -3,7 +3,7 @@
 //!
 //! The ledger of tokens depends on the cache rules only; two models with the same rules share one.
 
-use trimtab_core::{Keeping, Tokens, prices::Model, usage::Usage};
+use trimtab_core::{Tokens, prices::Model, session::Keeping, usage::Usage};
 
 use super::{
     Track, Views,

@@ -181,8 +181,13 @@ fn what_the_log_shows_to_be_lost_is_lost_for_every_view() {
     let (model, raw) = (find_model("claude-opus-4-6").unwrap(), nothing_hidden(&segment));
     let bill = bill(&track, &raw, &model);
     assert!(!bill.charges[1].broke, "no edit broke it");
-    let alone =
-        super::ledger::ledger(&track, &raw, &model.cache, trimtab_core::Keeping::Usual, Losses::ByRulesAlone);
+    let alone = super::ledger::ledger(
+        &track,
+        &raw,
+        &model.cache,
+        trimtab_core::session::Keeping::Usual,
+        Losses::ByRulesAlone,
+    );
     assert_eq!(alone[1].read, Tokens(8007));
 }
 

@@ -92,10 +92,10 @@ impl Contender {
     /// Finds a contender by what people write: a name, with its knob or settings in brackets.
     ///
     /// ```
-    /// use trimtab_core::Contender;
+    /// use trimtab_replay::Contender;
     ///
     /// assert_eq!(Contender::parse("recent(keep_last=5)")?.name(), "recent(keep_last=5)");
-    /// # Ok::<(), trimtab_core::ContenderError>(())
+    /// # Ok::<(), trimtab_replay::ContenderError>(())
     /// ```
     ///
     /// # Errors

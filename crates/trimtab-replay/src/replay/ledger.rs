@@ -8,9 +8,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use trimtab_core::{
-    BlockId, BlockKind, Keeping, Role, Tokens,
+    BlockId, BlockKind, Role, Tokens,
     json::{narrow, widen},
     prices::{CacheRules, Landing},
+    session::Keeping,
 };
 
 use super::{

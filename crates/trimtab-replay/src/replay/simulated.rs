@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use trimtab_core::{
-    Block, BlockKind, ChainHash, Entry, History, Keeping, Millis, Role, Tokens, chain,
+    Block, BlockKind, ChainHash, Entry, History, Millis, Role, Tokens, chain,
     count::{Counter, Memo},
     json::{narrow, widen},
     prices::{Landing, Model},
+    session::Keeping,
     usage::Usage,
 };
 

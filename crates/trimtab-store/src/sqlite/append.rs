@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use trimtab_core::{BlockKind, ChainHash, History, PartKind, StoredVerdict, block_original};
+use trimtab_core::{BlockKind, ChainHash, History, PartKind, block_original, memory::StoredVerdict};
 
 use super::{
     Writing,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
-use trimtab_core::{BlockId, Reason, StoredVerdict};
+use trimtab_core::{BlockId, Reason, memory::StoredVerdict};
 
 use super::{
     contents::{Contents, lies},

@@ -4,7 +4,7 @@ pub(crate) mod scopes;
 pub(crate) mod sent;
 pub(crate) mod wishes;
 
-use trimtab_core::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
+use trimtab_core::{Millis, Usage, Verdict, block_handle, block_original, fit, memory::StoredVerdict, parse};
 use trimtab_store::{Append, Appended, Forget, Mode, SessionLabel, Store, StoreError, Summary};
 
 use crate::common::{

@@ -1,7 +1,8 @@
 //! What every engine promises about pins and hidings that are taken back.
 
 use trimtab_core::{
-    Handle, History, Memory, Millis, Policy, Settings, StoredVerdict, UndoWhen, Verdict, block_handle, fit,
+    Handle, History, Memory, Millis, Policy, Settings, Verdict, block_handle, fit,
+    memory::{StoredVerdict, UndoWhen},
     parse,
 };
 use trimtab_store::{

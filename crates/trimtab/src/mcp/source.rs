@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    BlockKind, Handle, History, Point, block_handle, block_original, query_terms, ranked_lines,
+    BlockKind, Handle, History, Point, block_handle, block_original,
+    digest::{query_terms, ranked_lines},
 };
 use trimtab_replay::{Recording, Segment, read};
 use trimtab_store::{Secrets, StoreError, WishKind};
