@@ -1,6 +1,7 @@
 //! What can be said on the command line. Takes the words; gives values that need no further checking.
 //! Never reads a file.
 
+mod finding;
 mod human;
 mod serving;
 mod view;
@@ -14,6 +15,7 @@ use trimtab_core::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
 
 use self::human::tokens;
 pub(crate) use self::{
+    finding::{Finding, Since},
     human::{Amount, bytes, long_age},
     serving::{Fitting, Proxy, Wrap},
     view::{KeepLimits, StoreView},
@@ -139,14 +141,17 @@ pub(crate) struct Show {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
+    after_help = "Examples:\n  trimtab inspect\n  trimtab inspect --agent codex --since 30d\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
     /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept (`latest`: the one used
-    /// last); `-` for standard input
-    #[arg(value_name = "PATH|ID", required = true, value_hint = ValueHint::AnyPath)]
+    /// last); `-` for standard input. Without any, the sessions that agents keep on this machine
+    #[arg(value_name = "PATH|ID", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) finding: Finding,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
@@ -401,27 +406,36 @@ pub(crate) struct Recall {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "What is certified: nothing the agent went on to use was hidden, at this price. Whether the task would have \
-    succeeded is not.\n\nFiles that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
-    Examples:\n  trimtab replay ~/.claude/projects\n  \
+    after_help = "Shows what each policy would have cost, and how much of what the agent later used was still visible. It cannot show \
+    whether the task would still have succeeded. Nothing is sent anywhere.\n\n\
+    Files that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
+    Examples:\n  trimtab replay\n  trimtab replay --agent claude --last 20 --html report.html\n  \
     trimtab replay session.jsonl --policy steady --policy 'peer:mask(10)' --policy 'recent(keep_last=5)'\n  \
     trimtab replay recordings --budget 35% --html report.html\n  \
     trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
 )]
 pub(crate) struct Replay {
-    /// Recordings, or folders of them (.json, .jsonl, .traj)
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    /// Recordings, or folders of them (.json, .jsonl, .traj); without any, the sessions that agents keep on this machine
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// What to replay: a name with its knob or settings in brackets, or a TOML file; without it, all that is known
+    #[command(flatten)]
+    pub(crate) finding: Finding,
+
+    /// What to replay: a name, its settings in brackets after it, or a TOML file; without it, none, steady, steady.safe and the
+    /// three best of some known methods that no provider rejects
     #[arg(long = "policy", value_name = "NAME|FILE", value_parser = contender)]
     pub(crate) policies: Vec<AskedPolicy>,
 
-    /// Pay the prices of this model; without it, of three whose caches cost differently
+    /// Replay every policy and every method that is known
+    #[arg(long, conflicts_with = "policies")]
+    pub(crate) all: bool,
+
+    /// Pay the prices of this model; without it, of the models that were recorded
     #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = model)]
     pub(crate) models: Vec<Model>,
 
-    /// Replay other tools' policies at every value of their knobs that is compared
+    /// Like --all, with every value of the number that a method has
     #[arg(long, conflicts_with = "policies")]
     pub(crate) knobs: bool,
 
@@ -447,7 +461,7 @@ pub(crate) struct Replay {
     pub(crate) resamples: u16,
 
     /// Write JSON: one object per policy and model
-    #[arg(long, conflicts_with = "html")]
+    #[arg(long)]
     pub(crate) json: bool,
 
     /// Write one page that needs nothing else: pictures, table, sessions, misses

@@ -146,14 +146,12 @@ fn search(
 /// Says which agents there are, and the nearest.
 pub(crate) fn agents_named(name: &str) -> Result<Vec<&'static AgentPlaces>, String> {
     let wanted = name.trim().to_lowercase();
-    let exact: Vec<_> = AGENTS.iter().filter(|agent| agent.name == wanted).collect();
-    if !exact.is_empty() {
-        return Ok(exact);
-    }
-    let known: Vec<_> = AGENTS
-        .iter()
-        .filter(|agent| agent.name.starts_with(&format!("{wanted}-")) || agent.title.to_lowercase() == wanted)
-        .collect();
+    let is_meant = |agent: &&AgentPlaces| {
+        agent.name == wanted
+            || agent.name.starts_with(&format!("{wanted}-"))
+            || agent.title.to_lowercase() == wanted
+    };
+    let known: Vec<_> = AGENTS.iter().filter(is_meant).collect();
     if !known.is_empty() && !wanted.is_empty() {
         return Ok(known);
     }

@@ -3,11 +3,14 @@
 
 mod args;
 mod commands;
+mod discovery;
 mod endpoint;
 mod hint;
 mod input;
 mod mcp;
+mod near;
 mod output;
+mod own_sessions;
 mod pictures;
 mod prices;
 mod proxy;

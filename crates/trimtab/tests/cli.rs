@@ -209,6 +209,39 @@ fn colour_is_for_people_who_want_it() {
 }
 
 #[test]
+fn the_demo_needs_nothing_and_says_the_same_every_time() {
+    let home = tempfile::tempdir().expect("a folder");
+    let demo = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        // Neither settings nor a provider of the user's have a say, and nothing is left behind.
+        command.env("HOME", home.path()).env("TMPDIR", home.path()).env("TRIMTAB_POLICY", "none");
+        command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").env("TRIMTAB_OFF", "1");
+        let done = command.stdin(Stdio::null()).output().expect("the binary");
+        let words = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!((done.status.code(), words.as_str()), (Some(0), ""));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let text = demo(&["demo"]);
+    assert_eq!(text, demo(&["demo"]));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    for part in ["Turn 1 ", "blocks hidden", "Recall ", "byte for byte", "saved (", "trimtab replay", "trimtab wrap claude"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&demo(&["demo", "--json"])).expect("JSON");
+    let totals = &json["totals"];
+    let dollars = |name: &str| totals[name].as_f64().expect("dollars");
+    assert!(dollars("input_dollars") < dollars("input_dollars_untrimmed"), "{totals}");
+    let hidden = json["turns"].as_array().expect("turns").iter().map(|turn| turn["hidden"].as_array().map_or(0, Vec::len));
+    assert_eq!(totals["blocks_hidden"], hidden.sum::<usize>());
+    let recalled = &json["recalled"];
+    let original = recalled["original"].as_str().expect("an original");
+    assert_eq!(recalled["handle"], blake3::hash(original.as_bytes()).to_hex()[..12]);
+    assert_eq!(std::fs::read_dir(home.path()).expect("the folder").count(), 0, "something is left behind");
+    let tight = demo(&["demo", "--budget", "30k"]);
+    assert!(tight.contains("Requests may have 30,000 tokens at most.") && tight.contains("over budget"), "{tight}");
+}
+
+#[test]
 fn models_and_doctor_speak_json_too() {
     for command in ["models", "doctor", "policies"] {
         assert_eq!(trimtab(&[command]).code, Some(0));

@@ -13,7 +13,7 @@ use crate::{
     args::{Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
-    proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
+    proxy::{self, Asked, Given, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::Log},
     settings::{self, Files, in_force, keeping::retention},
     store,
 };
@@ -85,6 +85,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
         project: fitting.project.as_deref().and_then(project_named),
+        time: TimeSource::System,
     })
 }
 
