@@ -2,6 +2,7 @@
 //! Never reads a file.
 
 mod finding;
+mod groups;
 mod human;
 mod serving;
 mod view;
@@ -11,12 +12,15 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
+use trimtab_core::{Budget, Contender, ContenderError, Folding, Format, Handle, Model, Tokens};
 
 use self::human::tokens;
+use crate::near::did_you_mean;
+
 pub(crate) use self::{
     finding::{Finding, Since},
-    human::{Amount, bytes, long_age},
+    groups::command,
+    human::{Amount, bytes, long_age, tokens_or_share},
     serving::{Fitting, Proxy, Wrap},
     view::{KeepLimits, StoreView},
     wishes::{InSession, Pin, Restore, Undo, Unpin},
@@ -25,8 +29,8 @@ pub(crate) use self::{
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
 #[command(name = "trimtab", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Data goes to standard output, words for people to standard error.\n\
-    Exit codes: 0 done, 1 could not (with the reason), 2 wrong usage.")]
+#[command(after_help = "Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 failure, 2 usage error.\n\
+    `trimtab COMMAND --help` shows options and examples.")]
 pub(crate) struct Args {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "TRIMTAB_COLOR")]
@@ -52,56 +56,62 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Show a conversation, one line per block
     Show(Show),
-    /// Tell what fills the window: of one conversation, or of all in a folder
+    /// Show what fills the context window: of one session, or of many
     Inspect(Inspect),
-    /// Show a file as the conversation knew it at a step
+    /// Show a file as the model knew it at a step
     FileAt(FileAt),
-    /// List the files that a conversation touched, the latest first
+    /// List the files that a session touched, the latest first
     Files(TouchedFiles),
-    /// Tell what was done to which file, and why
+    /// List what was done to which file, and why
     Changelog(Changelog),
-    /// Write a request that fits, in the format it came in
+    /// Trim one request to a number of tokens
     Fit(Fit),
-    /// Stand between an agent and its provider, and fit every request
+    /// Run the proxy that trims the requests of any agent
     Proxy(Box<Proxy>),
-    /// Run an agent behind a proxy of its own
+    /// Run an agent with its requests trimmed
     Wrap(Box<Wrap>),
-    /// Fold the old part of a conversation into one message
+    /// Replace the old part of a conversation by a summary
     Compact(Compact),
-    /// List the policies that ship, or print one
+    /// List the policies, or print one
     Policies(Policies),
-    /// Tell what policies would have cost, saved and missed in recorded sessions
+    /// Measure what trimtab would have saved, and missed, in recorded sessions
     Replay(Replay),
-    /// Bring the original behind a note back
+    /// Print the original of something that was hidden
     Recall(Recall),
-    /// Keep blocks from being hidden while a session runs
+    /// Never hide these blocks
     Pin(Pin),
-    /// Take pins back
+    /// Remove pins
     Unpin(Unpin),
-    /// Take back that blocks are hidden
+    /// Show hidden blocks to the model again
     Undo(Undo),
-    /// List this project's conversations that are kept, the newest first
+    /// List this project's stored sessions, the newest first
     Sessions(Sessions),
-    /// Write a request of a session that is kept, byte for byte
+    /// Write a stored request, byte for byte
     Restore(Restore),
-    /// Find blocks of this project's conversations by their words
+    /// Search this project's stored sessions
     Search(Search),
-    /// Forget conversations that are kept
+    /// Delete stored sessions
     Forget(Forget),
-    /// Copy everything that is kept into one new file, also while it is in use
+    /// Copy the store into one new file, even while it is in use
     Backup(Backup),
-    /// Tell how much is kept, and what it saved
+    /// Show how much is stored, and what was saved
     Stats(Stats),
-    /// Serve originals and history to agents over the Model Context Protocol
+    /// Serve originals and history to agents (Model Context Protocol)
     Mcp(Mcp),
-    /// List the models that are known: window, prices, how their tokens are counted
+    /// List the models with their windows and prices
     Models(Models),
-    /// Check this installation
+    /// Check this installation, and say how to fix what is wrong
     Doctor(Doctor),
-    /// Write completions for a shell
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write a man page for every command into a folder
+    Man {
+        /// The folder; it is made where there is none
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
     },
 }
 
@@ -246,9 +256,10 @@ pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the request may count; without it, what the model's window leaves
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
-    pub(crate) budget: Option<u64>,
+    /// The most tokens that the request may have (50k, 1.5M), or a share of the model's window (35%); without it, what the window
+    /// leaves after the answer
+    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = human::tokens_or_share)]
+    pub(crate) budget: Option<Amount>,
 
     /// Count and pay as this model does; without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -329,9 +340,9 @@ pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the compacted request may count; without it, about 28,000 and what cannot be folded
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
-    pub(crate) budget: Option<u64>,
+    /// The most tokens that the compacted request may have (50k); without it, about 28,000 and what cannot be folded
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = tokens)]
+    pub(crate) budget: Option<Tokens>,
 
     /// Print the prompt for a summary and nothing else
     #[arg(long)]
@@ -350,8 +361,8 @@ pub(crate) struct Compact {
     pub(crate) model: Option<String>,
 
     /// How many tokens that model reads; without it, what the table of models says, or 32,000
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW")]
-    pub(crate) window: Option<u64>,
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW", value_parser = tokens)]
+    pub(crate) window: Option<Tokens>,
 
     /// The environment variable that holds the endpoint's key
     #[arg(long, value_name = "NAME", requires = "endpoint")]
@@ -367,6 +378,14 @@ pub(crate) struct Policies {
     /// Print the file of this policy
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+
+    /// List every setting with its default, and what a policy file may use
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) settings: bool,
+
+    /// List the methods of other tools that `replay` compares with
+    #[arg(long, conflicts_with_all = ["name", "settings"])]
+    pub(crate) peers: bool,
 
     /// Write JSON
     #[arg(long)]
@@ -655,7 +674,17 @@ fn contender(words: &str) -> Result<AskedPolicy, String> {
     if name.trim_end().ends_with(".toml") {
         return Ok(AskedPolicy::File(words.to_owned()));
     }
-    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| error.to_string())
+    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| match error {
+        ContenderError::Unknown { name, known } => {
+            let known: Vec<&str> = known.split(", ").collect();
+            let near = did_you_mean(&name, &known);
+            format!(
+                "there is no policy {name:?}{near}; `trimtab policies` lists ours, `trimtab policies --peers` the methods of \
+                 others; or name a TOML file"
+            )
+        }
+        error => error.to_string(),
+    })
 }
 
 fn model(name: &str) -> Result<Model, String> {

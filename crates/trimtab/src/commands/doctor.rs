@@ -129,7 +129,7 @@ fn settings() -> Vec<Check> {
         Ok(fold) => fold,
         Err(fault) => return bad(&anyhow!("TRIMTAB_FOLD: {fault}")),
     };
-    let budget = asked("TRIMTAB_BUDGET").and_then(|budget| budget.parse().ok());
+    let budget = asked("TRIMTAB_BUDGET").and_then(|budget| args::tokens_or_share(&budget).ok());
     let spent = asked("TRIMTAB_SPENT").and_then(|spent| spent.parse().ok()).unwrap_or_default();
     let asked =
         Asked { policy: policy.as_deref(), model: model.as_deref(), budget, spent, fold, ..Asked::default() };

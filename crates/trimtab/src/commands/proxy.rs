@@ -5,12 +5,12 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab_core::{Config, Folding, RecallHint, Tokens};
+use trimtab_core::{Config, Folding, RecallHint};
 use trimtab_store::project_named;
 
 use super::sums::say_sums;
 use crate::{
-    args::{Fitting, Proxy as Args},
+    args::{Amount, Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
     proxy::{self, Asked, Given, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::Log},
@@ -30,15 +30,17 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         grace: Duration::from_secs(asked.grace),
     };
     // Agents elsewhere have their own program, and no way to a path of this machine.
-    let reader = if asked.listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
+    let mut listen = asked.listen;
+    listen.set_port(asked.port.unwrap_or(listen.port()));
+    let reader = if listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
     let mut wanted = wanted(&asked.fitting, limits, reader)?;
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
     wanted.allowed_origins.clone_from(&asked.allow_origin);
     proxy::runtime()?.block_on(async {
-        let listener = TcpListener::bind(asked.listen).await.with_context(|| {
-            format!("{} cannot be listened at; --listen names another address", asked.listen)
+        let listener = TcpListener::bind(listen).await.with_context(|| {
+            format!("{listen} cannot be listened at; --port PORT names another port")
         })?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
@@ -55,7 +57,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
     let asked = settings::Asked {
         policy: fitting.policy.as_deref(),
         model: None,
-        budget: fitting.budget,
+        budget: fitting.budget.map(Amount::Tokens),
         set: &fitting.set,
         fold: fitting.fold,
         spent: 0.0,
@@ -67,7 +69,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         upstream: fitting.upstream.clone(),
         upstream_tables: upstream_tables(&files),
         policy: in_force.policy,
-        budget: fitting.budget.map(Tokens),
+        budget: fitting.budget,
         observe: fitting.observe,
         off: fitting.off,
         announce: true,
