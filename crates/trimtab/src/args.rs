@@ -133,12 +133,16 @@ pub(crate) struct Demo {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
+    after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show session.jsonl --block 11\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
     curl -s … | trimtab show -"
 )]
 pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) input: Input,
+
+    /// Print one block whole, by its number
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    pub(crate) block: Option<u32>,
 
     /// Count as this model does (`chars/4`: roughly); without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -536,6 +540,10 @@ pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) view: StoreView,
 
+    /// The most sessions that are listed, the newest first
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -570,7 +578,8 @@ pub(crate) struct Search {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Without sessions, age or size, what the settings keep_for and keep_at_most no longer keep is forgotten.\n\n\
+    after_help = "Without sessions, age or size, deletes what the settings keep_for and keep_at_most no longer keep. It asks first; where nobody can \
+    be asked, it wants --yes.\n\n\
     Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
 )]
 #[command(group = clap::ArgGroup::new("which"))]
@@ -590,11 +599,11 @@ pub(crate) struct Forget {
     #[command(flatten)]
     pub(crate) keep: KeepLimits,
 
-    /// Only tell what would be forgotten
+    /// Only list what would be deleted
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Do not ask before more than one session is forgotten
+    /// Delete without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -659,6 +668,10 @@ pub(crate) struct Models {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Doctor {
+    /// List every setting in force and where it comes from
+    #[arg(long)]
+    pub(crate) settings: bool,
+
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,

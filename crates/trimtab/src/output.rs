@@ -255,6 +255,20 @@ pub(crate) fn end_of(path: &str, width: usize) -> String {
     format!("…{}", kept.into_iter().rev().collect::<String>())
 }
 
+/// Returns a number in few columns: `987`, `12.3k`, `1.5M`.
+pub(crate) fn short(number: u64) -> String {
+    let tenths = |unit: u64| {
+        let tenths = number / (unit / 10);
+        if tenths % 10 == 0 || tenths >= 1000 { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => tenths(1_000) + "k",
+        1_000_000..1_000_000_000 => tenths(1_000_000) + "M",
+        1_000_000_000.. => tenths(1_000_000_000) + "G",
+    }
+}
+
 /// Returns a number with its thousands apart: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -276,6 +290,13 @@ mod tests {
     fn thousands_stand_apart() {
         let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(grouped).collect();
         assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_number_is_short_in_every_size() {
+        let short: Vec<String> = [7, 999, 1000, 12_345, 250_000, 1_500_000, 3_200_000_000].map(short).into();
+        assert_eq!(short, ["7", "999", "1k", "12.3k", "250k", "1.5M", "3.2G"]);
+        assert_eq!([counted(1, "session", "sessions"), counted(1234, "session", "sessions")], ["1 session", "1,234 sessions"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The policy where none is named.
-const DEFAULT_POLICY: &str = "steady";
+pub(crate) const DEFAULT_POLICY: &str = "steady";
 
 /// The setting that lets thresholds adapt.
 const ADAPTIVE: &str = "adaptive";

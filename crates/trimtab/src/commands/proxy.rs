@@ -1,7 +1,7 @@
 //! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
 //! to stop. What it did is said on standard error.
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::{
     args::{Amount, Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
-    proxy::{self, Asked, Given, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::Log},
+    proxy::{self, Asked, Given, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::{Level, Log}},
     settings::{self, Files, in_force, keeping::retention},
     store,
 };
@@ -38,6 +38,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
     wanted.allowed_origins.clone_from(&asked.allow_origin);
+    let policy = wanted.policy.name.clone();
     proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind(listen).await.with_context(|| {
             format!("{listen} cannot be listened at; --port PORT names another port")
@@ -45,11 +46,36 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
         output::note(format_args!("listening at http://{address}"));
+        banner(asked, &policy, address)?;
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
         Ok(())
     })
+}
+
+/// Says what is done with requests, and how an agent is pointed at the proxy.
+fn banner(asked: &Args, policy: &str, address: SocketAddr) -> Result<()> {
+    if asked.log == Level::Quiet {
+        return Ok(());
+    }
+    let does = match (asked.fitting.off, asked.fitting.observe) {
+        (true, _) => "switched off: every request passes unchanged".to_owned(),
+        (false, true) => format!("policy {policy}, only observed: every request passes unchanged"),
+        (false, false) => format!("policy {policy}"),
+    };
+    let kept = match kept_in(&asked.fitting)? {
+        Some(store) => format!("sessions are stored in {}", store.display()),
+        None => "nothing is stored".to_owned(),
+    };
+    output::note(format_args!("{does}; {kept}"));
+    // What listens everywhere is reached by the name of this machine.
+    let host = if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
+    output::note("point an agent at it with the variable that it reads:");
+    output::say(format_args!("  export ANTHROPIC_BASE_URL=http://{host}"));
+    output::say(format_args!("  export OPENAI_BASE_URL=http://{host}/v1"));
+    output::say(format_args!("  export GOOGLE_GEMINI_BASE_URL=http://{host}"));
+    Ok(())
 }
 
 /// Turns what was said on the command line into what a proxy is made with.
