@@ -20,7 +20,7 @@ use crate::near::did_you_mean;
 pub(crate) use self::{
     finding::{Finding, Since},
     groups::command,
-    human::{Amount, bytes, long_age, tokens_or_share},
+    human::{Amount, address, bytes, long_age, tokens_or_share},
     serving::{Fitting, Proxy, Wrap},
     view::{KeepLimits, StoreView},
     wishes::{InSession, Pin, Restore, Undo, Unpin},
@@ -29,8 +29,10 @@ pub(crate) use self::{
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
 #[command(name = "trimtab", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 failure, 2 usage error.\n\
-    `trimtab COMMAND --help` shows options and examples.")]
+#[command(
+    after_help = "Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 failure, 2 usage error.\n\
+    `trimtab COMMAND --help` shows options and examples."
+)]
 pub(crate) struct Args {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "TRIMTAB_COLOR")]
@@ -253,8 +255,8 @@ pub(crate) struct Changelog {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  trimtab fit --budget 50000 request.json > fitted.json\n  trimtab fit --budget 50000 --policy ladder --explain session.jsonl > request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json\n\n\
-    Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor` \
-    shows those in force."
+    Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor \
+    --settings` shows those in force."
 )]
 pub(crate) struct Fit {
     #[command(flatten)]
@@ -705,7 +707,7 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 fn budget(words: &str) -> Result<Budget, String> {
-    human::tokens_or_share(words).map(|amount| match amount {
+    tokens_or_share(words).map(|amount| match amount {
         Amount::Tokens(tokens) => Budget::Tokens(tokens),
         Amount::Share(share) => Budget::OfPeak(share),
     })

@@ -13,6 +13,7 @@ mod output;
 mod own_sessions;
 mod pictures;
 mod prices;
+mod programs;
 mod proxy;
 mod scope;
 mod settings;
@@ -35,7 +36,8 @@ fn main() -> ExitCode {
         return say_help(&mut command);
     }
     let matches = command.clone().get_matches();
-    let args = args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit());
+    let args =
+        args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit());
     let mut out = output::Output::new(args.color);
     let done = commands::run(&args.command, &mut out).and_then(|()| out.finish());
     match done {

@@ -26,9 +26,13 @@ mod tests {
     #[test]
     fn the_nearest_name_is_found_and_a_far_one_is_not() {
         let known = ["steady", "steady.safe", "recent", "peer:mask"];
-        for (word, expected) in
-            [("stedy", Some("steady")), ("Steayd", Some("steady")), ("rec", Some("recent")), ("nosuch", None), ("", None)]
-        {
+        for (word, expected) in [
+            ("stedy", Some("steady")),
+            ("Steayd", Some("steady")),
+            ("rec", Some("recent")),
+            ("nosuch", None),
+            ("", None),
+        ] {
             assert_eq!(nearest(word, &known), expected, "{word}");
         }
         assert_eq!(did_you_mean("recnt", &known), "; did you mean recent?");

@@ -47,6 +47,11 @@ impl Output {
         self.width
     }
 
+    /// Tells whether people read this.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// Writes bytes that no colour rule may touch: a request, JSON, an original. A terminal gets them without what would steer it.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         if !self.is_terminal {
@@ -259,7 +264,11 @@ pub(crate) fn end_of(path: &str, width: usize) -> String {
 pub(crate) fn short(number: u64) -> String {
     let tenths = |unit: u64| {
         let tenths = number / (unit / 10);
-        if tenths % 10 == 0 || tenths >= 1000 { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+        if tenths % 10 == 0 || tenths >= 1000 {
+            (tenths / 10).to_string()
+        } else {
+            format!("{}.{}", tenths / 10, tenths % 10)
+        }
     };
     match number {
         0..1_000 => number.to_string(),
@@ -296,7 +305,10 @@ mod tests {
     fn a_number_is_short_in_every_size() {
         let short: Vec<String> = [7, 999, 1000, 12_345, 250_000, 1_500_000, 3_200_000_000].map(short).into();
         assert_eq!(short, ["7", "999", "1k", "12.3k", "250k", "1.5M", "3.2G"]);
-        assert_eq!([counted(1, "session", "sessions"), counted(1234, "session", "sessions")], ["1 session", "1,234 sessions"]);
+        assert_eq!(
+            [counted(1, "session", "sessions"), counted(1234, "session", "sessions")],
+            ["1 session", "1,234 sessions"]
+        );
     }
 
     #[test]

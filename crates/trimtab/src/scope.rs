@@ -76,11 +76,11 @@ impl Scope {
     /// Says how many sessions are not seen, and how they would be.
     pub(crate) fn about_others(&self, others: usize) -> Option<String> {
         let remedy = self.asker.remedy();
-        (others > 0)
-            .then(|| {
-                let (sessions, are) = (counted(others, "session", "sessions"), if others == 1 { "is" } else { "are" });
-                format!("{sessions} of other projects or of none {are} not listed: {remedy}")
-            })
+        (others > 0).then(|| {
+            let (sessions, are) =
+                (counted(others, "session", "sessions"), if others == 1 { "is" } else { "are" });
+            format!("{sessions} of other projects or of none {are} not listed: {remedy}")
+        })
     }
 
     /// Returns the session that a word names: its ID, `latest`, the client's name for it, or the handle of a block in it.

@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
-    Circumstances, Config, Folding, Knob, Model, Point, Policy, SettingRow as Row, Tokens,
-    find_knob, knobs, nearest_knob, policies,
+    Circumstances, Config, Folding, Knob, Model, Point, Policy, SettingRow as Row, Tokens, find_knob, knobs,
+    nearest_knob, policies,
 };
 
 use crate::{

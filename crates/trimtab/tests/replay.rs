@@ -102,7 +102,8 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("1 session, "), "{text}");
     assert!(
-        lines[2].starts_with("claude-opus-5: sending everything costs $") && lines[2].contains("11.5 reads more"),
+        lines[2].starts_with("claude-opus-5: sending everything costs $")
+            && lines[2].contains("11.5 reads more"),
         "{text}"
     );
     assert!(
@@ -166,7 +167,9 @@ fn the_sessions_of_every_agent_on_this_machine_are_found() {
     }
     let run = |arguments: &[&str]| {
         let mut command = command(arguments);
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"] {
+        for name in
+            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"]
+        {
             command.env_remove(name);
         }
         let done = command.env("HOME", home.path()).stdin(Stdio::null()).output().expect("the binary");
@@ -176,15 +179,23 @@ fn the_sessions_of_every_agent_on_this_machine_are_found() {
     assert_eq!(code, Some(0), "{words}");
     let found = "5 sessions found (Claude Code 1, Codex 1, Gemini CLI 1, Copilot CLI 1, pi 1)";
     assert!(words.contains(found), "{words}");
-    let (code, out, words) = run(&["replay", "--json", "--policy", "none", "--agent", "codex", "--last", "3"]);
+    let (code, out, words) =
+        run(&["replay", "--json", "--policy", "none", "--agent", "codex", "--last", "3"]);
     let json: Value = serde_json::from_slice(&out).expect("JSON");
-    assert_eq!((code, &json[0]["model"], &json[0]["sessions"]), (Some(0), &"gpt-5.5".into(), &1.into()), "{words}");
+    assert_eq!(
+        (code, &json[0]["model"], &json[0]["sessions"]),
+        (Some(0), &"gpt-5.5".into(), &1.into()),
+        "{words}"
+    );
     let (code, out, words) = run(&["inspect", "--json", "--since", "1h"]);
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!((code, &json["files"]), (Some(0), &5.into()), "{words}");
     let (code, _, words) = run(&["replay", "--agent", "cline"]);
     assert_eq!(code, Some(1));
-    assert!(words.contains("no session of an agent was found") && words.contains(".cline/data/sessions"), "{words}");
+    assert!(
+        words.contains("no session of an agent was found") && words.contains(".cline/data/sessions"),
+        "{words}"
+    );
     let (code, _, words) = run(&["replay", "--agent", "cluade-code"]);
     assert_eq!(code, Some(2));
     assert!(words.contains("did you mean claude-code?"), "{words}");
@@ -199,9 +210,16 @@ fn a_page_and_json_are_written_in_one_run_and_the_place_is_checked_first() {
     let json: Value = serde_json::from_slice(&run.out).expect("JSON");
     assert_eq!(json[0]["policy"], "steady");
     assert!(std::fs::read_to_string(&page).expect("a page").contains("<html"));
-    assert!(run.words.contains("steady would have ") && run.words.contains("report.html written ("), "{}", run.words);
+    assert!(
+        run.words.contains("steady would have ") && run.words.contains("report.html written ("),
+        "{}",
+        run.words
+    );
     // Long work would come first: the recording is not even opened.
-    for (place, reason) in [(folder.path().join("no/such/page.html"), "cannot be written"), (folder.path().to_owned(), "is a folder")] {
+    for (place, reason) in [
+        (folder.path().join("no/such/page.html"), "cannot be written"),
+        (folder.path().to_owned(), "is a folder"),
+    ] {
         let run = trimtab(&["replay", "nowhere", "--html", path(&place)]);
         assert_eq!(run.code, Some(1));
         assert!(run.words.contains(reason) && !run.words.contains("nowhere"), "{}", run.words);
@@ -250,7 +268,7 @@ fn nothing_to_replay_is_said() {
 #[test]
 fn wrong_words_are_refused_with_what_is_expected() {
     for (arguments, sentence) in [
-        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; there are: none, recent"),
+        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; `trimtab policies` lists ours"),
         (
             &["--policy", "recent(keep=1)"],
             "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication",
@@ -260,7 +278,10 @@ fn wrong_words_are_refused_with_what_is_expected() {
             &["--model", "claude-opos-5"],
             "model \"claude-opos-5\" is not in the table; did you mean claude-opus-5",
         ),
-        (&["--budget", "much"], "\"much\" is neither a number of tokens (50000, 50k, 1.5M) nor a share (35%)"),
+        (
+            &["--budget", "much"],
+            "\"much\" is neither a number of tokens (50000, 50k, 1.5M) nor a share (35%)",
+        ),
         (&["--budget", "120%"], "\"120%\" is neither"),
         (&["--jobs", "0"], "0 is not in 1.."),
         (&["--last", "3"], "cannot be used with"),

@@ -66,13 +66,14 @@ pub(crate) fn long_age(words: &str) -> Result<i64, String> {
 }
 
 /// Reads where to listen: `127.0.0.1:8790`, `localhost:8790`, or a port of this machine.
-pub(super) fn address(words: &str) -> Result<SocketAddr, String> {
+pub(crate) fn address(words: &str) -> Result<SocketAddr, String> {
     let wrong = || format!("{words:?} is not an address: write 127.0.0.1:8790, or a port such as 8790");
     let words = words.trim();
     if let Ok(port) = words.strip_prefix(':').unwrap_or(words).parse::<u16>() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
-    let words = words.strip_prefix("localhost:").map_or_else(|| words.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let words =
+        words.strip_prefix("localhost:").map_or_else(|| words.to_owned(), |port| format!("127.0.0.1:{port}"));
     words.parse().map_err(|_| wrong())
 }
 
@@ -140,7 +141,11 @@ mod tests {
     #[test]
     fn a_port_is_enough_of_an_address() {
         for words in ["8790", ":8790", "localhost:8790", "127.0.0.1:8790"] {
-            assert_eq!(address(words).map(|address| address.to_string()), Ok("127.0.0.1:8790".to_owned()), "{words}");
+            assert_eq!(
+                address(words).map(|address| address.to_string()),
+                Ok("127.0.0.1:8790".to_owned()),
+                "{words}"
+            );
         }
         assert_eq!(address("[::1]:80").map(|address| address.port()), Ok(80));
         assert!(address("99999").is_err() && address("example.org").is_err());

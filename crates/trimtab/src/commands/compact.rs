@@ -28,8 +28,7 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     let facts = facts(&history);
     let counts = counter.request(&history, &mut Memo::default());
     // Where the count is an estimate, the budget is kept with room for its error.
-    let budget =
-        asked.budget.map(|budget| budget.scaled(1.0 / counter.tokenizer().exactness().guard()));
+    let budget = asked.budget.map(|budget| budget.scaled(1.0 / counter.tokenizer().exactness().guard()));
     let FoldSizes { room, tail } = fold_sizes(&history, &facts, &counts, budget);
     let Some(range) = fold_range(&history, &facts, &counts, tail) else {
         return unchanged(asked, &history, &counts, &name, out);

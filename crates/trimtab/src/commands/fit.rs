@@ -127,8 +127,9 @@ fn no_budget(model: Option<&str>) -> String {
     let Some(name) = model else {
         return "no model is named; give --budget TOKENS or --model NAME".to_owned();
     };
-    let names: Vec<&str> =
-        prices::models().map(|models| models.iter().map(|model| model.name.as_str()).collect()).unwrap_or_default();
+    let names: Vec<&str> = prices::models()
+        .map(|models| models.iter().map(|model| model.name.as_str()).collect())
+        .unwrap_or_default();
     let near = did_you_mean(name, &names);
     format!(
         "the model {name:?} is not in the table{near}; `trimtab models` lists all, --budget TOKENS does without"

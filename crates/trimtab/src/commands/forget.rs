@@ -35,12 +35,17 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
         sessions::line(session, None, out)?;
     }
     out.flush()?;
-    let (count, before, after) =
-        (counted(forgotten.sessions.len(), "session", "sessions"), store::size(forgotten.before), store::size(forgotten.after));
+    let (count, before, after) = (
+        counted(forgotten.sessions.len(), "session", "sessions"),
+        store::size(forgotten.before),
+        store::size(forgotten.after),
+    );
     match mode {
         Mode::Do => say(format_args!("{count} deleted: the store had {before}, it has {after} now")),
         Mode::DryRun => {
-            say(format_args!("{count} would be deleted: the store has {before}, and would have about {after}"));
+            say(format_args!(
+                "{count} would be deleted: the store has {before}, and would have about {after}"
+            ));
         }
     }
     Ok(())

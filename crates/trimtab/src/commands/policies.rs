@@ -59,7 +59,9 @@ pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
     }
     if !asked.settings {
         out.flush()?;
-        say("`trimtab policies NAME` prints one, --settings lists all settings, --peers the methods of other tools");
+        say(
+            "`trimtab policies NAME` prints one, --settings lists all settings, --peers the methods of other tools",
+        );
         return Ok(());
     }
     out.line("")?;
@@ -71,12 +73,17 @@ pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
 
 /// Lists the methods of other tools.
 fn peers(asked: &Policies, out: &mut Output) -> Result<()> {
-    let others = contenders(Knobs::Default).into_iter().filter(|contender| contender.family() != Family::Policy);
+    let others =
+        contenders(Knobs::Default).into_iter().filter(|contender| contender.family() != Family::Policy);
     let rows: Vec<Row> = others
         .map(|contender| Row {
             name: contender.name().to_owned(),
             about: contender.about().to_owned(),
-            settings: contender.knob().map(|(meaning, value)| (meaning.to_owned(), value)).into_iter().collect(),
+            settings: contender
+                .knob()
+                .map(|(meaning, value)| (meaning.to_owned(), value))
+                .into_iter()
+                .collect(),
         })
         .collect();
     if asked.json {

@@ -13,7 +13,12 @@ use crate::{
     args::{Amount, Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
-    proxy::{self, Asked, Given, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::{Level, Log}},
+    proxy::{
+        self, Asked, Given, Keeping, Limits, Proxy, TimeSource,
+        fold::Summaries,
+        keeper::Keeper,
+        log::{Level, Log},
+    },
     settings::{self, Files, in_force, keeping::retention},
     store,
 };
@@ -40,9 +45,9 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.allowed_origins.clone_from(&asked.allow_origin);
     let policy = wanted.policy.name.clone();
     proxy::runtime()?.block_on(async {
-        let listener = TcpListener::bind(listen).await.with_context(|| {
-            format!("{listen} cannot be listened at; --port PORT names another port")
-        })?;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
         output::note(format_args!("listening at http://{address}"));
@@ -70,7 +75,8 @@ fn banner(asked: &Args, policy: &str, address: SocketAddr) -> Result<()> {
     };
     output::note(format_args!("{does}; {kept}"));
     // What listens everywhere is reached by the name of this machine.
-    let host = if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
+    let host =
+        if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
     output::note("point an agent at it with the variable that it reads:");
     output::say(format_args!("  export ANTHROPIC_BASE_URL=http://{host}"));
     output::say(format_args!("  export OPENAI_BASE_URL=http://{host}/v1"));
@@ -118,7 +124,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
 }
 
 /// Returns the upstreams that files give: the user's first, which those of a project do not change.
-fn upstream_tables(files: &Files) -> Vec<Given> {
+pub(super) fn upstream_tables(files: &Files) -> Vec<Given> {
     let from = |config: &Config, from_project: bool| -> Vec<Given> {
         let given = config.upstreams.iter().cloned().map(|table| Given {
             place: format!("{}, line {}: [upstream.{}]", config.file, table.line, table.name),

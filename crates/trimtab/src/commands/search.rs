@@ -63,7 +63,9 @@ pub(crate) fn run(asked: &Search, out: &mut Output) -> Result<()> {
 /// Returns the part of a line that holds the first of the words, on one line of so many columns.
 fn around(text: &str, words: &[String], width: usize) -> String {
     let text = on_one_line(text, usize::MAX);
-    let Some(at) = places(&text, words).first().map(|place| place.start) else { return on_one_line(&text, width) };
+    let Some(at) = places(&text, words).first().map(|place| place.start) else {
+        return on_one_line(&text, width);
+    };
     let before = text.get(..at).map_or(0, |before| before.chars().count());
     // A third of the line is enough to see what comes before.
     if before < width.saturating_mul(2) / 3 {
@@ -78,7 +80,9 @@ fn marked(line: &str, words: &[String]) -> String {
     let mut shown = String::new();
     let mut from = 0;
     for place in places(line, words) {
-        let (Some(before), Some(word)) = (line.get(from..place.start), line.get(place.clone())) else { continue };
+        let (Some(before), Some(word)) = (line.get(from..place.start), line.get(place.clone())) else {
+            continue;
+        };
         shown += &format!("{before}{MATCH}{word}{MATCH:#}");
         from = place.end;
     }
@@ -87,7 +91,8 @@ fn marked(line: &str, words: &[String]) -> String {
 
 /// Finds the words in a line, whatever their case, from left to right.
 fn places(line: &str, words: &[String]) -> Vec<Range<usize>> {
-    let words: Vec<String> = words.iter().flat_map(|words| words.split_whitespace()).map(regex::escape).collect();
+    let words: Vec<String> =
+        words.iter().flat_map(|words| words.split_whitespace()).map(regex::escape).collect();
     let Ok(pattern) = Regex::new(&format!("(?i)({})", words.join("|"))) else { return Vec::new() };
     pattern.find_iter(line).map(|found| found.range()).filter(|place| !place.is_empty()).collect()
 }
@@ -101,7 +106,10 @@ mod tests {
         let words = ["Refused".to_owned()];
         let long = format!("{}connection refused{}", "x".repeat(500), "y".repeat(500));
         let shown = around(&long, &words, 60);
-        assert!(shown.starts_with('…') && shown.contains("connection refused") && shown.chars().count() <= 60, "{shown}");
+        assert!(
+            shown.starts_with('…') && shown.contains("connection refused") && shown.chars().count() <= 60,
+            "{shown}"
+        );
         assert_eq!(around("refused here", &words, 60), "refused here");
         assert_eq!(around("nothing", &words, 60), "nothing");
     }

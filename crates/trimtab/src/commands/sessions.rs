@@ -5,12 +5,13 @@ use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::{BlockKind, Role, facts, parse_as};
-use trimtab_store::{SessionInfo, Store};
+use trimtab_store::{Secrets, SessionInfo, Store};
 
 use crate::{
     args::Sessions,
     output::{Output, grouped, on_one_line, padded, say, short},
     scope::{Asker, Scope},
+    settings::{Files, keeping::secrets},
     store,
     terminal::escape_name,
 };
@@ -45,8 +46,10 @@ struct Row<'a> {
 pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
     let scope = Scope::open(&asked.view, Asker::CommandLine)?;
     let (sessions, others) = scope.sessions()?;
+    let secrets = secrets(false, &Files::read()?)?;
+    let title = |session: &SessionInfo| title_of(scope.store(), session, &secrets);
     if asked.json {
-        let rows = sessions.iter().map(|session| row(session, title_of(scope.store(), session)));
+        let rows = sessions.iter().map(|session| row(session, title(session)));
         return out.json(&rows.collect::<Vec<Row<'_>>>());
     }
     if sessions.is_empty() {
@@ -55,8 +58,7 @@ pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
         head(out)?;
     }
     for session in sessions.iter().take(asked.limit) {
-        let title = title_of(scope.store(), session);
-        line(session, title.as_deref(), out)?;
+        line(session, title(session).as_deref(), out)?;
     }
     out.flush()?;
     if let Some(more @ 1..) = sessions.len().checked_sub(asked.limit) {
@@ -72,7 +74,12 @@ pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
 pub(super) fn head(out: &mut Output) -> Result<()> {
     out.line(format_args!(
         "{DIM}{:6} {:16} {:>8} {:>7} {:>5}  {} title{DIM:#}",
-        "id", "last (UTC)", "requests", "tokens", "saved", padded("project", PROJECT_WIDTH)
+        "id",
+        "last (UTC)",
+        "requests",
+        "tokens",
+        "saved",
+        padded("project", PROJECT_WIDTH)
     ))
 }
 
@@ -92,18 +99,20 @@ pub(super) fn line(session: &SessionInfo, title: Option<&str>, out: &mut Output)
     out.line(format_args!("{columns}{}", escape_name(&title)))
 }
 
-/// Returns the first words of the person in a session.
-fn title_of(store: &impl Store, session: &SessionInfo) -> Option<String> {
+/// Returns the first words of the person in a session, without secrets.
+fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Option<String> {
     let first = store.requests(session.id).ok()?.first()?.id;
     let request = store.request(first).ok()?;
     let history = parse_as(request.bytes, request.info.format).ok()?;
     let facts = facts(&history);
     let said = history.blocks().iter().zip(facts.rows());
-    let mut said = said.filter(|(_, fact)| fact.role == Role::User && fact.acts_as == BlockKind::Text && !fact.instructions);
+    let mut said = said
+        .filter(|(_, fact)| fact.role == Role::User && fact.acts_as == BlockKind::Text && !fact.instructions);
     said.find_map(|(block, _)| {
         let text = history.block_text(block).trim().to_owned();
         // Clients put reminders of their own in tags before the person's words.
-        (!text.is_empty() && !text.starts_with('<')).then_some(text)
+        let is_said = !text.is_empty() && !text.starts_with('<');
+        is_said.then(|| secrets.cover(&text).into_owned())
     })
 }
 

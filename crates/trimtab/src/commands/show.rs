@@ -5,8 +5,8 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, RECENT_STEPS, Role,
-    Tokens, ToolKind, block_handle, block_original, facts,
+    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, RECENT_STEPS,
+    Role, Tokens, ToolKind, block_handle, block_original, facts,
 };
 
 use crate::{
@@ -34,7 +34,15 @@ impl Layout {
     }
 
     /// Returns a line's columns before the text.
-    fn columns(&self, number: &str, step: &str, role: &str, kind: &str, tool: &str, rest: [&str; 2]) -> String {
+    fn columns(
+        &self,
+        number: &str,
+        step: &str,
+        role: &str,
+        kind: &str,
+        tool: &str,
+        rest: [&str; 2],
+    ) -> String {
         let [tokens, handle] = rest;
         let tool = padded(tool, self.tool);
         if self.shows_role {
@@ -80,7 +88,9 @@ fn one_block(conversation: &Conversation, number: u32, out: &mut Output) -> Resu
     let history = &conversation.history;
     let count = history.blocks().len();
     let block = history.block(BlockId(number)).with_context(|| match count.checked_sub(1) {
-        Some(last) => format!("{}: has no block {number}: they are numbered from 0 to {last}", conversation.name),
+        Some(last) => {
+            format!("{}: has no block {number}: they are numbered from 0 to {last}", conversation.name)
+        }
         None => format!("{}: has no blocks", conversation.name),
     })?;
     let original = block_original(history, block);

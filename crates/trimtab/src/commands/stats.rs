@@ -66,7 +66,11 @@ pub(crate) fn run(asked: &Stats, out: &mut Output) -> Result<()> {
         count(report.requests, "request", "requests"),
         size(report.request_bytes)
     ))?;
-    out.line(format_args!("{} of {}", count(report.blocks, "different block", "different blocks"), size(report.block_bytes)))?;
+    out.line(format_args!(
+        "{} of {}",
+        count(report.blocks, "different block", "different blocks"),
+        size(report.block_bytes)
+    ))?;
     out.line(format_args!(
         "{} tokens came, {} were sent: {} % saved",
         grouped(report.tokens_before),

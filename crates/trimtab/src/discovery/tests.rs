@@ -63,7 +63,8 @@ fn sessions_of_every_agent_are_found_where_it_keeps_them() {
 #[test]
 fn editors_have_other_folders_on_other_systems() {
     let mac = "Library/Application Support/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json";
-    let linux = ".config/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json";
+    let linux =
+        ".config/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json";
     check(System::MacOs, &[mac, linux], &[], &[("cline", mac)]);
     check(System::Linux, &[mac, linux], &[], &[("cline", linux)]);
 }
@@ -96,8 +97,7 @@ fn the_newest_session_is_first_and_an_empty_file_is_none() {
         let time = UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(time)).expect("a time");
     }
-    let machine =
-        Machine { system: System::Linux, variable: |_| None, home: Some(home.path().to_owned()) };
+    let machine = Machine { system: System::Linux, variable: |_| None, home: Some(home.path().to_owned()) };
     let found = discover(&machine, &AGENTS.iter().collect::<Vec<_>>());
     let names: Vec<_> = found.sessions.iter().filter_map(|session| session.path.file_stem()).collect();
     assert_eq!(names, ["new", "old"]);
@@ -106,7 +106,8 @@ fn the_newest_session_is_first_and_an_empty_file_is_none() {
 
 #[test]
 fn agents_have_the_names_that_people_use() {
-    let named = |name: &str| agents_named(name).map(|found| found.iter().map(|agent| agent.name).collect::<Vec<_>>());
+    let named =
+        |name: &str| agents_named(name).map(|found| found.iter().map(|agent| agent.name).collect::<Vec<_>>());
     assert_eq!(named("claude"), Ok(vec!["claude-code"]));
     assert_eq!(named("gemini"), Ok(vec!["gemini-cli"]));
     assert_eq!(named("Codex"), Ok(vec!["codex"]));

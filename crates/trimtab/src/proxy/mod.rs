@@ -71,10 +71,14 @@ use self::{
     sessions::Sessions,
     store_health::Unkept,
     tap::Tap,
-    upstream::Upstreams,
 };
 
-pub(crate) use self::{lanes::runtime, planning::TimeSource, sessions::Keeping, upstream::Given};
+pub(crate) use self::{
+    lanes::runtime,
+    planning::TimeSource,
+    sessions::Keeping,
+    upstream::{Given, Upstreams},
+};
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;

@@ -559,8 +559,15 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let found = planner.sessions.find(&history, &chain);
     let window =
         planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
-    let memory =
-        known_or_begun(planner, job, &found, found.session.known().state.memory, &history, &chain, planner.now());
+    let memory = known_or_begun(
+        planner,
+        job,
+        &found,
+        found.session.known().state.memory,
+        &history,
+        &chain,
+        planner.now(),
+    );
     let resent = resend(Arc::clone(&history), &memory);
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();

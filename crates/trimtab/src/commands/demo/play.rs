@@ -131,7 +131,8 @@ pub(super) async fn play(
 ) -> Result<Played> {
     let folder = TemporaryFolder::make("demo")?;
     let path = folder.path().join("demo.db");
-    let answers: VecDeque<_> = session.requests().map(|request| (request.at, request.answer.clone())).collect();
+    let answers: VecDeque<_> =
+        session.requests().map(|request| (request.at, request.answer.clone())).collect();
     let provider = DemoProvider::start(answers, &session.model).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
     let address = listener.local_addr()?;
@@ -186,13 +187,7 @@ fn asked(
         keeping: Keeping::Store(keeper),
         recall: RecallHint::default(),
         intent: false,
-        summaries: Summaries {
-            folding: Folding::Off,
-            endpoint: None,
-            model: None,
-            key: None,
-            limit: PLENTY,
-        },
+        summaries: Summaries { folding: Folding::Off, endpoint: None, model: None, key: None, limit: PLENTY },
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),
     })
@@ -293,7 +288,9 @@ impl Client {
     /// Brings the largest original back and compares it with what the agent sent.
     fn recall(&self, session: &DemoSession, turns: &[PlayedTurn]) -> Result<Option<Recalled>> {
         let hidden = turns.iter().flat_map(|turn| &turn.hidden).filter(|hidden| !hidden.note.is_empty());
-        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else { return Ok(None) };
+        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else {
+            return Ok(None);
+        };
         let original = self.store.recall(&hidden.handle)?;
         let (block, _) = session.block(hidden.block).context("a block of the session")?;
         ensure!(
@@ -308,7 +305,9 @@ impl Client {
 
 fn figure(headers: &HeaderMap, name: &str) -> Result<u64> {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
-    value.and_then(|value| value.parse().ok()).with_context(|| format!("the proxy's answer has no header {name}"))
+    value
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("the proxy's answer has no header {name}"))
 }
 
 fn totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {

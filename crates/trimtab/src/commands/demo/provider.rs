@@ -75,13 +75,14 @@ async fn answer(
     });
     let (status, body) = match said {
         Some(body) => (StatusCode::OK, body),
-        None => (StatusCode::BAD_REQUEST, json!({"type": "error", "error": {"message": "not a request of the demo"}})),
+        None => (
+            StatusCode::BAD_REQUEST,
+            json!({"type": "error", "error": {"message": "not a request of the demo"}}),
+        ),
     };
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     Ok(response)
 }
 

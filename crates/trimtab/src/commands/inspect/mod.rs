@@ -88,7 +88,10 @@ fn many(
     }
     out.flush()?;
     if bad > 0 {
-        bail!("{bad} of {} could not be read; the reasons are in the report", counted(files, "file", "files"));
+        bail!(
+            "{bad} of {} could not be read; the reasons are in the report",
+            counted(files, "file", "files")
+        );
     }
     Ok(())
 }

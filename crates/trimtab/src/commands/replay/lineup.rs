@@ -14,11 +14,7 @@ const OURS: &[&str] = &["none", "steady", "steady.safe"];
 
 /// Methods that people know: what providers, agents and libraries do. The best that are never rejected are shown.
 const PEERS: &[&str] = &[
-    "peer:clear-tool-uses",
-    "peer:opencode-prune",
-    "peer:gemini-masking",
-    "peer:mask",
-    "peer:mask-ski",
+    "peer:clear-tool-uses", "peer:opencode-prune", "peer:gemini-masking", "peer:mask", "peer:mask-ski",
     "peer:last-n-polling",
 ];
 

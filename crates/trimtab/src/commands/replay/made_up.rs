@@ -54,7 +54,14 @@ pub(super) fn replayed(sessions: u32) -> Replayed {
     };
     let made: Vec<SessionScores> = (0..sessions).map(|number| session(number, &models)).collect();
     let rows = pool(&made, 200);
-    Replayed { entrants: CONTENDERS.iter().map(entrant).collect(), models, sessions: made, rows, unusable: 2, prices: String::new() }
+    Replayed {
+        entrants: CONTENDERS.iter().map(entrant).collect(),
+        models,
+        sessions: made,
+        rows,
+        unusable: 2,
+        prices: String::new(),
+    }
 }
 
 fn session(number: u32, models: &[trimtab_core::Model]) -> SessionScores {

@@ -1,9 +1,9 @@
 //! `trimtab replay`: what policies would have cost, saved and missed. Takes recordings or folders of them; gives a table,
 //! JSON or a page. Never stops at a file that cannot be replayed: it is named with the reason, and the exit code is 1.
 
+mod lineup;
 #[cfg(test)]
 mod made_up;
-mod lineup;
 mod page;
 mod sentence;
 mod table;

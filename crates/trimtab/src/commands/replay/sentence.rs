@@ -47,10 +47,17 @@ fn policy(row: &Row) -> String {
             format!("hidden {} of the {} texts that the agent edited later", grouped(missed), grouped(all))
         }
     };
-    let early = if missed > 0 { format!(" and would have {early}: it must read these again") } else { format!("; {early}") };
+    let early = if missed > 0 {
+        format!(" and would have {early}: it must read these again")
+    } else {
+        format!("; {early}")
+    };
     let rejected = match row.invalid_requests {
         0 => "No request would have been rejected.".to_owned(),
-        count => format!("{} would have been rejected.", counted(usize::try_from(count).unwrap_or(0), "request", "requests")),
+        count => format!(
+            "{} would have been rejected.",
+            counted(usize::try_from(count).unwrap_or(0), "request", "requests")
+        ),
     };
     format!("{} {money}{early}. {rejected}", row.policy)
 }
@@ -101,7 +108,10 @@ mod tests {
         let mut replayed = replayed(5);
         replayed.prices = "the prices of claude-opus-5".to_owned();
         let sentences = summary(&replayed);
-        assert!(sentences[0].starts_with("5 sessions with ") && sentences[0].ends_with("at the prices of claude-opus-5."));
+        assert!(
+            sentences[0].starts_with("5 sessions with ")
+                && sentences[0].ends_with("at the prices of claude-opus-5.")
+        );
         assert_eq!(sentences.len(), 2, "{sentences:?}");
     }
 }

@@ -173,7 +173,8 @@ fn worst(rows: &[&Row], width: usize) -> Vec<String> {
         let room = width.saturating_sub(head.chars().count()).max(12);
         head + &end_of(&row.worst_session, room)
     });
-    let rest = format!("and {more} more policies that made a session more expensive; --json names the sessions");
+    let rest =
+        format!("and {more} more policies that made a session more expensive; --json names the sessions");
     let rest = if more > 0 { folded(&rest, width) } else { Vec::new() };
     named.chain(rest).collect()
 }
