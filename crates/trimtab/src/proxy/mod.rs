@@ -73,10 +73,14 @@ use self::{
     sessions::Sessions,
     store_health::Unkept,
     tap::Tap,
-    upstream::Upstreams,
 };
 
-pub(crate) use self::{lanes::runtime, sessions::Keeping, upstream::Given};
+pub(crate) use self::{
+    lanes::runtime,
+    planning::TimeSource,
+    sessions::Keeping,
+    upstream::{Given, Upstreams},
+};
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
@@ -124,6 +128,7 @@ pub(crate) struct Asked {
     pub(crate) summaries: Summaries,
     /// The project of requests that name none.
     pub(crate) project: Option<String>,
+    pub(crate) time: TimeSource,
 }
 
 /// How much and how long.
@@ -189,7 +194,8 @@ impl Proxy {
         let sessions = Sessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding)
-            .with_recall(asked.recall);
+            .with_recall(asked.recall)
+            .with_time(asked.time);
         let connector = make_connector(HttpVersion::One);
         let connector_http2 = upstreams.any_speaks_http2().then(|| make_connector(HttpVersion::Two));
         Ok(Proxy {
