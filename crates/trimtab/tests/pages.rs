@@ -70,7 +70,10 @@ fn the_readme_can_be_read_in_one_go() {
 #[test]
 fn links_between_pages_lead_to_pages() {
     let mut pages = files_below("docs");
-    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(|name| root().join(name)));
+    pages.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+            .map(|name| root().join(name)),
+    );
     let mut broken = Vec::new();
     let mut links = 0;
     for page in pages.iter().filter(|path| path.extension().is_some_and(|kind| kind == "md")) {
@@ -109,7 +112,8 @@ fn the_tutorial_does_what_it_says() {
     for (language, text) in fences(&page) {
         match language {
             "toml" => {
-                let name = text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("the file's name");
+                let name =
+                    text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("the file's name");
                 std::fs::write(folder.path().join(name), text).expect("a policy");
             }
             "sh" => {
@@ -125,7 +129,9 @@ fn the_tutorial_does_what_it_says() {
                     .env("SESSION", root().join(RECORDING))
                     .output()
                     .expect("a shell");
-                said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+                said = [done.stdout, done.stderr]
+                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                    .concat();
                 assert!(done.status.success(), "{text}\n{said}");
             }
             "text" => {
