@@ -1,4 +1,5 @@
-//! Lines as a terminal would show them: without colours, and of a progress display its last state.
+//! Lines as a terminal would show them: without colours, and of a progress display its last state. And the number that a tool puts
+//! before a line that it shows: `digest` and `files` take it off, each with the marks it knows.
 
 use std::borrow::Cow;
 
@@ -16,6 +17,13 @@ pub(crate) fn as_terminal_shows(line: &str) -> Cow<'_, str> {
     } else {
         Cow::Owned(without_escapes(line))
     }
+}
+
+/// Splits a line behind the digits that it begins with, blanks before them taken off; none where it begins with no digit.
+pub(crate) fn split_line_number(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start_matches(' ');
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 { None } else { line.split_at_checked(digits) }
 }
 
 fn without_escapes(line: &str) -> String {

@@ -1,6 +1,7 @@
 //! What can be said on the command line. Takes the words; gives values that need no further checking.
 //! Never reads a file.
 
+mod human;
 mod serving;
 mod view;
 mod wishes;
@@ -10,9 +11,10 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
 use trimtab_core::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
-use trimtab_store::Retention;
 
+use self::human::tokens;
 pub(crate) use self::{
+    human::{Amount, bytes, long_age},
     serving::{Fitting, Proxy, Wrap},
     view::{KeepLimits, StoreView},
     wishes::{InSession, Pin, Restore, Undo, Unpin},
@@ -44,6 +46,8 @@ pub(crate) enum When {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Watch trimtab work on a recorded session: no key, no network
+    Demo(Demo),
     /// Show a conversation, one line per block
     Show(Show),
     /// Tell what fills the window: of one conversation, or of all in a folder
@@ -97,6 +101,22 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Everything happens on this machine: a scripted agent, the real proxy, a store in a temporary folder and a scripted \
+    provider. Nothing is kept.\n\n\
+    Examples:\n  trimtab demo\n  trimtab demo --budget 32k"
+)]
+pub(crate) struct Demo {
+    /// The most tokens that a request may have: 32k; without it, what the model's window leaves
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) budget: Option<Tokens>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -527,7 +547,7 @@ pub(crate) struct Forget {
     pub(crate) ids: Vec<String>,
 
     /// Sessions whose last request is older: 30d, 12h, 4w
-    #[arg(long, value_name = "AGE", group = "which", value_parser = age)]
+    #[arg(long, value_name = "AGE", group = "which", value_parser = human::real_age)]
     pub(crate) older_than: Option<i64>,
 
     /// The oldest sessions, until the store is no larger: 2GB, 500MB
@@ -629,19 +649,10 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 fn budget(words: &str) -> Result<Budget, String> {
-    let wrong = || format!("{words:?} is neither a number of tokens nor a share such as 35%");
-    if let Some(share) = words.trim().strip_suffix('%') {
-        let share: f64 = share.trim().parse().map_err(|_| wrong())?;
-        let sensible = share > 0.0 && share <= 100.0;
-        return if sensible { Ok(Budget::OfPeak(share / 100.0)) } else { Err(wrong()) };
-    }
-    words
-        .trim()
-        .parse()
-        .ok()
-        .filter(|tokens| *tokens > 0)
-        .map(|tokens| Budget::Tokens(Tokens(tokens)))
-        .ok_or_else(wrong)
+    human::tokens_or_share(words).map(|amount| match amount {
+        Amount::Tokens(tokens) => Budget::Tokens(tokens),
+        Amount::Share(share) => Budget::OfPeak(share),
+    })
 }
 
 fn lines(words: &str) -> Result<(usize, usize), String> {
@@ -654,46 +665,4 @@ fn lines(words: &str) -> Result<(usize, usize), String> {
 fn letters(words: &str) -> Result<usize, String> {
     let count = words.parse::<usize>().ok().filter(|count| *count >= 200);
     count.ok_or_else(|| format!("{words:?} is no number of characters from 200 on"))
-}
-
-/// Reads an age as milliseconds: `30d`.
-fn age(words: &str) -> Result<i64, String> {
-    let wrong = || format!("{words:?} is no age: write 30d, 12h or 4w");
-    let (digits, unit) =
-        words.trim().split_at_checked(words.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
-    let minutes = match unit {
-        "m" => 1,
-        "h" => 60,
-        "d" => 24 * 60,
-        "w" => 7 * 24 * 60,
-        _ => return Err(wrong()),
-    };
-    let count = digits.parse::<u32>().map_err(|_| wrong())?;
-    Ok(i64::from(count) * minutes * 60_000)
-}
-
-/// Reads how long conversations are kept: long enough that nothing goes which a conversation still needs.
-pub(crate) fn long_age(words: &str) -> Result<i64, String> {
-    let age = age(words)?;
-    let long = age >= Retention::LIVE_MS;
-    if long {
-        Ok(age)
-    } else {
-        Err(format!("{words:?} is too short: conversations are kept for 1d at least"))
-    }
-}
-
-/// Reads a size in bytes: `2GB`.
-pub(crate) fn bytes(words: &str) -> Result<u64, String> {
-    let wrong = || format!("{words:?} is no size: write 2GB, 500MB or a number of bytes");
-    let digits = words.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = words.trim().get(digits.len()..).unwrap_or_default().to_ascii_uppercase();
-    let factor = match unit.as_str() {
-        "" | "B" => 1,
-        "K" | "KB" => 1_000,
-        "M" | "MB" => 1_000_000,
-        "G" | "GB" => 1_000_000_000,
-        _ => return Err(wrong()),
-    };
-    digits.trim().parse::<u64>().ok().and_then(|count| count.checked_mul(factor)).ok_or_else(wrong)
 }

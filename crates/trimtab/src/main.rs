@@ -15,6 +15,7 @@ mod scope;
 mod settings;
 mod store;
 mod summarize;
+mod temporary;
 mod terminal;
 
 use std::process::ExitCode;

@@ -157,8 +157,15 @@ pub(crate) fn on_one_line(text: &str, width: usize) -> String {
     line
 }
 
-/// Breaks a text into lines of at most `width` columns between words; lines are set in, the later ones further.
+/// Breaks a text into lines of at most `width` columns between words; lines are indented, the later ones further.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let indented =
+        |(index, line): (usize, String)| if index == 0 { format!("  {line}") } else { format!("    {line}") };
+    wrapped_at(text, width).into_iter().enumerate().map(indented).collect()
+}
+
+/// Breaks a text into lines of at most `width` columns between words.
+pub(crate) fn wrapped_at(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -171,9 +178,13 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
         line.push_str(word);
     }
     lines.push(line);
-    let set_in =
-        |(index, line): (usize, String)| if index == 0 { format!("  {line}") } else { format!("    {line}") };
-    lines.into_iter().enumerate().map(set_in).collect()
+    lines
+}
+
+/// Returns a count with its noun: `1 session`, `2 sessions`.
+pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
+    let noun = if count == 1 { one } else { several };
+    format!("{} {noun}", grouped(u64::try_from(count).unwrap_or(u64::MAX)))
 }
 
 /// Returns a text padded to `width` columns, cut where it is wider.

@@ -48,6 +48,8 @@ mod untouched;
 mod upstream;
 #[path = "proxy/wishes.rs"]
 mod wishes;
+#[path = "proxy/wrapped.rs"]
+mod wrapped;
 
 use serde_json::json;
 use upstream::{Came, Script, Upstream};

@@ -22,6 +22,7 @@ mod file_state;
 mod files;
 mod fit;
 mod outcome;
+mod outputs;
 mod reading;
 mod recorded;
 
@@ -30,6 +31,9 @@ use std::process::ExitCode;
 /// A table's name and what prints it; it tells whether all is well.
 type Table = (&'static str, fn(&[files::File]) -> bool);
 
+/// The table that is made to be compared with that of another version: only where it is named.
+const OUTPUTS: &str = "outputs";
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(folder) = arguments.next() else {
@@ -37,7 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 10] = [
+    let tables: [Table; 11] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -48,10 +52,12 @@ fn main() -> ExitCode {
         ("bill", bill::table),
         ("fidelity", fidelity::table),
         ("compact", compact::table),
+        (OUTPUTS, outputs::table),
     ];
     let files = files::below(folder.as_ref());
-    let wanted =
-        tables.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name));
+    let wanted = tables.iter().filter(|(name, _)| {
+        (asked.is_empty() && *name != OUTPUTS) || asked.iter().any(|asked| asked == name)
+    });
     let mut good = !files.is_empty();
     for (_, table) in wanted {
         good &= table(&files);

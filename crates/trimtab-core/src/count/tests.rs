@@ -15,7 +15,7 @@ const ESTIMATES: [Counter; 3] = [
     Counter::new(Tokenizer::Gemini),
 ];
 
-/// Each property runs this many cases; the test script asks for 2,000.
+/// Each property runs this many cases; the test script asks for more.
 fn cases() -> ProptestConfig {
     let cases = env::var("TRIMTAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256);
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }

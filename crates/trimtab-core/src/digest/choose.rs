@@ -2,10 +2,10 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Digest, Text, diff, errors, file, git_log, git_status, json, listing, log, media, other, page, repo_map,
-    search, shell, text::without_number, totals, trace, tree,
+    Digest, Text, diff, errors, file, find_digest, git_log, git_status, json, listing, log, media, other,
+    page, repo_map, search, shell, text::without_number, totals, trace, tree,
 };
-use crate::facts::{ContentKind, ToolKind, read_totals};
+use crate::facts::{ContentKind, ToolKind, find_digest_of_tool, read_totals};
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 40;
@@ -62,26 +62,13 @@ fn by_exact_name(text: &Text<'_>) -> Option<&'static Digest> {
     }
 }
 
+/// Returns the digest that the table of tools names.
 fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {
-    let tool = text.about().tool?.to_ascii_lowercase();
-    Some(match tool.as_str() {
-        "list_files" | "find_files" | "glob" | "ls" | "list_dir" | "list_directory" | "list_folder" => {
-            &listing::DIGEST
-        }
-        "tree" => &tree::DIGEST,
-        "get_repo_map" | "repo_map" => &repo_map::DIGEST,
-        "code_structure" | "list_code_definition_names" => &repo_map::STRUCTURE,
-        "git_status" => &git_status::DIGEST,
-        "git_diff" => &diff::DIGEST,
-        "git_log" => &git_log::DIGEST,
-        "grep" | "grep_code" | "search_files" | "rg" | "search" => &search::DIGEST,
-        "read_file" | "read" | "view" | "cat" | "open_file" => &file::DIGEST,
-        "run_shell" | "bash" | "shell" | "execute_command" | "run_terminal_cmd" | "exec_command" => {
-            by_command(text).or_else(|| by_look(text)).unwrap_or(&shell::DIGEST)
-        }
-        "web_fetch" | "webfetch" | "fetch" => &page::DIGEST,
-        _ => return None,
-    })
+    let digest = find_digest_of_tool(text.about().tool?)?;
+    if digest == shell::DIGEST.name {
+        return by_command(text).or_else(|| by_look(text)).or(Some(&shell::DIGEST));
+    }
+    find_digest(digest)
 }
 
 fn by_command(text: &Text<'_>) -> Option<&'static Digest> {

@@ -2,6 +2,7 @@
 //! loses the other hunks.
 
 use super::{Digest, Note, Piece, Text, kept::Kept};
+use crate::facts::HunkHeader;
 
 /// How much of a diff or log stays, in bytes (seed 001).
 pub(super) const BEGINNING: usize = 300;
@@ -25,8 +26,8 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
                 Some(b'\\') => {}
                 _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
             }
-        } else if let Some(header) = line.strip_prefix("@@ ") {
-            left = hunk(header);
+        } else if let Some(header) = HunkHeader::parse(line) {
+            left = (header.old.1, header.new.1);
         } else if let Some(path) = line.strip_prefix("+++ ") {
             files += 1;
             if samples.len() < 3 {
@@ -38,13 +39,4 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
     kept.beginning(BEGINNING);
     kept.fact(Note::Diff { files, added, removed, samples });
     kept.pieces()
-}
-
-/// Reads how many lines a hunk has before and after: `-1,5 +1,7 @@`.
-fn hunk(header: &str) -> (usize, usize) {
-    let mut counts = header.split(' ').take(2).map(|side| match side.split_once(',') {
-        Some((_, count)) => count.parse().unwrap_or(0),
-        None => 1,
-    });
-    (counts.next().unwrap_or(0), counts.next().unwrap_or(0))
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 
 use crate::{
     facts::{ContentKind, Fact, Outcome, Subject, ToolKind},
-    terminal::as_terminal_shows,
+    terminal::{as_terminal_shows, split_line_number},
 };
 
 /// What is known about a text besides the text.
@@ -107,11 +107,7 @@ impl<'a> Text<'a> {
 
 /// Returns a line of a file as the file has it, where a tool put the line's number before it.
 pub(crate) fn without_number(line: &str) -> &str {
-    let digits = line.trim_start_matches(' ');
-    let rest = digits.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    if rest.len() == digits.len() {
-        return line;
-    }
+    let Some((_, rest)) = split_line_number(line) else { return line };
     ["→", "\t", "|", ": ", ":"].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(line)
 }
 

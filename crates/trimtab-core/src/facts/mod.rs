@@ -21,11 +21,12 @@ mod shell;
 mod shows;
 mod subject;
 mod supersede;
+mod tables;
 mod tool;
 mod totals;
 mod windows;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, ops::Index, sync::Arc};
 
 pub use content::ContentKind;
 pub use coverage::{Coverage, OutputPart};
@@ -39,10 +40,11 @@ pub use tool::{Action, ToolKind};
 pub(crate) use add::{is_cut, with_arguments};
 pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
 pub(crate) use names::{Manner, changes_files, is_shell};
-pub(crate) use patch::file_lines as patched_files;
+pub(crate) use patch::{HunkHeader, file_lines as patched_files};
 pub(crate) use shell::{Direction, Simple, actions_of, walk};
 pub(crate) use shows::{Shows, shows};
 pub(crate) use subject::{is_absolute, joined};
+pub(crate) use tables::find_digest_of_tool;
 pub(crate) use totals::{Totals, read_totals};
 pub(crate) use windows::with_slashes;
 
@@ -50,7 +52,7 @@ use places::Places;
 use supersede::Known;
 
 use crate::{
-    history::{BlockId, BlockKind, EntryId, History, Role},
+    history::{BlockId, BlockKind, EntryId, History, Role, row_of},
     json::widen,
 };
 
@@ -228,6 +230,16 @@ impl Facts {
 
     fn row_mut(&mut self, block: BlockId) -> Option<&mut Fact> {
         self.rows.get_mut(widen(block.0))
+    }
+}
+
+/// The row of a block of the history that the rows are of.
+impl Index<BlockId> for Facts {
+    type Output = Fact;
+
+    #[track_caller]
+    fn index(&self, id: BlockId) -> &Fact {
+        row_of(&self.rows, id)
     }
 }
 

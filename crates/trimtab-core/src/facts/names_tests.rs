@@ -98,14 +98,6 @@ fn the_names_of_each_kind_of_tool_are_known() {
 }
 
 #[test]
-fn a_name_is_in_the_table_once() {
-    for (index, (name, _)) in NAMES.iter().enumerate() {
-        assert_eq!(folded(name), *name);
-        assert!(NAMES.iter().skip(index + 1).all(|(other, _)| other != name), "{name}");
-    }
-}
-
-#[test]
 fn unknown_names_are_told_by_their_words() {
     let told = |name: &str, expected: ToolKind| assert_eq!(guessed(name), expected, "{name}");
     told("browser_navigate", Web);

@@ -1,11 +1,32 @@
 //! Which files a patch changes. Takes the text of an `apply_patch` call or a unified diff; gives one action per file,
-//! and the lines that say so.
+//! and the lines that say so. [`HunkHeader`] is the one reader of the line above a hunk, for `files` and `digest` too.
 //! Never applies anything.
 
 use super::{
     subject::{Lines, Subject},
     tool::{Action, ToolKind},
 };
+
+/// The line above a hunk of a unified diff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HunkHeader {
+    /// The first line of the old file in the hunk, and how many there are. With none, the line it stands behind.
+    pub(crate) old: (usize, usize),
+    /// The same of the new file.
+    pub(crate) new: (usize, usize),
+}
+
+impl HunkHeader {
+    /// Reads `@@ -12,5 +12,7 @@`, with anything behind it; a side without a count is one line.
+    pub(crate) fn parse(line: &str) -> Option<HunkHeader> {
+        let mut sides = line.strip_prefix("@@ -")?.split(' ');
+        let side = |word: &str| {
+            let (start, count) = word.split_once(',').unwrap_or((word, "1"));
+            Some((start.parse().ok()?, count.parse().ok()?))
+        };
+        Some(HunkHeader { old: side(sides.next()?)?, new: side(sides.next()?.strip_prefix('+')?)? })
+    }
+}
 
 /// Returns the changes that a patch makes, one per file; one without a subject where no file is named.
 pub(crate) fn actions(text: &str) -> Vec<Action> {
@@ -67,5 +88,16 @@ mod tests {
         );
         check("--- a/x.py\t2024\n+++ b/x.py\t2024\n@@ -1 +1 @@\n-a\n+b", &["edit x.py:part"]);
         check("nothing of the kind", &["edit -"]);
+    }
+
+    #[test]
+    fn a_hunk_says_where_it_stands_and_how_many_lines_it_has() {
+        let read = |line| HunkHeader::parse(line).map(|header| (header.old, header.new));
+        assert_eq!(read("@@ -12,5 +13,7 @@ fn main() {"), Some(((12, 5), (13, 7))));
+        assert_eq!(read("@@ -1 +1 @@"), Some(((1, 1), (1, 1))));
+        assert_eq!(read("@@ -0,0 +1,2 @@"), Some(((0, 0), (1, 2))));
+        for other in ["@@ fn main() {", "@@ -1,5 @@", "@@ -a +b @@", "@@@ -1 -1 +1 @@@", "-1 +1"] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! to each file. Never applies anything: [`hunks`](super::hunks) does.
 
 use super::operation::{FileAction, Operation, Replacement, Which};
+use crate::facts::HunkHeader;
 
 /// Some lines of a patch that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,9 +194,9 @@ impl Diff {
             self.no_line_break(rest);
         } else if self.left != (0, 0) {
             self.hunk_line(line);
-        } else if let Some(header) = line.strip_prefix("@@ ") {
+        } else if line.starts_with("@@ ") {
             self.close_hunk();
-            self.hunk(header);
+            self.hunk(line);
         } else if line.starts_with("diff --git ") {
             self.finish();
         } else if let Some(path) = line.strip_prefix("--- ") {
@@ -214,10 +215,7 @@ impl Diff {
     }
 
     fn hunk(&mut self, header: &str) {
-        let mut words = header.split(' ');
-        let old = words.next().and_then(|word| numbers(word.strip_prefix('-')?));
-        let new = words.next().and_then(|word| numbers(word.strip_prefix('+')?));
-        let (Some((start, old)), Some((_, new))) = (old, new) else { return };
+        let Some(HunkHeader { old: (start, old), new: (_, new) }) = HunkHeader::parse(header) else { return };
         // A hunk without old lines names the line it stands behind.
         let start = if old == 0 { start + 1 } else { start };
         self.hunks.push(Hunk { place: Place::Line(start), lines: Vec::new() });
@@ -300,12 +298,6 @@ fn diff_path(path: &str) -> Option<String> {
     }
     let bare = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/"));
     Some(bare.unwrap_or(path).to_owned())
-}
-
-/// Reads `12,5` or `12`, which stands for one line.
-fn numbers(word: &str) -> Option<(usize, usize)> {
-    let (start, count) = word.split_once(',').unwrap_or((word, "1"));
-    Some((start.parse().ok()?, count.parse().ok()?))
 }
 
 /// Reads SEARCH/REPLACE blocks as aider and Cline write them, each with the path that stands above it, if any.

@@ -5,6 +5,7 @@ use super::{
     operation::{End, FileAction, Operation, Shown},
     patch::{HunkLine, Place, unified_diff},
 };
+use crate::terminal::split_line_number;
 
 /// From this many characters on a line of a numbered view may have been cut (Claude Code cuts there).
 const CUT_CHARACTERS: usize = 2000;
@@ -113,9 +114,7 @@ enum Between {
 }
 
 fn number_and_text<'a>(line: &'a str, separator: &str) -> Option<(usize, &'a str)> {
-    let line = line.trim_start_matches(' ');
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = line.split_at_checked(digits)?;
+    let (number, rest) = split_line_number(line)?;
     let number = number.parse().ok().filter(|number| *number > 0)?;
     match rest.strip_prefix(separator) {
         Some(text) => Some((number, text)),

@@ -8,7 +8,6 @@ use crate::{
     digest::{Inputs, Leaves},
     facts::{Fact, Lines, Outcome, Shows, Subject, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
-    json::narrow,
     notes::holds_note,
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
     verdict::{Reason, Verdict},
@@ -17,7 +16,7 @@ use crate::{
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
 pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
-    let mut meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
+    let mut meant: Vec<BlockId> = work.history.ids().filter(|id| is_meant(work, select, *id)).collect();
     let often = rereads(work, select, &meant);
     let series = select.edits_beyond.map(|most| work.find_series(&meant, whole(most)));
     let first_spared = spare_latest(work, select, &mut meant);
@@ -68,9 +67,8 @@ fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(B
     let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
     let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
     let overdue = |id: BlockId| {
-        let fact = work.facts.row(id)?;
         let due = |step: &&Step| {
-            let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
+            let late = lateness(work, &step.select, id).filter(|_| is_meant(work, &step.select, id))?;
             reason(work, step, id, None, None).map(|_| late.min(LATEST))
         };
         let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
@@ -89,8 +87,7 @@ const LATEST: f64 = 1e6;
 fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
     for (id, _) in &ordered {
-        let is_view =
-            matches!(work.index.row(*id).and_then(|row| row.shows), Some(Shows::File | Shows::ShellFile));
+        let is_view = matches!(work.index.row(*id).shows, Some(Shows::File | Shows::ShellFile));
         for file in work.index.files(*id).iter().filter(|_| is_view) {
             views.entry(*file).or_default().push(*id);
         }
@@ -127,13 +124,9 @@ fn is_spared(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
     work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
 }
 
-fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
-    (0..narrow(work.history.blocks().len())).map(BlockId)
-}
-
 /// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
 fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let (Some(fact), Some(row)) = (work.facts.row(id), work.index.row(id)) else { return false };
+    let (fact, row) = (&work.facts[id], work.index.row(id));
     let right = match select.what {
         What::Results => row.shows.is_some(),
         What::Media => row.is_media,
@@ -141,7 +134,7 @@ fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
             work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
                 && fact.acts_as == BlockKind::Text
         }
-        What::Calls => work.history.block(id).is_some_and(|block| block.kind == BlockKind::Call),
+        What::Calls => work.history[id].kind == BlockKind::Call,
     };
     let shown = select.shows.is_empty() || row.shows.is_some_and(|shows| select.shows.contains(&shows));
     right && shown && is_tool(work, select, fact, id) && is_path(select, fact)
@@ -155,7 +148,7 @@ fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
     if select.tools.iter().any(|tool| tool == kind) {
         return true;
     }
-    let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
+    let name = work.history.tool_name(&work.history[id]).unwrap_or_default();
     select.tools.iter().any(|tool| matches_pattern(tool, &name))
 }
 
@@ -236,16 +229,14 @@ fn rereads(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Option<HashMa
     let most = whole(select.rereads_beyond?);
     let mut reads: HashMap<(u32, Lines), Vec<BlockId>> = HashMap::new();
     for id in meant {
-        let subject = work.facts.row(*id).map(Fact::subject);
-        if let (Some(Subject::File { lines, .. }), Some(file)) = (subject, work.index.file(*id)) {
+        if let (Subject::File { lines, .. }, Some(file)) = (work.facts[*id].subject(), work.index.file(*id)) {
             reads.entry((file, *lines)).or_default().push(*id);
         }
     }
     let mut between = HashMap::new();
     for ids in reads.values() {
         let kept = kept_reads(ids.len(), most);
-        let step =
-            |index: usize| ids.get(index).and_then(|id| work.facts.row(*id)).map_or(0, |fact| fact.step);
+        let step = |index: usize| ids.get(index).map_or(0, |id| work.facts[*id].step);
         let ends = (step(0), step(ids.len() - 1));
         let gone = ids.iter().enumerate().filter(|(index, _)| !kept.contains(index));
         between.extend(gone.map(|(_, id)| (*id, ends)));
@@ -269,12 +260,12 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
 
 /// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
 pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Leaves, Option<Reason>)> {
-    let fact = work.facts.row(id)?;
+    let fact = &work.facts[id];
     let changes = fact.actions.iter().any(|action| action.kind.changes_files());
     // What failed was not written: nothing shows it again.
     let written = changes && fact.outcome != Outcome::Failed;
-    let since = work.facts.shown_since(id).filter(|_| written).and_then(|since| work.facts.row(since));
-    let shown = since.map(|since| Reason::Superseded { by: since.step });
+    let since = work.facts.shown_since(id).filter(|_| written);
+    let shown = since.map(|since| Reason::Superseded { by: work.facts[since].step });
     match inputs {
         Inputs::Off => None,
         Inputs::All => Some((Leaves::All, shown)),
@@ -285,18 +276,15 @@ pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Le
 
 /// Tells whether a block has what the step asks for beside its kind.
 fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let Some(fact) = work.facts.row(id) else { return false };
+    let fact = &work.facts[id];
     let over = |limit: Option<f64>, value: u64| {
         limit.is_none_or(|limit| value > u64::try_from(whole(limit)).unwrap_or(u64::MAX))
     };
-    let long = |limit: f64| {
-        let chars = work.index.row(id).map_or(0, |row| row.chars);
-        crate::json::widen(chars) > whole(limit)
-    };
+    let long = |limit: f64| crate::json::widen(work.index.row(id).chars) > whole(limit);
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && lateness(work, select, fact, id).is_some_and(|lateness| lateness >= work.ages)
+        && lateness(work, select, id).is_some_and(|lateness| lateness >= work.ages)
         && select.class_at_most.is_none_or(|most| {
             let class = work.priority(id).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= whole(most)
@@ -307,18 +295,18 @@ fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
             .is_none_or(|share| work.budget.is_some_and(|budget| work.tokens(id) > budget.scaled(share)))
         && select.bytes_over.is_none_or(|limit| {
             // A text has at most as many bytes as its JSON: most need not be read.
-            let block = work.history.block(id).filter(|block| block.span.len() > whole(limit));
-            block.is_some_and(|block| work.history.block_text(block).len() > whole(limit))
+            let block = &work.history[id];
+            block.span.len() > whole(limit) && work.history.block_text(block).len() > whole(limit)
         })
 }
 
 /// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
 /// where the step is not about such a block at all.
-fn lateness(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> Option<f64> {
+fn lateness(work: &Work<'_>, select: &Select, id: BlockId) -> Option<f64> {
     let stand_in = work.stand_in(id);
     // What was read again and only points here was read here again.
     let id = work.latest_view(id);
-    let fact = stand_in.and_then(|other| work.facts.row(other)).or(work.facts.row(id)).unwrap_or(fact);
+    let fact = &work.facts[stand_in.unwrap_or(id)];
     if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
         return None;
     }
@@ -341,14 +329,16 @@ fn reason(
     often: Option<&HashMap<BlockId, (u32, u32)>>,
     series: Option<&HashMap<BlockId, Reason>>,
 ) -> Option<Reason> {
-    let fact = work.facts.row(id)?;
+    let fact = &work.facts[id];
     if let Some(rule) = &step.rule {
         return Some(Reason::Rule(rule.clone()));
     }
     if let Act::Inputs(inputs) = &step.act {
         let (leaves, shown) = leaves(work, id, *inputs)?;
         // Only what has something long to hide is worth a word.
-        work.index.row(id).filter(|row| row.leaves.of(leaves) > 0)?;
+        if work.index.row(id).leaves.of(leaves) == 0 {
+            return None;
+        }
         if shown.is_some() {
             return shown;
         }
@@ -377,13 +367,13 @@ fn reason(
 
 /// Says what makes a block redundant in one of the ways that a step names: another one that is sent as it is.
 pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Reason> {
-    let fact = work.facts.row(id)?;
-    let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
+    let fact = &work.facts[id];
+    let step_of = |id: BlockId| work.facts[id].step;
     for way in &step.select.redundant {
         let other = match way {
             Redundancy::Superseded => {
                 // Of a write, the call holds the content: where that is superseded, what the tool said about it is too.
-                let call = || work.facts.row(fact.partner?)?.superseded_by;
+                let call = || work.facts[fact.partner?].superseded_by;
                 let by = fact.superseded_by.or_else(call);
                 by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
@@ -392,9 +382,7 @@ pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Re
             }
         };
         // Only a copy that can be seen makes another one redundant, and none that came with its content hidden.
-        let holds = |other: BlockId| {
-            work.history.block(other).is_some_and(|block| !holds_note(&work.history.block_text(block)))
-        };
+        let holds = |other: BlockId| !holds_note(&work.history.block_text(&work.history[other]));
         if let Some((_, reason)) =
             other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep && holds(*other))
         {

@@ -14,7 +14,7 @@ use crate::{
     history::{BlockId, BlockKind},
     policy::{Act, Closing},
     units::Tokens,
-    verdict::{Reason, Verdict},
+    verdict::Reason,
 };
 
 /// Hides until the request counts at most `budget`, and a little less where what is left to hide was seen before: then the next
@@ -74,8 +74,8 @@ fn shorten_to_fit(work: &mut Work<'_>, id: BlockId, budget: Tokens) {
     let part_fits = |part: &(Arc<str>, Tokens)| {
         part.1 <= room && note.as_ref().is_none_or(|(_, tokens)| part.1 >= *tokens)
     };
-    if let Some((text, tokens)) = part.filter(part_fits).or(note) {
-        work.hide(id, Verdict::Shorten { text, tokens }, &Reason::OverBudget);
+    if let Some(shorter) = part.filter(part_fits).or(note) {
+        work.hide_behind(id, shorter, Reason::OverBudget);
     }
 }
 
@@ -89,8 +89,7 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
     };
     let latest = work.units.iter().rposition(is_exchange);
     let results = |unit: &Unit| -> Vec<BlockId> {
-        let is_result =
-            |id: &BlockId| work.facts.row(*id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+        let is_result = |id: &BlockId| work.facts[*id].acts_as == BlockKind::Result;
         unit.blocks.iter().copied().filter(is_result).collect()
     };
     // Where a client says something between a call and its results, these make no exchange, and are results all the same.
@@ -144,13 +143,9 @@ fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
 /// Says what is left and what makes it.
 fn floor(work: &Work<'_>) -> Floor {
     let mut classes: Vec<(&'static str, Tokens)> = Vec::new();
-    for decision in &work.decisions {
-        let tokens = match &decision.verdict {
-            Verdict::Keep => work.tokens(decision.block),
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => continue,
-        };
-        if decision.is_folded() {
+    for decision in work.decisions.iter().filter(|decision| !decision.verdict.leaves_nothing()) {
+        let tokens = work.tokens_now(decision.block);
+        if decision.verdict.is_fold() {
             classes.push(("summary", tokens));
             continue;
         }

@@ -1,16 +1,14 @@
 //! What a plan costs the provider's cache. Takes the verdicts and what was sent before; gives what this request costs, what
 //! it would have cost untouched, and the first block that is sent otherwise than before. Never decides anything.
 
-use std::sync::Arc;
-
 use super::{run::Situation, work::Work};
 use crate::{
     history::BlockId,
     identity::ChainHash,
     json::{narrow, widen},
-    memory::{Cost, Sent},
+    memory::Cost,
     units::Tokens,
-    verdict::Verdict,
+    verdict::{SentVerdict, Verdict},
 };
 
 /// The first block that is sent otherwise than before.
@@ -32,8 +30,7 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
         |total: Tokens, cached: Tokens| known * cached.float() + prices.write * (total - cached).float();
     // What does not stand in the request comes before all that does.
     let unseen = known * situation.unseen.float();
-    let sent_before =
-        (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
+    let sent_before = work.history.ids().take_while(|id| sent(situation, *id).is_some());
     let mut raw = Tokens::ZERO;
     let mut ours = Tokens::ZERO;
     // What differs somewhere is found up to where an earlier request ended: there a cache has an entry.
@@ -73,7 +70,7 @@ pub(super) fn first_change(work: &Work<'_>, situation: &Situation<'_>) -> Option
 }
 
 fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
-    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+    let blocks = work.history.ids();
     blocks.take_while(|id| sent(situation, *id).is_some()).find(|id| !is_same(work, situation, *id))
 }
 
@@ -102,21 +99,11 @@ pub(super) fn tokens_anew(work: &Work<'_>, situation: &Situation<'_>) -> Vec<Tok
     anew
 }
 
-pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
+pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a SentVerdict> {
     situation.sent.get(widen(id.0)).copied().flatten()
 }
 
 /// Tells whether a block is sent as it was before.
 pub(super) fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
-    match (sent(situation, id), work.verdict(id)) {
-        (Some(Sent::Whole | Sent::WholeAgain), Verdict::Keep)
-        | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
-        // What is repeated is the very text that was sent.
-        (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => {
-            Arc::ptr_eq(before, text) || before == text
-        }
-        (None | Some(Sent::Whole | Sent::WholeAgain | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => {
-            false
-        }
-    }
+    sent(situation, id).is_some_and(|before| work.verdict(id).sends_same(before.verdict()))
 }

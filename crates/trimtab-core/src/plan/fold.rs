@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     PlanError,
-    edits::{entries_gone, is_dropped, is_out, removed_blocks, removed_messages},
+    edits::{entries_gone, is_dropped, removed_blocks, removed_messages},
     run::Situation,
     units::running_loop,
     work::{Work, is_exchange},
@@ -16,17 +16,17 @@ use crate::{
     count::Counts,
     facts::Voice,
     files::files,
-    history::{BlockId, BlockKind, Format, History, Role},
+    history::{BlockId, BlockKind, Format, History, Role, row_of},
     identity::ChainHash,
     json::{encode, narrow, widen},
-    memory::{Held, Sent},
+    memory::Held,
     policy::{Folding, When},
     summary::{
         self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
         may_fold, prose_of, rewritten, tells_all,
     },
     units::Tokens,
-    verdict::{Decision, Reason, Verdict},
+    verdict::{Decision, Reason, SentVerdict, Verdict},
     wire::Edit,
 };
 
@@ -65,8 +65,8 @@ pub(super) struct Found<'a> {
 
 /// Finds the message that stands for a range.
 pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
-    decisions.iter().rev().find_map(|decision| match (&decision.verdict, &decision.reason) {
-        (Verdict::Shorten { text, .. }, Some(Reason::Folded { messages, at, .. })) => {
+    decisions.iter().rev().find_map(|decision| match &decision.verdict {
+        Verdict::Fold { text: Some(text), messages, at, .. } => {
             Some(Found { block: decision.block, text, messages: widen(*messages), at: *at })
         }
         _ => None,
@@ -74,26 +74,25 @@ pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
 }
 
 /// A range that was folded in an earlier request.
-pub(crate) struct SentFold {
+pub(crate) struct SentFold<'a> {
     block: BlockId,
-    text: Arc<str>,
-    reason: Reason,
+    text: &'a Arc<str>,
+    verdict: &'a Verdict,
     /// The first block behind it.
     pub(crate) end: BlockId,
 }
 
 /// Finds the range of a conversation that was folded before, by what its blocks were sent as.
-pub(crate) fn sent_fold(history: &History, sent: &[Option<&Sent>]) -> Option<SentFold> {
-    let (number, text, reason) = sent.iter().enumerate().rev().find_map(|(number, sent)| match sent {
-        Some(Sent::Shortened { text, reason: reason @ Reason::Folded { .. } }) => {
-            Some((number, text, reason))
+pub(crate) fn sent_fold<'a>(history: &History, sent: &[Option<&'a SentVerdict>]) -> Option<SentFold<'a>> {
+    let mut from_end = sent.iter().enumerate().rev();
+    let fold = from_end.find_map(|(number, sent)| match sent.map(SentVerdict::verdict) {
+        Some(verdict @ Verdict::Fold { text: Some(text), messages, .. }) => {
+            let end = end_of(history, widen(*messages));
+            Some(SentFold { block: BlockId(narrow(number)), text, verdict, end })
         }
         _ => None,
     })?;
-    let Reason::Folded { messages, .. } = reason else { return None };
-    let end = end_of(history, widen(*messages));
-    let block = BlockId(narrow(number));
-    (end > block).then(|| SentFold { block, text: Arc::clone(text), reason: reason.clone(), end })
+    (fold.end > fold.block).then_some(fold)
 }
 
 fn end_of(history: &History, messages: usize) -> BlockId {
@@ -105,21 +104,24 @@ fn end_of(history: &History, messages: usize) -> BlockId {
 pub(super) fn fold_again(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
     let fold = sent_fold(work.history, &situation.sent)?;
     let went = |id: &BlockId| {
-        *id == fold.block || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
+        let sent = situation.sent.get(widen(id.0)).copied().flatten();
+        *id == fold.block || sent.is_some_and(|sent| sent.verdict().leaves_nothing())
     };
     let goes: Vec<BlockId> = (0..=fold.block.0).map(BlockId).filter(went).collect();
     // A summary that stands for a block that must be seen is given up: what it stood for is whole again.
     if goes.iter().any(|id| work.is_wanted_whole(*id)) {
         return None;
     }
-    let tokens = work.memo.text(work.counter, &fold.text);
-    work.fold_away(&goes, &fold.text, tokens, &fold.reason);
+    let tokens = work.memo.text(work.counter, fold.text);
+    work.fold_away(&goes, tokens, fold.verdict);
     Some(fold.end)
 }
 
 /// Keeps the beginning of the running tool loop behind a folded message: where the model thinks, it must begin with that.
 pub(super) fn protect_loop(work: &mut Work<'_>) {
-    let Some(fold) = found(&work.decisions).map(|fold| end_of(work.history, fold.messages)) else { return };
+    let Some(fold) = found(work.decisions.as_slice()).map(|fold| end_of(work.history, fold.messages)) else {
+        return;
+    };
     if work.history.format() != Format::Anthropic || !is_in_loop(work, fold) {
         return;
     }
@@ -153,15 +155,14 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     };
     need.now |= now;
     let Some(budget) = situation.budget.filter(|_| soon && situation.folding != Folding::Off) else { return };
-    let tokens: Vec<Tokens> =
-        (0..narrow(work.decisions.len())).map(|number| work.tokens_now(BlockId(number))).collect();
+    let tokens: Vec<Tokens> = work.sent_tokens.iter().copied().collect();
     let sizes = summary::sizes(work.history, work.facts, &tokens, work.total, budget);
     let fixed = budget - (sizes.room + sizes.tail);
     let asked = Asked {
         budget,
         room: sizes.room,
         tail: budget.scaled(LEAVES) - fixed - sizes.room,
-        behind: found(&work.decisions).map_or(0, |fold| fold.messages),
+        behind: found(work.decisions.as_slice()).map_or(0, |fold| fold.messages),
     };
     let given = given(work, situation).filter(|(range, _)| range.messages() > asked.behind);
     let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
@@ -188,7 +189,8 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     };
     let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
     let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
-    let earlier = found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
+    let earlier =
+        found(work.decisions.as_slice()).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
     let wanted = FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) };
     // The summary, and a ledger of the least size: what the message comes to is known when it is written.
     let left = work.total - going + wanted.target + LEAST;
@@ -244,7 +246,8 @@ fn keeping(work: &Work<'_>, range: FoldRange) -> FoldRange {
 fn allowed(work: &Work<'_>, cut: usize) -> bool {
     let end = end_of(work.history, cut);
     let said = |id: BlockId| {
-        work.facts.row(id).is_some_and(|row| row.role == Role::User && row.acts_as == BlockKind::Text)
+        let fact = &work.facts[id];
+        fact.role == Role::User && fact.acts_as == BlockKind::Text
     };
     let first = work.history.messages().first().map_or(0, |entry| entry.first_block);
     let pinned = (first..end.0).map(BlockId).any(|id| work.is_firm(id) && !said(id));
@@ -259,9 +262,9 @@ fn begins_well(work: &Work<'_>, end: BlockId) -> bool {
     let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
     let next = work.units.iter().position(|unit| is_exchange(unit) && behind(unit));
     let left = first_left(work, end);
-    let kind = |id: &BlockId| work.history.block(*id).map(|block| block.kind);
     let thinks = left.and_then(|index| work.units.get(index)?.blocks.first());
-    next == left || thinks.is_some_and(|id| kind(id) == Some(BlockKind::Reasoning) && !work.is_out(*id))
+    next == left
+        || thinks.is_some_and(|id| work.history[*id].kind == BlockKind::Reasoning && !work.is_out(*id))
 }
 
 /// Tells whether to fold a range where the request then counts `left`.
@@ -275,7 +278,7 @@ fn pace(
     let blocks = range.end().0..narrow(work.decisions.len());
     let behind: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
     let told = |at| LastFold { step: at, before: Tokens::ZERO, after: Tokens::ZERO, said: false };
-    let before = found(&work.decisions).map(|fold| told(fold.at));
+    let before = found(work.decisions.as_slice()).map(|fold| told(fold.at));
     may_fold(&Pace {
         budget: asked.budget,
         now: work.total,
@@ -304,7 +307,7 @@ fn attempt(
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
     // An earlier summary alone is not told anew in fewer words.
-    let is_new = |id: BlockId| work.facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
+    let is_new = |id: BlockId| work.facts[id].voice != Some(Voice::Summary);
     if !range.folded().any(is_new) {
         return false;
     }
@@ -321,7 +324,7 @@ fn attempt(
         MayFold::TooSoon => return false,
     }
     let ledger = ledger(work.history, work.facts, &files(work.history, work.facts), range);
-    let earlier = found(&work.decisions).and_then(|fold| prose_of(fold.text));
+    let earlier = found(work.decisions.as_slice()).and_then(|fold| prose_of(fold.text));
     let prose = summary.or(earlier.as_deref());
     // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
     let pays = going - asked.budget.scaled(LEAST_GAIN);
@@ -336,7 +339,7 @@ fn attempt(
     let at = step(work);
     let before = situation.memory.reported().map_or(work.total, |reported| reported.max(work.total));
     let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };
-    work.fold_away(&goes, &text.into(), tokens, &reason);
+    work.fold_away(&goes, tokens, &Verdict::hiding(Some(text.into()), reason));
     protect_loop(work);
     need.done = Some(LastFold { step: at, before, after: work.total, said: false });
     need.cannot_help = None;
@@ -347,26 +350,27 @@ fn attempt(
 fn is_smaller(work: &Work<'_>, goes: &[BlockId], text: &str) -> bool {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
-    let sent = goes.iter().filter(|id| !work.is_out(**id)).filter_map(|id| work.history.block(*id));
+    let sent = goes.iter().filter(|id| !work.is_out(**id)).map(|id| &work.history[*id]);
     json.len() + AROUND < sent.map(|block| block.span.len()).sum()
 }
 
 impl Work<'_> {
     /// Puts a message in place of blocks, at the last of them.
-    fn fold_away(&mut self, goes: &[BlockId], text: &Arc<str>, tokens: Tokens, reason: &Reason) {
-        let Some(last) = goes.last() else { return };
+    fn fold_away(&mut self, goes: &[BlockId], tokens: Tokens, fold: &Verdict) {
+        let (Some(last), Some(text), Some(reason)) = (goes.last(), fold.text(), fold.reason()) else {
+            return;
+        };
+        let inside = Verdict::hiding(None, reason);
         for id in goes {
-            self.drop_alone(*id, reason);
-            let handle = self.handle(*id);
-            if let Some(decision) = self.decisions.get_mut(widen(id.0)) {
-                decision.verdict = Verdict::Drop;
-                decision.reason = Some(reason.clone());
-                decision.handle = Some(handle);
+            if !self.is_out(*id) {
+                self.hide(*id, inside.clone(), Tokens::ZERO);
             }
+            // What went before, or stood for an earlier fold, is in this one now.
+            self.decisions[*id].verdict = inside.clone();
+            self.sent_tokens[*id] = Tokens::ZERO;
         }
-        if let Some(decision) = self.decisions.get_mut(widen(last.0)) {
-            decision.verdict = Verdict::Shorten { text: Arc::clone(text), tokens };
-        }
+        self.decisions[*last].verdict = fold.clone();
+        self.sent_tokens[*last] = tokens;
         if let Some(visible) = &mut self.visible {
             visible.add(text);
         }
@@ -376,11 +380,11 @@ impl Work<'_> {
 
     /// Counts anew what is sent, where a part of it is folded.
     pub(super) fn recount_folded(&mut self) {
-        if found(&self.decisions).is_none() {
+        if found(self.decisions.as_slice()).is_none() {
             return;
         }
-        let in_blocks: Tokens = self.decisions.iter().map(|decision| self.tokens_now(decision.block)).sum();
-        self.total = in_blocks + frame(self.history, self.counts, &self.decisions);
+        let in_blocks: Tokens = self.sent_tokens.iter().copied().sum();
+        self.total = in_blocks + frame(self.history, self.counts, self.decisions.as_slice());
     }
 }
 
@@ -421,9 +425,9 @@ pub(super) fn edits(
 
 /// A call is folded with its result.
 pub(super) fn check(history: &History, decisions: &[Decision]) -> Result<(), PlanError> {
-    for decision in decisions.iter().filter(|decision| decision.is_folded()) {
-        let partner = history.block(decision.block).and_then(|block| block.partner);
-        let left = partner.filter(|id| !decisions.get(widen(id.0)).is_some_and(is_out));
+    for decision in decisions.iter().filter(|decision| decision.verdict.is_fold()) {
+        let partner = history[decision.block].partner;
+        let left = partner.filter(|id| !row_of(decisions, *id).verdict.is_gone());
         if let Some(partner) = left {
             return Err(PlanError::Torn(decision.block.0, partner.0));
         }

@@ -22,7 +22,7 @@ mod work;
 use std::sync::Arc;
 
 pub use cost::Broken;
-pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, is_out, shortened};
+pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, shortened};
 pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::Index;
 pub(crate) use made::Made;
@@ -35,7 +35,7 @@ pub(crate) use work::Sight;
 
 use crate::{
     count::Counts,
-    history::{BlockId, BlockKind, History, PartKind, Role},
+    history::{BlockId, BlockKind, Blocks, History, PartKind, Role, row_of},
     identity::{BlockHash, ChainHash},
     json::{scan, widen},
     memory::{Cost, Handle},
@@ -62,7 +62,9 @@ pub struct Plan {
     /// The blocks that are hidden otherwise than before, by themselves.
     pub(crate) hidden: Vec<(u32, BlockHash)>,
     /// Tokens of each block as it came.
-    blocks: Vec<Tokens>,
+    blocks: Blocks<Tokens>,
+    /// Tokens of each block as it is sent.
+    sent_tokens: Blocks<Tokens>,
     before: Tokens,
     after: Tokens,
     /// What came of the steps that fold.
@@ -108,9 +110,10 @@ impl Plan {
         counts: &Counts,
         units: &[Unit],
         decisions: Vec<Decision>,
+        sent_tokens: Blocks<Tokens>,
     ) -> Result<Plan, PlanError> {
         for decision in &decisions {
-            check_block(history, counts, decision)?;
+            check_block(history, counts, decision, sent_tokens[decision.block])?;
         }
         fold::check(history, &decisions)?;
         let mut heads = units.iter().filter(|unit| unit.kind == UnitKind::Head);
@@ -120,13 +123,15 @@ impl Plan {
                 turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
             }
         }
-        let after = tokens_after(history, counts, &decisions);
-        let blocks = counts.blocks().to_vec();
+        let in_blocks: Tokens = sent_tokens.iter().copied().sum();
+        let after = in_blocks + fold::frame(history, counts, &decisions);
+        let blocks = counts.blocks().iter().copied().collect();
         Ok(Plan {
             decisions,
             chain: Arc::default(),
             hidden: Vec::new(),
             blocks,
+            sent_tokens,
             before: counts.total(),
             after,
             fold: FoldNeed::default(),
@@ -166,12 +171,7 @@ impl Plan {
 
     /// Returns the tokens of a block as it came and as it is sent.
     pub fn tokens_of(&self, block: BlockId) -> (Tokens, Tokens) {
-        let before = self.blocks.get(widen(block.0)).copied().unwrap_or_default();
-        match self.decisions.get(widen(block.0)).map(|decision| &decision.verdict) {
-            Some(Verdict::Keep) | None => (before, before),
-            Some(Verdict::Shorten { tokens, .. }) => (before, *tokens),
-            Some(Verdict::Drop) => (before, Tokens::ZERO),
-        }
+        (self.blocks[block], self.sent_tokens[block])
     }
 
     /// Returns how many tokens the verdict about a block saves.
@@ -272,26 +272,27 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
     }
 }
 
-fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Result<(), PlanError> {
-    let Verdict::Shorten { text, tokens } = &decision.verdict else { return Ok(()) };
-    // The message that stands for a range is none of this block's.
-    if decision.is_folded() {
-        return Ok(());
-    }
+fn check_block(
+    history: &History,
+    counts: &Counts,
+    decision: &Decision,
+    tokens: Tokens,
+) -> Result<(), PlanError> {
+    let Some(text) = decision.verdict.own_text() else { return Ok(()) };
     let number = decision.block.0;
-    let kind = history.block(decision.block).map_or(BlockKind::Unknown, |block| block.kind);
+    let kind = history[decision.block].kind;
     if !may_shorten(history, decision.block) {
         return Err(PlanError::Untouchable(number, kind.name()));
     }
-    if let Some(part) = history.block(decision.block).and_then(|block| arguments(history, block))
+    if let Some(part) = arguments(history, &history[decision.block])
         && kind == BlockKind::Call
         && !is_same_kind(&history.part_text(part), text, part.kind)
     {
         return Err(PlanError::Shape(number));
     }
-    let before = counts.blocks().get(widen(number)).copied().unwrap_or_default();
-    if *tokens > before {
-        return Err(PlanError::Larger(number, *tokens, before));
+    let before = counts[decision.block];
+    if tokens > before {
+        return Err(PlanError::Larger(number, tokens, before));
     }
     Ok(())
 }
@@ -304,38 +305,24 @@ fn is_same_kind(before: &str, after: &str, kind: PartKind) -> bool {
 
 /// Tells whether a turn that may go as a whole did.
 fn is_whole_turn_gone(turn: &[&Unit], decisions: &[Decision]) -> bool {
-    let dropped = |id: &BlockId| decisions.get(widen(id.0)).is_some_and(is_out);
+    let dropped = |id: &BlockId| row_of(decisions, *id).verdict.is_gone();
     turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
 }
 
 /// A unit goes as a whole or not at all.
 fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
     // Reasoning whose signature no longer holds goes alone, and what is folded is checked by itself.
-    let unbound =
-        |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. })) || decision.is_folded();
-    let dropped = |id: &BlockId| {
-        let decision = decisions.get(widen(id.0));
-        decision.is_some_and(|decision| decision.verdict == Verdict::Drop && !unbound(decision))
+    let verdict = |id: &BlockId| &row_of(decisions, *id).verdict;
+    let alone = |verdict: &Verdict| {
+        matches!(verdict, Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } })
     };
+    let dropped = |id: &BlockId| matches!(verdict(id), Verdict::Drop { .. }) && !alone(verdict(id));
     let Some(gone) = unit.blocks.iter().find(|id| dropped(id)) else { return Ok(()) };
     if !unit.may_go {
         return Err(PlanError::Untouchable(gone.0, "block that the protocol needs"));
     }
-    let alone = |id: &&BlockId| decisions.get(widen(id.0)).is_some_and(unbound);
-    match unit.blocks.iter().find(|id| !dropped(id) && !alone(id)) {
+    match unit.blocks.iter().find(|id| !dropped(id) && !alone(verdict(id))) {
         Some(kept) => Err(PlanError::Torn(gone.0, kept.0)),
         None => Ok(()),
     }
-}
-
-fn tokens_after(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
-    let blocks = counts.blocks().iter().zip(decisions);
-    let in_blocks: Tokens = blocks
-        .map(|(before, decision)| match &decision.verdict {
-            Verdict::Keep => *before,
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => Tokens::ZERO,
-        })
-        .sum();
-    in_blocks + fold::frame(history, counts, decisions)
 }

@@ -21,11 +21,11 @@ use crate::{
     history::{BlockId, BlockKind},
     identity::ChainHash,
     json::{narrow, widen},
-    memory::{Cost, Memory, Sent, hidden_anew},
+    memory::{Cost, Memory, hidden_anew},
     policy::{Act, Batch, Folding, Markers, Policy, Step, When},
     render::RecallHint,
     units::{Millis, Tokens},
-    verdict::{Reason, Verdict},
+    verdict::{Reason, SentVerdict, Verdict},
 };
 
 /// What a policy decides in.
@@ -35,9 +35,9 @@ pub(crate) struct Situation<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) chain: &'a [ChainHash],
     /// What each block was sent as before, by its number.
-    pub(crate) sent: Vec<Option<&'a Sent>>,
+    pub(crate) sent: Vec<Option<&'a SentVerdict>>,
     /// What blocks were sent as before the client rewrote what stands before them; empty where it did not.
-    pub(crate) sent_elsewhere: Vec<Option<&'a Sent>>,
+    pub(crate) sent_elsewhere: Vec<Option<&'a SentVerdict>>,
     /// Whether the provider's cache is gone.
     pub(crate) cold: bool,
     /// Whether nothing is known but that the model has answered before: then the cache may hold all of it.
@@ -154,7 +154,8 @@ fn plan_with(
     let sums = sums(&work, situation, &moments, cut.as_ref(), broken);
     let shown_again = situation.wished.shown_again(&work, situation);
     let waits_for_loop = is_bound_loop(&work, situation);
-    let mut plan = Plan::new(sight.history, sight.counts, &work.units, work.decisions)?;
+    let mut plan =
+        Plan::new(sight.history, sight.counts, &work.units, work.decisions.into_vec(), work.sent_tokens)?;
     plan.chain = situation.chain.into();
     plan.hidden = hidden_anew(sight.history, plan.decisions(), situation.memory, &situation.sent);
     plan.fold = need;
@@ -203,8 +204,7 @@ fn has_reasoning(work: &Work<'_>) -> bool {
 fn is_bound_loop(work: &Work<'_>, situation: &Situation<'_>) -> bool {
     let start = running_loop(&work.units, work.facts);
     let mut blocks = work.units.iter().skip(start).flat_map(|unit| &unit.blocks);
-    let is_reasoning =
-        |id: &BlockId| work.history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
+    let is_reasoning = |id: &BlockId| work.history[*id].kind == BlockKind::Reasoning;
     situation.bound && blocks.any(is_reasoning)
 }
 
@@ -220,11 +220,9 @@ fn pin_running_loop(work: &mut Work<'_>, situation: &Situation<'_>) {
 /// Lets all reasoning go that stands behind the first edit of what was sent: its signature no longer holds.
 fn drop_unbound(work: &mut Work<'_>, situation: &Situation<'_>) {
     let Some(first) = super::cost::first_change(work, situation) else { return };
-    let reasoning =
-        |id: &BlockId| work.history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
-    let edit = work.facts.row(first).map_or(0, |fact| fact.step);
-    let behind: Vec<BlockId> =
-        (first.0 + 1..narrow(work.history.blocks().len())).map(BlockId).filter(reasoning).collect();
+    let edit = work.facts[first].step;
+    let is_reasoning = |id: &BlockId| *id > first && work.history[*id].kind == BlockKind::Reasoning;
+    let behind: Vec<BlockId> = work.history.ids().filter(is_reasoning).collect();
     for id in behind {
         work.drop_alone(id, &Reason::Unbound { edit });
     }
@@ -238,30 +236,29 @@ fn repeat(work: &mut Work<'_>, situation: &Situation<'_>) {
     let released = if is_bound { BTreeSet::new() } else { situation.wished.released(work, situation) };
     for (index, sent) in situation.sent.iter().enumerate() {
         let id = BlockId(narrow(index));
-        // What a summary stood for is whole again where the summary is not in this conversation.
-        let in_summary = matches!(
-            sent,
-            Some(
-                Sent::Shortened { reason: Reason::Folded { .. }, .. }
-                    | Sent::NotAtAll { reason: Reason::Folded { .. } },
-            )
-        );
-        if in_summary || released.contains(&id) {
-            continue;
-        }
-        match sent {
-            Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
-            Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
-            Some(Sent::NotAtAll { reason }) => drop(work.drop_unit(id, reason)),
-            Some(Sent::Whole | Sent::WholeAgain) | None => {}
+        let Some(sent) = sent.filter(|_| !released.contains(&id)) else { continue };
+        match sent.verdict() {
+            // What a summary stood for is whole again where the summary is not in this conversation.
+            Verdict::Keep | Verdict::Fold { .. } => {}
+            Verdict::Drop { reason: reason @ Reason::Unbound { .. } } => work.drop_alone(id, reason),
+            Verdict::Drop { reason } => {
+                work.drop_unit(id, reason);
+            }
+            verdict @ (Verdict::Shorten { text, .. }
+            | Verdict::Point { text, .. }
+            | Verdict::Trim { text, .. }) => {
+                work.repeat(id, verdict, text);
+            }
         }
     }
     if situation.bound {
         work.drop_released_reasoning(&released);
     }
     let dropped = |id: &BlockId| {
-        let was_dropped =
-            |sent: &&Vec<Option<&Sent>>| matches!(sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })));
+        let was_dropped = |sent: &&Vec<Option<&SentVerdict>>| {
+            let sent = sent.get(widen(id.0)).copied().flatten();
+            sent.is_some_and(|sent| sent.verdict().leaves_nothing())
+        };
         !released.contains(id) && [&situation.sent, &situation.sent_elsewhere].iter().any(was_dropped)
     };
     hide_rewritten(work, situation, &released, dropped);
@@ -293,22 +290,25 @@ fn hide_rewritten(
 ) {
     for (index, sent) in situation.sent_elsewhere.iter().enumerate() {
         let id = BlockId(narrow(index));
-        let in_sight = |work: &Work<'_>, reason: &Reason| {
-            let source = work.source(id, reason);
-            source.is_some_and(|source| *work.verdict(source) == Verdict::Keep)
-        };
-        match sent {
-            _ if released.contains(&id) => {}
-            Some(Sent::Shortened { reason, .. }) if reason.is_pointer() && !in_sight(work, reason) => {}
-            Some(Sent::Shortened { text, reason }) => work.repeat(id, text, reason),
-            Some(Sent::NotAtAll { reason: reason @ Reason::Unbound { .. } }) => work.drop_alone(id, reason),
-            Some(Sent::NotAtAll { reason }) => {
+        let Some(sent) = sent.filter(|_| !released.contains(&id)) else { continue };
+        match sent.verdict() {
+            Verdict::Keep => {}
+            Verdict::Drop { reason: reason @ Reason::Unbound { .. } } => work.drop_alone(id, reason),
+            hidden @ (Verdict::Drop { .. } | Verdict::Fold { text: None, .. }) => {
                 let whole = work.unit(id).is_some_and(|unit| unit.blocks.iter().all(&dropped));
-                if whole {
-                    work.drop_unit(id, reason);
+                if let Some(reason) = hidden.reason().filter(|_| whole) {
+                    work.drop_unit(id, &reason);
                 }
             }
-            Some(Sent::Whole | Sent::WholeAgain) | None => {}
+            pointer @ (Verdict::Point { text, .. } | Verdict::Trim { text, .. }) => {
+                let source = work.source(id, pointer);
+                if source.is_some_and(|source| *work.verdict(source) == Verdict::Keep) {
+                    work.repeat(id, pointer, text);
+                }
+            }
+            shorter @ (Verdict::Shorten { text, .. } | Verdict::Fold { text: Some(text), .. }) => {
+                work.repeat(id, shorter, text);
+            }
         }
     }
 }
@@ -427,7 +427,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     let Some(mut cut) = cut else { return Ok(None) };
     // Notes that point at what was hidden are part of the price.
     mend_pointers(work);
-    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+    let blocks = work.history.ids();
     cut.edits = blocks.filter(|id| was_sent(situation, *id) && !is_same(work, situation, *id)).collect();
     let (saved, dearer) = (before.0 - work.total, cost(work, situation).ours - before.1.ours);
     cut.really(saved, dearer, rates).map(Some).ok_or(Regret)
@@ -455,7 +455,7 @@ fn ids(blocks: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
 fn spare_sources(work: &Work<'_>, going: &mut Vec<(BlockId, Reason, &Act)>, staying: &HashSet<BlockId>) {
     let all = going.iter().map(|(id, ..)| *id);
     let mut gone: HashSet<BlockId> = all.filter(|id| !staying.contains(id)).collect();
-    for id in (0..narrow(work.decisions.len())).rev().map(BlockId) {
+    for id in work.history.ids().rev() {
         if work.is_trimmed(id)
             && !gone.contains(&id)
             && let Some(source) = pointer(work, id)
@@ -470,11 +470,11 @@ fn spare_sources(work: &Work<'_>, going: &mut Vec<(BlockId, Reason, &Act)>, stay
 /// was changed between them, or they show other lines in the same place.
 fn newest_of_stale(work: &mut Work<'_>, going: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
     let is_view = |id: &BlockId| {
-        let shows = work.index.row(*id).and_then(|row| row.shows);
+        let shows = work.index.row(*id).shows;
         let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile | Shows::Search));
         is_view && (*work.verdict(*id) == Verdict::Keep || work.is_trimmed(*id))
     };
-    let views: Vec<BlockId> = (0..narrow(work.decisions.len())).map(BlockId).filter(is_view).collect();
+    let views: Vec<BlockId> = work.history.ids().filter(is_view).collect();
     work.read_views(&views);
     let going: HashSet<BlockId> = going.iter().map(|(id, ..)| *id).collect();
     let mut oldest: HashMap<u32, BlockId> = HashMap::new();
@@ -528,18 +528,14 @@ fn rates(now: Cost, situation: &Situation<'_>) -> Rates {
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.
 fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
-    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
-    let handles = blocks.filter_map(|id| work.index.row(id)?.points_at);
+    let blocks = work.history.ids();
+    let handles = blocks.filter_map(|id| work.index.row(id).points_at);
     handles.flat_map(|handle| work.index.named(handle)).copied().collect()
 }
 
 /// Returns what a block points at, where a note stands in its place that says so.
 fn pointer(work: &Work<'_>, id: BlockId) -> Option<BlockId> {
-    let decision = work.decisions.get(widen(id.0))?;
-    match (&decision.verdict, &decision.reason) {
-        (Verdict::Shorten { .. }, Some(reason)) => work.source(id, reason),
-        _ => None,
-    }
+    work.source(id, work.verdict(id))
 }
 
 #[derive(PartialEq, Eq)]
@@ -553,12 +549,11 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
     let broken: Vec<(BlockId, Reason)> = (0..narrow(work.decisions.len()))
         .map(BlockId)
         .filter_map(|id| {
-            let copy = work.decisions.get(widen(pointer(work, id)?.0))?;
-            let reason = copy.reason.clone().filter(|_| copy.verdict != Verdict::Keep)?;
+            let reason = work.verdict(pointer(work, id)?).reason()?;
             // This block is in no summary itself, and what came before it says nothing about it.
-            let step = work.facts.row(id).map_or(0, |fact| fact.step);
+            let step = work.facts[id].step;
             let reason = match reason {
-                _ if copy.is_folded() => Reason::OverBudget,
+                Reason::Folded { .. } => Reason::OverBudget,
                 Reason::Stale { edit: at } | Reason::Superseded { by: at } if at <= step => Reason::TooOld,
                 reason => reason,
             };
@@ -569,7 +564,7 @@ fn mend_pointers(work: &mut Work<'_>) -> Mended {
         return Mended::Nothing;
     }
     for (id, reason) in broken {
-        work.say_instead(id, &Act::Clear, &reason);
+        work.say_instead(id, &Act::Clear, reason);
     }
     Mended::Something
 }
@@ -581,7 +576,7 @@ fn is_worth_it(work: &Work<'_>, id: BlockId, act: &Act) -> bool {
         return true;
     }
     let tokens = work.tokens_now(id);
-    let names = whole(f64::from(work.index.row(id).map_or(0, |row| row.names)) / LEAST_NAME_BYTES);
+    let names = whole(f64::from(work.index.row(id).names) / LEAST_NAME_BYTES);
     let left = LONGEST_NOTE + Tokens(u64::try_from(names).unwrap_or(u64::MAX));
     left <= tokens.scaled(NAMES_LEAVE_AT_MOST) && left + NAMES_SAVE_AT_LEAST <= tokens
 }
@@ -592,7 +587,7 @@ const LEAST_NAME_BYTES: f64 = 2.0;
 
 /// Estimates what is left of a block of which only names stay, as a share of its names.
 fn named_tokens(work: &Work<'_>, id: BlockId, share: f64) -> Tokens {
-    let names = work.index.row(id).map_or(0, |row| row.names);
+    let names = work.index.row(id).names;
     let tokens = whole(f64::from(names) * share / NAME_BYTES);
     NOTE_TOKENS + Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
 }
@@ -612,10 +607,9 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
         Act::Names => tokens - named_tokens(work, id, NAMES_ALONE),
         Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
         Act::Inputs(inputs) => {
-            let long = leaves(work, id, *inputs)
-                .and_then(|(leaves, _)| Some(work.index.row(id)?.leaves.of(leaves)))
-                .unwrap_or_default();
-            let all = work.history.block(id).map_or(1, |block| narrow(block.body.len().max(1)));
+            let long =
+                leaves(work, id, *inputs).map_or(0, |(leaves, _)| work.index.row(id).leaves.of(leaves));
+            let all = narrow(work.history[id].body.len().max(1));
             tokens.scaled((f64::from(long) / f64::from(all)).min(1.0)) - NOTE_TOKENS
         }
         Act::Pin

@@ -91,12 +91,15 @@ impl Work<'_> {
     }
 
     /// Notes that a block tells a series.
-    pub(super) fn note_series(&mut self, id: BlockId, verdict: &Verdict, reason: &Reason) {
-        let Reason::EditedOften { changes, first, last, told: None } = reason else { return };
-        let Verdict::Shorten { text, .. } = verdict else { return };
+    pub(super) fn note_series(&mut self, id: BlockId, verdict: &Verdict) {
+        let Verdict::Shorten { text, reason: Reason::EditedOften { changes, first, last, told: None } } =
+            verdict
+        else {
+            return;
+        };
         let Some((teller, file)) = self.changed_file(id) else { return };
         if self.series.find(file, *first, *last).is_none() && tells_series(text) {
-            let at = self.facts.row(teller).map_or(0, |fact| fact.step);
+            let at = self.facts[teller].step;
             let told = ToldSeries { changes: *changes, first: *first, last: *last, teller, at };
             self.series.0.entry(file).or_default().push(told);
         }
@@ -108,7 +111,7 @@ impl Work<'_> {
         let series = self.series_of_file(file);
         let told = |change: &&Changed| (first..=last).contains(&change.step);
         let blocks: Vec<BlockId> = series.changes.iter().filter(told).map(|change| change.block).collect();
-        let call = |id: &BlockId| self.facts.row(*id)?.partner;
+        let call = |id: &BlockId| self.facts[*id].partner;
         let calls: Vec<BlockId> = blocks.iter().filter_map(call).collect();
         let mut intents: Vec<(String, usize)> = Vec::new();
         for intent in calls.iter().filter_map(|call| reason_of_change(self.history, *call)) {
@@ -117,7 +120,7 @@ impl Work<'_> {
                 None => intents.push((intent, 1)),
             }
         }
-        let path = self.facts.row(result)?.actions.iter().find_map(|action| match &action.subject {
+        let path = self.facts[result].actions.iter().find_map(|action| match &action.subject {
             Subject::File { path, .. } => Some(self.facts.file_key(path).into_owned()),
             Subject::Directory { .. }
             | Subject::Command(_)
@@ -182,7 +185,7 @@ impl Work<'_> {
 
     /// Returns the result that a block is, or that answers it, with the file that it is about.
     fn changed_file(&self, id: BlockId) -> Option<(BlockId, u32)> {
-        let fact = self.facts.row(id)?;
+        let fact = &self.facts[id];
         let result = if fact.acts_as == BlockKind::Call { fact.partner? } else { id };
         Some((result, self.index.file(result)?))
     }

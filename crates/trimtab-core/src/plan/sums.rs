@@ -84,7 +84,7 @@ pub(super) fn sums(
     let prices = situation.prices;
     let anew = broken.filter(|_| !situation.cold).map_or(Tokens::ZERO, |broken| broken.rewritten);
     let sum = |when: Moment| {
-        let hidden = moments.iter().zip(&work.decisions).filter(|(moment, _)| **moment == Some(when));
+        let hidden = moments.iter().zip(work.decisions.iter()).filter(|(moment, _)| **moment == Some(when));
         let hidden: Vec<BlockId> = hidden.map(|(_, decision)| decision.block).collect();
         if hidden.is_empty() {
             return None;

@@ -9,10 +9,10 @@ use crate::{
     facts::{Facts, Priority},
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    memory::{Handle, Sent, UndoWhen, Wishes},
+    memory::{Handle, UndoWhen, Wishes},
     policy::{Select, Step, When},
     recall::block_handle,
-    verdict::{Reason, Verdict},
+    verdict::{Reason, SentVerdict, Verdict},
 };
 
 /// The blocks of a request that wishes are about.
@@ -50,7 +50,7 @@ impl Wished {
         wishes: &Wishes,
         (history, facts): (&History, &Facts),
         made: &mut Made,
-        sent: &[Option<&Sent>],
+        sent: &[Option<&SentVerdict>],
         showing: Showing,
     ) -> Wished {
         let mut wished = Wished::default();
@@ -58,7 +58,7 @@ impl Wished {
             return wished;
         }
         let mut named: BTreeMap<Handle, Vec<BlockId>> = BTreeMap::new();
-        for id in (0..narrow(history.blocks().len())).map(BlockId) {
+        for id in history.ids() {
             if let Some(handle) = handle(history, facts, made, id) {
                 named.entry(handle).or_default().push(id);
             }
@@ -119,13 +119,12 @@ impl Wished {
     pub(super) fn released(&self, work: &Work<'_>, situation: &Situation<'_>) -> BTreeSet<BlockId> {
         let mut released = BTreeSet::new();
         for id in self.pinned.iter().chain(&self.granted) {
-            match situation.sent.get(widen(id.0)).copied().flatten() {
-                Some(Sent::NotAtAll { .. }) => {
-                    released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
-                    released.insert(*id);
-                }
-                Some(Sent::Shortened { .. }) => drop(released.insert(*id)),
-                Some(Sent::Whole | Sent::WholeAgain) | None => {}
+            let Some(sent) = situation.sent.get(widen(id.0)).copied().flatten() else { continue };
+            if *sent.verdict() != Verdict::Keep {
+                released.insert(*id);
+            }
+            if sent.verdict().leaves_nothing() {
+                released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
             }
         }
         released
@@ -134,26 +133,27 @@ impl Wished {
     /// Returns the blocks that were hidden before and are whole in this request because somebody asked for that.
     pub(super) fn shown_again(&self, work: &Work<'_>, situation: &Situation<'_>) -> Vec<BlockId> {
         let was_hidden = |id: BlockId| {
-            matches!(
-                situation.sent.get(widen(id.0)),
-                Some(Some(Sent::Shortened { .. } | Sent::NotAtAll { .. }))
-            )
+            let sent = situation.sent.get(widen(id.0)).copied().flatten();
+            sent.is_some_and(|sent| *sent.verdict() != Verdict::Keep)
         };
         if !self.pinned.iter().chain(&self.granted).any(|id| was_hidden(*id)) {
             return Vec::new();
         }
-        let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+        let blocks = work.history.ids();
         blocks.filter(|id| was_hidden(*id) && *work.verdict(*id) == Verdict::Keep).collect()
     }
 }
 
 /// Tells whether a block is hidden by itself or with its exchange. A summary is not taken back for one of its blocks.
-fn is_hidden(sent: &[Option<&Sent>], id: BlockId) -> bool {
-    match sent.get(widen(id.0)).copied().flatten() {
-        Some(Sent::Shortened { reason, .. } | Sent::NotAtAll { reason }) => {
-            !matches!(reason, Reason::Folded { .. } | Reason::Unbound { .. })
+fn is_hidden(sent: &[Option<&SentVerdict>], id: BlockId) -> bool {
+    match sent.get(widen(id.0)).copied().flatten().map(SentVerdict::verdict) {
+        None
+        | Some(Verdict::Keep | Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } }) => {
+            false
         }
-        Some(Sent::Whole | Sent::WholeAgain) | None => false,
+        Some(
+            Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. },
+        ) => true,
     }
 }
 
@@ -164,7 +164,7 @@ fn last_of_step(facts: &Facts, step: u32) -> BlockId {
 }
 
 fn handle(history: &History, facts: &Facts, made: &mut Made, id: BlockId) -> Option<Handle> {
-    let (block, fact) = (history.block(id)?, facts.row(id)?);
+    let (block, fact) = (&history[id], &facts[id]);
     let parts = history.parts_of(block);
     let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
     // The facts hold the hash of a block's text, or of its JSON where that is empty: what is only text need not be hashed again.
@@ -196,11 +196,10 @@ impl Work<'_> {
 
     /// Lets the reasoning of an exchange that is shown again stay away, where the model bound it to what was sent then.
     pub(super) fn drop_released_reasoning(&mut self, released: &BTreeSet<BlockId>) {
-        let kind = |id: &BlockId| self.history.block(*id).map(|block| block.kind);
-        let reasoning: Vec<BlockId> =
-            released.iter().copied().filter(|id| kind(id) == Some(BlockKind::Reasoning)).collect();
+        let is_reasoning = |id: &BlockId| self.history[*id].kind == BlockKind::Reasoning;
+        let reasoning: Vec<BlockId> = released.iter().copied().filter(is_reasoning).collect();
         for id in reasoning {
-            let edit = self.facts.row(id).map_or(0, |fact| fact.step);
+            let edit = self.facts[id].step;
             self.drop_alone(id, &Reason::Unbound { edit });
         }
     }

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     count::{Counter, Counts, Memo},
     facts::{Fact, Facts, Shows, ToolKind, Voice},
-    history::{BlockId, BlockKind, History, PartKind, Role},
-    json::{narrow, widen},
+    history::{BlockId, BlockKind, Blocks, History, PartKind, Role},
+    json::widen,
     notes::hash_of,
     policy::{Act, Step, Style},
     recall::{block_handle, handle_of_hash},
@@ -48,12 +48,14 @@ pub(super) struct Work<'a> {
     pub(super) made: &'a mut Made,
     pub(super) units: Vec<Unit>,
     unit_of: Vec<u32>,
-    pub(super) decisions: Vec<Decision>,
-    pinned: Vec<bool>,
+    pub(super) decisions: Blocks<Decision>,
+    /// What each block counts as it is sent.
+    pub(super) sent_tokens: Blocks<Tokens>,
+    pinned: Blocks<bool>,
     /// Blocks whose exchange never goes.
-    held: Vec<bool>,
+    held: Blocks<bool>,
     /// Blocks that were pinned by a step: nothing overrides that.
-    firm: Vec<bool>,
+    firm: Blocks<bool>,
     pub(super) total: Tokens,
     /// How many blocks of each entry are still sent.
     pub(super) left: Vec<u32>,
@@ -93,11 +95,10 @@ impl<'a> Work<'a> {
         let blocks = history.blocks().len();
         let units = super::units(history, facts);
         let unit_of = unit_of_block(&units, blocks);
-        let keep =
-            |number| Decision { block: BlockId(number), verdict: Verdict::Keep, reason: None, handle: None };
-        let decisions = (0..narrow(blocks)).map(keep).collect();
-        let firm = vec![false; blocks];
-        let pinned = (0..narrow(blocks)).map(|number| is_sacred(facts, BlockId(number))).collect();
+        let decisions = Blocks::from_fn(blocks, Decision::keep);
+        let sent_tokens = counts.blocks().iter().copied().collect();
+        let firm = Blocks::filled(blocks, false);
+        let pinned = Blocks::from_fn(blocks, |id| is_sacred(&facts[id]));
         let left = history.entries().iter().map(|entry| entry.blocks).collect();
         let total = counts.total();
         Work {
@@ -111,8 +112,9 @@ impl<'a> Work<'a> {
             units,
             unit_of,
             decisions,
+            sent_tokens,
             pinned,
-            held: vec![false; blocks],
+            held: Blocks::filled(blocks, false),
             firm,
             total,
             left,
@@ -134,7 +136,7 @@ impl<'a> Work<'a> {
     /// Tells whether the model has said nothing since a block came: results that came together are seen together.
     pub(super) fn is_unseen(&self, id: BlockId) -> bool {
         let is_said = |fact: &Fact| fact.acts_as != BlockKind::Call && fact.role != Role::Assistant;
-        self.facts.row(id).is_some_and(is_said) && self.facts.age(id) == Some(0)
+        is_said(&self.facts[id]) && self.facts.age(id) == Some(0)
     }
 
     /// Tells whether the model has not seen what a block shows: it is new, or a new one points at it instead of showing the same.
@@ -144,13 +146,13 @@ impl<'a> Work<'a> {
 
     /// Tells whether a block holds what the model asked back a few steps ago.
     pub(super) fn is_fresh_recall(&self, id: BlockId) -> bool {
-        let is_recall =
-            |fact: &Fact| fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Recall);
-        self.facts.row(id).is_some_and(is_recall) && self.facts.age(id).is_some_and(|age| age <= self.recent)
+        let fact = &self.facts[id];
+        let is_recall = fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Recall);
+        is_recall && self.facts.age(id).is_some_and(|age| age <= self.recent)
     }
 
     pub(super) fn verdict(&self, id: BlockId) -> &Verdict {
-        self.decisions.get(widen(id.0)).map_or(&Verdict::Drop, |decision| &decision.verdict)
+        &self.decisions[id].verdict
     }
 
     /// Tells whether a block may still be hidden.
@@ -160,10 +162,7 @@ impl<'a> Work<'a> {
 
     /// Tells whether lines of a block are not sent because another one shows them; the others are.
     pub(super) fn is_trimmed(&self, id: BlockId) -> bool {
-        self.decisions.get(widen(id.0)).is_some_and(|decision| {
-            matches!(decision.verdict, Verdict::Shorten { .. })
-                && matches!(decision.reason, Some(Reason::Shown { .. }))
-        })
+        matches!(self.verdict(id), Verdict::Trim { .. })
     }
 
     /// Tells whether a block, or what is left of it, may still be hidden but for its names.
@@ -177,35 +176,31 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn is_pinned(&self, id: BlockId) -> bool {
-        self.pinned.get(widen(id.0)).copied().unwrap_or(true)
+        self.pinned[id]
     }
 
     pub(super) fn pin(&mut self, id: BlockId) {
-        if let Some(pinned) = self.pinned.get_mut(widen(id.0)) {
-            *pinned = true;
-        }
-        if let Some(firm) = self.firm.get_mut(widen(id.0)) {
-            *firm = true;
-        }
+        self.pinned[id] = true;
+        self.firm[id] = true;
     }
 
     /// Keeps the exchange of a block.
     pub(super) fn hold(&mut self, id: BlockId) {
-        self.held.get_mut(widen(id.0)).into_iter().for_each(|held| *held = true);
+        self.held[id] = true;
     }
 
     /// Tells whether a step pinned a block.
     pub(super) fn is_firm(&self, id: BlockId) -> bool {
-        self.firm.get(widen(id.0)).copied().unwrap_or(true)
+        self.firm[id]
     }
 
     /// Tells whether the exchange of a block never goes.
     pub(super) fn is_held(&self, id: BlockId) -> bool {
-        self.held.get(widen(id.0)).copied().unwrap_or_default()
+        self.held[id]
     }
 
     pub(super) fn tokens(&self, id: BlockId) -> Tokens {
-        self.counts.blocks().get(widen(id.0)).copied().unwrap_or_default()
+        self.counts[id]
     }
 
     pub(super) fn unit(&self, id: BlockId) -> Option<&Unit> {
@@ -236,8 +231,8 @@ impl<'a> Work<'a> {
             | Act::Names
             | Act::Inputs(_)
             | Act::Clear => match self.shortened(id, act, reason) {
-                Some((text, tokens)) => {
-                    self.hide(id, Verdict::Shorten { text, tokens }, reason);
+                Some(shorter) => {
+                    self.hide_behind(id, shorter, reason.clone());
                     true
                 }
                 None => false,
@@ -250,18 +245,18 @@ impl<'a> Work<'a> {
         if !self.is_open(id) || !may_shorten(self.history, id) {
             return false;
         }
-        let Some(shows) = self.index.row(id).and_then(|row| row.shows) else { return false };
+        let Some(shows) = self.index.row(id).shows else { return false };
         self.made.lines.extend(self.history, self.facts);
         let is_view = matches!(shows, Shows::File | Shows::ShellFile);
         let in_sight = |source: BlockId| {
             *self.verdict(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
         };
         let Some((source, pieces)) = self.made.lines.pieces(id, shows, in_sight) else { return false };
-        let at = self.facts.row(source).map_or(0, |fact| fact.step);
+        let at = self.facts[source].step;
         let reason = Reason::Shown { at, handle: self.handle(source) };
         match self.written(id, &pieces, &reason, self.style) {
-            Some((text, tokens)) if tokens < self.tokens(id) => {
-                self.hide(id, Verdict::Shorten { text, tokens }, &reason);
+            Some(shorter) if shorter.1 < self.tokens(id) => {
+                self.hide_behind(id, shorter, reason);
                 true
             }
             Some(_) | None => false,
@@ -272,13 +267,11 @@ impl<'a> Work<'a> {
     pub(super) fn read_views(&mut self, views: &[BlockId]) {
         for id in views {
             let key = self.view_key(*id);
-            if let (Some(block), Some(fact)) = (self.history.block(*id), self.facts.row(*id))
-                && !self.made.told.contains_key(&key)
-            {
+            if !self.made.told.contains_key(&key) {
                 // Of a view that is sent in part, the other lines stand elsewhere.
                 let sent_in_part = self.text_now(*id).filter(|_| self.is_trimmed(*id));
-                let text = sent_in_part.unwrap_or_else(|| self.history.readable_text(block));
-                self.made.told.insert(key, Told::of(&text, fact));
+                let text = sent_in_part.unwrap_or_else(|| self.history.readable_text(&self.history[*id]));
+                self.made.told.insert(key, Told::of(&text, &self.facts[*id]));
             }
         }
     }
@@ -298,7 +291,7 @@ impl<'a> Work<'a> {
     fn is_newest_but(&self, source: BlockId, id: BlockId) -> bool {
         let Some(file) = self.index.file(id) else { return false };
         let is_of_file = |other: BlockId| {
-            let shows = self.index.row(other).and_then(|row| row.shows);
+            let shows = self.index.row(other).shows;
             matches!(shows, Some(Shows::File | Shows::ShellFile)) && self.index.files(other).contains(&file)
         };
         let mut others = (0..id.0).map(BlockId).filter(|other| *other != source && is_of_file(*other));
@@ -308,42 +301,37 @@ impl<'a> Work<'a> {
             })
     }
 
-    /// Returns the block that a note made for this reason points at, one in sight where there are several.
-    pub(super) fn source(&self, id: BlockId, reason: &Reason) -> Option<BlockId> {
-        match reason {
-            Reason::Identical { to } => {
-                let at_step = |copy: &BlockId| self.facts.row(*copy).is_some_and(|fact| fact.step == *to);
-                self.copies(id).find(at_step).or(self.facts.row(id)?.identical_to)
-            }
-            Reason::Shown { handle, .. } => {
-                let hash = hash_of(handle)?;
-                let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
-                blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
-            }
-            Reason::TooOld
-            | Reason::Superseded { .. }
-            | Reason::OverBudget
-            | Reason::TooLong
-            | Reason::Stale { .. }
-            | Reason::ReadOften { .. }
-            | Reason::EditedOften { .. }
-            | Reason::Unbound { .. }
-            | Reason::Folded { .. }
-            | Reason::Rule(_) => None,
+    /// Returns the block that a verdict points at, one in sight where there are several.
+    pub(super) fn source(&self, id: BlockId, verdict: &Verdict) -> Option<BlockId> {
+        match verdict {
+            Verdict::Point { to, .. } => self.copy_at(id, *to),
+            Verdict::Trim { handle, .. } => self.named_before(id, handle),
+            Verdict::Keep | Verdict::Shorten { .. } | Verdict::Fold { .. } | Verdict::Drop { .. } => None,
         }
+    }
+
+    /// Returns the copy of a block at a step, one that is sent whole where there are several.
+    pub(super) fn copy_at(&self, id: BlockId, step: u32) -> Option<BlockId> {
+        let at_step = |copy: &BlockId| self.facts[*copy].step == step;
+        self.copies(id).find(at_step).or(self.facts[id].identical_to)
+    }
+
+    /// Returns the block before another one that a handle names, one that is sent whole where there are several.
+    pub(super) fn named_before(&self, id: BlockId, handle: &str) -> Option<BlockId> {
+        let hash = hash_of(handle)?;
+        let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
+        blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
     }
 
     /// Returns the earlier blocks of the same kind and content that are sent whole, the oldest first.
     pub(super) fn copies(&self, id: BlockId) -> impl Iterator<Item = BlockId> + '_ {
-        let fact = self.facts.row(id).filter(|fact| fact.identical_to.is_some());
-        let name = fact.and_then(|fact| fact.digest.first_chunk()).copied();
+        let fact = &self.facts[id];
+        let name = fact.identical_to.and_then(|_| fact.digest.first_chunk()).copied();
         let same_name = name.map_or(&[][..], |name| self.index.named(name));
         let is_copy = move |other: &BlockId| {
-            let same =
-                self.facts.row(*other).zip(fact).is_some_and(|(other, fact)| {
-                    other.digest == fact.digest && other.acts_as == fact.acts_as
-                });
-            same && *self.verdict(*other) == Verdict::Keep
+            let copy = &self.facts[*other];
+            let is_same = copy.digest == fact.digest && copy.acts_as == fact.acts_as;
+            is_same && *self.verdict(*other) == Verdict::Keep
         };
         same_name.iter().copied().take_while(move |other| *other < id).filter(is_copy)
     }
@@ -361,22 +349,22 @@ impl<'a> Work<'a> {
         seen
     }
 
-    /// Repeats a text that a block was sent as before.
-    pub(super) fn repeat(&mut self, id: BlockId, text: &Arc<str>, reason: &Reason) {
+    /// Sends a block as the text that it was sent as before.
+    pub(super) fn repeat(&mut self, id: BlockId, verdict: &Verdict, text: &Arc<str>) {
         if !self.is_open(id) || !may_shorten(self.history, id) {
             return;
         }
         let tokens = self.made.repeated(id, text, self.counter).unwrap_or_else(|| self.count_as(id, text));
         self.made.repeat(id, text, self.counter, tokens);
         if tokens <= self.tokens(id) {
-            self.hide(id, Verdict::Shorten { text: Arc::clone(text), tokens }, reason);
+            self.hide(id, verdict.clone(), tokens);
         }
     }
 
     /// Says something else of a block that is hidden already.
-    pub(super) fn say_instead(&mut self, id: BlockId, act: &Act, reason: &Reason) {
-        if let Some((text, tokens)) = self.text_for(id, act, reason) {
-            self.hide(id, Verdict::Shorten { text, tokens }, reason);
+    pub(super) fn say_instead(&mut self, id: BlockId, act: &Act, reason: Reason) {
+        if let Some(shorter) = self.text_for(id, act, &reason) {
+            self.hide_behind(id, shorter, reason);
         }
     }
 
@@ -389,7 +377,7 @@ impl<'a> Work<'a> {
             return false;
         }
         for id in blocks {
-            self.hide(id, Verdict::Drop, reason);
+            self.hide(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
         true
     }
@@ -397,39 +385,41 @@ impl<'a> Work<'a> {
     /// Lets one block go, whatever it belongs to.
     pub(super) fn drop_alone(&mut self, id: BlockId, reason: &Reason) {
         if !self.is_out(id) {
-            self.hide(id, Verdict::Drop, reason);
+            self.hide(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
     }
 
     /// Tells whether a block is not sent: it was dropped, or a summary stands for it.
     pub(super) fn is_out(&self, id: BlockId) -> bool {
-        self.decisions.get(widen(id.0)).is_none_or(super::edits::is_out)
+        self.verdict(id).is_gone()
     }
 
-    pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, reason: &Reason) {
+    /// Hides a block behind a text.
+    pub(super) fn hide_behind(&mut self, id: BlockId, (text, tokens): (Arc<str>, Tokens), reason: Reason) {
+        self.hide(id, Verdict::hiding(Some(text), reason), tokens);
+    }
+
+    /// Hides a block, which then counts `tokens`.
+    pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, tokens: Tokens) {
         let handle = self.handle(id);
-        let before = self.tokens_now(id);
-        if let Some(source) = self.source(id, reason).filter(|_| verdict != Verdict::Drop) {
+        if let Some(source) = self.source(id, &verdict) {
             let latest = self.pointed_at.entry(source).or_insert(id);
             *latest = id.max(*latest);
         }
-        self.note_series(id, &verdict, reason);
-        let gone = verdict == Verdict::Drop;
+        self.note_series(id, &verdict);
+        let gone = verdict.is_gone();
         let text_before = self.visible.is_some().then(|| self.text_now(id)).flatten();
         if let Some(visible) = &mut self.visible {
             visible.forget(&text_before.unwrap_or_default());
-            if let Verdict::Shorten { text, .. } = &verdict {
+            if let Some(text) = verdict.text() {
                 visible.add(text);
             }
         }
-        if let Some(decision) = self.decisions.get_mut(widen(id.0)) {
-            decision.verdict = verdict;
-            decision.reason = Some(reason.clone());
-            decision.handle = Some(handle);
-        }
-        self.total = self.total - before + self.tokens_now(id);
-        let entry = self.history.block(id).map(|block| widen(block.entry.0));
-        if gone && let Some(left) = entry.and_then(|entry| self.left.get_mut(entry)) {
+        self.total = self.total - self.sent_tokens[id] + tokens;
+        self.sent_tokens[id] = tokens;
+        self.decisions[id] = Decision { block: id, verdict, handle: Some(handle) };
+        let entry = widen(self.history[id].entry.0);
+        if gone && let Some(left) = self.left.get_mut(entry) {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.total = self.total - self.counts.per_entry();
@@ -444,24 +434,17 @@ impl<'a> Work<'a> {
     /// Returns the text that a block is sent as; nothing where it is not sent.
     fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
         match self.verdict(id) {
-            Verdict::Keep => self.history.block(id).map(|block| self.history.block_text(block)),
-            Verdict::Shorten { text, .. } => Some(Cow::Owned(text.to_string())),
-            Verdict::Drop => None,
+            Verdict::Keep => Some(self.history.block_text(&self.history[id])),
+            hidden => hidden.text().map(|text| Cow::Owned(text.to_string())),
         }
     }
 
     pub(super) fn tokens_now(&self, id: BlockId) -> Tokens {
-        match self.verdict(id) {
-            Verdict::Keep => self.tokens(id),
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => Tokens::ZERO,
-        }
+        self.sent_tokens[id]
     }
 
     pub(super) fn handle(&mut self, id: BlockId) -> String {
-        let (Some(block), Some(fact)) = (self.history.block(id), self.facts.row(id)) else {
-            return String::new();
-        };
+        let (block, fact) = (&self.history[id], &self.facts[id]);
         let parts = self.history.parts_of(block);
         let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
         // Of an empty text the facts hold the hash of its JSON.
@@ -475,8 +458,7 @@ impl<'a> Work<'a> {
 }
 
 /// Tells whether a block is never hidden by a step: system, tools, instructions and the person's words.
-fn is_sacred(facts: &Facts, id: BlockId) -> bool {
-    let Some(fact) = facts.row(id) else { return true };
+fn is_sacred(fact: &Fact) -> bool {
     let person = matches!(fact.voice, Some(Voice::Person | Voice::Instructions | Voice::Summary));
     let head = matches!(fact.role, Role::System | Role::Tools);
     head || fact.instructions || (person && fact.acts_as != BlockKind::Result)

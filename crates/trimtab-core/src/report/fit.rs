@@ -104,8 +104,8 @@ pub fn fit_report<'a>(
         block: decision.block.0,
         step: step_of(&fitted.history, decision.block),
         call: call_of(&fitted.history, decision.block),
-        verdict: decision.word().to_owned(),
-        reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        verdict: decision.verdict.word().to_owned(),
+        reason: decision.reason().as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
         saved: plan.saved(decision.block),
         when: plan.moment_of(decision.block),
@@ -134,7 +134,7 @@ pub fn fit_report<'a>(
 }
 
 fn folded_blocks(plan: &Plan) -> impl Iterator<Item = BlockId> {
-    plan.decisions().iter().filter(|decision| decision.is_folded()).map(|decision| decision.block)
+    plan.decisions().iter().filter(|decision| decision.verdict.is_fold()).map(|decision| decision.block)
 }
 
 fn supersedes(history: &History) -> Vec<Superseding> {

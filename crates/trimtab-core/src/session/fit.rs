@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::Arc};
 use crate::{
     count::{Calibration, Counter, Exactness},
     history::{Block, BlockKind, Format, History},
-    memory::{Memory, Sent},
+    memory::Memory,
     plan::{CachePrices, Made, Plan, PlanError, Showing, Sight, Situation, Wished, edits, plan},
     policy::{Folding, Markers, Policy},
     prices::{CacheRules, Model},
@@ -14,6 +14,7 @@ use crate::{
     session::Warm,
     summary::Asking,
     units::{Millis, Tokens},
+    verdict::SentVerdict,
     wire::{WireError, write},
 };
 
@@ -280,7 +281,7 @@ pub fn plan_latest(
     let (memory, wishes) = (begun.as_ref().unwrap_or(memory), memory.wishes());
     let gone = || memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
     let cold = settings.cache == CacheHint::Cold || gone();
-    let sent: Vec<Option<&Sent>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
+    let sent: Vec<Option<&SentVerdict>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
     // Only there reasoning comes with a signature over what stands before it.
     let is_signed = history.format() == Format::Anthropic;
     let bound = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);

@@ -3,6 +3,7 @@
 mod backup;
 mod changelog;
 mod compact;
+mod demo;
 mod doctor;
 pub(crate) mod file_at;
 pub(crate) mod files;
@@ -35,6 +36,7 @@ use crate::{
 /// Does what was asked for.
 pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
     match command {
+        Command::Demo(asked) => demo::run(asked, out),
         Command::Show(asked) => show::run(asked, out),
         Command::Inspect(asked) => inspect::run(asked, out),
         Command::FileAt(asked) => file_at::run(asked, out),

@@ -13,7 +13,9 @@ use hyper::{
 };
 use trimtab_core::{Asking, Counter, FoldRequest, Folding, Format, History, PromptFormat, Usage};
 
-use super::{Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, send::Head, sessions::Session};
+use super::{
+    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head, sessions::Session,
+};
 use crate::{
     endpoint::Endpoint,
     summarize::{Summarized, dollars, summarized, window},
@@ -43,11 +45,19 @@ pub(crate) struct Wanted {
 }
 
 /// Asks for the summary that the plan of a request wants, on a thread of its own.
-pub(super) fn ask(proxy: &Arc<Proxy>, head: &Head, format: Format, about: Option<&About>) {
+pub(super) fn ask(proxy: &Arc<Proxy>, route: &Route, head: &Head, format: Format, about: Option<&About>) {
     let Some((about, wanted)) = about.and_then(|about| Some((about, about.wanted.clone()?))) else { return };
     let summaries = &proxy.config.summaries;
     // Folding without a model asks nobody.
-    if summaries.folding != Folding::WhenGiven || !about.session.begin_asking() {
+    if summaries.folding != Folding::WhenGiven {
+        return;
+    }
+    // Where the session's own provider would not understand what is asked, the ledger stands for what is folded.
+    if summaries.endpoint.is_none() && !route.takes_plain_requests() {
+        about.session.remember(|memory| memory.no_summary(&wanted.request));
+        return;
+    }
+    if !about.session.begin_asking() {
         return;
     }
     let turn = Turn(Arc::clone(&about.session));

@@ -18,6 +18,7 @@ use trimtab_core::Format;
 use super::{
     Answer, Outgoing, Proxy, body,
     encoding::{Encoding, NotDecoded},
+    envelope::{self, Envelope, Wrapping},
     fold, guard,
     headers::{self, ClientHeaders},
     intents::Stripper,
@@ -158,7 +159,12 @@ async fn converse(
         return pass(proxy, route, format, (&head, full(arrived)), reason, permit).await;
     }
     let client = Arc::new(ClientHeaders::read(&parts.headers, proxy.config.project.as_deref()));
-    let intents = proxy.config.intents.as_ref().filter(|_| encoding == Encoding::Plain);
+    let (envelope, plain, model) = match unwrapped(route.wrapping, encoding, plain) {
+        Ok(unwrapped) => unwrapped,
+        Err(reason) => return pass(proxy, route, format, (&head, full(arrived)), reason, permit).await,
+    };
+    let is_plain = envelope.is_empty() && route.takes_plain_requests();
+    let intents = proxy.config.intents.as_ref().filter(|_| is_plain);
     let mut offered = intents.and_then(|intents| intents.offer(&plain, format));
     let (plain, unplanned) = match &mut offered {
         Some(offered) => {
@@ -169,12 +175,12 @@ async fn converse(
         }
         None => (plain, arrived.clone()),
     };
-    let job = Job { body: plain, format, model: route.model.clone(), counts_only, client };
+    let job = Job { body: plain, format, model: route.model.clone().or(model), counts_only, client };
     let mut prepared = match planning::prepare(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => return pass(proxy, route, format, (&head, full(arrived)), &reason, permit).await,
     };
-    let outgoing = encoded(encoding, prepared.request.clone()).await.unwrap_or(unplanned);
+    let outgoing = envelope.pack(prepared.request.clone()).await.unwrap_or(unplanned);
     proxy.metrics.overhead(started.elapsed());
     note(proxy, route, &prepared, started);
     let asked = Instant::now();
@@ -193,9 +199,9 @@ async fn converse(
     }
     if !counts_only && sent.status().is_success() {
         proxy.planner.answered_in(format, asked.elapsed());
-        fold::ask(proxy, &head, format, prepared.about.as_ref());
+        fold::ask(proxy, route, &head, format, prepared.about.as_ref());
     }
-    let turn = Turn { proxy, route, head, job, arrived, encoding };
+    let turn = Turn { proxy, route, head, job, arrived, envelope };
     let (sent, first, rest, prepared, retried) = turn.retry(sent, prepared).await?;
     note_answer(proxy, route, sent.status);
     let said = Said {
@@ -206,7 +212,7 @@ async fn converse(
         is_store_in_trouble: proxy.planner.sessions.is_store_in_trouble(),
     };
     let account = Account::of(proxy, route.endpoint, prepared.about, prepared.how, sent.status, permit);
-    let reader = (!counts_only).then(|| Reader::new(format, &sent.headers));
+    let reader = (!counts_only).then(|| Reader::new(format, route.wrapping, &sent.headers));
     let offered = offered.filter(|_| !counts_only && sent.status.is_success());
     let stripper = offered
         .zip(intents)
@@ -243,7 +249,8 @@ async fn pass(
     note_answer(proxy, route, sent.status());
     let said = Said { how: "passed", reason: Some(reason.to_owned()), ..Said::default() };
     let (parts, incoming) = sent.into_parts();
-    let reader = matches!(route.endpoint, Endpoint::Answer(_)).then(|| Reader::new(format, &parts.headers));
+    let answers = matches!(route.endpoint, Endpoint::Answer(_));
+    let reader = answers.then(|| Reader::new(format, route.wrapping, &parts.headers));
     let account = Account::of(proxy, route.endpoint, None, How::Raw, parts.status, permit);
     let looked_at = LookedAt { reader, stripper: None };
     Ok(delivered(proxy, parts, Bytes::new(), Some(incoming), said, looked_at, account))
@@ -300,6 +307,27 @@ async fn decoded(
     (arrived, decoded.unwrap_or(Err(NotDecoded::Broken)))
 }
 
+/// A conversation, what was around it, and the model that was named beside it.
+type Unwrapped = (Envelope, Arc<Vec<u8>>, Option<String>);
+
+/// Takes the conversation out of a body; says why it cannot be.
+fn unwrapped(
+    wrapping: Wrapping,
+    encoding: Encoding,
+    plain: Arc<Vec<u8>>,
+) -> Result<Unwrapped, &'static str> {
+    let envelope = Envelope::encoded(encoding);
+    let inner = match wrapping {
+        Wrapping::None => None,
+        Wrapping::Perhaps(key) => envelope::unwrap(&plain, key),
+        Wrapping::Always(key) => Some(envelope::unwrap(&plain, key).ok_or("no conversation in the body")?),
+    };
+    let Some(mut inner) = inner else { return Ok((envelope, plain, None)) };
+    let model = inner.model.take();
+    let (envelope, conversation) = envelope.around(inner);
+    Ok((envelope, Arc::new(conversation), model))
+}
+
 /// A body that is planned for and sent at the same time, in memory once.
 struct Shared(Arc<Vec<u8>>);
 
@@ -307,16 +335,6 @@ impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
-}
-
-/// Encodes what is sent instead of a request; nothing where the request goes as it came.
-pub(super) async fn encoded(encoding: Encoding, request: Option<Bytes>) -> Option<Bytes> {
-    let request = request?;
-    if encoding == Encoding::Plain {
-        return Some(request);
-    }
-    let encoded = tokio::task::spawn_blocking(move || encoding.encode(&request)).await;
-    encoded.ok()?.ok().map(Bytes::from)
 }
 
 pub(super) fn full(body: Bytes) -> Outgoing {

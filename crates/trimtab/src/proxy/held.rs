@@ -15,9 +15,6 @@ const FIELDS: [(&str, &str); 4] = [
     ("cached_content", "cachedContent"),
 ];
 
-/// The field that Gemini's `countTokens` may wrap a request in.
-const WRAPPER: &str = "generateContentRequest";
-
 /// The field that asks the server to edit the context.
 const EDITS: &str = "context_management";
 
@@ -40,8 +37,7 @@ pub(crate) fn held_by_server(history: &History) -> Option<Cow<'static, str>> {
 /// Returns such a field of a request that could not be read, where it seems to have one: then it is no fault of ours.
 pub(crate) fn seems_held(request: &[u8]) -> Option<Cow<'static, str>> {
     let quoted = |field: &str| memmem::find(request, format!("\"{field}\"").as_bytes()).is_some();
-    let field = FIELDS.iter().find(|(field, _)| quoted(field)).map(|(_, name)| *name);
-    field.or_else(|| quoted(WRAPPER).then_some(WRAPPER)).map(Cow::Borrowed)
+    FIELDS.iter().find(|(field, _)| quoted(field)).map(|(_, name)| Cow::Borrowed(*name))
 }
 
 /// Returns the name of the first edit by which a server may clear or replace what we hide; an empty name where it cannot be
@@ -140,8 +136,6 @@ mod tests {
             seems_held(br#"{"conversation":"c","prompt":{"id":"p"}}"#).as_deref(),
             Some("conversation")
         );
-        let wrapped = br#"{"generateContentRequest":{"model":"models/m","contents":[]}}"#;
-        assert_eq!(seems_held(wrapped).as_deref(), Some("generateContentRequest"));
         assert_eq!(seems_held(br#"{"prompt":{"id":"p"}}"#), None);
     }
 }

@@ -6,6 +6,8 @@ mod buffers;
 mod clock;
 mod connect;
 mod encoding;
+mod envelope;
+mod event_stream;
 pub(crate) mod fold;
 mod forward;
 mod guard;

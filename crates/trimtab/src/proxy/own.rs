@@ -12,7 +12,10 @@ use hyper::{
 use serde_json::json;
 use trimtab_core::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
-use super::{Proxy, body, guard, metrics::Metric, money::float, planning::now, refusal::json_answer};
+use super::{
+    Proxy, body, guard, metrics::Metric, money::float, planning::now, refusal::json_answer,
+    route::percent_decoded,
+};
 
 /// Answers a request below `/trimtab/`.
 pub(crate) async fn answer(proxy: &Arc<Proxy>, request: Request<Incoming>) -> Response<Bytes> {
@@ -121,9 +124,7 @@ fn settings(proxy: &Proxy, query: &str) -> Result<Settings, String> {
                 ));
             }
             "model" => {
-                settings.model = Some(
-                    value.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":").replace("%3a", ":"),
-                );
+                settings.model = Some(percent_decoded(value));
             }
             "policy" => {
                 settings.policy = Policy::shipped(value).map_err(|fault| fault.to_string())?.into();

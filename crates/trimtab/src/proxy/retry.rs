@@ -12,8 +12,9 @@ use hyper::{Response, StatusCode, body::Incoming, http::response};
 use super::{
     Proxy,
     body::{self, Collected},
-    encoding::{Decoder, Encoding},
-    forward::{encoded, full},
+    encoding::Decoder,
+    envelope::Envelope,
+    forward::full,
     metrics::Metric,
     overflow,
     planning::{self, Job},
@@ -43,7 +44,7 @@ pub(super) struct Turn<'a> {
     pub(super) head: Head,
     pub(super) job: Job,
     pub(super) arrived: Bytes,
-    pub(super) encoding: Encoding,
+    pub(super) envelope: Envelope,
 }
 
 /// An answer with what was read of it, what was not, what was sent for it, and whether that was the second try.
@@ -100,7 +101,7 @@ impl Turn<'_> {
             self.overflowed("nothing to hide");
             return None;
         };
-        let outgoing = encoded(self.encoding, shorter.prepared.request.clone()).await?;
+        let outgoing = self.envelope.pack(shorter.prepared.request.clone()).await?;
         let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
             shorter.prepared.refuse(&planner.sessions);
             self.overflowed("not sent again");

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use hyper::{HeaderMap, Method};
 use trimtab_core::Format;
 
-use super::upstream::{Upstream, Upstreams};
+use super::{
+    envelope::{self, Wrapping},
+    upstream::{Upstream, Upstreams},
+};
 
 /// Whose interface a request speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,9 @@ pub(crate) struct Route {
     pub(crate) model: Option<String>,
     /// Whether the model may choose another upstream: the path names none.
     pub(crate) by_model: bool,
+    /// How the body holds the conversation.
+    pub(crate) wrapping: Wrapping,
+    pub(super) is_bedrock: bool,
 }
 
 /// Why a request goes nowhere.
@@ -69,19 +75,45 @@ enum Target {
 /// One row: a path, what it asks for, and of whom.
 ///
 /// In a path `*` at the end of a segment stands for its rest, a segment `**` for all that follow, and `{model}` for the model.
-struct Row(&'static str, Endpoint, Target);
+struct Row(&'static str, Purpose, Target);
 
-const MESSAGES: Endpoint = Endpoint::Answer(Format::Anthropic);
-const COUNT_MESSAGES: Endpoint = Endpoint::Count(Format::Anthropic);
-const CHAT: Endpoint = Endpoint::Answer(Format::Chat);
-const RESPONSES: Endpoint = Endpoint::Answer(Format::Responses);
-const COUNT_RESPONSES: Endpoint = Endpoint::Count(Format::Responses);
-const GENERATE: Endpoint = Endpoint::Answer(Format::Gemini);
-const COUNT_CONTENTS: Endpoint = Endpoint::Count(Format::Gemini);
+/// What the requests of a row ask for, and how they are written.
+#[derive(Debug, Clone, Copy)]
+struct Purpose {
+    endpoint: Endpoint,
+    wrapping: Wrapping,
+    /// Whether the format is that of the model's maker, and the body may be signed.
+    is_bedrock: bool,
+}
+
+impl Purpose {
+    const fn of(endpoint: Endpoint) -> Purpose {
+        Purpose { endpoint, wrapping: Wrapping::None, is_bedrock: false }
+    }
+}
+
+const MESSAGES: Purpose = Purpose::of(Endpoint::Answer(Format::Anthropic));
+const COUNT_MESSAGES: Purpose = Purpose::of(Endpoint::Count(Format::Anthropic));
+const CHAT: Purpose = Purpose::of(Endpoint::Answer(Format::Chat));
+const RESPONSES: Purpose = Purpose::of(Endpoint::Answer(Format::Responses));
+const COUNT_RESPONSES: Purpose = Purpose::of(Endpoint::Count(Format::Responses));
+const GENERATE: Purpose = Purpose::of(Endpoint::Answer(Format::Gemini));
+const COUNT: Purpose = Purpose::of(Endpoint::Count(Format::Gemini));
+const COUNT_CONTENTS: Purpose = Purpose { wrapping: Wrapping::Perhaps(envelope::COUNTED), ..COUNT };
+const WRAPPED_GENERATE: Purpose =
+    Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..GENERATE };
+const WRAPPED_COUNT: Purpose = Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..COUNT };
+const INVOKE: Purpose = Purpose { is_bedrock: true, ..MESSAGES };
+const CONVERSE: Purpose =
+    Purpose::of(Endpoint::Unfitted("Bedrock's Converse format; invoke with a model of Anthropic's is fitted"));
+const OLLAMA_FORMAT: Purpose =
+    Purpose::of(Endpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted"));
+const OTHER: Purpose = Purpose::of(Endpoint::Other);
+
+/// Why a request to Bedrock passes.
 const SIGNED: Endpoint = Endpoint::Unfitted("the body is signed (Bedrock)");
-const WRAPPED: Endpoint = Endpoint::Unfitted("the request is wrapped (Code Assist)");
-const OLLAMA_FORMAT: Endpoint = Endpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted");
-const OTHER: Endpoint = Endpoint::Other;
+const OF_ANOTHER_MAKER: Endpoint =
+    Endpoint::Unfitted("the format of the model's maker (Bedrock); that of Anthropic's is fitted");
 
 const ANTHROPIC: Target = Target::Wire(Provider::Anthropic);
 const OPENAI: Target = Target::Wire(Provider::OpenAi);
@@ -152,9 +184,9 @@ const TABLE: &[Row] = &[
     Row("/v1beta/**", OTHER, GEMINI),
     Row("/v1alpha/**", OTHER, GEMINI),
     Row("/upload/**", OTHER, GEMINI),
-    Row("/v1internal:generateContent", WRAPPED, CODE_ASSIST),
-    Row("/v1internal:streamGenerateContent", WRAPPED, CODE_ASSIST),
-    Row("/v1internal:countTokens", WRAPPED, CODE_ASSIST),
+    Row("/v1internal:generateContent", WRAPPED_GENERATE, CODE_ASSIST),
+    Row("/v1internal:streamGenerateContent", WRAPPED_GENERATE, CODE_ASSIST),
+    Row("/v1internal:countTokens", WRAPPED_COUNT, CODE_ASSIST),
     Row("/v1internal:*", OTHER, CODE_ASSIST),
     Row("/api/chat", OLLAMA_FORMAT, OLLAMA),
     Row("/api/generate", OLLAMA_FORMAT, OLLAMA),
@@ -164,10 +196,10 @@ const TABLE: &[Row] = &[
     Row("/api/version", OTHER, OLLAMA),
     Row("/api/pull", OTHER, OLLAMA),
     Row("/api/embed*", OTHER, OLLAMA),
-    Row("/model/*/invoke", SIGNED, BEDROCK),
-    Row("/model/*/invoke-with-response-stream", SIGNED, BEDROCK),
-    Row("/model/*/converse", SIGNED, BEDROCK),
-    Row("/model/*/converse-stream", SIGNED, BEDROCK),
+    Row("/model/{model}/invoke", INVOKE, BEDROCK),
+    Row("/model/{model}/invoke-with-response-stream", INVOKE, BEDROCK),
+    Row("/model/*/converse", CONVERSE, BEDROCK),
+    Row("/model/*/converse-stream", CONVERSE, BEDROCK),
     Row("/model/**", OTHER, BEDROCK),
     Row("/v1/models/**", OTHER, Target::ByHeaders),
     Row("/v1/files/**", OTHER, Target::ByHeaders),
@@ -246,12 +278,19 @@ impl Endpoint {
     }
 }
 
+impl Route {
+    /// Tells whether a request that is written here for the same address is understood there.
+    pub(crate) fn takes_plain_requests(&self) -> bool {
+        !self.is_bedrock && !matches!(self.wrapping, Wrapping::Always(_))
+    }
+}
+
 impl NoRoute {
     /// Returns what is wrong and what to do, for whoever sent the request.
     pub(crate) fn words(&self) -> String {
         match self {
             NoRoute::UnknownPath => {
-                let fits = |row: &&Row| matches!(row.1, Endpoint::Answer(_));
+                let fits = |row: &&Row| matches!(row.1.endpoint, Endpoint::Answer(_));
                 let known: Vec<&str> = TABLE.iter().filter(fits).map(|row| row.0).collect();
                 format!(
                     "this path is not known, and nothing was sent. Known are {}. Any path of another server: start trimtab with --upstream NAME=URL and ask for /NAME/PATH",
@@ -281,7 +320,7 @@ pub(crate) fn route(
 ) -> Result<Route, NoRoute> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if let Some((upstream, rest)) = named_by_path(upstreams, path, &segments) {
-        return below_a_name(upstream, method, rest);
+        return below_a_name(upstream, method, rest, &Signed::of(query, headers));
     }
     let (row, model) = find(method, &segments).ok_or(NoRoute::UnknownPath)?;
     let upstream = match row.2 {
@@ -297,15 +336,48 @@ pub(crate) fn route(
     if !upstream.has_address() {
         return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
     }
-    let provider = row.1.provider().unwrap_or(upstream.wire);
-    Ok(Route {
-        path: path.to_owned(),
-        provider,
-        endpoint: row.1,
-        model,
-        by_model: matches!(row.2, Target::Wire(_)) && row.1.provider().is_some(),
-        upstream,
-    })
+    let by_model = matches!(row.2, Target::Wire(_)) && row.1.endpoint.provider().is_some();
+    Ok(Route { by_model, ..settle(upstream, path, row.1, model, &Signed::of(query, headers)) })
+}
+
+/// Makes the route of a request whose purpose is known.
+fn settle(
+    upstream: Arc<Upstream>,
+    path: &str,
+    purpose: Purpose,
+    model: Option<String>,
+    signed: &Signed,
+) -> Route {
+    let Purpose { endpoint, wrapping, is_bedrock } = purpose;
+    let is_of_anthropic = || model.as_ref().is_some_and(|model| model.contains("anthropic."));
+    let endpoint = match (is_bedrock, signed) {
+        (true, Signed::Body) => SIGNED,
+        (true, Signed::No) if !is_of_anthropic() => OF_ANOTHER_MAKER,
+        (true, Signed::No) | (false, _) => endpoint,
+    };
+    let provider = endpoint.provider().unwrap_or(upstream.wire);
+    let path = path.to_owned();
+    Route { upstream, path, provider, endpoint, model, by_model: false, wrapping, is_bedrock }
+}
+
+/// Whether a request carries a signature that another body makes invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    No,
+    Body,
+}
+
+impl Signed {
+    /// Looks for a signature of AWS. It covers the hash of the body, unless it says that it does not.
+    fn of(query: Option<&str>, headers: &HeaderMap) -> Signed {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let given = text("authorization");
+        let by_query = query.is_some_and(|query| {
+            query.split('&').any(|pair| pair.to_ascii_lowercase().starts_with("x-amz-signature="))
+        });
+        let is_open = text("x-amz-content-sha256") == "UNSIGNED-PAYLOAD" && !given.contains("content-length");
+        if by_query || (given.starts_with("AWS4-") && !is_open) { Signed::Body } else { Signed::No }
+    }
 }
 
 /// Returns the upstream that the beginning of a path names, and the rest of the path.
@@ -328,23 +400,27 @@ fn named_by_path<'a>(
 
 /// Routes what stands behind an upstream's name: the user named it, so that every path may go there, and a conversation is known
 /// by the end of its path.
-fn below_a_name(upstream: Arc<Upstream>, method: &Method, path: &str) -> Result<Route, NoRoute> {
+fn below_a_name(
+    upstream: Arc<Upstream>,
+    method: &Method,
+    path: &str,
+    signed: &Signed,
+) -> Result<Route, NoRoute> {
     if !upstream.has_address() {
         return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     // Many paths end in `messages`: the word alone tells nothing.
-    let tells = |row: &Row| row.1 != Endpoint::Other && row.0 != "/messages";
+    let tells = |row: &Row| row.1.endpoint != Endpoint::Other && row.0 != "/messages";
     let ends = (1..segments.len()).filter_map(|from| find(method, segments.get(from..)?));
     let found = find(method, &segments).or_else(|| ends.into_iter().find(|(row, _)| tells(row)));
-    let (endpoint, model) = found.map_or((Endpoint::Other, None), |(row, model)| (row.1, model));
-    let provider = endpoint.provider().unwrap_or(upstream.wire);
-    Ok(Route { path: path.to_owned(), provider, endpoint, model, by_model: false, upstream })
+    let (purpose, model) = found.map_or((OTHER, None), |(row, model)| (row.1, model));
+    Ok(settle(upstream, path, purpose, model, signed))
 }
 
 /// Finds the row of a path, and the model that the path names.
 fn find(method: &Method, segments: &[&str]) -> Option<(&'static Row, Option<String>)> {
-    let rows = TABLE.iter().filter(|row| row.1 == Endpoint::Other || *method == Method::POST);
+    let rows = TABLE.iter().filter(|row| row.1.endpoint == Endpoint::Other || *method == Method::POST);
     rows.into_iter().find_map(|row| Some((row, fits(row.0, segments)?)))
 }
 
@@ -359,13 +435,26 @@ fn fits(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
         let segment = left.next()?;
         match wanted.strip_prefix("{model}") {
             Some(verb) => {
-                model = Some(segment.strip_suffix(verb).filter(|name| !name.is_empty())?.to_owned());
+                model = Some(percent_decoded(segment.strip_suffix(verb).filter(|name| !name.is_empty())?));
             }
             None if segment_fits(wanted, segment) => {}
             None => return None,
         }
     }
     left.next().is_none().then_some(model)
+}
+
+/// Returns a part of an address with its `%3A` as `:`; what is no text then stays as it is.
+pub(super) fn percent_decoded(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut left = text.as_bytes();
+    while let Some((first, rest)) = left.split_first() {
+        let digits = rest.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(byte.unwrap_or(*first));
+        left = if byte.is_some() { rest.get(2..).unwrap_or_default() } else { rest };
+    }
+    String::from_utf8(decoded).unwrap_or_else(|_| text.to_owned())
 }
 
 fn segment_fits(wanted: &str, segment: &str) -> bool {

@@ -7,7 +7,11 @@ use hyper::{HeaderMap, header::CONTENT_TYPE};
 use memchr::memmem::Finder;
 use trimtab_core::{Format, Usage};
 
-use super::encoding::Decoder;
+use super::{
+    encoding::Decoder,
+    envelope::{Wrapping, unwrap_answer},
+    event_stream::EventStream,
+};
 
 /// The longest event or answer that is read: a Responses stream ends in an event that holds the whole answer.
 const LONGEST: usize = 32 * 1024 * 1024;
@@ -32,18 +36,38 @@ pub(crate) struct Reading {
 }
 
 struct Events {
-    streamed: bool,
+    framing: Framing,
+    /// Whether answers stand in others.
+    are_wrapped: bool,
     /// The line, or the answer, as far as it has come.
     open: Vec<u8>,
     lost: bool,
     reading: Reading,
 }
 
+/// What parts an answer into events.
+enum Framing {
+    /// Nothing: it is one.
+    Whole,
+    /// Lines of text.
+    Lines,
+    /// Messages of Bedrock's.
+    Messages(EventStream),
+}
+
 impl Reader {
-    pub(crate) fn new(format: Format, headers: &HeaderMap) -> Reader {
+    pub(crate) fn new(format: Format, wrapping: Wrapping, headers: &HeaderMap) -> Reader {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let framing = if kind.starts_with("text/event-stream") {
+            Framing::Lines
+        } else if kind.starts_with("application/vnd.amazon.eventstream") {
+            Framing::Messages(EventStream::default())
+        } else {
+            Framing::Whole
+        };
         let events = Events {
-            streamed: kind.starts_with("text/event-stream"),
+            framing,
+            are_wrapped: matches!(wrapping, Wrapping::Always(_)),
             open: Vec::new(),
             lost: false,
             reading: Reading::default(),
@@ -67,7 +91,13 @@ impl Reader {
 
 impl Events {
     fn feed(&mut self, format: Format, mut bytes: &[u8]) {
-        while self.streamed
+        if let Framing::Messages(stream) = &mut self.framing {
+            let mut stream = std::mem::take(stream);
+            stream.feed(bytes, LONGEST, |event| self.read_event(format, event));
+            self.framing = Framing::Messages(stream);
+            return;
+        }
+        while matches!(self.framing, Framing::Lines)
             && let Some(end) = memchr::memchr(b'\n', bytes)
         {
             let (line, rest) = bytes.split_at(end);
@@ -90,20 +120,28 @@ impl Events {
         }
     }
 
-    /// Reads a line of a stream, or a whole answer. Most lines hold no report: they are not parsed.
+    /// Reads a line of a stream, or a whole answer.
     fn read(&mut self, format: Format, text: &[u8]) {
-        let data = if self.streamed {
-            let Some(data) = text.strip_prefix(b"data:") else { return };
-            data
-        } else {
-            text
-        };
+        match self.framing {
+            Framing::Whole => self.read_event(format, text),
+            Framing::Lines => {
+                if let Some(data) = text.strip_prefix(b"data:") {
+                    self.read_event(format, data);
+                }
+            }
+            Framing::Messages(_) => {}
+        }
+    }
+
+    /// Reads an event. Most hold no report: they are not parsed.
+    fn read_event(&mut self, format: Format, data: &[u8]) {
         if TOO_LONG.find(data).is_some() {
             self.reading.too_long = true;
         }
         if USAGE.find(data).is_none() {
             return;
         }
+        let data = if self.are_wrapped { unwrap_answer(data) } else { data };
         let Some(usage) = Usage::of_answer(format, data) else { return };
         self.reading.usage = Some(match (format, self.reading.usage) {
             (Format::Anthropic, Some(before)) => before.or_larger(usage),
@@ -114,15 +152,27 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::event_stream::message, *};
 
+    #[track_caller]
     fn check(format: Format, streamed: bool, answer: &str, expected: Option<[u64; 4]>) {
-        let mut headers = HeaderMap::new();
         let kind = if streamed { "text/event-stream; charset=utf-8" } else { "application/json" };
+        check_kind(format, Wrapping::None, kind, answer.as_bytes(), expected);
+    }
+
+    #[track_caller]
+    fn check_kind(
+        format: Format,
+        wrapping: Wrapping,
+        kind: &str,
+        answer: &[u8],
+        expected: Option<[u64; 4]>,
+    ) {
+        let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, kind.parse().unwrap());
         for size in [1, 7, 100_000] {
-            let mut reader = Reader::new(format, &headers);
-            answer.as_bytes().chunks(size).for_each(|bytes| reader.feed(bytes));
+            let mut reader = Reader::new(format, wrapping, &headers);
+            answer.chunks(size).for_each(|bytes| reader.feed(bytes));
             let usage = reader.finish().usage;
             let found = usage.map(|usage| [usage.input, usage.cache_read, usage.cache_write, usage.output]);
             assert_eq!(found, expected, "in pieces of {size}");
@@ -162,6 +212,29 @@ mod tests {
         let list =
             r#"[{"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":1}},{"candidates":[]}]"#;
         check(Format::Gemini, false, list, Some([30, 0, 0, 1]));
+    }
+
+    #[test]
+    fn code_assist_reports_in_an_envelope() {
+        let wrapped = Wrapping::Always("request");
+        let answer =
+            r#"{"response":{"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":4}},"traceId":"t"}"#;
+        check_kind(Format::Gemini, wrapped, "application/json", answer.as_bytes(), Some([30, 0, 0, 4]));
+        let stream = format!("data: {answer}\r\n\r\n");
+        check_kind(Format::Gemini, wrapped, "text/event-stream", stream.as_bytes(), Some([30, 0, 0, 4]));
+    }
+
+    #[test]
+    fn bedrock_reports_at_both_ends_of_its_own_stream() {
+        let stream = [
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":100,"output_tokens":1}}}"#,
+            r#"{"type":"content_block_delta","delta":{"text":"words"}}"#,
+            r#"{"type":"message_delta","usage":{"output_tokens":45}}"#,
+        ]
+        .map(message)
+        .concat();
+        let kind = "application/vnd.amazon.eventstream";
+        check_kind(Format::Anthropic, Wrapping::None, kind, &stream, Some([3, 100, 0, 45]));
     }
 
     #[test]

@@ -1,59 +1,24 @@
 //! What a program does. Takes its words, wrappers taken off, and its here-document; gives its actions, or nothing
 //! for a program that only prepares others (`echo`, `export`, `sleep`). Never fails: a program that is not in
-//! the tables is one that is run.
+//! the table is one that is run.
 
 use super::{arguments::Arguments, files, listings, named};
 use crate::facts::{
     patch,
     subject::{Lines, Subject},
+    tables::{ProgramReading, readings_of_program},
     tool::{Action, ToolKind},
 };
 
-/// Programs and shell words that do nothing worth a row of their own.
-const SILENT: &[&str] = &[
-    "cd", "pushd", "popd", "export", "set", "unset", "true", "false", ":", "source", ".", "test", "[", "[[",
-    "exit", "return", "sleep", "wait", "hash", "trap", "shopt", "ulimit", "umask", "alias", "read", "local",
-    "declare", "let", "shift", "break", "continue", "clear", "for", "case", "esac", "fi", "done", "function",
-    "select", "in", "seq", "tput", "stty", "deactivate", "history", "jobs", "disown", "nvm", "((", "pyenv",
-    "readonly", "setopt", "exit;",
-];
-
-/// Programs that test.
-const TESTS: &[&str] = &[
-    "pytest", "py.test", "tox", "nox", "nosetests", "unittest", "behave", "trial", "jest", "vitest", "mocha",
-    "ava", "tap", "karma", "playwright", "cypress", "cucumber", "rspec", "minitest", "phpunit", "pest",
-    "codecept", "ctest", "ginkgo", "gotestsum", "bats", "busted", "prove", "runtests.py", "runtests",
-    "run_tests.sh", "web-test-runner", "wtr", "testcafe", "c8", "nyc", "doctest", "test", "stestr",
-];
-
-/// Programs that build, check, format or install.
-const BUILDS: &[&str] = &[
-    "make", "gmake", "cmake", "ninja", "meson", "bazel", "bazelisk", "buck2", "gcc", "g++", "cc", "c++",
-    "clang", "clang++", "clang-format", "clang-tidy", "ld", "ar", "javac", "kotlinc", "scalac", "rustc",
-    "rustfmt", "gofmt", "goimports", "gofumpt", "golangci-lint", "staticcheck", "tsc", "tsgo", "tsup",
-    "eslint", "biome", "oxlint", "prettier", "dprint", "stylelint", "ruff", "mypy", "pyright",
-    "basedpyright", "ty", "flake8", "pylint", "black", "isort", "autopep8", "yapf", "bandit", "vulture",
-    "py_compile", "compileall", "webpack", "vite", "esbuild", "rollup", "parcel", "turbo", "nx", "lerna",
-    "swc", "babel", "shellcheck", "shfmt", "hadolint", "buf", "protoc", "swiftc", "xcodebuild", "swiftlint",
-    "ktlint", "checkstyle", "rubocop", "phpcs", "phpstan", "psalm", "php-cs-fixer", "pre-commit", "lefthook",
-    "husky", "pip", "pip3", "apt", "apt-get", "apk", "brew", "yum", "dnf", "gem", "composer", "luarocks",
-    "sphinx-build", "mkdocs", "tflint", "typedoc", "cloc", "knip", "depcheck", "madge", "markdownlint",
-    "markdownlint-cli2", "yamllint", "actionlint", "msbuild", "ghc", "elm", "terser", "sass", "tailwindcss",
-    "next", "astro", "electron-builder", "maturin", "twine", "wasm-pack",
-];
-
 /// Commands of trimtab by which an agent gets back what was hidden or said before.
 const RECALLS: &[&str] = &["recall", "search", "file-at", "changelog", "files", "restore"];
-
-const HOSTS: &[&str] = &["git", "gh", "glab", "jj", "hg", "svn", "hub", "tig", "git-lfs"];
-const FETCHES: &[&str] =
-    &["curl", "wget", "http", "https", "xh", "httpie", "lynx", "w3m", "links", "Invoke-WebRequest", "iwr"];
 
 /// Reads a command; none where it only prepares others.
 pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Action>> {
     let (first, rest) = words.split_first()?;
     let program = first.rsplit('/').next().unwrap_or(first);
-    if SILENT.contains(&program) && *first == program {
+    let is_path = *first != program;
+    if !is_path && counts_as(program, ProgramReading::Silent) {
         return None;
     }
     if let Some(actions) = files::actions_of(program, words) {
@@ -65,46 +30,59 @@ pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Acti
             Some(patch::actions(input.or(rest.first().copied()).unwrap_or_default()))
         }
         "patch" => Some(patch_program(words, input)),
-        "python" | "python3" | "python2" | "pypy" | "pypy3" | "py" => Some(python(words, input)),
-        name if name.starts_with("python3.") => Some(python(words, input)),
-        "node" | "deno" | "bun" | "tsx" | "ts-node" => Some(script_runner(words, input)),
         "git" => Some(git(words)),
-        "npm" | "pnpm" | "yarn" => run(package_task(rest)),
         "cargo" => run(cargo(rest)),
         "go" => run(go(rest)),
-        "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lein" | "mill" | "ant" => run(jvm(rest)),
-        "make" | "gmake" | "just" | "task" | "rake" | "invoke" | "doit" | "mage" => run(target_kind(rest)),
         "mise" | "asdf" => run(match rest {
             ["run" | "r", task, ..] => task_kind(task),
             [task, ..] if task.contains(':') => task_kind(task),
             _ => ToolKind::Build,
         }),
-        "dotnet" | "swift" | "flutter" | "dart" | "zig" | "mix" | "stack" | "cabal" | "rebar3" | "dune"
-        | "forge" | "hardhat" | "anchor" | "melos" | "manage.py" | "setup.py" | "artisan" | "rails"
-        | "django-admin" => run(verb_kind(rest)),
-        "turbo" | "nx" | "lerna" => run(match verb_kind(rest) {
-            ToolKind::Run => ToolKind::Build,
-            kind => kind,
-        }),
-        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "conda" | "mamba" | "bundle" => {
-            run(ToolKind::Build)
-        }
         "docker" | "podman" | "docker-compose"
             if rest.iter().any(|word| matches!(*word, "build" | "buildx")) =>
         {
             run(ToolKind::Build)
         }
-        name if FETCHES.contains(&name) => Some(fetch(words)),
-        name if HOSTS.contains(&name) => run(ToolKind::Git),
         "playwright" if !rest.contains(&"test") => run(ToolKind::Run),
-        name if TESTS.contains(&name) => run(ToolKind::Test),
-        name if BUILDS.contains(&name) => run(ToolKind::Build),
-        name if is_test_script(name) => run(ToolKind::Test),
         "trimtab" | "trimtab.exe" if rest.iter().any(|word| RECALLS.contains(word)) => run(ToolKind::Recall),
         "submit" => Some(vec![Action::new(ToolKind::Ask, Subject::Nothing)]),
-        "claude" | "codex" | "gemini" | "opencode" | "aider" | "goose" => run(ToolKind::SubAgent),
-        _ => run(ToolKind::Run),
+        _ => Some(by_table(program, words, input)),
     }
+}
+
+/// Reads a command as the table says of its program.
+fn by_table(program: &str, words: &[&str], input: Option<&str>) -> Vec<Action> {
+    let rest = words.get(1..).unwrap_or_default();
+    // A path to a program of that name: the shell's own word is another one.
+    let reading = readings_of_program(program).iter().find(|reading| **reading != ProgramReading::Silent);
+    let kind = match reading {
+        Some(ProgramReading::Python) => return python(words, input),
+        Some(ProgramReading::Script) => return script_runner(words, input),
+        Some(ProgramReading::Web) => return fetch(words),
+        Some(ProgramReading::Package) => package_task(rest),
+        Some(ProgramReading::Java) => java_task(rest),
+        Some(ProgramReading::Target) => target_kind(rest),
+        Some(ProgramReading::Verb) => verb_kind(rest),
+        Some(ProgramReading::Monorepo) => match verb_kind(rest) {
+            ToolKind::Run => ToolKind::Build,
+            kind => kind,
+        },
+        Some(ProgramReading::Git) => ToolKind::Git,
+        Some(ProgramReading::Test) => ToolKind::Test,
+        Some(ProgramReading::Environment | ProgramReading::Build) => ToolKind::Build,
+        Some(ProgramReading::SubAgent) => ToolKind::SubAgent,
+        Some(ProgramReading::Silent) | None if program.starts_with("python3.") => {
+            return python(words, input);
+        }
+        Some(ProgramReading::Silent) | None if is_test_script(program) => ToolKind::Test,
+        Some(ProgramReading::Silent) | None => ToolKind::Run,
+    };
+    vec![Action::new(kind, named(words))]
+}
+
+/// Tells whether a name counts as that of such a program.
+fn counts_as(name: &str, reading: ProgramReading) -> bool {
+    readings_of_program(name).contains(&reading)
 }
 
 /// Tells what a task of that name is for: `test:unit`, `lint`, `dev`.
@@ -151,8 +129,8 @@ fn package_task(words: &[&str]) -> ToolKind {
         ) => ToolKind::Run,
         Some("install" | "i" | "ci" | "add" | "remove" | "update" | "upgrade" | "link" | "publish")
         | None => ToolKind::Build,
-        Some(task) if TESTS.contains(&task) => ToolKind::Test,
-        Some(task) if BUILDS.contains(&task) => ToolKind::Build,
+        Some(task) if counts_as(task, ProgramReading::Test) => ToolKind::Test,
+        Some(task) if counts_as(task, ProgramReading::Build) => ToolKind::Build,
         Some(task) => task_kind(task),
     }
 }
@@ -179,7 +157,7 @@ fn go(words: &[&str]) -> ToolKind {
     }
 }
 
-fn jvm(words: &[&str]) -> ToolKind {
+fn java_task(words: &[&str]) -> ToolKind {
     let mut tasks = words.iter().filter(|word| !word.starts_with('-')).map(|word| word.to_ascii_lowercase());
     let is_test = |task: String| task.contains("test") || task.ends_with("verify") || task.ends_with("check");
     if tasks.any(is_test) { ToolKind::Test } else { ToolKind::Build }
@@ -220,7 +198,7 @@ fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
     let arguments: Vec<&str> = words.iter().copied().skip_while(|word| word != script).skip(1).collect();
     let kind = match name {
         "manage.py" | "setup.py" => verb_kind(&arguments),
-        name if TESTS.contains(&name) || is_test_script(name) => ToolKind::Test,
+        name if counts_as(name, ProgramReading::Test) || is_test_script(name) => ToolKind::Test,
         "test" | "runtests" => ToolKind::Test,
         _ => ToolKind::Run,
     };
@@ -261,10 +239,10 @@ fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
 fn script_kind(script: &str) -> ToolKind {
     let name = script.rsplit('/').next().unwrap_or(script);
     let stem = name.split('.').next().unwrap_or(name);
-    let known = |list: &[&str]| list.contains(&stem) || list.contains(&name);
+    let is_known_as = |reading| counts_as(stem, reading) || counts_as(name, reading);
     match () {
-        () if is_test_script(name) || known(TESTS) => ToolKind::Test,
-        () if known(BUILDS) => ToolKind::Build,
+        () if is_test_script(name) || is_known_as(ProgramReading::Test) => ToolKind::Test,
+        () if is_known_as(ProgramReading::Build) => ToolKind::Build,
         () => ToolKind::Run,
     }
 }

@@ -2,6 +2,7 @@
 //! `timeout 60`, `uv run`), or the script inside (`bash -lc "…"`). Never looks at what that program does.
 
 use super::arguments::Arguments;
+use crate::facts::tables::wrappers;
 
 /// What is inside.
 pub(super) enum Inner<'a> {
@@ -10,73 +11,6 @@ pub(super) enum Inner<'a> {
     In(&'a str, Vec<&'a str>),
     Script(String),
 }
-
-/// A wrapper: its words, its options with a value, and how many words follow before the program.
-struct Wrapper {
-    words: &'static [&'static str],
-    with_value: &'static [&'static str],
-    operands: usize,
-}
-
-const fn wrapper(
-    words: &'static [&'static str],
-    with_value: &'static [&'static str],
-    operands: usize,
-) -> Wrapper {
-    Wrapper { words, with_value, operands }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    wrapper(&["sudo"], &["-u", "-g", "-h", "-p"], 0),
-    wrapper(&["doas"], &["-u"], 0),
-    wrapper(&["time"], &["-f", "-o"], 0),
-    wrapper(&["timeout"], &["-k", "-s", "--signal", "--kill-after"], 1),
-    wrapper(&["gtimeout"], &["-k", "-s"], 1),
-    wrapper(&["nice"], &["-n"], 0),
-    wrapper(&["ionice"], &["-c", "-n"], 0),
-    wrapper(&["nohup"], &[], 0),
-    wrapper(&["stdbuf"], &["-i", "-o", "-e"], 0),
-    wrapper(&["unbuffer"], &[], 0),
-    wrapper(&["setsid"], &[], 0),
-    wrapper(&["exec"], &["-a"], 0),
-    wrapper(&["command"], &[], 0),
-    wrapper(&["builtin"], &[], 0),
-    wrapper(&["rtk", "proxy"], &[], 0),
-    wrapper(&["rtk"], &[], 0),
-    wrapper(&["watch"], &["-n"], 0),
-    wrapper(&["xvfb-run"], &["-s", "-n"], 0),
-    wrapper(&["env"], &["-u", "-C", "-S"], 0),
-    wrapper(&["cross-env"], &[], 0),
-    wrapper(&["dotenv"], &["-e", "-f"], 0),
-    wrapper(&["uv", "run"], &["--with", "-p", "--python", "--extra", "--group", "--project", "--package"], 0),
-    wrapper(&["uvx"], &["--from", "--with", "-p", "--python"], 0),
-    wrapper(&["uv", "tool", "run"], &["--from", "--with"], 0),
-    wrapper(&["pipx", "run"], &["--spec"], 0),
-    wrapper(&["poetry", "run"], &[], 0),
-    wrapper(&["pipenv", "run"], &[], 0),
-    wrapper(&["pdm", "run"], &[], 0),
-    wrapper(&["rye", "run"], &[], 0),
-    wrapper(&["hatch", "run"], &[], 0),
-    wrapper(&["conda", "run"], &["-n", "-p"], 0),
-    wrapper(&["npx"], &["-p", "--package", "-c", "-w"], 0),
-    wrapper(&["bunx"], &[], 0),
-    wrapper(&["pnpx"], &[], 0),
-    wrapper(&["pnpm", "exec"], &[], 0),
-    wrapper(&["pnpm", "dlx"], &[], 0),
-    wrapper(&["yarn", "dlx"], &[], 0),
-    wrapper(&["yarn", "exec"], &[], 0),
-    wrapper(&["npm", "exec"], &["-w"], 0),
-    wrapper(&["bundle", "exec"], &[], 0),
-    wrapper(&["mise", "exec"], &[], 0),
-    wrapper(&["asdf", "exec"], &[], 0),
-    wrapper(&["direnv", "exec"], &[], 1),
-    wrapper(&["nix-shell", "--run"], &[], 0),
-    wrapper(&["docker", "exec"], &["-w", "--workdir", "-e", "--env", "-u", "--user"], 1),
-    wrapper(&["podman", "exec"], &["-w", "--workdir", "-e", "--env", "-u", "--user"], 1),
-    wrapper(&["docker", "compose", "exec"], &["-w", "--workdir", "-e", "-u", "--index"], 1),
-    wrapper(&["docker-compose", "exec"], &["-w", "--workdir", "-e", "-u", "--index"], 1),
-    wrapper(&["ssh"], &["-i", "-p", "-o", "-l", "-F"], 1),
-];
 
 /// Words that stand before a command without being one.
 const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"];
@@ -105,11 +39,11 @@ pub(super) fn unwrap<'a>(words: &[&'a str]) -> Inner<'a> {
 }
 
 fn unwrap_once<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
-    let wrapper = WRAPPERS.iter().find(|wrapper| {
-        words.len() > wrapper.words.len() && words.iter().zip(wrapper.words).all(|(word, part)| word == part)
-    })?;
+    let wrapper = wrappers()
+        .iter()
+        .find(|wrapper| words.len() > wrapper.words.len() && words.starts_with(&wrapper.words))?;
     let rest = words.get(wrapper.words.len()..)?;
-    let rest = skip_options(rest, wrapper.with_value);
+    let rest = skip_options(rest, &wrapper.with_value);
     let rest = rest.get(wrapper.operands..)?;
     let rest = if rest.first() == Some(&"--") { rest.get(1..)? } else { rest };
     (!rest.is_empty()).then(|| rest.to_vec())

@@ -95,23 +95,21 @@ impl Work<'_> {
         }
         let (history, facts) = (self.history, self.facts);
         let mut terms = self.task_words.get_or_insert_with(|| task_words(history, facts)).clone();
-        let query = facts.row(id).map(|fact| match fact.subject() {
-            Subject::Query { pattern, .. } => &**pattern,
+        let query: &str = match facts[id].subject() {
+            Subject::Query { pattern, .. } => pattern,
             Subject::Command(command) => command,
             Subject::File { path, .. } | Subject::Directory { path, .. } => path,
             Subject::Url(url) => url,
             Subject::Nothing => "",
-        });
-        let own: Vec<String> =
-            query_terms(query.unwrap_or_default()).into_iter().filter(|word| !terms.contains(word)).collect();
+        };
+        let own: Vec<String> = query_terms(query).into_iter().filter(|word| !terms.contains(word)).collect();
         terms.extend(own);
         terms
     }
 
     fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
         let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
+        let (block, fact) = (&history[id], &self.facts[id]);
         match (block.kind, act) {
             (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
             // The arguments of a call are no text to be cut, and no other text has arguments.
@@ -126,7 +124,7 @@ impl Work<'_> {
         let terms = self.terms_for(id, act);
         let about = About { terms: &terms, ..About::new(fact, tool.as_deref()) };
         let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
-        let shows = self.index.row(id).and_then(|row| row.shows);
+        let shows = self.index.row(id).shows;
         let text = Text::new(&text, about);
         let mut least = Tokens::ZERO;
         let mut pieces = match act {
@@ -208,8 +206,7 @@ impl Work<'_> {
         style: Style,
     ) -> Option<(Arc<str>, Tokens)> {
         let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
+        let (block, fact) = (&history[id], &self.facts[id]);
         let text = history.block_text(block);
         let tool = history.tool_name(block);
         let handle = self.handle(id);
@@ -247,13 +244,16 @@ impl Work<'_> {
     pub(super) fn compare_copy(&self, id: BlockId, reason: &Reason) -> ShownCopy {
         let Some(file) = self.index.file(id) else { return ShownCopy::default() };
         if let Reason::ReadOften { first, last } = reason {
-            let digest = self.facts.row(id).map(|fact| fact.digest);
-            let is_same = |other: BlockId| self.facts.row(other).map(|fact| fact.digest) == digest;
+            let is_same = |other: BlockId| self.facts[other].digest == self.facts[id].digest;
             let shows_same = |step: &u32| self.index.accesses_at(file, *step).any(is_same);
             let same_at = [*last, *first].into_iter().find(shows_same);
             return ShownCopy { same_at, changed_at: self.index.first_change_after(file, id) };
         }
-        let source = self.source(id, reason);
+        let source = match reason {
+            Reason::Identical { to } => self.copy_at(id, *to),
+            Reason::Shown { handle, .. } => self.named_before(id, handle),
+            _ => None,
+        };
         let changed_at = source.and_then(|source| self.index.first_change_after(file, source));
         ShownCopy { same_at: None, changed_at }
     }
@@ -261,11 +261,11 @@ impl Work<'_> {
     /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
     fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
         let history = self.history;
-        let block = history.block(id)?;
+        let block = &history[id];
         let part = arguments(history, block)?;
         let text = history.part_text(part);
         let (leaves, _) = leaves(self, id, inputs)?;
-        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || holds_note(&text) {
+        if self.index.row(id).leaves.of(leaves) == 0 || holds_note(&text) {
             return None;
         }
         let handle = self.handle(id);
@@ -312,10 +312,10 @@ impl Work<'_> {
         if self.visible.is_none() {
             let mut visible = Visible::default();
             for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
-                match &decision.verdict {
-                    Verdict::Keep => visible.add(&self.history.block_text(block)),
-                    Verdict::Shorten { text, .. } => visible.add(text),
-                    Verdict::Drop => {}
+                match (&decision.verdict, decision.verdict.text()) {
+                    (Verdict::Keep, _) => visible.add(&self.history.block_text(block)),
+                    (_, Some(text)) => visible.add(text),
+                    (_, None) => {}
                 }
             }
             self.visible = Some(visible);
@@ -325,8 +325,7 @@ impl Work<'_> {
     }
 
     pub(super) fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
-        let Some(block) = self.history.block(id) else { return Tokens::ZERO };
-        self.counter.block_as_text(self.history, block, text, self.memo)
+        self.counter.block_as_text(self.history, &self.history[id], text, self.memo)
     }
 }
 
@@ -336,9 +335,8 @@ fn pieces(
     text: &Text<'_>,
     (act, names, shows): (&Act, Vec<String>, Option<Shows>),
 ) -> Option<Vec<Piece>> {
-    let block = history.block(id)?;
     let media = history
-        .parts_of(block)
+        .parts_of(&history[id])
         .iter()
         .find(|part| matches!(part.kind, PartKind::Image | PartKind::Document | PartKind::Audio));
     if let Some(part) = media

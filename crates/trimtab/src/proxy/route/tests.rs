@@ -126,21 +126,85 @@ fn paths_of_azure_go_to_azure_undoubled() {
 }
 
 #[test]
-fn what_is_wrapped_signed_or_in_a_format_of_its_own_passes_with_the_reason() {
-    for (path, host, reason) in [
-        ("/v1internal:generateContent", "cloudcode-pa.googleapis.com", "wrapped"),
-        ("/v1internal:streamGenerateContent", "cloudcode-pa.googleapis.com", "wrapped"),
-        ("/v1internal:countTokens", "cloudcode-pa.googleapis.com", "wrapped"),
-        ("/api/chat", "127.0.0.1:11434", "Ollama"),
-        ("/model/anthropic.claude-v1%3A0/invoke", "bedrock-runtime.eu-west-1.amazonaws.com", "signed"),
-        ("/model/m/invoke-with-response-stream", "bedrock-runtime.eu-west-1.amazonaws.com", "signed"),
-        ("/model/m/converse", "bedrock-runtime.eu-west-1.amazonaws.com", "signed"),
-        ("/model/m/converse-stream", "bedrock-runtime.eu-west-1.amazonaws.com", "signed"),
-    ] {
-        let found = ask(&NAMED, &Method::POST, path, None).unwrap();
-        assert!(matches!(found.endpoint, Endpoint::Unfitted(said) if said.contains(reason)), "{path}");
-        assert_eq!(found.upstream.host().unwrap(), host);
+fn conversations_with_code_assist_are_known_by_their_path() {
+    let host = "https://cloudcode-pa.googleapis.com";
+    for (verb, endpoint) in
+        [("generateContent", "generate"), ("streamGenerateContent", "generate"), ("countTokens", "count")]
+    {
+        for path in [format!("/v1internal:{verb}"), format!("/code-assist/v1internal:{verb}")] {
+            check_post(&path, endpoint, &format!("{host}/v1internal:{verb}"));
+            let found = ask(&NAMED, &Method::POST, &path, None).unwrap();
+            assert_eq!(found.wrapping, Wrapping::Always("request"));
+            assert!(!found.takes_plain_requests());
+        }
     }
+    check_post("/v1internal:loadCodeAssist", "other", &format!("{host}/v1internal:loadCodeAssist"));
+}
+
+/// Checks what becomes of a request to Bedrock with these headers.
+#[track_caller]
+fn check_bedrock(path: &str, pairs: &[(&'static str, &'static str)], expected: Result<&str, &str>) {
+    let headers: HeaderMap = pairs
+        .iter()
+        .map(|(name, value)| (hyper::header::HeaderName::from_static(name), value.parse().unwrap()))
+        .collect();
+    let (bare, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    for path in [bare.to_owned(), format!("/bedrock{bare}")] {
+        let found = route(&upstreams(&NAMED), &Method::POST, &path, query, &headers).unwrap();
+        assert_eq!(found.upstream.host().unwrap(), "bedrock-runtime.eu-west-1.amazonaws.com");
+        let said = match found.endpoint {
+            Endpoint::Answer(Format::Anthropic) => Ok(found.model.unwrap()),
+            Endpoint::Unfitted(reason) => Err(reason),
+            other => panic!("{path}: {other:?}"),
+        };
+        match (said, expected) {
+            (Ok(model), Ok(expected)) => assert_eq!(model, expected),
+            (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{path}: {reason}"),
+            (said, _) => panic!("{path}: {said:?}"),
+        }
+    }
+}
+
+#[test]
+fn conversations_with_anthropics_models_on_bedrock_are_known_by_their_path() {
+    let invoke = "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke";
+    let model = Ok("us.anthropic.claude-sonnet-4-5-20250929-v1:0");
+    check_bedrock(invoke, &[], model);
+    check_bedrock(invoke, &[("authorization", "Bearer k")], model);
+    check_bedrock(&format!("{invoke}-with-response-stream"), &[("authorization", "Bearer k")], model);
+    let profile = "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-5";
+    check_bedrock(&format!("/model/{}/invoke", profile.replace('/', "%2F")), &[], Ok(profile));
+    check_bedrock("/model/meta.llama3-70b-instruct-v1%3A0/invoke", &[], Err("the model's maker"));
+    check_bedrock("/model/anthropic.claude-opus-4-5/converse", &[], Err("Converse"));
+    check_bedrock("/model/anthropic.claude-opus-4-5/converse-stream", &[], Err("Converse"));
+}
+
+#[test]
+fn a_signed_body_is_not_changed() {
+    const SIGNATURE: &str =
+        "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=0";
+    const WITH_LENGTH: &str =
+        "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=content-length;host, Signature=0";
+    let invoke = "/model/anthropic.claude-opus-4-5/invoke";
+    let open = ("x-amz-content-sha256", "UNSIGNED-PAYLOAD");
+    check_bedrock(invoke, &[("authorization", SIGNATURE)], Err("signed"));
+    check_bedrock(invoke, &[("authorization", SIGNATURE), ("x-amz-content-sha256", "e3b0c442")], Err("signed"));
+    check_bedrock(invoke, &[("authorization", SIGNATURE), open], Ok("anthropic.claude-opus-4-5"));
+    check_bedrock(invoke, &[("authorization", WITH_LENGTH), open], Err("signed"));
+    check_bedrock(&format!("{invoke}?X-Amz-Signature=0"), &[], Err("signed"));
+}
+
+#[test]
+fn what_is_in_a_format_of_its_own_passes_with_the_reason() {
+    let found = ask(&NAMED, &Method::POST, "/api/chat", None).unwrap();
+    assert!(matches!(found.endpoint, Endpoint::Unfitted(said) if said.contains("Ollama")));
+    assert_eq!(found.upstream.host().unwrap(), "127.0.0.1:11434");
+}
+
+#[test]
+fn a_part_of_a_path_is_decoded_where_it_can_be() {
+    let decoded = ["a%3Ab%2fc", "100%", "%zz", "%ff", "%E2%82%AC"].map(percent_decoded);
+    assert_eq!(decoded, ["a:b/c", "100%", "%zz", "%ff", "\u{20ac}"]);
 }
 
 #[test]

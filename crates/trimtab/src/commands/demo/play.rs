@@ -1,0 +1,311 @@
+//! Plays the demo's session: [`play`]. Starts a provider, a store and the proxy, sends every request of the session and reads
+//! from the store what was hidden. Never reads settings: everybody sees the same.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request,
+    client::conn::http1::{SendRequest, handshake},
+    header::{CONTENT_TYPE, HOST, HeaderMap},
+};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
+use trimtab_core::{
+    CacheSimulation, Folding, Format, Policy, RecallHint, StoredVerdict, Tokens, Usage, block_handle,
+    block_original, parse_as,
+};
+use trimtab_store::{Retention, SessionId, Sqlite, Store};
+
+use super::{
+    provider::{DemoProvider, time_of},
+    session::{DemoRequest, DemoSession, DemoTurn, name_of},
+};
+use crate::{
+    proxy::{Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, serve},
+    temporary::TemporaryFolder,
+};
+
+/// Long enough that the same plans are made on a slow machine as on a fast one.
+const PLENTY: Duration = Duration::from_secs(60);
+
+const LIMITS: Limits = Limits {
+    request: 64 * 1024 * 1024,
+    in_flight: 16,
+    arrival: PLENTY,
+    upstream: PLENTY,
+    grace: Duration::from_secs(2),
+};
+
+/// Which policy is shown: the default one.
+pub(super) const POLICY: &str = "steady";
+
+/// What came of the session.
+#[derive(Serialize)]
+pub(super) struct Played {
+    pub(super) policy: &'static str,
+    pub(super) model: String,
+    pub(super) turns: Vec<PlayedTurn>,
+    pub(super) recalled: Option<Recalled>,
+    pub(super) totals: Totals,
+}
+
+/// What came of one turn.
+#[derive(Serialize)]
+pub(super) struct PlayedTurn {
+    pub(super) prompt: String,
+    /// Numbers of its first and its last request, counted from 1.
+    pub(super) first_request: usize,
+    pub(super) last_request: usize,
+    /// Tokens of its last request as the agent sent it, and as the provider received it.
+    pub(super) tokens_before: u64,
+    pub(super) tokens_sent: u64,
+    pub(super) hidden: Vec<HiddenNow>,
+}
+
+/// A block that was hidden in a turn.
+#[derive(Serialize, Clone)]
+pub(super) struct HiddenNow {
+    pub(super) handle: String,
+    pub(super) block: u32,
+    pub(super) step: u32,
+    pub(super) what: String,
+    pub(super) verdict: &'static str,
+    pub(super) reason: String,
+    pub(super) tokens_before: u64,
+    pub(super) tokens_sent: u64,
+    /// What the model reads in its place.
+    pub(super) note: String,
+}
+
+impl HiddenNow {
+    pub(super) fn saved(&self) -> u64 {
+        self.tokens_before.saturating_sub(self.tokens_sent)
+    }
+}
+
+/// An original that came back from the store.
+#[derive(Serialize)]
+pub(super) struct Recalled {
+    #[serde(flatten)]
+    pub(super) hidden: HiddenNow,
+    pub(super) original: String,
+}
+
+/// The sums of all requests.
+#[derive(Serialize)]
+pub(super) struct Totals {
+    pub(super) requests: usize,
+    pub(super) blocks_hidden: usize,
+    pub(super) input_tokens_untrimmed: u64,
+    pub(super) input_tokens: u64,
+    pub(super) input_dollars_untrimmed: f64,
+    pub(super) input_dollars: f64,
+}
+
+/// Plays the session; tells each turn when it is over.
+///
+/// # Errors
+/// Says what went wrong with a port, the store or a request.
+pub(super) async fn play(
+    session: &DemoSession,
+    budget: Option<Tokens>,
+    mut turn_over: impl FnMut(usize, &PlayedTurn) -> Result<()>,
+) -> Result<Played> {
+    let folder = TemporaryFolder::make("demo")?;
+    let path = folder.path().join("demo.db");
+    let answers: VecDeque<_> = session.requests().map(|request| request.answer.clone()).collect();
+    let provider = DemoProvider::start(answers, &session.model).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
+    let address = listener.local_addr()?;
+    let keeper = Keeper::start(Sqlite::open(&path)?, Retention::default())?;
+    let proxy = Arc::new(Proxy::new(asked(provider.address, keeper, budget)?, address, Log::waiting())?);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(serve(Arc::clone(&proxy), listener, async {
+        let _ = stopped.await;
+    }));
+    let mut client = Client::connect(address, &path).await?;
+    let mut turns = Vec::new();
+    let mut sent = 0;
+    for turn in &session.turns {
+        let played = client.play_turn(session, turn, sent).await?;
+        sent += turn.requests.len();
+        turn_over(turns.len() + 1, &played)?;
+        turns.push(played);
+    }
+    let recalled = client.recall(session, &turns)?;
+    drop(client);
+    let _ = stop.send(());
+    serving.await.context("the proxy ended")??;
+    if let Some(line) = proxy.log.held().into_iter().next() {
+        bail!("the proxy says: {line}");
+    }
+    let totals = totals(session, &provider.reported(), &turns)?;
+    Ok(Played { policy: POLICY, model: session.model.name.clone(), turns, recalled, totals })
+}
+
+fn asked(upstream: SocketAddr, keeper: Keeper, budget: Option<Tokens>) -> Result<Asked> {
+    Ok(Asked {
+        upstream: vec![format!("anthropic=http://{upstream}")],
+        upstream_tables: Vec::new(),
+        policy: Policy::shipped(POLICY)?,
+        budget,
+        observe: false,
+        off: false,
+        announce: true,
+        token: None,
+        allowed_hosts: Vec::new(),
+        allowed_origins: Vec::new(),
+        plan_time: PLENTY,
+        sessions: 4,
+        limits: LIMITS,
+        keeping: Keeping::Store(keeper),
+        recall: RecallHint::default(),
+        intent: false,
+        summaries: Summaries {
+            folding: Folding::Off,
+            endpoint: None,
+            model: None,
+            key: None,
+            limit: PLENTY,
+        },
+        project: Some("demo".to_owned()),
+    })
+}
+
+/// The agent's side.
+struct Client {
+    connection: SendRequest<Full<Bytes>>,
+    host: String,
+    store: Sqlite,
+    /// Blocks that are hidden already.
+    hidden: HashSet<u32>,
+}
+
+impl Client {
+    async fn connect(proxy: SocketAddr, store: &Path) -> Result<Client> {
+        let stream = TcpStream::connect(proxy).await?;
+        let (connection, driver) = handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(driver);
+        let store = Sqlite::open(store)?;
+        Ok(Client { connection, host: proxy.to_string(), store, hidden: HashSet::new() })
+    }
+
+    async fn play_turn(&mut self, session: &DemoSession, turn: &DemoTurn, sent: usize) -> Result<PlayedTurn> {
+        let mut played = PlayedTurn {
+            prompt: turn.prompt.clone(),
+            first_request: sent + 1,
+            last_request: sent + turn.requests.len(),
+            tokens_before: 0,
+            tokens_sent: 0,
+            hidden: Vec::new(),
+        };
+        for request in &turn.requests {
+            let headers = self.send(request).await?;
+            played.tokens_before = figure(&headers, "x-trimtab-tokens-before")?;
+            played.tokens_sent = figure(&headers, "x-trimtab-tokens-sent")?;
+            if headers.contains_key("x-trimtab-hidden") {
+                played.hidden.extend(self.newly_hidden(session)?);
+            }
+        }
+        Ok(played)
+    }
+
+    async fn send(&mut self, request: &DemoRequest) -> Result<HeaderMap> {
+        let request = Request::post("/v1/messages")
+            .header(HOST, &self.host)
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-api-key", "no key is needed here")
+            .header("anthropic-version", "2023-06-01")
+            .body(Full::new(Bytes::from(request.body.clone())))?;
+        self.connection.ready().await?;
+        let response = self.connection.send_request(request).await?;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
+        ensure!(head.status.is_success(), "{}: {}", head.status, String::from_utf8_lossy(&body));
+        Ok(head.headers)
+    }
+
+    /// Reads from the store what the latest request hides that no request before it did.
+    fn newly_hidden(&mut self, session: &DemoSession) -> Result<Vec<HiddenNow>> {
+        let newest: Option<SessionId> = self.store.sessions()?.first().map(|session| session.id);
+        let requests = newest.map(|newest| self.store.requests(newest)).transpose()?.unwrap_or_default();
+        let Some(latest) = requests.last() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (number, verdict) in self.store.request(latest.id)?.hidden {
+            let (verdict, reason, note) = match verdict {
+                StoredVerdict::Whole | StoredVerdict::WholeAgain => continue,
+                StoredVerdict::Shortened { text, reason } => ("shorten", reason, text),
+                StoredVerdict::Dropped { reason } => ("drop", reason, String::new()),
+            };
+            let Some((block, fact)) = session.block(number) else { continue };
+            if !self.hidden.insert(number) {
+                continue;
+            }
+            let (tokens_before, tokens_sent) = session.tokens(number, &note);
+            found.push(HiddenNow {
+                handle: block_handle(&session.history, block),
+                block: number,
+                step: fact.step,
+                what: name_of(fact),
+                verdict,
+                reason: reason.to_string(),
+                tokens_before,
+                tokens_sent,
+                note,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Brings the largest original back and compares it with what the agent sent.
+    fn recall(&self, session: &DemoSession, turns: &[PlayedTurn]) -> Result<Option<Recalled>> {
+        let hidden = turns.iter().flat_map(|turn| &turn.hidden).filter(|hidden| !hidden.note.is_empty());
+        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else { return Ok(None) };
+        let original = self.store.recall(&hidden.handle)?;
+        let (block, _) = session.block(hidden.block).context("a block of the session")?;
+        ensure!(
+            original == block_original(&session.history, block).as_ref(),
+            "{}: what came back is not what was sent",
+            hidden.handle
+        );
+        let original = String::from_utf8_lossy(&original).into_owned();
+        Ok(Some(Recalled { hidden: hidden.clone(), original }))
+    }
+}
+
+fn figure(headers: &HeaderMap, name: &str) -> Result<u64> {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.and_then(|value| value.parse().ok()).with_context(|| format!("the proxy's answer has no header {name}"))
+}
+
+fn totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {
+    let mut cache = CacheSimulation::new(&session.model);
+    let mut untrimmed = Vec::new();
+    for (number, request) in session.requests().enumerate() {
+        let history = parse_as(request.body.clone(), Format::Anthropic)?;
+        untrimmed.push(cache.request(&history, time_of(number)));
+    }
+    let tokens = |usage: &[Usage]| usage.iter().map(|usage| usage.total_input()).sum();
+    let dollars = |usage: &[Usage]| usage.iter().map(|usage| session.model.input_cost(*usage)).sum();
+    Ok(Totals {
+        requests: reported.len(),
+        blocks_hidden: turns.iter().map(|turn| turn.hidden.len()).sum(),
+        input_tokens_untrimmed: tokens(&untrimmed),
+        input_tokens: tokens(reported),
+        input_dollars_untrimmed: dollars(&untrimmed),
+        input_dollars: dollars(reported),
+    })
+}

@@ -1,0 +1,196 @@
+//! Tells the demo to people: [`Story`]. Takes turns as they are played; prints them, at most [`WIDTH`] columns wide.
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use trimtab_core::{Tokens, ratio};
+
+use super::{
+    play::{HiddenNow, POLICY, Played, PlayedTurn, Recalled},
+    session::DemoSession,
+};
+use crate::output::{Output, counted, grouped, on_one_line, wrapped_at};
+
+/// The most columns of a line.
+const WIDTH: usize = 100;
+
+/// Columns of the bar that shows the window.
+const BAR: usize = 40;
+
+/// How many hidden blocks of a turn are told one by one: the largest.
+const TOLD: usize = 5;
+
+/// How many lines of an original are shown.
+const ORIGINAL_LINES: usize = 4;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const HIDDEN: Style = AnsiColor::Yellow.on_default();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+
+/// What is told, and where.
+pub(super) struct Story<'a> {
+    out: &'a mut Output,
+    width: usize,
+    /// Tokens that fill the whole bar.
+    scale: u64,
+}
+
+impl<'a> Story<'a> {
+    /// Says what is going to be shown.
+    pub(super) fn begin(session: &DemoSession, budget: Option<Tokens>, out: &'a mut Output) -> Result<Story<'a>> {
+        let width = out.width().min(WIDTH);
+        let requests = session.requests().count();
+        let last = session.history.blocks().len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
+        let scale: u64 = (0..=last.unwrap_or(0)).map(|block| session.tokens(block, "").0).sum();
+        let limit = budget.map_or_else(String::new, |budget| {
+            format!(" Requests may have {} tokens at most.", grouped(budget.0))
+        });
+        let mut story = Story { out, width, scale: scale.max(1) };
+        story.out.line(format_args!("{BOLD}trimtab demo{BOLD:#}"))?;
+        story.paragraph(&format!(
+            "A Claude Code session of {requests} requests goes through the real proxy to a scripted provider on this \
+             machine. No key is used and nothing is sent anywhere. The policy is {POLICY}, the prices are those of {}.{limit}",
+            session.model.name
+        ))?;
+        story.out.line(format_args!(
+            "{DIM}Each bar is the model's window at the end of a turn: # sent, {HIDDEN}.{HIDDEN:#}{DIM} hidden.{DIM:#}"
+        ))?;
+        story.out.flush()?;
+        Ok(story)
+    }
+
+    /// Tells a turn.
+    pub(super) fn turn(&mut self, number: usize, turn: &PlayedTurn) -> Result<()> {
+        let head = format!("Turn {number}  ");
+        let prompt = on_one_line(&turn.prompt, self.width.saturating_sub(head.len() + 2));
+        self.out.line("")?;
+        self.out.line(format_args!("{BOLD}{head}{BOLD:#}\"{prompt}\""))?;
+        let PlayedTurn { first_request, last_request, tokens_before, tokens_sent, .. } = turn;
+        let (sent, hidden) = self.bar(*tokens_sent, *tokens_before);
+        let of = if tokens_sent == tokens_before {
+            format!("{} tokens", grouped(*tokens_sent))
+        } else {
+            format!("{} of {} tokens", grouped(*tokens_sent), grouped(*tokens_before))
+        };
+        self.out.line(format_args!("  {sent}{HIDDEN}{hidden}{HIDDEN:#}  {of}"))?;
+        if turn.hidden.is_empty() {
+            self.out.line(format_args!(
+                "  {DIM}requests {first_request}-{last_request}: nothing is hidden{DIM:#}"
+            ))?;
+            return self.out.flush();
+        }
+        let saved: u64 = turn.hidden.iter().map(HiddenNow::saved).sum();
+        self.out.line(format_args!(
+            "  requests {first_request}-{last_request}: {} hidden, {} tokens",
+            counted(turn.hidden.len(), "block", "blocks"),
+            grouped(saved)
+        ))?;
+        let mut largest: Vec<&HiddenNow> = turn.hidden.iter().collect();
+        largest.sort_by_key(|hidden| (std::cmp::Reverse(hidden.saved()), hidden.block));
+        for hidden in largest.iter().take(TOLD) {
+            let tokens = format!("{} -> {}", grouped(hidden.tokens_before), grouped(hidden.tokens_sent));
+            let line = format!("    {tokens:>14}  step {:<3} {}: {}", hidden.step, hidden.what, hidden.reason);
+            self.out.line(on_one_line_kept(&line, self.width))?;
+        }
+        if let Some(more @ 1..) = turn.hidden.len().checked_sub(TOLD) {
+            self.out.line(format_args!("    {:>14}  {DIM}and {more} more{DIM:#}", ""))?;
+        }
+        self.out.flush()
+    }
+
+    /// Tells what was recalled and what was saved, and what to do next.
+    pub(super) fn end(&mut self, played: &Played) -> Result<()> {
+        if let Some(recalled) = &played.recalled {
+            self.recalled(recalled)?;
+        }
+        let totals = &played.totals;
+        let tokens = percent_less(totals.input_tokens, totals.input_tokens_untrimmed);
+        let saved = totals.input_dollars_untrimmed - totals.input_dollars;
+        let share = saved / totals.input_dollars_untrimmed.max(f64::MIN_POSITIVE) * 100.0;
+        self.out.line("")?;
+        self.out.line(format_args!("{BOLD}Result{BOLD:#}"))?;
+        self.row("input tokens", format_args!(
+            "{} instead of {} ({tokens:.1} % less)",
+            grouped(totals.input_tokens),
+            grouped(totals.input_tokens_untrimmed)
+        ))?;
+        self.row("input cost", format_args!(
+            "${:.2} instead of ${:.2}: {GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}",
+            totals.input_dollars, totals.input_dollars_untrimmed
+        ))?;
+        self.row("hidden", format_args!(
+            "{}; every original was kept and can be recalled",
+            counted(totals.blocks_hidden, "block", "blocks")
+        ))?;
+        self.paragraph(&format!(
+            "The dollars are at the prices of {}, with its prompt cache simulated. The session was made by a script; \
+             what trimtab would have saved in yours:",
+            played.model
+        ))?;
+        for (command, what) in NEXT {
+            self.out.line(format_args!("  {BOLD}{command:<22}{BOLD:#}{what}"))?;
+        }
+        Ok(())
+    }
+
+    fn recalled(&mut self, Recalled { hidden, original }: &Recalled) -> Result<()> {
+        let width = self.width.saturating_sub(4);
+        self.out.line("")?;
+        self.out.line(format_args!("{BOLD}Recall{BOLD:#}  {} of step {}", hidden.what, hidden.step))?;
+        self.out.line("  The model reads this instead:")?;
+        for line in hidden.note.lines().filter(|line| !line.trim().is_empty()).take(ORIGINAL_LINES) {
+            for part in wrapped_at(line, width) {
+                self.out.line(format_args!("    {HIDDEN}{part}{HIDDEN:#}"))?;
+            }
+        }
+        let lines = original.lines().count();
+        self.out.line(format_args!(
+            "  `trimtab recall {}` brings the original back, byte for byte ({}):",
+            hidden.handle,
+            counted(lines, "line", "lines")
+        ))?;
+        for line in original.lines().take(ORIGINAL_LINES) {
+            self.out.line(format_args!("    {DIM}{}{DIM:#}", on_one_line_kept(line, width)))?;
+        }
+        if lines > ORIGINAL_LINES {
+            self.out.line(format_args!("    {DIM}…{DIM:#}"))?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, name: &str, value: std::fmt::Arguments<'_>) -> Result<()> {
+        self.out.line(format_args!("  {name:<14}{value}"))
+    }
+
+    fn paragraph(&mut self, text: &str) -> Result<()> {
+        wrapped_at(text, self.width).iter().try_for_each(|line| self.out.line(line))
+    }
+
+    /// Returns the two parts of a bar.
+    fn bar(&self, sent: u64, before: u64) -> (String, String) {
+        let columns = |tokens: u64| {
+            let all = u64::try_from(BAR).unwrap_or(u64::MAX);
+            let columns = (tokens * all).div_ceil(self.scale).min(all);
+            usize::try_from(columns).unwrap_or(BAR)
+        };
+        let (sent, before) = (columns(sent), columns(before));
+        ("#".repeat(sent), ".".repeat(before.saturating_sub(sent)) + &" ".repeat(BAR.saturating_sub(before.max(sent))))
+    }
+}
+
+/// What to do next.
+const NEXT: &[(&str, &str)] = &[
+    ("trimtab replay", "the sessions of agents on this machine, replayed; nothing is sent"),
+    ("trimtab wrap claude", "use it: run an agent behind trimtab (`wrap --list` lists agents)"),
+    ("trimtab proxy", "use it with any other program"),
+];
+
+/// Cuts a line without touching the spaces that it begins with.
+fn on_one_line_kept(line: &str, width: usize) -> String {
+    let spaces = line.len() - line.trim_start().len();
+    " ".repeat(spaces) + &on_one_line(line, width.saturating_sub(spaces))
+}
+
+fn percent_less(now: u64, before: u64) -> f64 {
+    ratio(before.saturating_sub(now), before) * 100.0
+}
