@@ -19,7 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab_core::{Counter, Memo, Tokenizer, Tokens, Vocabulary};
+use trimtab_core::{
+    Counter, Memo, Tokens,
+    count::{Tokenizer, Vocabulary},
+};
 
 const TRIES: usize = 15;
 const TEXT_BYTES: usize = 1_000_000;

@@ -16,8 +16,8 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab_core::{
-    Counter, Format, Memo, Memory, Millis, Policy, Settings, Tokens, Warm, fit_warm, parse_as, policies,
-    request_of,
+    Counter, Format, Memo, Memory, Millis, Policy, Settings, Tokens, Warm, parse_as, policy::policies,
+    session::fit_warm, wire::request_of,
 };
 
 const TRIES: usize = 30;

@@ -13,7 +13,10 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab_core::{
-    Counter, Counts, Format, History, Memo, Tokenizer, Vocabulary, parse_after, parse_as, request_of,
+    Counter, Format, History, Memo,
+    count::{Counts, Tokenizer, Vocabulary},
+    parse_as,
+    wire::{parse_after, request_of},
 };
 
 const TRIES: usize = 400;

@@ -13,7 +13,11 @@ mod measure;
 use std::hint::black_box;
 
 use measure::Contest;
-use trimtab_core::{Edit, Format, History, parse_after, parse_as, request_of, write};
+use trimtab_core::{
+    Format, History, parse_as,
+    wire::{Edit, parse_after, request_of},
+    write,
+};
 
 fn main() {
     for format in [Format::Chat, Format::Anthropic] {

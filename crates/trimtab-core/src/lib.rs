@@ -1,95 +1,94 @@
-//! Keeps an LLM agent's conversation inside its context window.
+//! Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 //!
-//! One straight line of pure functions: wire, history, count, facts, plan, render, wire. No I/O, no clock, no globals.
+//! An agent sends its whole conversation with every request. Sooner or later it is longer than the model's window; long
+//! before that, most of what is paid for is results of tools that nobody needs any more. Removing them carelessly costs more than
+//! it saves, because a provider's prompt cache holds only what is unchanged from the first byte on. This library takes the bytes of
+//! a request, in the format of Anthropic, OpenAI (both) or Gemini, and gives the bytes to send:
+//!
+//! - **cheaply**: it knows what each model's cache costs, and changes what was sent before only where that pays;
+//! - **safely**: what it sends is valid, everything outside its edits is copied byte for byte, error lines survive, and every
+//!   original comes back by the handle in its note;
+//! - **predictably**: the same input gives the same bytes. No I/O, no clock, no randomness, no globals.
+//!
+//! A [`Session`] is all that an agent's loop needs:
+//!
+//! ```
+//! use trimtab_core::{Millis, Policy, Session, Settings, Tokens, Usage};
+//!
+//! let settings = Settings::new(Policy::shipped("steady")?).with_model("gpt-5").with_budget(Tokens(150_000));
+//! let mut session = Session::new(settings);
+//! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#;
+//!
+//! let fitted = session.fit(request.to_vec(), Millis(0))?; // or SystemTime::now()
+//! assert_eq!(fitted.request, request); // send these bytes
+//! session.sent(&fitted);
+//! let reply = br#"{"usage":{"prompt_tokens":8,"completion_tokens":2}}"#;
+//! if let Some(usage) = Usage::of_answer(fitted.history.format(), reply) {
+//!     session.answered(usage); // learns how the provider counts and what its cache held
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What every program needs is at the root; the rest is in modules:
+//!
+//! | to | look into |
+//! |---|---|
+//! | read and write requests, repair what a provider would refuse | [`wire`] |
+//! | count tokens | [`count`] |
+//! | know what calls did, to what, and how they ended; what files looked like at any step | [`facts`](mod@facts), [`files`](mod@files) |
+//! | choose and write policies, read a user's configuration | [`policy`] |
+//! | look up windows, prices and rules of caches; read reported usage | [`prices`], [`usage`] |
+//! | let a summary stand for the beginning of a conversation | [`summary`] |
+//! | keep what was sent, and wishes, across programs | [`memory`], [`session`] |
+//! | tell people and other programs what was done | [`plan`], [`report`], [`digest`] |
+//! | write another tool of this kind | [`json`], [`notes`], [`terminal`], [`intent`] |
 
-mod count;
-mod digest;
-mod facts;
-mod files;
+pub mod count;
+pub mod digest;
+pub mod facts;
+pub mod files;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
 mod identity;
-mod intent;
-mod json;
+pub mod intent;
+pub mod json;
 mod ledger;
-mod memory;
-mod notes;
-mod plan;
-mod policy;
-mod prices;
+pub mod memory;
+pub mod notes;
+pub mod plan;
+pub mod policy;
+pub mod prices;
 mod recall;
-mod recording;
 mod render;
-mod replay;
-mod report;
-mod session;
-mod summary;
-mod terminal;
+pub mod report;
+pub mod session;
+pub mod summary;
+pub mod terminal;
 mod units;
-mod usage;
+pub mod usage;
 mod verdict;
-mod wire;
+pub mod wire;
 
-pub use count::{
-    Calibration, ClaudeGeneration, ContentHash, Counter, Counts, Exactness, Memo, Tokenizer, Vocabulary,
-};
-pub use digest::{digests, query_terms, ranked_lines};
-pub use facts::{
-    Action, ContentKind, Coverage, Fact, Facts, Lines, Outcome, OutputPart, Priority, Reach, Rule, Section,
-    Subject, ToolKind, Voice, constraints, facts, sections,
-};
-pub use files::{
-    Access, AccessKind, Changes, Existence, FileChanges, FileState, Files, KnownLine, LineNow, Run,
-    changelog, files,
-};
+pub use count::{Counter, Memo};
+pub use facts::{Facts, facts};
+pub use files::{Files, files};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, Format, History, Part, PartKind, Role};
 pub use identity::{BlockHash, ChainHash, chain};
-pub use intent::{INTENT, Intended, call_key, offer_intent, take_intent};
-pub use json::{JsonError, MAX_JSON_BYTES, Span};
-pub use ledger::{CommandLine, Extent, FileLine, Instructions, Ledger, OpenItem, Said, Unresolved};
-pub use memory::{Cost, Handle, Memory, Undo, UndoWhen, Wishes};
-pub use plan::{Broken, Floor, Moment, Plan, PlanError, Sum};
-pub use policy::{
-    Circumstances, Config, ConfigSetting, ConfigUpstream, Folding, Knob, Markers, Policy, PolicyError, Unit,
-    find_knob, knobs, nearest_knob, policies, shared_steps,
-};
-pub use prices::{
-    CacheRules, Cliff, Landing, Model, Prices, PricesError, UnknownModel, find_model, find_model_in, models,
-    models_with, prices_date,
-};
+pub use memory::{Handle, Memory};
+pub use plan::Plan;
+pub use policy::Policy;
+pub use prices::{Model, find_model};
 pub use recall::{block_handle, block_original, recall};
-pub use recording::{Point, Problem, ReadError, Recording, Segment, Start, agents, read};
 pub use render::RecallHint;
-pub use replay::{
-    Budget, Contender, ContenderError, Family, Kept, Knobs, Missed, Row, Score, SessionScores, Share, Terms,
-    contenders, pool, replay,
-};
-pub use replay::{CacheSimulation, Prediction, predicted_usage};
-#[doc(hidden)]
-pub use replay::{Figure, Probe, probe};
-pub use report::{
-    Big, ConversationCost, FileError, FilePart, FileQuestion, FileReport, FileTracker, FitReport,
-    InspectError, InspectedPart, Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum,
-    file_at, file_report, fit_report, inspect, ratio,
-};
-pub use session::{
-    CacheHint, FitError, Fitted, Keeping, Planned, Resent, Session, SessionState, Settings, Warm, as_sent,
-    fit, fit_warm, plan_latest, resend,
-};
-pub use summary::{
-    Answer, AnswerError, Asking, Checked, Ending, FoldRange, FoldRequest, FoldSizes, Folded, LastFold,
-    MayFold, Pace, PromptFormat, Rejection, check as check_summary, compacted, fold_range, fold_sizes,
-    folded_text, ledger, legal_cuts, may_fold, prompt as summary_prompt, prompt_request as summary_request,
-    read_answer, split as split_range,
-};
+pub use session::{CacheHint, FitError, Fitted, Resent, Session, SessionState, Settings, Warm, fit, resend};
 pub use units::{Millis, Tokens};
-pub use usage::Usage;
+pub use usage::{Point, Usage};
 pub use verdict::{Decision, Reason, SentVerdict, Verdict};
-pub use wire::{Edit, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
+pub use wire::{WireError, parse, parse_as, write};
 
-/// Holds the README's example to the compiler.
+/// Holds the README's examples to the compiler.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;

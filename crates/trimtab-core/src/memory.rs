@@ -164,7 +164,7 @@ impl Memory {
     }
 
     /// Remembers that the provider's cache had lost what earlier requests left there: only the latest has an entry now.
-    pub(crate) fn cache_was_lost(&mut self) {
+    pub fn cache_was_lost(&mut self) {
         let last = self.last_request;
         self.ends.retain(|_, at| Some(*at) == last);
     }

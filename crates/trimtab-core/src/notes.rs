@@ -46,7 +46,7 @@ pub(crate) fn is_note(text: &str) -> bool {
 }
 
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
-pub(crate) fn holds_note(text: &str) -> bool {
+pub fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn handle_in_clause(clause: &str) -> Option<&str> {
 }
 
 /// Returns the beginning of the hash of what a text points at, where it is a note that says that the same is shown elsewhere.
-pub(crate) fn points_at(text: &str) -> Option<[u8; 6]> {
+pub fn points_at(text: &str) -> Option<[u8; 6]> {
     let last = last_line(text);
     let note = last.strip_prefix('[').and_then(|last| last.strip_suffix(']')).filter(|_| is_closing(last))?;
     let same = note.starts_with("Same as at step ") || note.contains(", shown there");
@@ -171,7 +171,7 @@ fn pointed_handle(rest: &str) -> Option<&str> {
 }
 
 /// Returns the beginning of the hash that a handle is made of.
-pub(crate) fn hash_of(handle: &str) -> Option<[u8; 6]> {
+pub fn hash_of(handle: &str) -> Option<[u8; 6]> {
     let mut hash = [0; 6];
     for (index, byte) in hash.iter_mut().enumerate() {
         *byte = u8::from_str_radix(handle.get(2 * index..2 * index + 2)?, 16).ok()?;
@@ -228,7 +228,7 @@ const BEGINNINGS: &[&str] = &[
 const ENDS: &[&str] = &["Retrieve more: hash=", "Retrieve original: hash="];
 
 /// Tells whether a text is what another tool left in place of content; such a text is left alone.
-pub(crate) fn is_foreign_placeholder(text: &str) -> bool {
+pub fn is_foreign_placeholder(text: &str) -> bool {
     let text = text.trim();
     if text.len() <= LONGEST && BEGINNINGS.iter().any(|start| text.starts_with(start)) {
         // `[File: …` and `[Previous …` also begin ordinary lines: then the bracket closes before the text ends.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memrchr};
 
 /// Returns a line as a terminal would show it.
-pub(crate) fn as_terminal_shows(line: &str) -> Cow<'_, str> {
+pub fn as_terminal_shows(line: &str) -> Cow<'_, str> {
     if memchr2(b'\r', 0x1b, line.as_bytes()).is_none() {
         return Cow::Borrowed(line);
     }

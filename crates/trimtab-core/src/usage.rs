@@ -5,6 +5,7 @@
 use crate::{
     history::Format,
     json::{Value, scan},
+    units::Millis,
 };
 
 /// What a provider reported for one request, in tokens. The four kinds do not overlap.
@@ -20,6 +21,19 @@ pub struct Usage {
     pub cache_write_1h: u64,
     /// Output, reasoning included.
     pub output: u64,
+}
+
+/// A request that was made: with the first `messages` messages of its segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// How many messages the request carried.
+    pub messages: usize,
+    /// When it was sent, where the recording tells.
+    pub at: Option<Millis>,
+    /// The model that answered, where the recording tells.
+    pub model: Option<String>,
+    /// What the provider reported.
+    pub usage: Option<Usage>,
 }
 
 impl Usage {
@@ -96,13 +110,13 @@ pub(crate) fn in_answer(format: Format, answer: Value<'_>) -> Option<Usage> {
 }
 
 /// The keys of all input, of what was read from and written to the cache, and of the output.
-pub(crate) type Keys = [&'static str; 4];
+pub type Keys = [&'static str; 4];
 
 /// The keys that agents written in JavaScript use.
-pub(crate) const CAMEL_CASE: Keys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
+pub const CAMEL_CASE: Keys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
 
 /// Reads a report whose input includes what was cached.
-pub(crate) fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
+pub fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
     let [all, cache_read, cache_write, output] = keys;
     number(report, &[all])?;
     let [all, cache_read, cache_write, output] =
@@ -111,7 +125,7 @@ pub(crate) fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
 }
 
 /// Reads the usage that OpenAI and the many servers that speak its formats report: input includes cached tokens.
-pub(crate) fn openai(report: Option<Value<'_>>) -> Option<Usage> {
+pub fn openai(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
     let largest = |paths: &[&[&str]]| paths.iter().filter_map(|path| number(report, path)).max();
     let all = largest(&[&["prompt_tokens"], &["input_tokens"]])?;
@@ -137,7 +151,7 @@ pub(crate) fn openai(report: Option<Value<'_>>) -> Option<Usage> {
 }
 
 /// Reads the usage that Anthropic reports.
-pub(crate) fn anthropic(report: Option<Value<'_>>) -> Option<Usage> {
+pub fn anthropic(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
     number(report, &["input_tokens"])?;
     Some(anthropic_piece(report))
@@ -168,7 +182,7 @@ fn gemini(report: Value<'_>) -> Option<Usage> {
 }
 
 /// Parts all input into kinds that do not overlap.
-pub(crate) fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
+pub fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
     // LiteLLM counted written tokens beside the prompt at first, and within it later. With cache markers the
     // rest of the prompt is tiny, so a prompt that cannot hold both is of the first kind.
     let both = cache_read.saturating_add(cache_write);
@@ -177,7 +191,7 @@ pub(crate) fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) ->
 }
 
 /// Returns the figure at a path.
-pub(crate) fn number(report: Value<'_>, path: &[&str]) -> Option<u64> {
+pub fn number(report: Value<'_>, path: &[&str]) -> Option<u64> {
     report.path(path)?.number()
 }
 

@@ -18,7 +18,11 @@ use std::borrow::Cow;
 
 use conversations::{Conversation, Expected, Style, conversation, style};
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
-use trimtab_core::{Edit, Format, History, parse, parse_after, parse_as, request_of, write};
+use trimtab_core::{
+    Format, History, parse, parse_as,
+    wire::{Edit, parse_after, request_of},
+    write,
+};
 
 /// Runs a law over made-up conversations in every format and prints how many it held for.
 fn for_each_conversation(law: &str, check: impl Fn(&Conversation, Format, Style)) {

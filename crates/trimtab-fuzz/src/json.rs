@@ -3,10 +3,7 @@
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use trimtab_core::{
-    Span,
-    fuzzing::{decode_string, encode_string, scan_spans},
-};
+use trimtab_core::{json::Span, fuzzing::{decode_string, encode_string, scan_spans}};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -4,9 +4,7 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use serde_json::json;
-use trimtab_core::{
-    BlockKind, Format, Memory, Millis, Policy, Verdict, fit, fuzzing::holds_note, fuzzing::read_notes, recall,
-};
+use trimtab_core::{BlockKind, Format, Memory, Millis, Policy, Verdict, fit, recall, fuzzing::{holds_note, read_notes}};
 
 use crate::{number_of, settings};
 

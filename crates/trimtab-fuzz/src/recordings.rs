@@ -1,7 +1,8 @@
 //! Recordings: whatever a file holds, a reader takes it or says why not, and every request that a recording tells of is one
 //! that can be read and written back.
 
-use trimtab_core::{parse_as, read, write};
+use trimtab_core::{parse_as, write};
+use trimtab_replay::read;
 
 /// Checks a transcript file.
 pub fn check_recording(data: &[u8]) {

@@ -4,10 +4,7 @@
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use trimtab_core::{
-    CacheHint, Folding, Format, History, Memory, Millis, Policy, Settings, fit, parse, parse_after, parse_as,
-    policies, recall, repair, request_of, resend, write,
-};
+use trimtab_core::{CacheHint, Format, History, Memory, Millis, Policy, Settings, fit, parse, parse_as, recall, resend, write, policy::{Folding, policies}, wire::{parse_after, repair, request_of}};
 
 use crate::{checker, number_of, settings};
 

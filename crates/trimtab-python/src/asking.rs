@@ -3,7 +3,10 @@
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
 use pyo3::prelude::*;
-use trimtab_core::{Answer, Asking, FoldRange, Tokens, find_model, read_answer};
+use trimtab_core::{
+    Tokens, find_model,
+    summary::{Answer, Asking, FoldRange, read_answer},
+};
 
 use crate::errors::{Kind, raise};
 

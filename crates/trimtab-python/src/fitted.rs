@@ -9,7 +9,7 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use serde::Serialize;
-use trimtab_core::{Exactness, Fitted, Role, Tokens};
+use trimtab_core::{Fitted, Role, Tokens, count::Exactness};
 
 use crate::{
     asking::PyAsking,
@@ -172,14 +172,15 @@ impl PyFitted {
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let policy = &self.in_force.settings.policy;
         let set = &self.in_force.set;
-        let rows = policy.settings.iter().map(|(name, value)| trimtab_core::SettingRow {
+        let rows = policy.settings.iter().map(|(name, value)| trimtab_core::report::SettingRow {
             name: name.clone(),
-            value: trimtab_core::find_knob(name).map_or_else(|| value.to_string(), |knob| knob.write(*value)),
+            value: trimtab_core::policy::find_knob(name)
+                .map_or_else(|| value.to_string(), |knob| knob.write(*value)),
             from: if set.contains(name) { "settings" } else { "default" }.to_owned(),
         });
-        let rows: Vec<trimtab_core::SettingRow> = rows.collect();
+        let rows: Vec<trimtab_core::report::SettingRow> = rows.collect();
         let report = py.detach(|| {
-            let report = trimtab_core::fit_report(policy, &rows, &self.fitted, &[]);
+            let report = trimtab_core::report::fit_report(policy, &rows, &self.fitted, &[]);
             serde_json::to_vec(&report)
         });
         load(py, report)

@@ -13,9 +13,15 @@ use std::{
 use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
 use trimtab_core::{
-    Budget, Changes, Contender, Counter, FileChanges, FilePart, FileQuestion, FileTracker, History, Kept,
-    Knobs, Memo, Policy, Recording, Segment, SessionScores, Terms, Tokens, ToolKind, Usage, contenders,
-    facts, find_model, models, parse_as, pool, read,
+    Counter, History, Memo, Policy, Tokens, Usage, facts,
+    facts::ToolKind,
+    files::{Changes, FileChanges},
+    find_model, parse_as,
+    prices::models,
+    report::{FilePart, FileQuestion, FileTracker},
+};
+use trimtab_replay::{
+    Budget, Contender, Kept, Knobs, Recording, Segment, SessionScores, Terms, contenders, pool, read,
 };
 
 use crate::{
@@ -102,7 +108,7 @@ impl PyConversation {
     #[pyo3(signature = (*, model=None))]
     fn inspect<'py>(&self, py: Python<'py>, model: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let measured = py.detach(|| {
-            trimtab_core::inspect(
+            trimtab_replay::inspect(
                 &self.name,
                 &self.recording,
                 self.number,
@@ -134,9 +140,9 @@ impl PyConversation {
         if step > last {
             return Err(missing(format!("{}: has no step {step}: the last is {last}", self.name)));
         }
-        let found = trimtab_core::file_at(path, step, &facts, &files);
+        let found = trimtab_core::report::file_at(path, step, &facts, &files);
         let (path, state) = found.map_err(|fault| missing(fault.to_string()))?;
-        to_python(py, &trimtab_core::file_report(path, step, &state, &files))
+        to_python(py, &trimtab_core::report::file_report(path, step, &state, &files))
     }
 
     /// Lists the files that were touched, the latest first.
@@ -157,7 +163,7 @@ impl PyConversation {
     /// Tells what was done to which file, and why.
     fn changelog<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let history = &self.segment(py)?.history;
-        let files = py.detach(|| trimtab_core::changelog(history, &facts(history)));
+        let files = py.detach(|| trimtab_core::files::changelog(history, &facts(history)));
         to_python(py, &files.iter().map(changed_file).collect::<Vec<_>>())
     }
 
@@ -262,7 +268,7 @@ pub(crate) fn read_usage(report: &str) -> Option<(u64, u64, u64, u64, u64)> {
 /// Lists the policies that ship.
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let rows = trimtab_core::policies().filter_map(|(name, _)| {
+    let rows = trimtab_core::policy::policies().filter_map(|(name, _)| {
         let Policy { name, about, settings, .. } = Policy::shipped(name).ok()?;
         Some(PolicyRow { name, about, settings })
     });
@@ -341,7 +347,7 @@ fn session(
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;
     let recording = read(&bytes).map_err(|fault| format!("{name}: {fault}"))?;
     let segments = recording.segments.iter();
-    let scores = segments.map(|segment| trimtab_core::replay(segment, contenders, models, terms));
+    let scores = segments.map(|segment| trimtab_replay::replay(segment, contenders, models, terms));
     SessionScores::of(name.clone(), scores)
         .ok_or_else(|| format!("{name}: holds no request: nothing was answered in it"))
 }

@@ -9,7 +9,8 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyString},
 };
 use trimtab_core::{
-    Circumstances, Folding, Format, Policy, RecallHint, Settings, Tokens, find_knob, find_model, policies,
+    Format, Policy, RecallHint, Settings, Tokens, find_model,
+    policy::{Circumstances, Folding, find_knob, policies},
 };
 
 use crate::errors::{Kind, raise};

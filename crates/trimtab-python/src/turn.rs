@@ -13,8 +13,9 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use trimtab_core::{
-    Answer, Asking, FitError, Fitted, Format, Handle, History, Memory, Millis, Rejection, Session, Settings,
-    parse_after, parse_as, recall,
+    FitError, Fitted, Format, Handle, History, Memory, Millis, Session, Settings, parse_as, recall,
+    summary::{Answer, Asking, Rejection},
+    wire::parse_after,
 };
 use trimtab_store::{
     Append, Appended, AskedWish, Recognized, RequestId, SessionLabel, Sqlite, Store, StoreError, Summary,

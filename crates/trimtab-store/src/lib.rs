@@ -43,7 +43,7 @@ pub use types::{
     StoredRequest, Summary, Tidied, Wish, WishKind,
 };
 
-use trimtab_core::{ChainHash, History, Usage, Wishes};
+use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
 
 /// A store of conversations. Every call is one transaction: done as a whole, or not at all.
 pub trait Store: Send + Sync {

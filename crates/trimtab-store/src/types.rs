@@ -1,8 +1,8 @@
 //! What is said to a store and what it answers: plain values, the same for every engine.
 
 use trimtab_core::{
-    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, UndoWhen, Usage, as_sent,
-    parse_as,
+    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, Usage, memory::UndoWhen,
+    parse_as, session::as_sent,
 };
 
 use crate::{Secrets, StoreError, error::damaged};

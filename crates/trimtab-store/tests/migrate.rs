@@ -13,7 +13,7 @@ mod common;
 use std::path::Path;
 
 use common::{Said, fit_and_keep, long, request, search, settings, tool, user};
-use trimtab_core::{Handle, Millis, UndoWhen, block_handle, block_original, parse};
+use trimtab_core::{Handle, Millis, block_handle, block_original, memory::UndoWhen, parse};
 use trimtab_store::{AskedWish, RequestId, SessionLabel, Sqlite, Store, StoreError, WishKind};
 
 /// The requests that were kept: number, thread, and how many steps its conversation had by then.

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Budget, Contender, Folding, Format, Handle, Model, Tokens};
+use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
+use trimtab_replay::{Budget, Contender};
 
 use self::human::tokens;
 pub(crate) use self::{

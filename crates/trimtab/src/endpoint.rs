@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::PromptFormat;
+use trimtab_core::summary::PromptFormat;
 use ureq::Agent;
 
 /// How often a request is sent at most.

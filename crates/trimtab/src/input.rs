@@ -9,7 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab_core::{History, MAX_JSON_BYTES, Problem, Recording, Role, Segment, parse_as, read, request_of};
+use trimtab_core::{History, Role, json::MAX_JSON_BYTES, parse_as, wire::request_of};
+use trimtab_replay::{Problem, Recording, Segment, read};
 
 use trimtab_store::SessionId;
 

@@ -4,7 +4,10 @@
 use std::{path::PathBuf, sync::OnceLock};
 
 use anyhow::{Context, Result, anyhow};
-use trimtab_core::{Model, find_model_in, models_with};
+use trimtab_core::{
+    Model,
+    prices::{find_model_in, models_with},
+};
 
 use crate::settings;
 
@@ -27,7 +30,7 @@ pub(crate) fn path() -> Option<PathBuf> {
 }
 
 fn read() -> Result<Vec<Model>> {
-    let Some(path) = path() else { return Ok(trimtab_core::models()) };
+    let Some(path) = path() else { return Ok(trimtab_core::prices::models()) };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("{}: the prices cannot be read", path.display()))?;
     models_with(&text).with_context(|| path.display().to_string())

@@ -11,8 +11,9 @@ use std::{
 use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
-    Circumstances, Config, Folding, Knob, Model, Point, Policy, PolicyError, SettingRow as Row, Tokens,
-    find_knob, knobs, nearest_knob, policies,
+    Model, Point, Policy, Tokens,
+    policy::{Circumstances, Config, Folding, Knob, PolicyError, find_knob, knobs, nearest_knob, policies},
+    report::SettingRow as Row,
 };
 
 use crate::args::{Args, Fold};

@@ -10,7 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{ChainHash, History, Millis, Point, Recording, Segment, Start, parse_as};
+use trimtab_core::{ChainHash, History, Millis, Point, parse_as};
+use trimtab_replay::{Recording, Segment, Start};
 use trimtab_store::{
     Forget, Mode, RequestId, RequestInfo, Retention, SessionId, Sqlite, Store, StoreError, default_path,
 };

@@ -37,9 +37,9 @@ fn the_reference_is_what_the_program_says_of_itself() {
 fn the_settings_page_lists_every_setting_with_the_defaults_of_each_policy() {
     let mut page = include_str!("settings-page.md").to_owned();
     page += "\n## Every setting\n\n| name | unit | what it does | defaults |\n|---|---|---|---|\n";
-    for knob in trimtab_core::knobs() {
+    for knob in trimtab_core::policy::knobs() {
         let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, _) in trimtab_core::policies() {
+        for (name, _) in trimtab_core::policy::policies() {
             let settings = trimtab_core::Policy::shipped(name).expect(name).settings;
             let Some((_, value)) = settings.into_iter().find(|(setting, _)| setting == knob.name) else {
                 continue;
@@ -75,7 +75,7 @@ fn the_quick_start_shows_what_show_prints() {
 
 #[test]
 fn the_page_about_reading_lists_every_agent() {
-    let rows = trimtab_core::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    let rows = trimtab_replay::agents().map(|(name, about)| format!("| `{name}` | {about} |\n"));
     let table = "| agent | what a file is |\n|---|---|\n".to_owned() + &rows.collect::<String>();
     check_between("docs/reading.md", "agents", &table);
 }

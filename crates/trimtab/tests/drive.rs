@@ -27,7 +27,8 @@ mod upstream;
 use std::{borrow::Cow, fs, path::Path};
 
 use play::{Driven, Kill, Part, at, drive};
-use trimtab_core::{Budget, Contender, RecallHint, Terms, Tokens, find_model, read, replay};
+use trimtab_core::{RecallHint, Tokens, find_model};
+use trimtab_replay::{Budget, Contender, Terms, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;

@@ -127,7 +127,7 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
 #[test]
 fn everything_that_is_known_takes_part_by_default() {
     let text = trimtab(&["replay", "fixtures/recordings/pi.jsonl", "--model", "gpt-5"]).text();
-    for (name, _) in trimtab_core::policies() {
+    for (name, _) in trimtab_core::policy::policies() {
         assert!(
             text.lines().any(|line| line.split_whitespace().next() == Some(name)),
             "{name} is missing:\n{text}"

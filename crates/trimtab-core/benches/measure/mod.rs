@@ -52,7 +52,7 @@ fn source_text() -> String {
     [
         include_str!("../../src/json/scan.rs"),
         include_str!("../../src/wire/mod.rs"),
-        include_str!("../../src/recording/mod.rs"),
+        include_str!("../../../trimtab-replay/src/recording/mod.rs"),
         include_str!("../../src/history/mod.rs"),
         include_str!("../../tests/laws.rs"),
     ]

@@ -42,7 +42,7 @@ impl Counts {
     }
 
     /// Returns the tokens that each message adds to the frame.
-    pub(crate) fn per_entry(&self) -> Tokens {
+    pub fn per_entry(&self) -> Tokens {
         self.per_entry
     }
 
@@ -89,13 +89,7 @@ impl Counter {
     }
 
     /// Counts a block whose content is another text.
-    pub(crate) fn block_as_text(
-        self,
-        history: &History,
-        block: &Block,
-        text: &str,
-        memo: &mut Memo,
-    ) -> Tokens {
+    pub fn block_as_text(self, history: &History, block: &Block, text: &str, memo: &mut Memo) -> Tokens {
         let framing = Framing::of(history.format(), self.tokenizer);
         let around = match block.kind {
             BlockKind::Result => framing.tool_block,

@@ -65,7 +65,7 @@ const LEVELS: &[&str] =
     &["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "PANIC"];
 
 /// Tells whether a line reports that something went wrong.
-pub(crate) fn is_error_line(line: &str) -> bool {
+pub fn is_error_line(line: &str) -> bool {
     let line = as_terminal_shows(line);
     let line = line.trim_end();
     let inner = line.trim_start();
@@ -229,7 +229,7 @@ fn has_log_level(line: &str) -> bool {
 }
 
 /// Tells whether a line names a place in a file: `a.rs:12`, `File "a.py", line 12`, `a.ts(12,5)`.
-pub(crate) fn has_place(line: &str) -> bool {
+pub fn has_place(line: &str) -> bool {
     let digit_at = |at: usize| line.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let named = |at: usize, sign: char| {
         let before = line.get(..at).and_then(|head| head.rsplit([' ', '"', '(']).next()).unwrap_or_default();

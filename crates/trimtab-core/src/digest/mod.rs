@@ -43,7 +43,7 @@ pub(crate) use arguments::{
     Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
 };
 pub(crate) use choose::{choose, may_be_file};
-pub(crate) use errors::{has_place, is_error_line};
+pub use errors::{has_place, is_error_line};
 pub(crate) use matching::lines_matching;
 pub(crate) use media::media;
 pub(crate) use names::{named, named_ends, names, names_bytes};

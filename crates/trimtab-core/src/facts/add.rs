@@ -494,6 +494,17 @@ pub(crate) fn with_arguments<T>(
     })
 }
 
+/// Returns the texts in the arguments of a call, in order and decoded; keys are left out.
+pub fn argument_texts(history: &History, call: &Block) -> Vec<String> {
+    let texts = with_arguments(history, call, |_, given| match given {
+        Given::Json(value) => value.strings(),
+        Given::Named(pairs) => pairs.iter().map(|(_, text)| text.clone()).collect(),
+        Given::Text(text) => vec![(*text).to_owned()],
+        Given::Nothing => Vec::new(),
+    });
+    texts.unwrap_or_default()
+}
+
 /// Returns what can be read in a block; nothing for blocks whose text tells nothing.
 fn readable<'a>(history: &'a History, block: &Block) -> Cow<'a, str> {
     match block.kind {

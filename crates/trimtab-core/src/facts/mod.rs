@@ -37,6 +37,7 @@ pub use subject::{Lines, Reach, Subject};
 pub use supersede::Rule;
 pub use tool::{Action, ToolKind};
 
+pub use add::argument_texts;
 pub(crate) use add::{is_cut, with_arguments};
 pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
 pub(crate) use names::{Manner, changes_files, is_shell};

@@ -21,16 +21,15 @@ mod timeline;
 
 pub use changelog::{Changes, FileChanges, changelog};
 pub(crate) use changelog::{changelog_before, reason_of_change};
-pub use from_calls::files;
-pub(crate) use from_calls::{asked, asked_of};
+pub(crate) use from_calls::asked_of;
+pub use from_calls::{files, texts_to_replace};
 pub(crate) use net::{lines_changed, net_change};
-pub(crate) use operation::FileAction;
 pub use state::{Existence, FileState, KnownLine, Run};
 pub use timeline::{Access, AccessKind, Files, LineNow};
 
 #[cfg(test)]
 use {
-    operation::{End, Operation, Replacement, Shown, Which},
+    operation::{End, FileAction, Operation, Replacement, Shown, Which},
     patch::{codex_patch, search_replace_blocks, unified_diff},
     shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail},
 };

@@ -60,6 +60,27 @@ pub(crate) enum FileAction {
     Changed,
 }
 
+impl FileAction {
+    /// Returns the texts that must be in the file for this to be done, where it puts others in their place.
+    pub(crate) fn old_texts(&self) -> Vec<String> {
+        match self {
+            FileAction::Replace(replacements) => {
+                replacements.iter().map(|replacement| replacement.old.clone()).collect()
+            }
+            FileAction::Patch(hunks) => hunks.iter().map(|hunk| hunk.old_lines().join("\n")).collect(),
+            FileAction::Read(_)
+            | FileAction::Missing
+            | FileAction::Write { .. }
+            | FileAction::Append { .. }
+            | FileAction::Insert { .. }
+            | FileAction::ReplaceLines { .. }
+            | FileAction::Delete
+            | FileAction::Rename { .. }
+            | FileAction::Changed => Vec::new(),
+        }
+    }
+}
+
 /// One string replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Replacement {

@@ -185,7 +185,7 @@ impl Files {
     }
 
     /// Returns the moments from which on any file may be another one: the step, and the block that told.
-    pub(crate) fn doubts(&self) -> impl Iterator<Item = (u32, BlockId)> {
+    pub fn doubts(&self) -> impl Iterator<Item = (u32, BlockId)> {
         self.doubts.iter().map(|doubt| (doubt.step, doubt.block))
     }
 

@@ -131,8 +131,10 @@ pub struct Entry {
     pub span: Span,
     /// The step it belongs to: the number of assistant messages up to here, itself included.
     pub step: u32,
-    pub(crate) first_block: u32,
-    pub(crate) blocks: u32,
+    /// The number of its first block.
+    pub first_block: u32,
+    /// How many blocks it has.
+    pub blocks: u32,
 }
 
 /// The smallest thing that is decided about.

@@ -7,10 +7,11 @@ mod text;
 mod value;
 mod write;
 
-pub(crate) use scan::{Tape, scan, scan_after, scan_first};
-pub(crate) use text::{decode, encode};
-pub(crate) use value::Value;
-pub(crate) use write::{Array, Object};
+pub(crate) use scan::scan_after;
+pub use scan::{Tape, scan, scan_first};
+pub use text::{decode, encode};
+pub use value::{Kind, Value};
+pub use write::{Array, Object};
 
 use std::{fmt, ops::Range};
 
@@ -90,7 +91,8 @@ impl fmt::Display for JsonError {
 }
 
 impl JsonError {
-    pub(crate) fn at(text: &[u8], offset: usize, expected: &'static str) -> JsonError {
+    /// Says what was expected at an offset, and what stands there.
+    pub fn at(text: &[u8], offset: usize, expected: &'static str) -> JsonError {
         let before = text.get(..offset).unwrap_or(text);
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         let column = offset - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1) + 1;
@@ -103,11 +105,12 @@ impl JsonError {
 }
 
 /// Offsets are kept in 32 bits: texts are at most [`MAX_JSON_BYTES`] long, which the scanner checks.
-pub(crate) fn narrow(offset: usize) -> u32 {
+pub fn narrow(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }
 
-pub(crate) fn widen(offset: u32) -> usize {
+/// Returns such an offset, or any other index in 32 bits, as the index of a slice.
+pub fn widen(offset: u32) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 

@@ -19,13 +19,13 @@ pub(crate) struct Node {
 
 /// Every value of one JSON text, flat. In an object, keys and values alternate.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tape {
+pub struct Tape {
     pub(super) nodes: Vec<Node>,
 }
 
 impl Tape {
     /// Returns the outermost value; `text` must be what the tape was made from.
-    pub(crate) fn root<'a>(&'a self, text: &'a [u8]) -> Option<Value<'a>> {
+    pub fn root<'a>(&'a self, text: &'a [u8]) -> Option<Value<'a>> {
         Value::new(text, &self.nodes, 0)
     }
 
@@ -35,13 +35,16 @@ impl Tape {
     }
 
     /// Returns the node at `index` as a value.
-    pub(crate) fn value<'a>(&'a self, text: &'a [u8], index: u32) -> Option<Value<'a>> {
+    pub fn value<'a>(&'a self, text: &'a [u8], index: u32) -> Option<Value<'a>> {
         Value::new(text, &self.nodes, index)
     }
 }
 
 /// Scans a text that holds exactly one JSON value.
-pub(crate) fn scan(text: &[u8]) -> Result<Tape, JsonError> {
+///
+/// # Errors
+/// Says what was expected where.
+pub fn scan(text: &[u8]) -> Result<Tape, JsonError> {
     let (tape, end) = scan_first(text)?;
     let end = skip_space(text, end);
     if end < text.len() {
@@ -51,7 +54,10 @@ pub(crate) fn scan(text: &[u8]) -> Result<Tape, JsonError> {
 }
 
 /// Scans the first JSON value of a text; also gives the offset behind it.
-pub(crate) fn scan_first(text: &[u8]) -> Result<(Tape, usize), JsonError> {
+///
+/// # Errors
+/// Says what was expected where.
+pub fn scan_first(text: &[u8]) -> Result<(Tape, usize), JsonError> {
     if text.len() > MAX_JSON_BYTES {
         return Err(JsonError::at(text, MAX_JSON_BYTES, "at most 1 GiB of JSON"));
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 /// Returns the text that a JSON string's contents (without its quotes) stand for.
-pub(crate) fn decode(contents: &[u8]) -> Cow<'_, str> {
+pub fn decode(contents: &[u8]) -> Cow<'_, str> {
     let Some(first) = memchr(b'\\', contents) else { return String::from_utf8_lossy(contents) };
     let mut text = Vec::with_capacity(contents.len());
     let mut rest = contents;
@@ -71,7 +71,7 @@ fn code_unit(escape: &[u8]) -> Option<u16> {
 const TOGETHER: usize = 16;
 
 /// Appends `text` as a JSON string with its quotes.
-pub(crate) fn encode(text: &str, json: &mut Vec<u8>) {
+pub fn encode(text: &str, json: &mut Vec<u8>) {
     json.reserve(text.len() + text.len() / 16 + 2);
     json.push(b'"');
     let mut rest = text.as_bytes();

@@ -7,19 +7,26 @@ use super::{Span, scan::Node, text::decode, widen};
 
 /// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Keys and values.
     Object,
+    /// Items in a row.
     Array,
+    /// A text in quotes.
     String,
+    /// A number.
     Number,
+    /// `true`.
     True,
+    /// `false`.
     False,
+    /// `null`.
     Null,
 }
 
 /// A value somewhere in a scanned text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Value<'a> {
+pub struct Value<'a> {
     text: &'a [u8],
     nodes: &'a [Node],
     index: u32,
@@ -31,11 +38,13 @@ impl<'a> Value<'a> {
         nodes.get(widen(index)).map(|node| Value { text, nodes, index, node: *node })
     }
 
-    pub(crate) fn kind(self) -> Kind {
+    /// Returns what it is.
+    pub fn kind(self) -> Kind {
         self.node.kind
     }
 
-    pub(crate) fn span(self) -> Span {
+    /// Returns where it stands in the text.
+    pub fn span(self) -> Span {
         self.node.span()
     }
 
@@ -44,63 +53,68 @@ impl<'a> Value<'a> {
         self.index
     }
 
-    pub(crate) fn raw(self) -> &'a [u8] {
+    /// Returns its bytes, as they stand in the text.
+    pub fn raw(self) -> &'a [u8] {
         self.span().of(self.text)
     }
 
-    pub(crate) fn is_object(self) -> bool {
+    /// Tells whether it is an object.
+    pub fn is_object(self) -> bool {
         self.kind() == Kind::Object
     }
 
-    pub(crate) fn is_array(self) -> bool {
+    /// Tells whether it is an array.
+    pub fn is_array(self) -> bool {
         self.kind() == Kind::Array
     }
 
-    pub(crate) fn is_string(self) -> bool {
+    /// Tells whether it is a string.
+    pub fn is_string(self) -> bool {
         self.kind() == Kind::String
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    /// Tells whether it is `null`.
+    pub fn is_null(self) -> bool {
         self.kind() == Kind::Null
     }
 
     /// Returns the member of that name; the last one where a key is repeated, as other readers do.
-    pub(crate) fn get(self, key: &str) -> Option<Value<'a>> {
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
         self.members().filter(|(name, _)| name.is(key)).last().map(|(_, value)| value)
     }
 
     /// Follows several keys down.
-    pub(crate) fn path(self, keys: &[&str]) -> Option<Value<'a>> {
+    pub fn path(self, keys: &[&str]) -> Option<Value<'a>> {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
     /// Returns the decoded string member of that name.
-    pub(crate) fn text(self, key: &str) -> Option<Cow<'a, str>> {
+    pub fn text(self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)?.string()
     }
 
     /// Returns the decoded string member of that name, as a text of its own.
-    pub(crate) fn owned(self, key: &str) -> Option<String> {
+    pub fn owned(self, key: &str) -> Option<String> {
         self.text(key).map(Cow::into_owned)
     }
 
     /// Tells whether the member of that name is a string with these contents.
-    pub(crate) fn has(self, key: &str, contents: &str) -> bool {
+    pub fn has(self, key: &str, contents: &str) -> bool {
         self.get(key).is_some_and(|value| value.is(contents))
     }
 
     /// Tells whether the member of that name is true.
-    pub(crate) fn flag(self, key: &str) -> bool {
+    pub fn flag(self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.kind() == Kind::True)
     }
 
     /// Returns the items of the array of that name; nothing where there is none.
-    pub(crate) fn list(self, key: &str) -> impl Iterator<Item = Value<'a>> {
+    pub fn list(self, key: &str) -> impl Iterator<Item = Value<'a>> {
         self.get(key).into_iter().flat_map(Value::items)
     }
 
     /// Returns keys and values of an object; nothing for other kinds.
-    pub(crate) fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+    pub fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let mut at = if self.is_object() { self.index + 1 } else { self.node.next };
         std::iter::from_fn(move || {
             if at >= self.node.next {
@@ -114,7 +128,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the items of an array; nothing for other kinds.
-    pub(crate) fn items(self) -> impl Iterator<Item = Value<'a>> {
+    pub fn items(self) -> impl Iterator<Item = Value<'a>> {
         let mut at = if self.is_array() { self.index + 1 } else { self.node.next };
         std::iter::from_fn(move || {
             if at >= self.node.next {
@@ -127,30 +141,46 @@ impl<'a> Value<'a> {
     }
 
     /// Tells whether this is a string with these contents.
-    pub(crate) fn is(self, contents: &str) -> bool {
+    pub fn is(self, contents: &str) -> bool {
         let Some(inner) = self.inner() else { return false };
         inner == contents.as_bytes() || (inner.contains(&b'\\') && decode(inner) == contents)
     }
 
     /// Returns the decoded contents of a string.
-    pub(crate) fn string(self) -> Option<Cow<'a, str>> {
+    pub fn string(self) -> Option<Cow<'a, str>> {
         self.inner().map(decode)
     }
 
     /// Returns a number that is a whole non-negative one.
-    pub(crate) fn number(self) -> Option<u64> {
+    pub fn number(self) -> Option<u64> {
         (self.kind() == Kind::Number).then_some(())?;
         std::str::from_utf8(self.raw()).ok()?.parse().ok()
     }
 
     /// Returns a number with a fraction.
-    pub(crate) fn float(self) -> Option<f64> {
+    pub fn float(self) -> Option<f64> {
         (self.kind() == Kind::Number).then_some(())?;
         std::str::from_utf8(self.raw()).ok()?.parse().ok()
     }
 
-    pub(crate) fn is_true(self) -> bool {
+    /// Tells whether it is `true`.
+    pub fn is_true(self) -> bool {
         self.kind() == Kind::True
+    }
+
+    /// Returns all decoded strings in it, in order and however deep; keys are left out.
+    pub fn strings(self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(value) = open.pop() {
+            if let Some(text) = value.string() {
+                found.push(text.into_owned());
+            }
+            let mut inner: Vec<Value<'_>> = value.items().collect();
+            inner.extend(value.members().map(|(_, value)| value));
+            open.extend(inner.into_iter().rev());
+        }
+        found
     }
 
     fn inner(self) -> Option<&'a [u8]> {

@@ -5,20 +5,31 @@ use super::text::encode;
 
 /// An object under construction.
 #[derive(Debug)]
-pub(crate) struct Object(Vec<u8>);
+pub struct Object(Vec<u8>);
+
+impl Default for Object {
+    fn default() -> Object {
+        Object::new()
+    }
+}
 
 impl Object {
-    pub(crate) fn new() -> Object {
+    /// Begins one.
+    pub fn new() -> Object {
         Object(vec![b'{'])
     }
 
-    pub(crate) fn text(self, key: &str, text: &str) -> Object {
+    /// Adds a member that is a string.
+    #[must_use]
+    pub fn text(self, key: &str, text: &str) -> Object {
         let mut value = Vec::with_capacity(text.len() + 2);
         encode(text, &mut value);
         self.raw(key, &value)
     }
 
-    pub(crate) fn raw(mut self, key: &str, value: &[u8]) -> Object {
+    /// Adds a member whose value is JSON already.
+    #[must_use]
+    pub fn raw(mut self, key: &str, value: &[u8]) -> Object {
         if self.0.len() > 1 {
             self.0.push(b',');
         }
@@ -28,7 +39,8 @@ impl Object {
         self
     }
 
-    pub(crate) fn end(mut self) -> Vec<u8> {
+    /// Returns the object's bytes.
+    pub fn end(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
     }
@@ -36,30 +48,42 @@ impl Object {
 
 /// An array under construction.
 #[derive(Debug, Clone)]
-pub(crate) struct Array(Vec<u8>);
+pub struct Array(Vec<u8>);
+
+impl Default for Array {
+    fn default() -> Array {
+        Array::new()
+    }
+}
 
 impl Array {
-    pub(crate) fn new() -> Array {
+    /// Begins one.
+    pub fn new() -> Array {
         Array(vec![b'['])
     }
 
-    pub(crate) fn raw(mut self, value: &[u8]) -> Array {
+    /// Adds an item that is JSON already.
+    #[must_use]
+    pub fn raw(mut self, value: &[u8]) -> Array {
         self.push(value);
         self
     }
 
-    pub(crate) fn push(&mut self, value: &[u8]) {
+    /// Adds such an item in place.
+    pub fn push(&mut self, value: &[u8]) {
         if !self.is_empty() {
             self.0.push(b',');
         }
         self.0.extend_from_slice(value);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Tells whether it has no items yet.
+    pub fn is_empty(&self) -> bool {
         self.0.len() == 1
     }
 
-    pub(crate) fn end(mut self) -> Vec<u8> {
+    /// Returns the array's bytes.
+    pub fn end(mut self) -> Vec<u8> {
         self.0.push(b']');
         self.0
     }

@@ -89,11 +89,11 @@ impl Config {
     ///
     /// ```
     /// let toml = "policy = \"per-tool\"\nprune_protect = 20000\n\n[[rule]]\ntool = \"Bash\"\nchars_over = 9000\ndo = \"digest\"\n";
-    /// let config = trimtab_core::Config::parse("trimtab.toml", toml)?;
+    /// let config = trimtab_core::policy::Config::parse("trimtab.toml", toml)?;
     /// assert_eq!(config.settings[0].value, 20_000.0);
-    /// let fault = trimtab_core::Config::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
+    /// let fault = trimtab_core::policy::Config::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
     /// assert_eq!(fault.to_string(), "trimtab.toml, line 1, column 1: there is no key `prune_protct`; did you mean `prune_protect`?");
-    /// # Ok::<(), trimtab_core::PolicyError>(())
+    /// # Ok::<(), trimtab_core::policy::PolicyError>(())
     /// ```
     ///
     /// # Errors

@@ -302,6 +302,11 @@ pub(crate) fn policies_with(setting: &str) -> Vec<&'static str> {
 }
 
 impl Policy {
+    /// Tells whether a step waits until it pays or until the cache is cold; all others do the same at any price.
+    pub fn depends_on_prices(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.when, When::Pays | When::Cold))
+    }
+
     /// Returns a shipped policy with its own settings.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ impl Model {
     /// let model = find_model("claude-opus-5")?;
     /// let usage = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
     /// assert!(model.cost(usage) >= model.prices.input + model.prices.output);
-    /// # Ok::<(), trimtab_core::UnknownModel>(())
+    /// # Ok::<(), trimtab_core::prices::UnknownModel>(())
     /// ```
     pub fn cost(&self, usage: Usage) -> f64 {
         let factor = self.cliff_of(usage).map_or(1.0, |cliff| cliff.output_factor);

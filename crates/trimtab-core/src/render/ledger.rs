@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The first line of a folded message; other tools begin theirs with it too.
-pub(crate) const BEGIN: &str = "[Previous conversation summary]";
+pub const BEGIN: &str = "[Previous conversation summary]";
 /// The last line.
 pub(crate) const END: &str = "[End of the summary: the conversation goes on from here]";
 

@@ -10,8 +10,8 @@ use crate::{
     facts::{Facts, Outcome, Subject, ToolKind},
     files::{AccessKind, Existence, Files},
     history::{BlockKind, History, Role},
-    recording::Point,
     units::Tokens,
+    usage::Point,
 };
 
 /// One file of a conversation.

@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 40;
 
 /// What a check comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Checked {
+pub(super) enum Checked {
     /// The summary may be used, in these words.
     Accepted(String),
     /// It may not.
@@ -70,7 +70,13 @@ impl fmt::Display for Rejection {
 }
 
 /// Judges a summary of a range that counts `of` tokens, asked for in `target` tokens.
-pub fn check(answer: &Answer, ledger: &Ledger, of: Tokens, target: Tokens, counter: Counter) -> Checked {
+pub(super) fn check(
+    answer: &Answer,
+    ledger: &Ledger,
+    of: Tokens,
+    target: Tokens,
+    counter: Counter,
+) -> Checked {
     let text = answer.text.trim();
     if text.chars().filter(|letter| letter.is_alphanumeric()).count() < 20 {
         return Checked::Rejected(Rejection::Empty);

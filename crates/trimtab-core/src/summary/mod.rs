@@ -19,16 +19,19 @@ mod said;
 #[cfg(test)]
 mod tests;
 
+pub use crate::{
+    ledger::{CommandLine, Extent, FileLine, Instructions, Ledger, OpenItem, Said, Unresolved},
+    render::ledger::BEGIN as FOLDED_HEAD,
+};
 pub use answer::{Answer, AnswerError, Ending, read_answer};
 pub use asking::{Asking, FoldRequest};
-pub use check::{Checked, Rejection, check};
+pub use check::Rejection;
 pub use edits::compacted;
 pub(crate) use edits::{fold_edit, rewritten};
 pub use folded::{Folded, folded_text};
 pub(crate) use folded::{folded_of, prose_of, tells_all};
 pub use ledger::ledger;
-pub(crate) use pace::LEAST_GAIN;
-pub use pace::{LastFold, MayFold, Pace, may_fold};
-pub use prompt::{PromptFormat, prompt, prompt_request, split};
+pub(crate) use pace::{LEAST_GAIN, LastFold, MayFold, Pace, may_fold};
+pub use prompt::{PromptFormat, summary_request};
 pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
 pub(crate) use range::{choose, sizes};

@@ -14,39 +14,39 @@ const PAYS_AFTER: u32 = 8;
 
 /// What is known when a fold is thought about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// The most that a request may count.
-    pub budget: Tokens,
+    pub(crate) budget: Tokens,
     /// What the request counts now.
-    pub now: Tokens,
+    pub(crate) now: Tokens,
     /// What the provider reported for the last request, where it did.
-    pub reported: Option<Tokens>,
+    pub(crate) reported: Option<Tokens>,
     /// What the request would count after the fold.
-    pub left: Tokens,
+    pub(crate) left: Tokens,
     /// What would be left of it at best: what can be neither folded nor hidden, the folded message, and a short tail.
-    pub floor: Tokens,
+    pub(crate) floor: Tokens,
     /// The current step.
-    pub step: u32,
+    pub(crate) step: u32,
     /// The last fold of this session.
-    pub last: Option<LastFold>,
+    pub(crate) last: Option<LastFold>,
 }
 
 /// What is remembered of a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LastFold {
+pub(crate) struct LastFold {
     /// The step at which it was done.
-    pub step: u32,
+    pub(crate) step: u32,
     /// What the request counted before.
-    pub before: Tokens,
+    pub(crate) before: Tokens,
     /// What it counted afterwards, as reported where the provider reported it.
-    pub after: Tokens,
+    pub(crate) after: Tokens,
     /// Whether it was said that folding cannot help.
-    pub said: bool,
+    pub(crate) said: bool,
 }
 
 /// What to do about a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MayFold {
+pub(crate) enum MayFold {
     /// Fold.
     Fold,
     /// Say once that folding cannot help, with what is in the way, and do nothing until something changes.
@@ -56,7 +56,7 @@ pub enum MayFold {
 }
 
 /// Tells whether to fold.
-pub fn may_fold(pace: &Pace) -> MayFold {
+pub(crate) fn may_fold(pace: &Pace) -> MayFold {
     let now = pace.reported.map_or(pace.now, |reported| reported.max(pace.now));
     let over = now > pace.budget;
     let stop =

@@ -52,7 +52,7 @@ impl From<Format> for PromptFormat {
 
 /// Writes the prompt for a summary of a range in `target` tokens that updates the notes so far, where there are any. Contents are
 /// shortened until it fits into `window`.
-pub fn prompt(
+pub(super) fn prompt(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
@@ -96,7 +96,7 @@ fn written(
 
 /// Splits a range where it may be cut into parts whose prompts fit into a window; one that does not by itself is a part alone, and
 /// its prompt shows less of its contents.
-pub fn split(
+pub(super) fn split(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
@@ -181,7 +181,7 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
 }
 
 /// Writes the whole request for an endpoint.
-pub fn prompt_request(format: PromptFormat, model: &str, prompt: &str, most: Tokens) -> Vec<u8> {
+pub fn summary_request(format: PromptFormat, model: &str, prompt: &str, most: Tokens) -> Vec<u8> {
     let message = |role: &str, text: &str| Object::new().text("role", role).text("content", text).end();
     let most = most.0.to_string();
     match format {

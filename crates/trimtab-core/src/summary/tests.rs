@@ -1,6 +1,10 @@
 //! Folding, end to end: the folded message in one picture, what a summary may not do, and prompts that their contents cannot end.
 
-use super::*;
+use super::{
+    check::{Checked, check},
+    prompt::{prompt, split},
+    *,
+};
 use crate::{
     Counter, Facts, Files, History, Tokens, facts, files,
     json::{Array, Object},
@@ -431,7 +435,7 @@ fn requests_for_both_kinds_of_endpoint_are_requests() {
         (PromptFormat::Anthropic, "claude-opus-5", "\"max_tokens\":9"),
         (PromptFormat::Chat, "gpt-5", "\"max_completion_tokens\":9"),
     ] {
-        let request = prompt_request(format, model, "Tell.", Tokens(9));
+        let request = summary_request(format, model, "Tell.", Tokens(9));
         let text = String::from_utf8(request.clone()).expect("UTF-8");
         assert!(text.contains(found) && text.contains("Tell."), "{text}");
         assert_eq!(parse(request).expect("a request").model().as_deref(), Some(model));

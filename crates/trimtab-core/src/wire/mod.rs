@@ -58,7 +58,7 @@ impl Format {
     }
 
     /// Returns the key of the list of messages.
-    pub(crate) fn list_key(self) -> &'static str {
+    pub fn list_key(self) -> &'static str {
         self.layout().list
     }
 

@@ -36,7 +36,7 @@ impl fmt::Display for Mended {
 /// ```
 /// let broken = br#"{"messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_call_id":"x","content":"?"}]}"#;
 /// let history = trimtab_core::parse_as(broken.to_vec(), trimtab_core::Format::Chat)?;
-/// let (request, mended) = trimtab_core::repair(&history);
+/// let (request, mended) = trimtab_core::wire::repair(&history);
 /// assert_eq!(request, br#"{"messages":[{"role":"user","content":"Hi"}]}"#);
 /// assert_eq!(mended[0].to_string(), "message 2: a result for \"x\" without a call before it, removed");
 /// # Ok::<(), trimtab_core::WireError>(())

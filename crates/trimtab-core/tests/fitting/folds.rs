@@ -10,9 +10,9 @@ use proptest::{
 };
 use serde_json::{Value, json};
 use trimtab_core::{
-    Answer, BlockId, BlockKind, CacheHint, Decision, Fitted, Folding, Format, Handle, History, Memory,
-    Millis, Policy, Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, find_model, fit_warm, parse_as,
-    request_of, resend,
+    BlockId, BlockKind, CacheHint, Decision, Fitted, Format, Handle, History, Memory, Millis, Policy,
+    Settings, Tokens, Verdict, Warm, block_handle, find_model, memory::UndoWhen, parse_as, policy::Folding,
+    resend, session::fit_warm, summary::Answer, wire::request_of,
 };
 
 use super::{Case, Request, fitted, named_break, request, shown, value};

@@ -23,8 +23,9 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab_core::{
-    BlockId, BlockKind, CacheHint, Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Moment,
-    Policy, Reason, Role, Settings, Tokens, Verdict, Warm, facts, fit, fit_warm, policies, request_of,
+    BlockId, BlockKind, CacheHint, Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Policy,
+    Reason, Role, Settings, Tokens, Verdict, Warm, facts, fit, plan::Moment, policy::policies,
+    session::fit_warm, wire::request_of,
 };
 
 use crate::{

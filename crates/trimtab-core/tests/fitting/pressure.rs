@@ -171,7 +171,7 @@ fn a_turn_with_a_result_that_is_pinned_stays() {
 
 /// The policies that keep to a budget.
 fn keeping_policies() -> impl Iterator<Item = &'static str> {
-    trimtab_core::policies().map(|(name, _)| name).filter(|name| *name != "none")
+    trimtab_core::policy::policies().map(|(name, _)| name).filter(|name| *name != "none")
 }
 
 /// Fits calls into a share of what they count; gives the texts of the results as they are sent, nothing for those that are not.
@@ -283,7 +283,7 @@ fn a_conversation_that_is_warm_follows_a_budget_that_changes() {
         let policy = Policy::shipped("steady").expect("a policy");
         let settings = Settings::new(policy).with_format(Format::Chat).with_budget(Tokens(budget));
         let cold = fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit");
-        let warmly = trimtab_core::fit_warm(
+        let warmly = trimtab_core::session::fit_warm(
             two_files_and_a_log(),
             &mut warm,
             &Memory::default(),
@@ -296,7 +296,7 @@ fn a_conversation_that_is_warm_follows_a_budget_that_changes() {
 
 #[test]
 fn what_came_last_is_not_shortened_for_room_while_what_was_seen_can_go() {
-    for (policy, _) in trimtab_core::policies().filter(|(name, _)| *name != "none") {
+    for (policy, _) in trimtab_core::policy::policies().filter(|(name, _)| *name != "none") {
         let fitted = |budget| {
             let policy = Policy::shipped_with(policy, &[]).expect("a policy");
             let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
@@ -384,7 +384,7 @@ fn words_beside_a_result_do_not_become_the_beginning_of_a_loop_that_does_not_thi
         messages.push(json!({"role": "user", "content": [result(id)]}));
     }
     let input = json!({"model": "claude-opus-4-6", "max_tokens": 100, "messages": messages});
-    for (policy, _) in trimtab_core::policies() {
+    for (policy, _) in trimtab_core::policy::policies() {
         for budget in (200..4000).step_by(200) {
             let settings =
                 Settings::new(Policy::shipped(policy).expect("a policy")).with_budget(Tokens(budget));

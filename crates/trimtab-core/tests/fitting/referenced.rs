@@ -2,7 +2,7 @@
 //! write them where the server stores answers: what stands in the request is fitted, and nothing that belongs to a reference goes.
 
 use serde_json::{Value, json};
-use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policies, repair};
+use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policy::policies, wire::repair};
 
 use super::{fitted, shown, value};
 use crate::{checker, read};

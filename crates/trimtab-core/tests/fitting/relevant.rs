@@ -1,7 +1,7 @@
 //! A rule that keeps of a tool's output what has to do with the task.
 
 use serde_json::{Value, json};
-use trimtab_core::{Config, Format, Memory, Policy, Settings, Tokens};
+use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policy::Config};
 
 use super::fitted;
 

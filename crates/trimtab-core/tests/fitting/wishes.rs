@@ -6,8 +6,8 @@ use std::{cell::Cell, collections::BTreeMap};
 use serde_json::json;
 use trimtab_core::{
     BlockId, BlockKind, CacheHint, ChainHash, Decision, Fitted, Format, Handle, Memory, Millis, Policy,
-    Reason, SentVerdict, Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, chain, find_model, fit,
-    fit_warm,
+    Reason, SentVerdict, Settings, Tokens, Verdict, Warm, block_handle, chain, find_model, fit,
+    memory::UndoWhen, session::fit_warm,
 };
 
 use super::{Case, Request, fitted, for_each_case, shown, value};

@@ -10,8 +10,10 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab_core::{
-    Counter, Facts, Format, History, Memo, Tokens, compacted, constraints, facts, files, fold_range,
-    folded_text, legal_cuts,
+    Counter, Facts, Format, History, Memo, Tokens, facts,
+    facts::constraints,
+    files,
+    summary::{compacted, fold_range, folded_text, legal_cuts},
 };
 
 use crate::{
@@ -70,7 +72,7 @@ fn folds(history: &History) -> Vec<(usize, Vec<u8>)> {
 }
 
 fn fold_at(history: &History, facts: &Facts, cut: usize, summary: Option<&str>) -> Vec<u8> {
-    let range = trimtab_core::FoldRange::new(history, facts, cut).expect("a legal cut");
+    let range = trimtab_core::summary::FoldRange::new(history, facts, cut).expect("a legal cut");
     let counter = Counter::for_model(&history.model().unwrap_or_default());
     let folded = folded_text(history, facts, &files(history, facts), &range, summary, BUDGET, counter);
     let least = Tokens(200);
@@ -117,11 +119,8 @@ fn every_limit_that_the_user_set_is_still_there() {
 }
 
 fn limits(history: &History, facts: &Facts) -> Vec<String> {
-    let persons = history
-        .blocks()
-        .iter()
-        .zip(facts.rows())
-        .filter(|(_, row)| row.voice == Some(trimtab_core::Voice::Person));
+    let persons =
+        history.blocks().iter().zip(facts.rows()).filter(|(_, row)| row.voice == Some(facts::Voice::Person));
     persons
         .flat_map(|(block, _)| {
             let text = history.block_text(block).into_owned();

@@ -2,7 +2,7 @@
 //! after ten times, and the request does not grow.
 
 use serde_json::{Value, json};
-use trimtab_core::{Answer, Folding, Format, Memory, Millis, Policy, Settings, Tokens, fit};
+use trimtab_core::{Format, Memory, Millis, Policy, Settings, Tokens, fit, policy::Folding, summary::Answer};
 
 use super::{checker, fold, value};
 use crate::read;

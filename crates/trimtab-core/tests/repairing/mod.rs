@@ -6,7 +6,10 @@ use proptest::{
     test_runner::TestRunner,
 };
 use serde_json::{Value, json};
-use trimtab_core::{Format, Mended, repair};
+use trimtab_core::{
+    Format,
+    wire::{Mended, repair},
+};
 
 use crate::{
     checker,

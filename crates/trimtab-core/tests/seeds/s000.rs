@@ -1,7 +1,7 @@
 //! Retention of tool results: first, last and sampled reads; edits with intent; the ends of long outputs.
 
 use serde_json::json;
-use trimtab_core::{changelog, files};
+use trimtab_core::{files, files::changelog};
 
 use crate::talk::{ROOM, Talk, output, source};
 
@@ -267,7 +267,8 @@ fn a_series_that_goes_on_is_told_in_a_second_block() {
         let settings =
             trimtab_core::Settings::new(policy).with_budget(budget).with_format(trimtab_core::Format::Chat);
         let request = talk.request().to_string().into_bytes();
-        trimtab_core::fit_warm(request, warm, memory, &settings, trimtab_core::Millis(0)).expect("a fit")
+        trimtab_core::session::fit_warm(request, warm, memory, &settings, trimtab_core::Millis(0))
+            .expect("a fit")
     };
     let mut memory = trimtab_core::Memory::default();
     let mut warm = trimtab_core::Warm::default();

@@ -1,7 +1,12 @@
 //! Results that a later one supersedes: which, and when it is worth it.
 
 use serde_json::json;
-use trimtab_core::{Config, Format, Memory, Millis, Outcome, Policy, Rule, Settings, Tokens, fit};
+use trimtab_core::{
+    Format, Memory, Millis, Policy, Settings, Tokens,
+    facts::{Outcome, Rule},
+    fit,
+    policy::Config,
+};
 
 use crate::talk::{ROOM, Talk, output, source};
 

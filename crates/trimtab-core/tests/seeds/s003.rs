@@ -1,7 +1,12 @@
 //! Priorities: what is kept longest, what a file's note says, and that the same comes out every time.
 
 use serde_json::json;
-use trimtab_core::{BlockKind, FileQuestion, FileTracker, Priority, files};
+use trimtab_core::{
+    BlockKind,
+    facts::Priority,
+    files,
+    report::{FileQuestion, FileTracker},
+};
 
 use crate::talk::{ROOM, Talk, output, source};
 

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use trimtab_core::{Memory, Millis, Policy, Segment, Settings, Tokens, fit, parse_as, recall};
+use trimtab_core::{Memory, Millis, Policy, Settings, Tokens, fit, parse_as, recall};
+use trimtab_replay::Segment;
 use trimtab_store::{Append, Appended, SessionLabel, Store};
 
 use crate::{Temporary, recording};

@@ -18,7 +18,7 @@ use std::{
     process::ExitCode,
 };
 
-use trimtab_core::{Recording, read};
+use trimtab_replay::{Recording, read};
 use trimtab_store::Sqlite;
 
 #[global_allocator]

@@ -22,7 +22,7 @@ pub(super) const PACK_BYTES: usize = 4 << 20;
 const KEPT_BYTES: usize = 64 << 20;
 
 /// No content is longer than what the library reads.
-const LONGEST: usize = trimtab_core::MAX_JSON_BYTES;
+const LONGEST: usize = trimtab_core::json::MAX_JSON_BYTES;
 
 /// A content that is written with the next pack.
 struct Waiting {

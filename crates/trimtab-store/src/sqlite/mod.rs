@@ -26,7 +26,7 @@ use std::{
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use trimtab_core::{ChainHash, History, Usage, Wishes};
+use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
 
 use crate::{
     Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Holder, Mode, Recognized,

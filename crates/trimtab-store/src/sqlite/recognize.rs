@@ -3,7 +3,10 @@
 //! project does: no request goes on in a session of another one.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trimtab_core::{Block, ChainHash, Cost, History, Memory, Millis, Role, SentVerdict, Wishes};
+use trimtab_core::{
+    Block, ChainHash, History, Memory, Millis, Role, SentVerdict,
+    memory::{Cost, Wishes},
+};
 
 use super::{contents::Contents, read, refused, wishes};
 use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};

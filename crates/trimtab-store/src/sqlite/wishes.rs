@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, Transaction, params};
 use trimtab_core::{
-    ChainHash, Handle, History, Millis, Undo, UndoWhen, Verdict, Wishes, block_handle, parse_as,
+    ChainHash, Handle, History, Millis, Verdict, block_handle,
+    memory::{Undo, UndoWhen, Wishes},
+    parse_as,
 };
 
 use super::{contents::Contents, read, recognize, sessions};

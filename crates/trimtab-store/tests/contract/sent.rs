@@ -1,6 +1,9 @@
 //! What every engine promises about what was sent: it comes back byte for byte, like what came.
 
-use trimtab_core::{Folding, Markers, Policy, Settings, Tokens};
+use trimtab_core::{
+    Policy, Settings, Tokens,
+    policy::{Folding, Markers},
+};
 use trimtab_store::Store;
 
 use crate::common::{fit_and_keep, long, request, settings, working};

@@ -1,8 +1,8 @@
 //! What every engine promises about pins and hidings that are taken back.
 
 use trimtab_core::{
-    Handle, History, Memory, Millis, Policy, SentVerdict, Settings, UndoWhen, Verdict, block_handle, fit,
-    parse,
+    Handle, History, Memory, Millis, Policy, SentVerdict, Settings, Verdict, block_handle, fit,
+    memory::UndoWhen, parse,
 };
 use trimtab_store::{
     Append, Appended, AskedWish, Forget, Mode, SessionId, SessionLabel, Store, StoreError, Wish, WishKind,

@@ -6,8 +6,13 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    Answer, Asking, Counter, Counts, FoldRange, FoldRequest, FoldSizes, Folded, History, Memo, Tokens, Usage,
-    compacted, facts, files, fold_range, fold_sizes, folded_text, parse_as,
+    Counter, History, Memo, Tokens, Usage,
+    count::Counts,
+    facts, files, parse_as,
+    summary::{
+        Answer, Asking, FoldRange, FoldRequest, FoldSizes, Folded, compacted, fold_range, fold_sizes,
+        folded_text,
+    },
 };
 
 use crate::{

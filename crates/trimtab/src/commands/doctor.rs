@@ -5,7 +5,14 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum as _;
 use serde::Serialize;
-use trimtab_core::{Counter, Format, Tokenizer, Tokens, Vocabulary, agents, parse, prices_date, write};
+use trimtab_core::{
+    Counter, Format, Tokens,
+    count::{Tokenizer, Vocabulary},
+    parse,
+    prices::prices_date,
+    write,
+};
+use trimtab_replay::agents;
 
 use crate::{
     args::{self, Doctor, Fold, KeepLimits},

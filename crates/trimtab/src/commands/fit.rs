@@ -5,8 +5,8 @@ mod picture;
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, fit_report, parse_as, recall,
-    repair,
+    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, parse_as, recall,
+    report::fit_report, wire::repair,
 };
 use trimtab_store::{
     Append, Appended, AskedWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
@@ -154,7 +154,7 @@ fn recognized(
 }
 
 /// Returns the request that is meant, mended where that is asked for, with what was mended.
-fn request(asked: &Fit, conversation: &Conversation) -> Result<(Vec<u8>, Vec<trimtab_core::Mended>)> {
+fn request(asked: &Fit, conversation: &Conversation) -> Result<(Vec<u8>, Vec<trimtab_core::wire::Mended>)> {
     let request = input::request(&asked.input, conversation);
     if !asked.repair {
         return Ok((request, Vec::new()));

@@ -2,7 +2,11 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{Policy, digests, find_knob, policies, shared_steps};
+use trimtab_core::{
+    Policy,
+    digest::digests,
+    policy::{find_knob, policies, shared_steps},
+};
 
 use crate::{args::Policies, output::Output};
 

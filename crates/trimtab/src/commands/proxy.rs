@@ -5,7 +5,10 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab_core::{Config, Folding, RecallHint, Tokens};
+use trimtab_core::{
+    RecallHint, Tokens,
+    policy::{Config, Folding},
+};
 use trimtab_store::project_named;
 
 use super::sums::say_sums;

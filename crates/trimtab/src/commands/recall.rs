@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
-use trimtab_core::{read, recall};
+use trimtab_core::recall;
+use trimtab_replay::read;
 
 use crate::{
     args::Recall,

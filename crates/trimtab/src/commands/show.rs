@@ -5,9 +5,12 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Counts, Exactness, Fact, Facts, History, Memo, Outcome, RECENT_STEPS,
-    Tokens, ToolKind, facts,
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Tokens,
+    count::{Counts, Exactness},
+    facts,
+    facts::{Fact, Outcome, ToolKind},
 };
+use trimtab_replay::RECENT_STEPS;
 
 use crate::{
     args::Show,
@@ -178,7 +181,7 @@ struct Row<'a> {
 /// Returns the number of a block's priority class, with as many recent steps as `inspect` takes.
 fn priority(facts: &Facts, number: usize) -> u8 {
     let block = u32::try_from(number).ok().map(BlockId);
-    block.and_then(|block| facts.priority(block, RECENT_STEPS)).map_or(0, trimtab_core::Priority::number)
+    block.and_then(|block| facts.priority(block, RECENT_STEPS)).map_or(0, facts::Priority::number)
 }
 
 fn report<'a>(

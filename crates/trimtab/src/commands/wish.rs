@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{Handle, UndoWhen};
+use trimtab_core::{Handle, memory::UndoWhen};
 use trimtab_store::{AskedWish, Store, Wish, WishKind};
 
 use crate::{

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    BlockKind, Handle, History, Point, Recording, Segment, block_handle, block_original, query_terms,
-    ranked_lines, read,
+    BlockKind, Handle, History, Point, block_handle, block_original,
+    digest::{query_terms, ranked_lines},
 };
+use trimtab_replay::{Recording, Segment, read};
 use trimtab_store::{Secrets, StoreError, WishKind};
 
 use crate::{

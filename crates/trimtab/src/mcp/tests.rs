@@ -52,7 +52,7 @@ fn fault(source: &Library, tool: &str, arguments: Value) -> String {
 /// The handle of a block of about thirty lines, and its text.
 fn sizable() -> (String, String) {
     let Source::File(file) = recorded().source else { unreachable!("it is a file") };
-    let recording = trimtab_core::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
+    let recording = trimtab_replay::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
     let history = &recording.segments[recording.longest_number() - 1].history;
     let text = |block: &trimtab_core::Block| {
         String::from_utf8(trimtab_core::block_original(history, block).into_owned()).expect("text")

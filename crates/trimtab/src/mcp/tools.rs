@@ -7,7 +7,10 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use trimtab_core::{
-    Counter, Existence, FileQuestion, FileTracker, Memo, Run, UndoWhen, changelog, facts, files,
+    Counter, Memo, facts, files,
+    files::{Existence, Run, changelog},
+    memory::UndoWhen,
+    report::{FileQuestion, FileTracker},
 };
 use trimtab_store::WishKind;
 
@@ -358,7 +361,7 @@ fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer>
     if step > last || step == 0 {
         bail!("{name}: has no step {step}: there are the steps 1 to {last}");
     }
-    let (path, state) = trimtab_core::file_at(&asked.path, step, &facts, &files)?;
+    let (path, state) = trimtab_core::report::file_at(&asked.path, step, &facts, &files)?;
     let about =
         format!("[trimtab: {path} after step {step} of {name}; {}.]", file_at::accesses(path, step, &files));
     if state.existence() == Existence::Absent {

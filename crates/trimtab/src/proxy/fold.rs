@@ -11,10 +11,15 @@ use hyper::{
         ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, USER_AGENT,
     },
 };
-use trimtab_core::{Asking, Counter, FoldRequest, Folding, Format, History, PromptFormat, Usage};
+use trimtab_core::{
+    Counter, Format, History, Usage,
+    policy::Folding,
+    summary::{Asking, FoldRequest, PromptFormat},
+};
 
 use super::{
-    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head, sessions::Session,
+    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head,
+    sessions::Session,
 };
 use crate::{
     endpoint::Endpoint,

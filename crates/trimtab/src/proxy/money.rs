@@ -47,7 +47,7 @@ pub(crate) fn float(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimtab_core::Prices;
+    use trimtab_core::prices::Prices;
 
     fn model() -> Model {
         let prices = Prices {
@@ -64,7 +64,7 @@ mod tests {
             max_input: Tokens(200_000),
             max_output: None,
             prices,
-            cache: trimtab_core::CacheRules::of("", ""),
+            cache: trimtab_core::prices::CacheRules::of("", ""),
             cliff: None,
         }
     }
@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn every_edge_asks_the_same_price_beyond_a_cliff_too() {
-        let model = trimtab_core::models().into_iter().find(|model| model.cliff.is_some()).expect("a cliff");
+        let model =
+            trimtab_core::prices::models().into_iter().find(|model| model.cliff.is_some()).expect("a cliff");
         let above = model.cliff.map_or(0, |cliff| cliff.above.0);
         let usage = Usage { input: above, cache_read: 7, cache_write: 5, cache_write_1h: 2, output: 1000 };
         let expected = model.cost(usage);

@@ -17,8 +17,11 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab_core::{
-    ChainHash, Folding, Format, History, Markers, Memory, Millis, Model, Plan, Planned, Policy, RecallHint,
-    Resent, Role, SessionState, Settings, Tokens, Verdict, Warm, chain, parse_as, plan_latest, resend,
+    ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, Resent, Role, SessionState,
+    Settings, Tokens, Verdict, Warm, chain, parse_as,
+    policy::{Folding, Markers},
+    resend,
+    session::{Planned, plan_latest},
 };
 
 use super::{

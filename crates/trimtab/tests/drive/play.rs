@@ -8,9 +8,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trimtab_core::{
-    CacheSimulation, Format, Millis, Model, Role, Segment, Tokens, Usage, parse_as, request_of,
-};
+use trimtab_core::{Format, Millis, Model, Role, Tokens, Usage, parse_as, wire::request_of};
+use trimtab_replay::{CacheSimulation, Segment};
 
 use crate::{
     checker,

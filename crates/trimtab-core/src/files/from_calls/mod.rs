@@ -84,9 +84,10 @@ impl Files {
     }
 }
 
-/// Tells what a call asks of files, whether or not it did it. What only a result could tell is left out.
-pub(crate) fn asked(history: &History, facts: &Facts, call: BlockId) -> Vec<FileAction> {
-    operations_asked(history, facts, call).map(|operation| operation.action).collect()
+/// Returns the texts that a call looks for in files, to put others in their place: the old text of every replacement, and
+/// the lines of every hunk that must be there already. Whether the call did it does not matter.
+pub fn texts_to_replace(history: &History, facts: &Facts, call: BlockId) -> Vec<String> {
+    operations_asked(history, facts, call).flat_map(|operation| operation.action.old_texts()).collect()
 }
 
 /// Tells what a call asks of one file, named as [`Facts::file_key`] names it.

@@ -24,9 +24,10 @@ use tokio::{
     sync::oneshot,
 };
 use trimtab_core::{
-    CacheSimulation, Folding, Format, Policy, RecallHint, StoredVerdict, Tokens, Usage, block_handle,
-    block_original, parse_as,
+    Format, Policy, RecallHint, SentVerdict, Tokens, Usage, block_handle, block_original, parse_as,
+    policy::Folding,
 };
+use trimtab_replay::CacheSimulation;
 use trimtab_store::{Retention, SessionId, Sqlite, Store};
 
 use super::{
@@ -174,13 +175,7 @@ fn asked(upstream: SocketAddr, keeper: Keeper, budget: Option<Tokens>) -> Result
         keeping: Keeping::Store(keeper),
         recall: RecallHint::default(),
         intent: false,
-        summaries: Summaries {
-            folding: Folding::Off,
-            endpoint: None,
-            model: None,
-            key: None,
-            limit: PLENTY,
-        },
+        summaries: Summaries { folding: Folding::Off, endpoint: None, model: None, key: None, limit: PLENTY },
         project: Some("demo".to_owned()),
     })
 }
@@ -245,11 +240,9 @@ impl Client {
         let Some(latest) = requests.last() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for (number, verdict) in self.store.request(latest.id)?.hidden {
-            let (verdict, reason, note) = match verdict {
-                StoredVerdict::Whole | StoredVerdict::WholeAgain => continue,
-                StoredVerdict::Shortened { text, reason } => ("shorten", reason, text),
-                StoredVerdict::Dropped { reason } => ("drop", reason, String::new()),
-            };
+            let SentVerdict::As(verdict) = verdict else { continue };
+            let Some(reason) = verdict.reason() else { continue };
+            let note = verdict.text().map(ToString::to_string).unwrap_or_default();
             let Some((block, fact)) = session.block(number) else { continue };
             if !self.hidden.insert(number) {
                 continue;
@@ -260,7 +253,7 @@ impl Client {
                 block: number,
                 step: fact.step,
                 what: name_of(fact),
-                verdict,
+                verdict: verdict.word(),
                 reason: reason.to_string(),
                 tokens_before,
                 tokens_sent,
@@ -273,7 +266,9 @@ impl Client {
     /// Brings the largest original back and compares it with what the agent sent.
     fn recall(&self, session: &DemoSession, turns: &[PlayedTurn]) -> Result<Option<Recalled>> {
         let hidden = turns.iter().flat_map(|turn| &turn.hidden).filter(|hidden| !hidden.note.is_empty());
-        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else { return Ok(None) };
+        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else {
+            return Ok(None);
+        };
         let original = self.store.recall(&hidden.handle)?;
         let (block, _) = session.block(hidden.block).context("a block of the session")?;
         ensure!(
@@ -288,7 +283,9 @@ impl Client {
 
 fn figure(headers: &HeaderMap, name: &str) -> Result<u64> {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
-    value.and_then(|value| value.parse().ok()).with_context(|| format!("the proxy's answer has no header {name}"))
+    value
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("the proxy's answer has no header {name}"))
 }
 
 fn totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {

@@ -18,7 +18,8 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use trimtab_core::{CacheSimulation, Format, Millis, Model, Usage, parse_as};
+use trimtab_core::{Format, Millis, Model, Usage, parse_as};
+use trimtab_replay::CacheSimulation;
 
 /// Time between two requests, in milliseconds: the cache stays warm from one to the next.
 const BETWEEN_REQUESTS_MS: i64 = 100;
@@ -83,13 +84,14 @@ async fn answer(
     });
     let (status, body) = match said {
         Some(body) => (StatusCode::OK, body),
-        None => (StatusCode::BAD_REQUEST, json!({"type": "error", "error": {"message": "not a request of the demo"}})),
+        None => (
+            StatusCode::BAD_REQUEST,
+            json!({"type": "error", "error": {"message": "not a request of the demo"}}),
+        ),
     };
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     Ok(response)
 }
 

@@ -4,9 +4,14 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Counts, Fact, Facts, History, Memo, Model, Role, Segment, Subject,
-    ToolKind, facts, find_model, read, request_of,
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Model, Role,
+    count::Counts,
+    facts,
+    facts::{Fact, Subject, ToolKind},
+    find_model,
+    wire::request_of,
 };
+use trimtab_replay::{Segment, read};
 
 use crate::output::on_one_line;
 
@@ -89,7 +94,8 @@ fn turns(segment: &Segment, facts: &Facts) -> Result<Vec<DemoTurn>> {
     let mut turns: Vec<DemoTurn> = Vec::new();
     let mut number = None;
     for (index, point) in segment.points.iter().enumerate() {
-        let next = segment.points.get(index + 1).map_or(segment.history.messages().len(), |next| next.messages);
+        let next =
+            segment.points.get(index + 1).map_or(segment.history.messages().len(), |next| next.messages);
         let request = DemoRequest {
             body: with_model(&request_of(&segment.history, point.messages)),
             answer: answer(&segment.history, point.messages, next),
@@ -116,9 +122,10 @@ fn turn_at(history: &History, facts: &Facts, messages: usize) -> u32 {
 
 /// Returns the person's words that begin a turn.
 fn prompt(history: &History, facts: &Facts, turn: u32) -> String {
-    let said = history.blocks().iter().zip(facts.rows()).filter(|(_, fact)| {
-        fact.turn == turn && fact.role == Role::User && fact.acts_as == BlockKind::Text
-    });
+    let said =
+        history.blocks().iter().zip(facts.rows()).filter(|(_, fact)| {
+            fact.turn == turn && fact.role == Role::User && fact.acts_as == BlockKind::Text
+        });
     said.map(|(block, _)| history.block_text(block).trim().to_owned())
         .find(|text| !text.is_empty() && !text.starts_with('<'))
         .unwrap_or_default()
@@ -134,7 +141,8 @@ fn with_model(request: &[u8]) -> Vec<u8> {
 fn answer(history: &History, from: usize, to: usize) -> Value {
     let new = history.messages().get(from..to).unwrap_or_default().iter();
     let answers = new.filter(|entry| entry.role == Role::Assistant);
-    let values = answers.filter_map(|entry| serde_json::from_slice::<Value>(entry.span.of(history.bytes())).ok());
+    let values =
+        answers.filter_map(|entry| serde_json::from_slice::<Value>(entry.span.of(history.bytes())).ok());
     let contents = values.filter_map(|mut message| match message.get_mut("content").map(Value::take) {
         Some(Value::Array(content)) => Some(content),
         Some(_) | None => None,

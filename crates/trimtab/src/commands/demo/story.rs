@@ -2,7 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use trimtab_core::{Tokens, ratio};
+use trimtab_core::Tokens;
+use trimtab_replay::ratio;
 
 use super::{
     play::{HiddenNow, POLICY, Played, PlayedTurn, Recalled},
@@ -37,7 +38,11 @@ pub(super) struct Story<'a> {
 
 impl<'a> Story<'a> {
     /// Says what is going to be shown.
-    pub(super) fn begin(session: &DemoSession, budget: Option<Tokens>, out: &'a mut Output) -> Result<Story<'a>> {
+    pub(super) fn begin(
+        session: &DemoSession,
+        budget: Option<Tokens>,
+        out: &'a mut Output,
+    ) -> Result<Story<'a>> {
         let width = out.width().min(WIDTH);
         let requests = session.requests().count();
         let last = session.history.blocks().len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -89,7 +94,8 @@ impl<'a> Story<'a> {
         largest.sort_by_key(|hidden| (std::cmp::Reverse(hidden.saved()), hidden.block));
         for hidden in largest.iter().take(TOLD) {
             let tokens = format!("{} -> {}", grouped(hidden.tokens_before), grouped(hidden.tokens_sent));
-            let line = format!("    {tokens:>14}  step {:<3} {}: {}", hidden.step, hidden.what, hidden.reason);
+            let line =
+                format!("    {tokens:>14}  step {:<3} {}: {}", hidden.step, hidden.what, hidden.reason);
             self.out.line(on_one_line_kept(&line, self.width))?;
         }
         if let Some(more @ 1..) = turn.hidden.len().checked_sub(TOLD) {
@@ -109,19 +115,28 @@ impl<'a> Story<'a> {
         let share = saved / totals.input_dollars_untrimmed.max(f64::MIN_POSITIVE) * 100.0;
         self.out.line("")?;
         self.out.line(format_args!("{BOLD}Result{BOLD:#}"))?;
-        self.row("input tokens", format_args!(
-            "{} instead of {} ({tokens:.1} % less)",
-            grouped(totals.input_tokens),
-            grouped(totals.input_tokens_untrimmed)
-        ))?;
-        self.row("input cost", format_args!(
-            "${:.2} instead of ${:.2}: {GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}",
-            totals.input_dollars, totals.input_dollars_untrimmed
-        ))?;
-        self.row("hidden", format_args!(
-            "{}; every original was kept and can be recalled",
-            counted(totals.blocks_hidden, "block", "blocks")
-        ))?;
+        self.row(
+            "input tokens",
+            format_args!(
+                "{} instead of {} ({tokens:.1} % less)",
+                grouped(totals.input_tokens),
+                grouped(totals.input_tokens_untrimmed)
+            ),
+        )?;
+        self.row(
+            "input cost",
+            format_args!(
+                "${:.2} instead of ${:.2}: {GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}",
+                totals.input_dollars, totals.input_dollars_untrimmed
+            ),
+        )?;
+        self.row(
+            "hidden",
+            format_args!(
+                "{}; every original was kept and can be recalled",
+                counted(totals.blocks_hidden, "block", "blocks")
+            ),
+        )?;
         self.paragraph(&format!(
             "The dollars are at the prices of {}, with its prompt cache simulated. The session was made by a script; \
              what trimtab would have saved in yours:",
@@ -174,7 +189,10 @@ impl<'a> Story<'a> {
             usize::try_from(columns).unwrap_or(BAR)
         };
         let (sent, before) = (columns(sent), columns(before));
-        ("#".repeat(sent), ".".repeat(before.saturating_sub(sent)) + &" ".repeat(BAR.saturating_sub(before.max(sent))))
+        (
+            "#".repeat(sent),
+            ".".repeat(before.saturating_sub(sent)) + &" ".repeat(BAR.saturating_sub(before.max(sent))),
+        )
     }
 }
 

@@ -1,7 +1,10 @@
 //! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
 //! after, and why.
 
-use trimtab_core::{BlockId, Fitted, Moment, Plan, Role, Sum};
+use trimtab_core::{
+    BlockId, Fitted, Plan, Role,
+    plan::{Moment, Sum},
+};
 
 use crate::output::{grouped, on_one_line, padded, say};
 

@@ -7,7 +7,8 @@ mod summary;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{Inspection, Memo, Recording, inspect, read};
+use trimtab_core::Memo;
+use trimtab_replay::{Inspection, Recording, inspect, read};
 
 use crate::{
     args::{Inspect, StoreView},

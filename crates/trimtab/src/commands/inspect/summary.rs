@@ -5,8 +5,9 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{
-    ConversationCost as Cost, InspectedPart as Part, Inspection, ROLES, Reads, Tokens, ToolPart as Tool,
+use trimtab_core::Tokens;
+use trimtab_replay::{
+    ConversationCost as Cost, InspectedPart as Part, Inspection, ROLES, Reads, ToolPart as Tool,
     UsageSum as Sum, ratio,
 };
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use trimtab_core::{Missed, Score, SessionScores, Share, Tokens, find_model, pool};
+use trimtab_core::{Tokens, find_model};
+use trimtab_replay::{Missed, Score, SessionScores, Share, pool};
 
 use super::{Entrant, Replayed};
 

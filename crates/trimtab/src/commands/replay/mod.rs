@@ -15,7 +15,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab_core::{Contender, Kept, Knobs, Model, Row, SessionScores, Terms, contenders, pool};
+use trimtab_core::Model;
+use trimtab_replay::{Contender, Kept, Knobs, Row, SessionScores, Terms, contenders, pool};
 
 use crate::{
     args::{AskedPolicy, Replay},

@@ -3,7 +3,8 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{Missed, Row, SessionScores, prices_date};
+use trimtab_core::prices::prices_date;
+use trimtab_replay::{Missed, Row, SessionScores};
 
 use super::{Entrant, Replayed, rewriting};
 

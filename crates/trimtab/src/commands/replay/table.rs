@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::Style;
 use anyhow::Result;
-use trimtab_core::Row;
+use trimtab_replay::Row;
 
 use super::{Replayed, rewriting};
 use crate::output::{Output, end_of, grouped, padded};

@@ -12,7 +12,8 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab_core::{Contender, Model, SessionScores, Terms, read, replay};
+use trimtab_core::Model;
+use trimtab_replay::{Contender, SessionScores, Terms, read, replay};
 
 use crate::{
     input::{self, Unreadable},

@@ -1,0 +1,200 @@
+//! Claude Code transcripts: JSON lines linked by `parentUuid`. Takes the lines; gives a segment for the session,
+//! one behind each compaction, one for each rewound branch and one for each sub-agent.
+//! System prompt and tools are not recorded; the usage of the requests tells their size.
+
+mod messages;
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, collections::HashMap};
+
+use trimtab_core::{Format, Millis, json::Value, usage};
+
+use super::{
+    Reader, Start,
+    draft::{Draft, SegmentDraft, time},
+    source::Source,
+};
+use messages::Messages;
+
+pub(super) const READER: Reader =
+    Reader { name: "claude-code", about: "Claude Code transcript (JSON lines)", fits, read };
+
+/// What Claude Code puts in the place of a result it cleared by itself.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+fn fits(source: &Source<'_>) -> bool {
+    source.begins(|line| {
+        let said = line.has("type", "user") || line.has("type", "assistant");
+        said && line.get("uuid").is_some() && line.path(&["message", "role"]).is_some()
+    })
+}
+
+fn read(source: &Source<'_>, draft: &mut Draft) {
+    let mut main = Thread::new(Start::Session, 1);
+    let mut others: Vec<(String, Thread)> = Vec::new();
+    for (number, line) in source.values() {
+        if !line.is_object() {
+            draft.problem(number, "expected an object");
+            continue;
+        }
+        let progress = line.get("data").filter(|data| data.has("type", "agent_progress"));
+        if let Some(data) = progress {
+            let agent = data.text("agentId").unwrap_or_default().into_owned();
+            let Some(message) = data.get("message") else { continue };
+            thread_of(agent, number, &mut others).line(message, number, draft);
+        } else if line.flag("isSidechain") {
+            let agent = side_agent(line, &others);
+            thread_of(agent, number, &mut others).line(line, number, draft);
+        } else {
+            main.line(line, number, draft);
+        }
+    }
+    main.close(draft);
+    others.into_iter().for_each(|(_, thread)| thread.close(draft));
+}
+
+/// Names the sub-agent of a line: by its id, else by the first line of its chain.
+fn side_agent(line: Value<'_>, others: &[(String, Thread)]) -> String {
+    if let Some(agent) = line.text("agentId") {
+        return agent.into_owned();
+    }
+    let parent = line.text("parentUuid").unwrap_or_default();
+    let known = others.iter().find(|(_, thread)| thread.places.contains_key(parent.as_ref()));
+    known.map_or_else(|| line.text("uuid").unwrap_or_default().into_owned(), |(agent, _)| agent.clone())
+}
+
+fn thread_of(agent: String, line: usize, others: &mut Vec<(String, Thread)>) -> &mut Thread {
+    let known = others.iter().position(|(name, _)| *name == agent);
+    let index = known.unwrap_or(others.len());
+    if known.is_none() {
+        let mut thread = Thread::new(Start::SubAgent, line);
+        thread.segment.name = Some(format!("agent {agent}"));
+        others.push((agent, thread));
+    }
+    #[expect(clippy::indexing_slicing, reason = "the index was found or pushed just now")]
+    &mut others[index].1
+}
+
+/// One line of conversation, as far as it has been read.
+struct Thread {
+    segment: SegmentDraft,
+    messages: Messages,
+    /// The message to which each line of the file belongs, or behind which it stands.
+    places: HashMap<String, usize>,
+    /// When the last line that goes into a request was written: then the request was sent.
+    sent: Option<Millis>,
+}
+
+impl Thread {
+    fn new(start: Start, line: usize) -> Thread {
+        Thread {
+            segment: SegmentDraft::new(start, Format::Anthropic, line),
+            messages: Messages::default(),
+            places: HashMap::new(),
+            sent: None,
+        }
+    }
+
+    fn line(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) {
+        let place = match line.text("type").as_deref() {
+            Some("user") => self.user(line, number, draft),
+            Some("assistant") => self.assistant(line, number, draft),
+            Some("system") => self.system(line, number, draft),
+            // Progress, snapshots, titles: nothing the model saw, but lines hang on them.
+            _ => None,
+        };
+        let place = place.or_else(|| self.place_of(line)).or(self.messages.len().checked_sub(1));
+        if let (Some(uuid), Some(place)) = (line.text("uuid"), place) {
+            self.places.insert(uuid.into_owned(), place);
+        }
+    }
+
+    fn place_of(&self, line: Value<'_>) -> Option<usize> {
+        self.places.get(line.text("parentUuid")?.as_ref()).copied()
+    }
+
+    fn user(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
+        let Some(content) = content(line) else {
+            draft.problem(number, "a user line without `message.content`");
+            return None;
+        };
+        self.rewind(line, number, draft);
+        self.sent = time(line.get("timestamp")).or(self.sent);
+        Some(self.messages.user(content))
+    }
+
+    fn assistant(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
+        let message = line.get("message")?;
+        let made_up = message.has("model", "<synthetic>");
+        if made_up || line.flag("isApiErrorMessage") {
+            return None;
+        }
+        let Some(content) = content(line) else {
+            draft.problem(number, "an assistant line without `message.content`");
+            return None;
+        };
+        let before = self.messages.len();
+        let id = message.owned("id");
+        let (place, new) = self.messages.assistant(id, content);
+        if new {
+            let at = self.sent.or_else(|| time(line.get("timestamp")));
+            self.segment.point(at, message.text("model")).messages = before;
+        }
+        if let Some(point) = self.segment.points.iter_mut().rfind(|point| point.messages == place) {
+            point.usage = usage::anthropic(message.get("usage")).or(point.usage);
+        }
+        Some(place)
+    }
+
+    fn system(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
+        match line.text("subtype").as_deref() {
+            Some("compact_boundary") => {
+                self.begin(Start::Compaction, number, draft);
+                self.messages = Messages::default();
+                self.places.clear();
+            }
+            Some("microcompact_boundary") => {
+                self.begin(Start::Compaction, number, draft);
+                let metadata = line.get("microcompactMetadata");
+                let calls = metadata.into_iter().flat_map(|metadata| metadata.list("compactedToolIds"));
+                let calls: Vec<String> = calls.filter_map(Value::string).map(Cow::into_owned).collect();
+                self.messages.clear_results(&calls, CLEARED);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Starts a branch where a human's line goes on from a message that has been answered already.
+    fn rewind(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) {
+        let Some(parent) = self.place_of(line) else { return };
+        if is_result(line) || !self.messages.answered_since(parent + 1) {
+            return;
+        }
+        self.begin(Start::Branch, number, draft);
+        self.messages.truncate(parent + 1);
+        self.places.retain(|_, place| *place <= parent);
+    }
+
+    /// Closes the segment so far and begins another one with the same messages.
+    fn begin(&mut self, start: Start, line: usize, draft: &mut Draft) {
+        let mut ended = self.segment.next(start, line);
+        ended.messages = self.messages.write();
+        draft.push(ended);
+    }
+
+    fn close(mut self, draft: &mut Draft) {
+        self.segment.messages = self.messages.write();
+        draft.push(self.segment);
+    }
+}
+
+fn content(line: Value<'_>) -> Option<Value<'_>> {
+    line.path(&["message", "content"]).filter(|content| content.is_string() || content.is_array())
+}
+
+fn is_result(line: Value<'_>) -> bool {
+    let mut blocks = content(line).into_iter().flat_map(Value::items);
+    blocks.any(|block| block.has("type", "tool_result"))
+}

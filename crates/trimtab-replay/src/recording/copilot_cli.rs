@@ -1,0 +1,353 @@
+//! Copilot CLI events: JSON lines. Takes the events; gives a segment for the session, one behind each
+//! compaction and one for each sub-agent. They are written as Chat: the file keeps messages in a shape of its own
+//! and does not tell by which wire a model was reached. Never reads hooks; tools are not recorded.
+
+use std::borrow::Cow;
+
+use trimtab_core::{Format, Millis, json::Value, usage};
+
+use super::{
+    Reader, Start,
+    draft::{Draft, SegmentDraft, time},
+    said::{Answered, Asked, Json, Piece, Said, add_result, fill},
+    source::Source,
+};
+
+pub(super) const READER: Reader =
+    Reader { name: "copilot-cli", about: "Copilot CLI session events (JSON lines)", fits, read };
+
+fn fits(source: &Source<'_>) -> bool {
+    let kinds =
+        ["session.start", "user.message", "assistant.message", "assistant.turn_start", "system.message"];
+    source.begins(|line| {
+        let named = line.text("type").is_some_and(|kind| kinds.contains(&kind.as_ref()));
+        named && line.get("data").is_some_and(Value::is_object)
+    })
+}
+
+fn read(source: &Source<'_>, draft: &mut Draft) {
+    let mut threads = vec![Thread::new(Start::Session, 1)];
+    for (number, line) in source.values() {
+        let (Some(kind), Some(data)) = (line.text("type"), line.get("data")) else {
+            draft.problem(number, "expected an event with `type` and `data`");
+            continue;
+        };
+        // Sub-agents are named by the call that started them, in new versions by an id of their own too.
+        let names = [line.text("agentId"), data.text("parentToolCallId")];
+        let starts = kind == "subagent.started";
+        let call = data.text("toolCallId").filter(|_| starts);
+        let index = thread_of(names.into_iter().chain([call]).flatten(), number, &mut threads);
+        let Some(thread) = threads.get_mut(index) else { continue };
+        if starts {
+            let name = data.text("agentName").or_else(|| data.text("agentDisplayName"));
+            thread.segment.name = name.map(|name| format!("agent {name}")).or(thread.segment.name.take());
+        } else {
+            thread.event(&kind, line, data, number, draft);
+        }
+    }
+    threads.into_iter().for_each(|thread| thread.close(draft));
+}
+
+/// Finds the thread of an agent; a new one begins with the prompt of the call that started it.
+fn thread_of<'a>(names: impl Iterator<Item = Cow<'a, str>>, line: usize, threads: &mut Vec<Thread>) -> usize {
+    let names: Vec<String> = names.map(Cow::into_owned).collect();
+    if names.is_empty() {
+        return 0;
+    }
+    if let Some(known) =
+        threads.iter().position(|thread| thread.names.iter().any(|name| names.contains(name)))
+    {
+        return known;
+    }
+    let mut thread = Thread::new(Start::SubAgent, line);
+    thread.segment.name = names.first().map(|name| format!("agent {name}"));
+    let prompt = names.iter().find_map(|name| threads.iter().find_map(|thread| thread.prompt_of(name)));
+    thread.said.extend(prompt.map(|prompt| Said::User(vec![prompt])));
+    thread.names = names;
+    threads.push(thread);
+    threads.len() - 1
+}
+
+/// One line of conversation, as far as it has been read.
+struct Thread {
+    /// The names of its agent; none for the session itself.
+    names: Vec<String>,
+    segment: SegmentDraft,
+    said: Vec<Said>,
+    asked: Vec<Asked>,
+    /// The last answer: the model's call that gave it, and its place.
+    answer: Option<(String, usize)>,
+    model: Option<String>,
+    /// When the last request was sent: when its turn began, else when the last line that goes into it was written.
+    sent: Option<Millis>,
+}
+
+impl Thread {
+    fn new(start: Start, line: usize) -> Thread {
+        let segment = SegmentDraft::new(start, Format::Chat, line);
+        let (names, said) = (Vec::new(), Vec::new());
+        Thread { names, segment, said, asked: Vec::new(), answer: None, model: None, sent: None }
+    }
+
+    fn event(&mut self, kind: &str, line: Value<'_>, data: Value<'_>, number: usize, draft: &mut Draft) {
+        let at = time(line.get("timestamp"));
+        match kind {
+            "session.start" => self.model = data.owned("selectedModel"),
+            "session.model_change" => self.model = data.owned("newModel"),
+            "system.message" => self.system(data),
+            "user.message" | "system.notification" => {
+                // What the model saw, with the date and the reminders around what the user typed.
+                let seen = Piece::text(data.get("transformedContent"));
+                let Some(text) = seen.or_else(|| Piece::text(data.get("content"))) else {
+                    draft.problem(number, "a message without `content`");
+                    return;
+                };
+                self.said.push(Said::User(vec![text]));
+                self.sent = at.or(self.sent);
+            }
+            "assistant.turn_start" => self.sent = at.or(self.sent),
+            "assistant.message" => self.assistant(data),
+            "assistant.usage" => {
+                if let Some(request) = self.asked.last_mut() {
+                    request.usage = usage::cached_within(data, usage::CAMEL_CASE).or(request.usage);
+                }
+            }
+            "tool.execution_complete" => {
+                self.result(data);
+                self.sent = at.or(self.sent);
+            }
+            "session.compaction_complete" => self.compacted(data, number, draft),
+            _ => {}
+        }
+    }
+
+    /// Takes the system prompt. It is noted before each message of the user; the last one counts.
+    fn system(&mut self, data: Value<'_>) {
+        let Some(text) = data.get("content").filter(|text| text.is_string()) else { return };
+        let text = Said::System(text.raw().to_vec());
+        match self.said.first_mut() {
+            Some(first @ Said::System(_)) => *first = text,
+            Some(_) => {}
+            None => self.said.push(text),
+        }
+    }
+
+    /// Takes an answer, or another part of one: parts name the same call of the model.
+    fn assistant(&mut self, data: Value<'_>) {
+        let key = ["apiCallId", "messageId"].iter().find_map(|key| data.owned(key));
+        let pieces = pieces(data);
+        let same =
+            self.answer.as_ref().filter(|(call, _)| Some(call) == key.as_ref()).map(|(_, place)| *place);
+        if let Some(Said::Assistant(answer)) = same.and_then(|place| self.said.get_mut(place)) {
+            answer.extend(pieces);
+            return;
+        }
+        let model = data.owned("model").or_else(|| self.model.clone());
+        self.asked.push(Asked { said: self.said.len(), at: self.sent, model, usage: None });
+        self.answer = key.map(|key| (key, self.said.len()));
+        self.said.push(Said::Assistant(pieces));
+    }
+
+    /// Takes a result. What the user ran by himself answers no call and is not sent as a result.
+    fn result(&mut self, data: Value<'_>) {
+        let Some(call) = data.text("toolCallId") else { return };
+        if self.arguments_of(&call).is_none() {
+            return;
+        }
+        let failed = data.get("success").is_some_and(|success| !success.is_true());
+        let texts = [["result", "content"], ["error", "message"]];
+        let text = Piece::text(texts.iter().find_map(|path| data.path(path)));
+        let result = Answered { call: call.into_owned(), failed, pieces: text.into_iter().collect() };
+        add_result(&mut self.said, result);
+    }
+
+    /// Finds a call by its id.
+    fn arguments_of(&self, call: &str) -> Option<&Json> {
+        let pieces = self.said.iter().rev().flat_map(|said| match said {
+            Said::Assistant(pieces) => pieces.as_slice(),
+            Said::System(_) | Said::User(_) | Said::Results(_) => &[],
+        });
+        pieces.into_iter().find_map(|piece| match piece {
+            Piece::Call { id, arguments, .. } if id == call => Some(arguments),
+            _ => None,
+        })
+    }
+
+    /// Returns the prompt that a call gives to the agent it starts.
+    fn prompt_of(&self, agent: &str) -> Option<Piece> {
+        let arguments = self.arguments_of(agent)?;
+        let tape = trimtab_core::json::scan(arguments).ok()?;
+        Piece::text(tape.root(arguments)?.get("prompt"))
+    }
+
+    /// Goes on with the system prompt and the summary, which is all the file tells of what was kept.
+    fn compacted(&mut self, data: Value<'_>, number: usize, draft: &mut Draft) {
+        let done = data.get("success").is_none_or(Value::is_true);
+        let Some(summary) = Piece::text(data.get("summaryContent").filter(|_| done)) else { return };
+        let mut ended = self.segment.next(Start::Compaction, number);
+        fill(&mut ended, &self.said, std::mem::take(&mut self.asked));
+        draft.push(ended);
+        self.said.retain(|said| matches!(said, Said::System(_)));
+        self.said.push(Said::User(vec![summary]));
+        self.answer = None;
+    }
+
+    fn close(mut self, draft: &mut Draft) {
+        fill(&mut self.segment, &self.said, self.asked);
+        draft.push(self.segment);
+    }
+}
+
+fn pieces(data: Value<'_>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let sealed = data.owned("reasoningOpaque").or_else(|| data.owned("encryptedContent"));
+    match data.get("reasoningText").filter(|text| text.is_string()) {
+        Some(text) => pieces.push(Piece::Thinking { text: text.raw().to_vec(), signature: sealed }),
+        None => pieces.extend(sealed.map(Piece::Sealed)),
+    }
+    pieces.extend(Piece::text(data.get("content").filter(|text| !text.is(""))));
+    pieces.extend(data.list("toolRequests").map(|request| Piece::Call {
+        id: request.owned("toolCallId").unwrap_or_default(),
+        name: request.owned("name").unwrap_or_default(),
+        arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), arguments),
+    }));
+    pieces
+}
+
+/// Returns the arguments of a call: a value, or a text that holds one.
+fn arguments(value: Value<'_>) -> Json {
+    value.string().map_or_else(|| value.raw().to_vec(), |text| text.into_owned().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::recording::picture::{check, lines};
+
+    const SYSTEM: &str = r#"{"type":"system.message","data":{"role":"system","content":"Be brief."}}"#;
+    const ASK: &str = r#"{"type":"user.message","timestamp":"1970-01-01T00:00:02Z","data":{"content":"Look.","transformedContent":"<date/> Look."}}"#;
+    const TURN: &str =
+        r#"{"type":"assistant.turn_start","timestamp":"1970-01-01T00:00:03Z","data":{"turnId":"0"}}"#;
+
+    fn answer(fields: &str) -> String {
+        format!(r#"{{"type":"assistant.message","timestamp":"1970-01-01T00:00:09Z","data":{{{fields}}}}}"#)
+    }
+
+    #[test]
+    fn the_model_sees_what_was_made_of_the_users_words() {
+        check(
+            lines(&[
+                SYSTEM,
+                ASK,
+                TURN,
+                &answer(r#""apiCallId":"1","model":"m","content":"Done.","toolRequests":[]"#),
+            ]),
+            &[
+                "copilot-cli", "session, chat", "  system: Be brief.", "  user: <date/> Look.",
+                "  assistant: Done.", "  @2 3000ms m",
+            ],
+        );
+    }
+
+    #[test]
+    fn parts_of_an_answer_are_joined_and_results_follow() {
+        let thought = answer(r#""apiCallId":"1","content":"","reasoningText":"Hm.","reasoningOpaque":"x""#);
+        let calls = answer(
+            r#""apiCallId":"1","content":"","toolRequests":[{"toolCallId":"a","name":"bash","arguments":{"command":"ls"}},{"toolCallId":"b","name":"view","arguments":{}}]"#,
+        );
+        check(
+            lines(&[
+                ASK,
+                &thought,
+                &calls,
+                r#"{"type":"hook.start","data":{"hookType":"postToolUse"}}"#,
+                r#"{"type":"tool.execution_complete","timestamp":"1970-01-01T00:00:11Z","data":{"toolCallId":"b","success":false,"error":{"message":"No such file"}}}"#,
+                r#"{"type":"tool.execution_complete","timestamp":"1970-01-01T00:00:12Z","data":{"toolCallId":"a","success":true,"result":{"content":"x.rs","detailedContent":"x.rs, longer"}}}"#,
+                r#"{"type":"tool.execution_complete","data":{"toolCallId":"z","success":true,"result":{"content":"run by the user"}}}"#,
+                r#"{"type":"system.notification","timestamp":"1970-01-01T00:00:13Z","data":{"content":"Shell 1 is done."}}"#,
+                &answer(r#""apiCallId":"2","content":"Done.""#),
+            ]),
+            &[
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                r#"  assistant: reasoning(Hm.) + bash#a {"command":"ls"} + view#b {}"#,
+                "  tool: view#b = No such file",
+                "  tool: bash#a = x.rs",
+                "  user: Shell 1 is done.",
+                "  assistant: Done.",
+                "  @1 2000ms",
+                "  @5 13000ms",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_sub_agent_begins_with_the_prompt_of_its_call() {
+        let call = answer(
+            r#""apiCallId":"1","content":"","toolRequests":[{"toolCallId":"t","name":"task","arguments":{"prompt":"Find it."}}]"#,
+        );
+        check(
+            lines(&[
+                ASK,
+                &call,
+                r#"{"type":"subagent.started","agentId":"x","data":{"toolCallId":"t","agentName":"explore"}}"#,
+                &answer(r#""apiCallId":"2","parentToolCallId":"t","content":"Found.""#),
+                r#"{"type":"user.message","agentId":"x","data":{"content":"Go on."}}"#,
+                r#"{"type":"tool.execution_complete","data":{"toolCallId":"t","success":true,"result":{"content":"Found."}}}"#,
+            ]),
+            &[
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                r#"  assistant: task#t {"prompt":"Find it."}"#,
+                "  tool: task#t = Found.",
+                "  @1 2000ms",
+                "sub-agent (agent explore), chat",
+                "  user: Find it.",
+                "  assistant: Found.",
+                "  user: Go on.",
+                "  @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_compaction_goes_on_with_system_and_summary() {
+        check(
+            lines(&[
+                SYSTEM,
+                ASK,
+                &answer(r#""apiCallId":"1","content":"Done.""#),
+                r#"{"type":"session.compaction_complete","data":{"success":false}}"#,
+                r#"{"type":"session.compaction_complete","data":{"success":true,"summaryContent":"In short."}}"#,
+                ASK,
+                &answer(r#""apiCallId":"2","content":"Again.""#),
+            ]),
+            &[
+                "copilot-cli", "session, chat", "  system: Be brief.", "  user: <date/> Look.",
+                "  assistant: Done.", "  @2 2000ms", "compaction, chat", "  system: Be brief.",
+                "  user: In short.", "  user: <date/> Look.", "  assistant: Again.", "  @3 2000ms",
+            ],
+        );
+    }
+
+    #[test]
+    fn cached_input_is_counted_once_and_a_bad_line_is_listed() {
+        check(
+            lines(&[
+                ASK,
+                r#"{"type":"assistant.message","da"#,
+                &answer(r#""apiCallId":"1","content":"Done.""#),
+                r#"{"type":"assistant.usage","data":{"inputTokens":10,"cacheReadTokens":4,"cacheWriteTokens":2,"outputTokens":3}}"#,
+            ]),
+            &[
+                "copilot-cli",
+                "session, chat",
+                "  user: <date/> Look.",
+                "  assistant: Done.",
+                "  @1 2000ms 4+4r+2w>3",
+                "line 2: not JSON: it breaks off at column 32, where a closing quote was expected",
+            ],
+        );
+    }
+}

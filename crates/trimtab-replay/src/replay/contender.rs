@@ -1,0 +1,301 @@
+//! Who takes part in a replay. Takes what people write (`steady`, `recent(keep_last=5)`, `peer:mask(10)`, `oracle:block`)
+//! or the TOML of a policy; gives a contender with its name. Never reads a file.
+
+use trimtab_core::policy::{Policy, PolicyError, policies};
+
+use super::peers::{Rival, rivals};
+
+/// A policy of ours, another tool's, or a bound that knows the future.
+#[derive(Debug, Clone)]
+pub struct Contender {
+    name: String,
+    pub(super) plays: Plays,
+}
+
+/// What a contender does.
+#[derive(Debug, Clone)]
+pub(super) enum Plays {
+    Policy(Box<Policy>),
+    Rival(&'static Rival, f64),
+}
+
+/// What sort of contender it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// A policy that `fit` can follow.
+    Policy,
+    /// What another tool does, as far as it is known.
+    Peer,
+    /// A bound: it looks at what will be used.
+    Oracle,
+}
+
+/// Which values of the rivals' knobs take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Knobs {
+    /// Each rival's own default.
+    Default,
+    /// All that a rival is compared at.
+    All,
+}
+
+/// A contender that cannot take part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContenderError {
+    /// The policy cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Nothing has that name.
+    #[error("there is no policy {name:?}; there are: {known}; or name a TOML file")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// What stands in brackets is not understood.
+    #[error("{asked:?}: {what}")]
+    Knob {
+        /// What was asked for.
+        asked: String,
+        /// What is wrong with it, and what is expected.
+        what: String,
+    },
+}
+
+/// Returns every shipped policy and every rival.
+pub fn contenders(knobs: Knobs) -> Vec<Contender> {
+    let ours = policies().filter_map(|(name, toml)| {
+        let policy = Policy::from_toml(name, toml, &[]).ok()?;
+        Some(Contender { name: name.to_owned(), plays: Plays::Policy(Box::new(policy)) })
+    });
+    let others = rivals().iter().flat_map(|rival| {
+        let values = match knobs {
+            Knobs::Default => rival.knob.1.get(..1).unwrap_or_default(),
+            Knobs::All => rival.knob.1,
+        };
+        let named = |value: &f64| Contender {
+            name: if knobs == Knobs::All {
+                format!("{}({value})", rival.name)
+            } else {
+                rival.name.to_owned()
+            },
+            plays: Plays::Rival(rival, *value),
+        };
+        let plain = || Contender { name: rival.name.to_owned(), plays: Plays::Rival(rival, 0.0) };
+        if values.is_empty() { vec![plain()] } else { values.iter().map(named).collect() }
+    });
+    ours.chain(others).collect()
+}
+
+impl Contender {
+    /// Finds a contender by what people write: a name, with its knob or settings in brackets.
+    ///
+    /// ```
+    /// use trimtab_replay::Contender;
+    ///
+    /// assert_eq!(Contender::parse("recent(keep_last=5)")?.name(), "recent(keep_last=5)");
+    /// # Ok::<(), trimtab_replay::ContenderError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Says what there is, where nothing has that name, and what is expected in the brackets.
+    pub fn parse(asked: &str) -> Result<Contender, ContenderError> {
+        let (name, inside) = split(asked)?;
+        if let Some(rival) = rivals().iter().find(|rival| rival.name == name) {
+            return of_rival(asked, rival, inside);
+        }
+        let Some((_, toml)) = policies().find(|(shipped, _)| *shipped == name) else {
+            return Err(ContenderError::Unknown { name: name.to_owned(), known: known() });
+        };
+        Contender::from_toml(asked, toml)
+    }
+
+    /// Makes a contender of a policy's TOML. `asked` is its name or file, with its settings in brackets.
+    ///
+    /// # Errors
+    /// Says what is wrong with the policy or the settings.
+    pub fn from_toml(asked: &str, toml: &str) -> Result<Contender, ContenderError> {
+        let (name, inside) = split(asked)?;
+        let wrong = |what: String| ContenderError::Knob { asked: asked.to_owned(), what };
+        let mut changed = Vec::new();
+        for words in inside.unwrap_or_default().split(',').filter(|words| !words.trim().is_empty()) {
+            let (setting, value) = words.split_once('=').ok_or_else(|| {
+                wrong(format!("expected {name}(SETTING=VALUE), as `trimtab policies` lists them"))
+            })?;
+            let value = value
+                .trim()
+                .parse()
+                .map_err(|_| wrong(format!("{:?} is not a number for {}", value.trim(), setting.trim())))?;
+            changed.push((setting.trim().to_owned(), value));
+        }
+        let policy = Policy::from_toml(name, toml, &changed)?;
+        Ok(Contender { name: asked.trim().to_owned(), plays: Plays::Policy(Box::new(policy)) })
+    }
+
+    /// Returns the name, with the knob where one was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the name without knob and settings: contenders that share it lie on one curve.
+    pub fn curve(&self) -> &str {
+        self.name.split('(').next().unwrap_or(&self.name)
+    }
+
+    /// Returns what it does, in a sentence.
+    pub fn about(&self) -> &str {
+        match &self.plays {
+            Plays::Policy(policy) => &policy.about,
+            Plays::Rival(rival, _) => rival.about,
+        }
+    }
+
+    /// Returns what its number means and its value, where it has one.
+    pub fn knob(&self) -> Option<(&str, f64)> {
+        match &self.plays {
+            Plays::Policy(_) => None,
+            Plays::Rival(rival, value) => (!rival.knob.1.is_empty()).then_some((rival.knob.0, *value)),
+        }
+    }
+
+    /// Returns what sort of contender it is.
+    pub fn family(&self) -> Family {
+        match &self.plays {
+            Plays::Policy(_) => Family::Policy,
+            Plays::Rival(rival, _) if rival.name.starts_with("oracle:") => Family::Oracle,
+            Plays::Rival(..) => Family::Peer,
+        }
+    }
+
+    /// Tells whether it looks at prices or at the cache. The others show the same for every model of a provider that takes
+    /// as much.
+    pub(super) fn minds_prices(&self) -> bool {
+        match &self.plays {
+            Plays::Policy(policy) => policy.depends_on_prices(),
+            Plays::Rival(..) => false,
+        }
+    }
+}
+
+impl Family {
+    /// Returns the name used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Policy => "policy",
+            Family::Peer => "peer",
+            Family::Oracle => "oracle",
+        }
+    }
+}
+
+fn of_rival(asked: &str, rival: &'static Rival, inside: Option<&str>) -> Result<Contender, ContenderError> {
+    let wrong = |what: String| ContenderError::Knob { asked: asked.to_owned(), what };
+    let value = match (inside, rival.knob) {
+        (None, (_, values)) => values.first().copied().unwrap_or_default(),
+        (Some(_), (_, [])) => return Err(wrong(format!("{} takes no number", rival.name))),
+        (Some(words), (meaning, _)) => {
+            let value = words.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+            value.ok_or_else(|| {
+                wrong(format!("expected {}(NUMBER), the number being {meaning}", rival.name))
+            })?
+        }
+    };
+    Ok(Contender { name: asked.trim().to_owned(), plays: Plays::Rival(rival, value) })
+}
+
+/// Splits `name(inside)`.
+fn split(asked: &str) -> Result<(&str, Option<&str>), ContenderError> {
+    let asked = asked.trim();
+    let Some((name, rest)) = asked.split_once('(') else { return Ok((asked, None)) };
+    let Some(inside) = rest.strip_suffix(')') else {
+        let what = "the bracket is not closed".to_owned();
+        return Err(ContenderError::Knob { asked: asked.to_owned(), what });
+    };
+    Ok((name.trim_end(), Some(inside)))
+}
+
+fn known() -> String {
+    let names = policies().map(|(name, _)| name).chain(rivals().iter().map(|rival| rival.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(asked: &str) -> Result<(String, String, Family), String> {
+        let contender = Contender::parse(asked).map_err(|error| error.to_string())?;
+        Ok((contender.name().to_owned(), contender.curve().to_owned(), contender.family()))
+    }
+
+    #[test]
+    fn a_policy_is_asked_for_by_name_and_settings() {
+        assert_eq!(check("steady"), Ok(("steady".into(), "steady".into(), Family::Policy)));
+        assert_eq!(
+            check(" recent(keep_last=5) "),
+            Ok(("recent(keep_last=5)".into(), "recent".into(), Family::Policy))
+        );
+        let Plays::Policy(policy) = Contender::parse("age(max_age=2, small_tokens=9)").unwrap().plays else {
+            panic!("a policy")
+        };
+        for (name, value) in [("max_age", 2.0), ("small_tokens", 9.0)] {
+            assert!(policy.settings.contains(&(name.to_owned(), value)), "{:?}", policy.settings);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_is_expected() {
+        for (asked, sentence) in [
+            ("sloppy", "there is no policy \"sloppy\"; there are: none, recent"),
+            ("recent(5)", "\"recent(5)\": expected recent(SETTING=VALUE)"),
+            ("recent(keep_last=few)", "\"few\" is not a number for keep_last"),
+            ("recent(keep=5)", "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication"),
+            ("recent(keep_last=5", "the bracket is not closed"),
+        ] {
+            let said = check(asked).expect_err(asked);
+            assert!(said.contains(sentence), "{asked}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_rival_takes_its_number_in_brackets() {
+        static MASK: Rival = Rival {
+            name: "peer:mask",
+            about: "",
+            knob: ("results kept", &[10.0, 5.0]),
+            free_edits: false,
+            views: |_| crate::replay::Views::default(),
+        };
+        let of = |inside| {
+            of_rival("peer:mask", &MASK, inside).map(|contender| contender.knob().map(|knob| knob.1))
+        };
+        assert_eq!(of(None), Ok(Some(10.0)));
+        assert_eq!(of(Some("7")), Ok(Some(7.0)));
+        let wrong = of(Some("many")).expect_err("no number").to_string();
+        assert_eq!(wrong, "\"peer:mask\": expected peer:mask(NUMBER), the number being results kept");
+        let none = of_rival("oracle:block(3)", &PLAIN, Some("3")).expect_err("no knob").to_string();
+        assert_eq!(none, "\"oracle:block(3)\": oracle:block takes no number");
+    }
+
+    static PLAIN: Rival = Rival {
+        name: "oracle:block",
+        about: "",
+        knob: ("", &[]),
+        free_edits: true,
+        views: |_| crate::replay::Views::default(),
+    };
+
+    #[test]
+    fn every_contender_is_found_again_by_its_name() {
+        for knobs in [Knobs::Default, Knobs::All] {
+            let all = contenders(knobs);
+            assert!(all.len() >= 9);
+            for contender in all {
+                let name = contender.name();
+                let again = Contender::parse(name).expect(name);
+                assert_eq!((again.name(), again.knob()), (contender.name(), contender.knob()));
+            }
+        }
+    }
+}

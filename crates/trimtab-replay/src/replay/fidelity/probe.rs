@@ -1,0 +1,139 @@
+//! Figures for the table over recordings. Takes a segment; gives what it used, and what untrimmed views and a plain mask of
+//! old results kept of it. Never a promise: the table is its only reader.
+
+use std::{collections::HashSet, sync::Arc};
+
+use trimtab_core::{
+    BlockId, BlockKind, Tokens,
+    count::Counter,
+    json::{narrow, widen},
+};
+
+use super::{Fidelity, Uses, fidelity};
+use crate::{
+    recording::Segment,
+    replay::{Change, Shown, Track, Views},
+};
+
+/// A name and the numbers behind it: of a share, how many were held of how many.
+pub type Figure = (&'static str, u64, u64);
+
+/// A segment whose uses are looked for.
+#[derive(Debug)]
+pub struct Probe<'a> {
+    track: Track<'a>,
+    uses: Uses,
+}
+
+/// Lays a segment out.
+pub fn probe(segment: &Segment) -> Probe<'_> {
+    let model = segment.points.iter().find_map(|point| point.model.clone());
+    let track = Track::new(segment, Counter::for_model(&model.unwrap_or_default()));
+    Probe { track, uses: Uses::default() }
+}
+
+impl Probe<'_> {
+    /// Finds what was used and returns how often, everything first and then what the untrimmed requests showed.
+    pub fn find(&mut self) -> Vec<Figure> {
+        self.uses = Uses::of(&self.track);
+        let uses = &self.uses;
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let references = count(uses.references.len());
+        vec![
+            ("anchors", count(uses.anchors.len()), uses.anchors_written),
+            ("references", references, references + uses.guessed),
+            ("copied lines", count(uses.copied.len()), count(uses.copied.len())),
+            ("errors", count(uses.errors.len()), count(uses.errors.len())),
+            ("instructions", count(uses.instructions.len()), count(uses.instructions.len())),
+        ]
+    }
+
+    /// Returns what untrimmed views keep.
+    pub fn raw(&self) -> Vec<Figure> {
+        let views = Views::of(vec![Vec::new(); self.track.requests.len()]);
+        figures(&fidelity(&self.track, &self.uses, &views))
+    }
+
+    /// Returns how many messages each request carried.
+    pub fn requests(&self) -> Vec<usize> {
+        self.track.requests.iter().map(|request| request.messages).collect()
+    }
+
+    /// Returns what is kept where from a request on some blocks are gone, and a text stands in place of the last of them.
+    pub fn without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<Figure> {
+        let kept = fidelity(&self.track, &self.uses, &self.views_without(from, gone, text));
+        let path = |block: BlockId| Some(self.track.facts.row(block)?.subject().path()?.to_owned());
+        let files: HashSet<String> = kept.refetches.iter().filter_map(|(block, _)| path(*block)).collect();
+        let files = u64::try_from(files.len()).unwrap_or(u64::MAX);
+        let mut figures = figures(&kept);
+        figures.push(("files read again", files, files));
+        figures
+    }
+
+    /// Returns what is missed there: the name of the figure, the message that said it, and its beginning.
+    pub fn missed_without(
+        &self,
+        from: usize,
+        gone: &[BlockId],
+        text: Option<&str>,
+    ) -> Vec<(&'static str, usize, String)> {
+        let views = self.views_without(from, gone, text);
+        let entry = |id| self.track.history.block(id).map_or(0, |block| widen(block.entry.0));
+        let misses = fidelity(&self.track, &self.uses, &views).misses;
+        misses.into_iter().map(|miss| (miss.metric, entry(miss.hidden), miss.what)).collect()
+    }
+
+    fn views_without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Views {
+        let mut changes = vec![Vec::new(); self.track.requests.len()];
+        let shown = |block: &BlockId| match text.filter(|_| gone.last() == Some(block)) {
+            Some(text) => Shown::Text { text: text.into(), tokens: self.track.counter.text(text) },
+            None => Shown::Gone,
+        };
+        if let Some(at) = changes.get_mut(from) {
+            *at = gone.iter().map(|block| Change { block: *block, shown: shown(block) }).collect();
+        }
+        Views::of(changes)
+    }
+
+    /// Returns what is kept where every request shows only its last `keep` results.
+    pub fn masked(&self, keep: usize) -> Vec<Figure> {
+        figures(&fidelity(&self.track, &self.uses, &masked(&self.track, keep)))
+    }
+}
+
+/// Hides all results of every request but the last ones.
+pub(super) fn masked(track: &Track<'_>, keep: usize) -> Views {
+    let is_result =
+        |block: &BlockId| track.facts.row(*block).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+    let results: Vec<BlockId> =
+        (0..narrow(track.history.blocks().len())).map(BlockId).filter(is_result).collect();
+    let text: Arc<str> = "[masked]".into();
+    let mut hidden = 0;
+    let changes = track.requests.iter().map(|request| {
+        let carried = results.partition_point(|block| widen(block.0) < request.blocks);
+        let until = carried.saturating_sub(keep);
+        let newly = results.get(hidden..until.max(hidden)).unwrap_or_default();
+        hidden = until.max(hidden);
+        let shown = Shown::Text { text: Arc::clone(&text), tokens: Tokens(3) };
+        newly.iter().map(|block| Change { block: *block, shown: shown.clone() }).collect()
+    });
+    Views::of(changes.collect())
+}
+
+fn figures(fidelity: &Fidelity) -> Vec<Figure> {
+    let shares = [
+        ("edit anchors", fidelity.edit_anchors),
+        ("all anchors", fidelity.all_anchors),
+        ("anchor lines", fidelity.anchor_lines),
+        ("references", fidelity.references),
+        ("strict references", fidelity.strict_references),
+        ("copied lines", fidelity.copied_lines),
+        ("errors", fidelity.errors),
+        ("instructions", fidelity.instructions),
+    ];
+    let mut figures: Vec<Figure> = shares.iter().map(|(name, share)| (*name, share.held, share.of)).collect();
+    let refetches = u64::try_from(fidelity.refetches.len()).unwrap_or(u64::MAX);
+    figures.push(("refetches", refetches, refetches));
+    figures.push(("unmarked stale tokens", fidelity.unmarked_stale.0, fidelity.unmarked_stale.0));
+    figures
+}

@@ -1,0 +1,157 @@
+//! What is visible when. Takes a track and a policy's views; gives for any block and request how it is shown, and the
+//! texts that stand in place of others. Never reads a shown text before somebody asks for it, and then once.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
+
+use trimtab_core::{
+    BlockId, block_handle,
+    json::widen,
+    notes::{hash_of, points_at},
+};
+
+use super::normal::Normal;
+use crate::replay::{Shown, Track, Views};
+
+/// How blocks are shown over the requests of a segment.
+pub(super) struct Visible<'a> {
+    track: &'a Track<'a>,
+    /// The blocks that are ever shown otherwise than whole.
+    changed: BTreeMap<BlockId, Vec<Spell<'a>>>,
+}
+
+/// Some requests in a row that show a block in one way.
+pub(super) struct Spell<'a> {
+    pub(super) requests: Range<usize>,
+    pub(super) shown: &'a Shown,
+    read: OnceCell<Read>,
+}
+
+/// A shown text that was read.
+pub(super) struct Read {
+    pub(super) normal: Normal,
+    pub(super) words: HashSet<u64>,
+}
+
+impl Spell<'_> {
+    /// Returns the text that is shown instead of the block, where there is one.
+    pub(super) fn read(&self) -> Option<&Read> {
+        let Shown::Text { text, .. } = self.shown else { return None };
+        Some(self.read.get_or_init(|| {
+            let normal = Normal::of(text);
+            Read { words: normal.words(), normal }
+        }))
+    }
+}
+
+impl<'a> Visible<'a> {
+    /// Lays a policy's views out by block.
+    pub(super) fn of(track: &'a Track<'a>, views: &'a Views) -> Visible<'a> {
+        let mut changed: BTreeMap<BlockId, Vec<Spell<'a>>> = BTreeMap::new();
+        let end = track.requests.len();
+        let each = views.changes.iter().zip(&track.requests).enumerate();
+        for (request, (changes, carried)) in each {
+            for change in changes.iter().filter(|change| widen(change.block.0) < carried.blocks) {
+                let spells = changed.entry(change.block).or_default();
+                if let Some(last) = spells.last_mut() {
+                    last.requests.end = request;
+                }
+                spells.push(Spell { requests: request..end, shown: &change.shown, read: OnceCell::new() });
+            }
+        }
+        Visible { track, changed }
+    }
+
+    /// Returns how a request shows a block.
+    pub(super) fn shown(&self, block: BlockId, request: usize) -> &'a Shown {
+        if request < arrival(self.track, block) {
+            return &Shown::Gone;
+        }
+        let spells = self.changed.get(&block).map(Vec::as_slice).unwrap_or_default();
+        let spell = spells.iter().rev().find(|spell| spell.requests.contains(&request));
+        spell.map_or(&Shown::Whole, |spell| spell.shown)
+    }
+
+    /// Tells whether a request shows a block whole.
+    pub(super) fn is_whole(&self, block: BlockId, request: usize) -> bool {
+        match self.changed.contains_key(&block) {
+            true => *self.shown(block, request) == Shown::Whole,
+            false => request >= arrival(self.track, block),
+        }
+    }
+
+    /// Tells whether a request shows, in the place of a block, a note that points at another one which it shows whole and which
+    /// holds the lines that are missing. What the note says is looked up, not believed.
+    pub(super) fn is_pointed_at(&self, block: BlockId, request: usize) -> bool {
+        let history = self.track.history;
+        let Shown::Text { text, .. } = self.shown(block, request) else { return false };
+        let (Some(hash), Some(missing)) = (points_at(text), history.block(block)) else { return false };
+        let is_source = |id: &BlockId| {
+            let source = history.block(*id).filter(|_| self.is_whole(*id, request));
+            source.is_some_and(|source| hash_of(&block_handle(history, source)) == Some(hash))
+        };
+        let Some(source) = (0..block.0).map(BlockId).find(is_source).and_then(|id| history.block(id)) else {
+            return false;
+        };
+        let (there, here) = (Normal::of(&history.block_text(source)), Normal::of(text));
+        let lines: HashSet<&str> = there.lines().chain(here.lines()).collect();
+        Normal::of(&history.block_text(missing)).has_only(&lines)
+    }
+
+    /// Returns the stretches of requests that show a block in another way than before; none for one that is always whole.
+    pub(super) fn spells(&self, block: BlockId) -> &[Spell<'a>] {
+        self.changed.get(&block).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns all spells of all blocks.
+    pub(super) fn all_spells(&self) -> impl Iterator<Item = &Spell<'a>> {
+        self.changed.values().flatten()
+    }
+
+    /// Returns the texts that a request shows in place of blocks.
+    pub(super) fn texts(&self, request: usize) -> impl Iterator<Item = &Read> {
+        let at = move |spells: &'_ Vec<Spell<'a>>| {
+            spells.iter().rposition(|spell| spell.requests.contains(&request))
+        };
+        self.changed.values().filter_map(move |spells| spells.get(at(spells)?)?.read())
+    }
+
+    /// Returns the requests that show a block whole, from its first one on.
+    pub(super) fn whole_spans(&self, block: BlockId) -> Vec<Range<usize>> {
+        let mut spans = Vec::new();
+        let mut from = arrival(self.track, block);
+        for spell in self.spells(block) {
+            spans.push(from..spell.requests.start);
+            from = if *spell.shown == Shown::Whole { spell.requests.start } else { spell.requests.end };
+        }
+        spans.push(from..self.track.requests.len());
+        spans.retain(|span| !span.is_empty());
+        spans
+    }
+
+    /// Returns how many blocks a request carried.
+    pub(super) fn carried(&self, request: usize) -> usize {
+        self.track.requests.get(request).map_or(0, |carried| carried.blocks)
+    }
+
+    /// Tells whether a request shows the handle of a hidden block in its place.
+    pub(super) fn is_recoverable(&self, block: BlockId, request: usize) -> bool {
+        let Shown::Text { text, .. } = self.shown(block, request) else { return false };
+        let Some(found) = self.track.history.block(block) else { return false };
+        text.contains(&block_handle(self.track.history, found))
+    }
+}
+
+/// Returns the first request that carried a block.
+pub(super) fn arrival(track: &Track<'_>, block: BlockId) -> usize {
+    track.requests.partition_point(|request| request.blocks <= widen(block.0))
+}
+
+/// Returns the request that a block answers, with the number of blocks that it carried; none where it came with the first.
+pub(super) fn asked_by(track: &Track<'_>, block: BlockId) -> Option<(usize, usize)> {
+    let request = arrival(track, block).checked_sub(1)?;
+    track.requests.get(request).map(|carried| (request, carried.blocks))
+}

@@ -1,0 +1,278 @@
+//! What every request of a segment reads from the cache and writes to it. Takes a track, its views and the rules of a cache;
+//! gives one line per request. Never prices anything.
+//!
+//! A request costs what changed since the one before: the path of pieces is kept up to the first block that is shown
+//! otherwise. A request without a time is taken as sent a minute after the one before it, on a warm cache. Another model is
+//! another cache.
+
+use std::{collections::HashMap, sync::Arc};
+
+use trimtab_core::{
+    BlockId, BlockKind, Role, Tokens,
+    json::{narrow, widen},
+    prices::{CacheRules, Landing},
+    session::Keeping,
+};
+
+use super::{
+    Change, Request, Showing, Shown, Track, Views,
+    cache::{Cache, Line, Piece, Run},
+    track::Found,
+};
+
+/// Whether the log is believed where it shows that the cache had less or more than the rules say, for reasons outside the
+/// recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Losses {
+    AsRecorded,
+    ByRulesAlone,
+}
+
+/// Assumed between two requests where the recording has no times: agents answer their tools within it.
+const MINUTE_MS: i64 = 60_000;
+
+/// Most markers that a request may carry where markers are set.
+const MAX_MARKERS: usize = 4;
+
+/// Follows the requests of a segment through a cache.
+pub(crate) fn ledger(
+    track: &Track<'_>,
+    views: &Views,
+    rules: &CacheRules,
+    keeping: Keeping,
+    losses: Losses,
+) -> Vec<Line> {
+    let lifetime = match keeping {
+        Keeping::Usual => rules.lifetime_ms,
+        Keeping::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
+    };
+    let mut sender = Sender::new(track, rules);
+    let mut caches: Vec<(Option<&str>, Cache)> = Vec::new();
+    let mut current = 0;
+    let mut at = 0;
+    let mut lines = Vec::with_capacity(track.requests.len());
+    for (number, request) in track.requests.iter().enumerate() {
+        at = request.at.map_or(at + MINUTE_MS, |at| at.0);
+        let model = request.model.as_deref();
+        let known = caches.iter().position(|(name, _)| *name == model || model.is_none());
+        let index = known.unwrap_or(caches.len());
+        if known.is_none() {
+            caches.push((model, Cache::new(*rules, lifetime)));
+        }
+        let Some((_, cache)) = caches.get_mut(index) else { continue };
+        if number == 0 {
+            sender.warm_up(cache, at);
+        }
+        let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
+        if losses == Losses::AsRecorded {
+            match request.found {
+                Found::AsRuled => {}
+                Found::Alive => sender.said_again(cache, request, at),
+                Found::HeadOnly => cache.forget_beyond(sender.head_marker(cache)),
+                Found::Nothing => cache.forget_beyond(0),
+            }
+        }
+        let earlier_end = if index == current { cache.len() } else { 0 };
+        let same = sender.advance(request, changes);
+        cache.keep(if index == current { cache.before(same) } else { 0 });
+        current = index;
+        sender.send(cache, request.blocks);
+        if rules.landing == Landing::UnitEnds {
+            sender.reply(cache, earlier_end);
+        }
+        let mut markers = sender.markers(cache, number);
+        if let Some(block) = views.markers.get(&number).filter(|_| markers.len() < MAX_MARKERS) {
+            markers.push(cache.before(block.0 + 1));
+        }
+        lines.push(cache.request(at, &markers));
+    }
+    lines
+}
+
+/// Turns what is shown into pieces.
+struct Sender<'t, 'a> {
+    track: &'t Track<'a>,
+    showing: Showing,
+    /// Numbers for the texts that blocks are shown as.
+    forms: HashMap<Arc<str>, u32>,
+    /// The tokens of the head that no block stands for: tools and system, and what begins the first message.
+    head: [Tokens; 2],
+    /// How many blocks stand before the first message.
+    head_blocks: usize,
+    /// Reasoning before this block is left out by the provider.
+    reasoning_from: usize,
+    drops_old_reasoning: bool,
+}
+
+impl<'t, 'a> Sender<'t, 'a> {
+    fn new(track: &'t Track<'a>, rules: &CacheRules) -> Sender<'t, 'a> {
+        let history = track.history;
+        let counts = &track.counts;
+        let spoken = history.entries().iter().filter(|entry| entry.role != Role::Tools).count();
+        let fixed = track.scaled(counts.frame() - counts.per_entry().times(spoken));
+        let head = track.unseen_head + fixed;
+        let shared = track.shared_head.min(head);
+        let first = history.messages().first();
+        Sender {
+            track,
+            showing: Showing::default(),
+            forms: HashMap::new(),
+            head: [shared, head - shared],
+            head_blocks: first.map_or(history.blocks().len(), |entry| widen(entry.first_block)),
+            reasoning_from: 0,
+            drops_old_reasoning: rules.drops_old_reasoning,
+        }
+    }
+
+    /// Puts into the cache what the log shows to have been there when the segment began: a prefix of its first request.
+    fn warm_up(&mut self, cache: &mut Cache, at: i64) {
+        let blocks = self.track.requests.first().map_or(0, |request| request.blocks);
+        if self.track.warm == Tokens::ZERO {
+            return;
+        }
+        self.showing.advance(blocks, &[]);
+        self.send(cache, blocks);
+        // Counts are estimates: the last block may end a little behind what was reported.
+        let reported = self.track.warm.scaled(WITHIN_ERROR);
+        let found = (0..=cache.len()).rev().find(|&pieces| cache.tokens(pieces) <= reported);
+        cache.keep(found.unwrap_or_default());
+        let head = self.head_marker(cache);
+        cache.request(at, &[head, cache.len()]);
+        self.showing = Showing::default();
+    }
+
+    /// Sends what the last request said once more, in the turn of `request`: some clients do so between two turns, and
+    /// record only its traces in the cache.
+    fn said_again(&mut self, cache: &mut Cache, request: &Request, at: i64) {
+        let blocks = self.showing.all().len();
+        let first = self.turn_to(request.turn.min(blocks));
+        cache.keep(first.map_or(cache.len(), |block| cache.before(block)));
+        self.send(cache, blocks);
+        let head = self.head_marker(cache);
+        cache.request(at, &[head, cache.len()]);
+    }
+
+    /// Goes on to the next request; returns the first block that is shown otherwise than before.
+    fn advance(&mut self, request: &Request, changes: &[Change]) -> u32 {
+        let known = narrow(self.showing.all().len().min(request.blocks));
+        let moved = changes.iter().filter(|change| change.block.0 < known);
+        let first = moved.filter(|change| *self.showing.of(change.block) != change.shown);
+        let first = first.map(|change| change.block.0).min().unwrap_or(known);
+        self.showing.advance(request.blocks, changes);
+        self.turn_to(request.turn).map_or(first, |block| first.min(block))
+    }
+
+    /// Goes on to another turn; returns the first block that the provider leaves out from now on.
+    fn turn_to(&mut self, turn: usize) -> Option<u32> {
+        if !self.drops_old_reasoning {
+            return None;
+        }
+        let mut between = self.reasoning_from.min(turn)..self.reasoning_from.max(turn);
+        self.reasoning_from = turn;
+        between.find(|&block| self.is_reasoning(narrow(block))).map(narrow)
+    }
+
+    fn is_reasoning(&self, block: u32) -> bool {
+        self.track.history.block(BlockId(block)).is_some_and(|block| block.kind == BlockKind::Reasoning)
+    }
+
+    /// Adds the pieces that the request has behind those it kept.
+    fn send(&mut self, cache: &mut Cache, blocks: usize) {
+        let last = cache.last_block();
+        if last.is_none() {
+            let parts = (0_u32..).zip(self.head).filter(|(_, tokens)| *tokens > Tokens::ZERO);
+            for (form, tokens) in parts.skip(cache.len()) {
+                cache.push(Piece { block: None, form }, tokens, Run::Begins);
+            }
+        }
+        let mut before = last.and_then(|block| self.track.history.block(BlockId(block)));
+        for id in last.map_or(0, |block| block + 1)..narrow(blocks) {
+            let (form, tokens) = match self.showing.of(BlockId(id)) {
+                Shown::Gone => continue,
+                Shown::Whole | Shown::Text { .. } if self.is_dropped(id) => continue,
+                Shown::Whole => (0, self.track.tokens(BlockId(id))),
+                Shown::Text { text, tokens } => {
+                    let next = narrow(self.forms.len() + 1);
+                    (*self.forms.entry(Arc::clone(text)).or_insert(next), *tokens)
+                }
+            };
+            let Some(block) = self.track.history.block(BlockId(id)) else { continue };
+            let spoken = block.kind != BlockKind::Definition;
+            let begins = before.is_none_or(|before| before.entry != block.entry);
+            let frame = if spoken && begins { self.track.counts.per_entry() } else { Tokens::ZERO };
+            let runs = matches!(block.kind, BlockKind::Call | BlockKind::Result);
+            let goes_on = runs && before.is_some_and(|before| before.kind == block.kind);
+            let run = if goes_on { Run::GoesOn } else { Run::Begins };
+            cache.push(Piece { block: Some(id), form }, self.track.scaled(tokens + frame), run);
+            before = Some(block);
+        }
+    }
+
+    /// Tells whether the provider leaves a block out by itself.
+    fn is_dropped(&self, block: u32) -> bool {
+        self.drops_old_reasoning && widen(block) < self.reasoning_from && self.is_reasoning(block)
+    }
+
+    /// Tells the cache where the reply to the last request ends, if it is shown as it was said.
+    fn reply(&self, cache: &mut Cache, earlier_end: usize) {
+        if cache.unchanged() < earlier_end {
+            return;
+        }
+        let said = |block: u32| {
+            let id = BlockId(block);
+            let entry = self.track.history.block(id).and_then(|block| self.track.history.entry_of(block));
+            entry.is_some_and(|entry| entry.role == Role::Assistant) && *self.showing.of(id) == Shown::Whole
+        };
+        let blocks = cache.blocks_from(earlier_end).take_while(|&block| said(block)).count();
+        if blocks > 0 {
+            cache.replied(earlier_end + blocks);
+        }
+    }
+
+    /// Returns how many pieces stand before the marker that clients set behind tools and system. Where the recording has
+    /// neither, the log may tell how long they are.
+    fn head_marker(&self, cache: &Cache) -> usize {
+        let [shared, rest] = self.head;
+        let within = shared > Tokens::ZERO && rest > Tokens::ZERO && self.head_blocks == 0;
+        if within { 1.min(cache.len()) } else { cache.before(narrow(self.head_blocks)) }
+    }
+
+    /// Returns where the client sets its markers, as numbers of pieces before them: where the recording has them, else as
+    /// clients do: behind tools and system, at the end, and where the request before ended in a loop of tools.
+    fn markers(&self, cache: &Cache, number: usize) -> Vec<usize> {
+        let history = self.track.history;
+        let Some(request) = self.track.requests.get(number) else { return Vec::new() };
+        let marked = |blocks: std::ops::Range<usize>| -> Vec<usize> {
+            let all = history.blocks().iter().enumerate().take(blocks.end).skip(blocks.start);
+            all.filter(|(_, block)| block.marked).map(|(id, _)| cache.before(narrow(id + 1))).collect()
+        };
+        let mut markers = marked(0..self.head_blocks);
+        if markers.is_empty() {
+            markers.push(self.head_marker(cache));
+        }
+        // Markers move with every request; a recording has those of its last one.
+        let last = number + 1 == self.track.requests.len();
+        let recorded = if last { marked(self.head_blocks..request.blocks) } else { Vec::new() };
+        if recorded.is_empty() {
+            markers.extend(self.end_before_last_answer(cache, request.messages));
+            markers.push(cache.len());
+        } else {
+            markers.extend(recorded);
+        }
+        // The latest are worth the most.
+        markers.drain(..markers.len().saturating_sub(MAX_MARKERS));
+        markers
+    }
+
+    /// Returns where the messages end that the model answered last.
+    fn end_before_last_answer(&self, cache: &Cache, messages: usize) -> Option<usize> {
+        let messages = self.track.history.messages().get(..messages)?;
+        let answer = messages.iter().rposition(|entry| entry.role == Role::Assistant)?;
+        let before = messages.get(..answer)?.iter().rposition(|entry| entry.role != Role::Assistant)?;
+        let next = messages.get(before + 1)?;
+        Some(cache.before(next.first_block))
+    }
+}
+
+/// What counting misses by in a long prefix: an estimate that is calibrated is within a hundredth or two.
+const WITHIN_ERROR: f64 = 1.02;

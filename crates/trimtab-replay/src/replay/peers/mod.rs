@@ -1,0 +1,106 @@
+//! Other tools' policies and the bounds that know the future. Takes a track and a knob; gives views, unchecked: a peer may
+//! break the protocol, and the report says so. Never plans: these are plain functions for comparison.
+//!
+//! Each stands in a file of its own with the words its product shows and the way its product estimates tokens.
+
+mod clear_tool_uses;
+mod cline_dup_read;
+mod drop_read_on_edit;
+mod gemini_masking;
+mod ingest_cap;
+mod last_n_polling;
+mod mask;
+mod messages;
+mod opencode_prune;
+pub(in crate::replay) mod schedule;
+mod sliding_window;
+#[cfg(test)]
+pub(in crate::replay) mod tests;
+mod trim_messages;
+pub(in crate::replay) mod walk;
+
+use trimtab_core::Tokens;
+
+use super::{
+    Track, Views,
+    oracle::{self, Need},
+};
+
+/// What a rival is asked about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) track: &'a Track<'a>,
+    pub(crate) knob: f64,
+    /// What later answers use of earlier blocks. Only the oracles look at it.
+    pub(crate) needs: &'a [Need],
+}
+
+/// A policy that is not ours.
+#[derive(Debug)]
+pub(crate) struct Rival {
+    /// `peer:mask`, `oracle:block`.
+    pub(crate) name: &'static str,
+    /// What it does, in a sentence.
+    pub(crate) about: &'static str,
+    /// What its number means and which values are compared; the first is its own default. Empty: it has no number.
+    pub(crate) knob: (&'static str, &'static [f64]),
+    /// Whether its edits are charged nothing: then it is a bound and no policy.
+    pub(crate) free_edits: bool,
+    pub(crate) views: fn(&Case<'_>) -> Views,
+}
+
+/// All rivals. A new one is one file and one line.
+const RIVALS: &[Rival] = &[
+    clear_tool_uses::PROVIDER,
+    clear_tool_uses::LIBRARY,
+    mask::MASK,
+    mask::BATCHED,
+    mask::SKI,
+    opencode_prune::RIVAL,
+    gemini_masking::RIVAL,
+    cline_dup_read::RIVAL,
+    last_n_polling::RIVAL,
+    trim_messages::FROM_HUMAN,
+    trim_messages::ANYWHERE,
+    trim_messages::REPAIRED,
+    sliding_window::RIVAL,
+    ingest_cap::RIVAL,
+    drop_read_on_edit::RIVAL,
+    oracle::BLOCK,
+    oracle::LINE,
+    oracle::BLOCK_PAID,
+];
+
+/// Returns all rivals.
+pub(crate) fn rivals() -> &'static [Rival] {
+    RIVALS
+}
+
+/// Finds a rival by `name` or `name(knob)` and returns it with the value of its knob: its default where none is given, 0 where
+/// it has none.
+#[cfg(test)]
+pub(crate) fn rival(asked: &str) -> Option<(&'static Rival, f64)> {
+    let (name, given) = match asked.strip_suffix(')') {
+        Some(open) => {
+            let (name, knob) = open.split_once('(')?;
+            (name, Some(knob.trim().parse::<f64>().ok().filter(|knob| knob.is_finite() && *knob >= 0.0)?))
+        }
+        None => (asked, None),
+    };
+    let found = RIVALS.iter().find(|rival| rival.name == name)?;
+    match (found.knob.1.first(), given) {
+        (Some(default), given) => Some((found, given.unwrap_or(*default))),
+        (None, None) => Some((found, 0.0)),
+        (None, Some(_)) => None,
+    }
+}
+
+/// Reads a knob as a whole number.
+fn knob_as_count(knob: f64) -> usize {
+    usize::try_from(Tokens(1).scaled(knob).0).unwrap_or(usize::MAX)
+}
+
+/// Reads a knob as tokens; below 1 it is a share of the segment's largest request.
+fn knob_as_budget(track: &Track<'_>, knob: f64) -> Tokens {
+    if knob < 1.0 { walk::peak(track).scaled(knob) } else { Tokens(1).scaled(knob) }
+}

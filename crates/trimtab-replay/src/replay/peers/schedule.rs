@@ -1,0 +1,104 @@
+//! When edits are made that could be made at once. Takes the views of a rule that edits at once, and what a rewritten token
+//! costs in cached reads (kappa); gives views with the same edits made when they pay, or when the cache is cold.
+//! Never makes an edit that saves nothing, and never one that the rule did not ask for.
+
+use std::collections::BTreeMap;
+
+use trimtab_core::{BlockId, Millis, Tokens, json::narrow};
+
+use super::walk::Walk;
+use crate::replay::{Shown, Track, Views};
+
+/// How long a cache lives without being read, in milliseconds: the shortest lifetime that providers promise (five minutes).
+const LIFETIME: i64 = 5 * 60 * 1000;
+
+/// What decides that waiting edits are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::replay) enum Rule {
+    /// Ski rental: the reads of what could be gone have cost as much as rewriting the tail.
+    Rent,
+    /// Lindy: as many requests are expected as were made.
+    AsLongAgain,
+}
+
+/// An edit that could be made.
+struct Waiting {
+    shown: Shown,
+    saves: f64,
+    since: usize,
+}
+
+/// Makes the edits of a rule when they pay.
+pub(in crate::replay) fn scheduled(track: &Track<'_>, at_once: &Views, rule: Rule, kappa: f64) -> Views {
+    let mut walk = Walk::new(track);
+    let mut waiting: BTreeMap<BlockId, Waiting> = BTreeMap::new();
+    while let Some(request) = walk.next() {
+        for change in at_once.changes.get(request).into_iter().flatten() {
+            let (now, then) = (walk.shown(change.block), walk.tokens_as(change.block, &change.shown));
+            let saves = number(walk.tokens_as(change.block, now)) - number(then);
+            if saves > 0.0 {
+                let shown = change.shown.clone();
+                waiting.insert(change.block, Waiting { shown, saves, since: request });
+            }
+        }
+        let cut = if is_cold(track, request) {
+            Some(BlockId(0))
+        } else {
+            best_cut(&walk, &waiting, rule, request, kappa)
+        };
+        // What no request has carried yet is in no cache: editing it costs nothing.
+        let cut = cut.unwrap_or(BlockId(narrow(walk.blocks_before())));
+        for (block, edit) in waiting.split_off(&cut) {
+            walk.show(block, edit.shown);
+        }
+    }
+    walk.views()
+}
+
+/// Finds the block from which on all waiting edits are made. All edits behind the first ride along, so one way from the end
+/// to the first finds it.
+fn best_cut(
+    walk: &Walk<'_>,
+    waiting: &BTreeMap<BlockId, Waiting>,
+    rule: Rule,
+    request: usize,
+    kappa: f64,
+) -> Option<BlockId> {
+    let (first, cached) = (*waiting.keys().next()?, walk.blocks_before());
+    let (mut survives, mut saves, mut rent) = (0.0, 0.0, 0.0);
+    let mut best: Option<(BlockId, f64)> = None;
+    for block in (first.0..narrow(cached)).rev().map(BlockId) {
+        let Some(edit) = waiting.get(&block) else {
+            survives += number(walk.tokens_as(block, walk.shown(block)));
+            continue;
+        };
+        survives += number(walk.tokens_as(block, &edit.shown));
+        saves += edit.saves;
+        rent += edit.saves * number(Tokens::from_len(request - edit.since));
+        let gain = match rule {
+            Rule::Rent => rent - kappa * survives,
+            Rule::AsLongAgain => number(Tokens::from_len(request + 1)) * saves - kappa * survives,
+        };
+        let better = match rule {
+            // Whatever has paid its rent goes, however far back.
+            Rule::Rent => gain >= 0.0,
+            Rule::AsLongAgain => gain > best.map_or(0.0, |(_, most)| most),
+        };
+        if better {
+            best = Some((block, gain));
+        }
+    }
+    best.map(|(block, _)| block)
+}
+
+/// Tells whether the cache has expired since the request before.
+fn is_cold(track: &Track<'_>, request: usize) -> bool {
+    let at = |request: usize| track.requests.get(request)?.at;
+    let before = request.checked_sub(1).and_then(at);
+    matches!((before, at(request)), (Some(Millis(before)), Some(Millis(now))) if now - before >= LIFETIME)
+}
+
+/// Returns tokens as a number that can be negative; no context has more than 2^32 of them.
+fn number(Tokens(tokens): Tokens) -> f64 {
+    u32::try_from(tokens).map_or(f64::INFINITY, f64::from)
+}
