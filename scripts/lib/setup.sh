@@ -49,6 +49,8 @@ need() {
 package_of() {
     case "$1" in
         cc) echo build-essential ;;
+        objdump) echo binutils ;;
+        dpkg-deb) echo dpkg ;;
         *) echo "$1" ;;
     esac
 }

@@ -229,7 +229,7 @@ fn a_malformed_rule_or_value_is_wrong_usage_and_writes_nothing() {
         (
             "value",
             "\nkeep_last = -1\n",
-            "trimtab.toml, line 2, column 13: keep_last = \"-1\" is no such value: write a whole number",
+            "trimtab.toml, line 2, column 13: keep_last = \"-1\" is not a valid value: write a whole number",
         ),
     ] {
         let project = Project::new(name, toml, "");
@@ -248,7 +248,7 @@ fn a_malformed_rule_or_value_is_wrong_usage_and_writes_nothing() {
         &[("TRIMTAB_KEEP_LAST", "few")],
     );
     assert!(
-        run.code == Some(2) && run.words.contains("TRIMTAB_KEEP_LAST: \"few\" is no such value"),
+        run.code == Some(2) && run.words.contains("TRIMTAB_KEEP_LAST: \"few\" is not a valid value"),
         "{}",
         run.words
     );

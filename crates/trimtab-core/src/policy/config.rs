@@ -349,7 +349,7 @@ mod tests {
             ),
             (
                 "[[rule]]\ntool = 'Bash'\ntokens_over = 'many'\ndo = 'clear'",
-                "line 3: tokens_over = \"many\" is no such value: write a whole number of tokens",
+                "line 3: tokens_over = \"many\" is not a valid value: write a whole number of tokens",
             ),
             ("[[rule]]\ntool = 7\ndo = 'clear'", "line 2: expected a text or a list of texts: write ["),
             (
@@ -366,7 +366,7 @@ mod tests {
             ),
             (
                 "keep_last = 'five'",
-                "line 1: keep_last = \"five\" is no such value: write a whole number, such as 5",
+                "line 1: keep_last = \"five\" is not a valid value: write a whole number, such as 5",
             ),
             ("[ladder]\nkep_last = 5", "line 2: there is no key `kep_last`; did you mean `keep_last`?"),
             ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),

@@ -58,7 +58,11 @@ pub(super) const KNOBS: &[Knob] = &[
         "PATCHPAL_INTELLIGENT_PRUNING",
     ),
     alias(
-        knob("prune_protect", Unit::Tokens, "The latest tool results that hold this many tokens stay whole."),
+        knob(
+            "prune_protect",
+            Unit::Tokens,
+            "The latest tool results, up to this many tokens, are not shortened.",
+        ),
         "PATCHPAL_PRUNE_PROTECT",
     ),
     alias(
@@ -97,14 +101,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "A command's output up to this size is left alone even under pressure.",
     ),
     knob("bash_truncate", Unit::Characters, "A command's output over this size is cut to its ends at once."),
-    knob("bash_keep", Unit::Characters, "How much of it stays at each end."),
-    knob(
-        "max_bytes",
-        Unit::Bytes,
-        "A single output over this size is cut to its ends, so that it has no more.",
-    ),
-    knob("light_keep_last", Unit::Count, "How many listings, task lists and changes of focus stay."),
-    knob("media_keep_last", Unit::Count, "How many images and documents stay."),
+    knob("bash_keep", Unit::Characters, "How much of it is kept at each end."),
+    knob("max_bytes", Unit::Bytes, "A single output over this size is cut in the middle down to it."),
+    knob("light_keep_last", Unit::Count, "How many listings, task lists and changes of focus are kept."),
+    knob("media_keep_last", Unit::Count, "How many images and documents are kept."),
     knob("consolidation_budget", Unit::Share, "Above this share of the budget a summary is asked for."),
     knob(
         "preserve_recent",
@@ -118,14 +118,14 @@ pub(super) const KNOBS: &[Knob] = &[
         Unit::Class,
         "The most valuable class of content that is cleared before anything is dropped.",
     ),
-    knob("keep_last", Unit::Count, "How many of the latest tool results stay; 0: none."),
+    knob("keep_last", Unit::Count, "How many of the latest tool results are kept; 0: none."),
     knob(
         "batch",
         Unit::Count,
         "How many results that are no longer among the latest are hidden at once; 0: as many as pay for caching again what \
          follows them, 1: each at once.",
     ),
-    knob("keep_last_hard", Unit::Count, "How many stay above `compact_threshold`."),
+    knob("keep_last_hard", Unit::Count, "How many are kept above `compact_threshold`."),
     knob("prune_threshold", Unit::Share, "Above this share of the budget results are cleared."),
     knob(
         "critical_threshold",
@@ -135,41 +135,53 @@ pub(super) const KNOBS: &[Knob] = &[
     knob(
         "max_context",
         Unit::Tokens,
-        "The budget where none is given; never more than the model's window leaves.",
+        "The budget if none is given; never more than the model's window leaves.",
     ),
     knob(
         "birth_copies",
         Unit::Switch,
-        "Send a result that is the same as one in sight as a pointer from the first.",
+        "Send a result that is the same as a visible one as a pointer, from its first request on.",
     ),
     knob(
         "birth_lines",
         Unit::Switch,
-        "Send runs of lines that a result in sight shows as pointers from the first.",
+        "Send runs of lines that a visible result shows as pointers, from their first request on.",
     ),
     knob(
         "largest_output",
         Unit::Share,
         "A single output over this share of the budget is shortened by its kind before it is sent.",
     ),
-    knob("birth_logs", Unit::Switch, "Shorten long logs of tests and builds from the first."),
-    knob("birth_repeats", Unit::Switch, "Fold lines of runs, tests and builds that repeat, from the first."),
+    knob("birth_logs", Unit::Switch, "Shorten long logs of tests and builds from their first request on."),
+    knob(
+        "birth_repeats",
+        Unit::Switch,
+        "Fold repeated lines of runs, tests and builds from their first request on.",
+    ),
     knob(
         "changed_age",
         Unit::Count,
-        "Results after the last change of a file until an older view of it may be hidden.",
+        "How many results after the last change of a file an older view of it may be hidden.",
     ),
-    knob("turn_age", Unit::Count, "Results until a view of a file may be hidden once the person spoke."),
-    knob("file_age", Unit::Count, "Results until a view of a file may be hidden in any case."),
-    knob("shell_file_age", Unit::Count, "Results until a file printed by a shell command may be hidden."),
-    knob("search_age", Unit::Count, "Results until a search or the echo of an edit may be hidden."),
-    knob("report_age", Unit::Count, "Results until another agent's report may be hidden."),
     knob(
-        "cold_ages",
-        Unit::Share,
-        "What these ages are multiplied by when the provider's cache is gone anyway.",
+        "turn_age",
+        Unit::Count,
+        "How many results later a view of a file may be hidden, once the user has sent another message.",
     ),
-    knob("low_water", Unit::Share, "How far results are hidden once the budget is exceeded."),
+    knob("file_age", Unit::Count, "How many results later a view of a file may be hidden in any case."),
+    knob(
+        "shell_file_age",
+        Unit::Count,
+        "How many results later a file printed by a shell command may be hidden.",
+    ),
+    knob("search_age", Unit::Count, "How many results later a search or the echo of an edit may be hidden."),
+    knob("report_age", Unit::Count, "How many results later another agent's report may be hidden."),
+    knob("cold_ages", Unit::Share, "The factor for these ages when the provider's cache has expired."),
+    knob(
+        "low_water",
+        Unit::Share,
+        "Once the budget is exceeded, results are hidden down to this share of it.",
+    ),
     knob(
         "inputs",
         Unit::Inputs,
@@ -251,7 +263,7 @@ impl Unit {
             }
             Unit::Switch | Unit::Inputs => None,
         }
-        .ok_or_else(|| format!("{words:?} is no such value: write {}", self.wanted()))
+        .ok_or_else(|| format!("{words:?} is not a valid value: write {}", self.wanted()))
     }
 
     fn wanted(self) -> &'static str {
@@ -307,7 +319,7 @@ mod tests {
         check(Unit::Inputs, "true", None);
         assert_eq!(
             Unit::Share.read("75"),
-            Err("\"75\" is no such value: write a share from 0 to 1, such as 0.75".to_owned())
+            Err("\"75\" is not a valid value: write a share from 0 to 1, such as 0.75".to_owned())
         );
     }
 

@@ -264,7 +264,7 @@ fn each_fault_is_mended_and_named() {
         ),
         (
             json!([user, {"role": "assistant", "content": null, "tool_calls": [call("a")]}, user, {"role": "tool", "tool_call_id": "a", "content": "x"}]),
-            "message 4: the result for \"a\" stood too late, put behind its call",
+            "message 4: the result for \"a\" came too late; moved after its call",
         ),
         (
             json!([user, {"role": "assistant", "content": "x", "tool_calls": []}, user]),

@@ -14,7 +14,7 @@ const PRINTED: usize = 14;
 
 #[test]
 fn the_page_is_what_the_list_says_of_itself() {
-    let mut page = "# Digests\n\nHow a text is shortened, by what it is. Written by a test from the list in `crates/trimtab-core/src/digest/mod.rs`;\n`TRIMTAB_BLESS=1 cargo test -p trimtab-core` renews it. Rules name a digest by the word in its heading.\n\nEvery digest gives whole lines of the original in order (JSON: whole elements) and bracketed notes; a line over 500\ncharacters may be cut. Error lines survive: the first 20 and the last 5, in every digest but `clear`. What would not be\nsmaller in bytes and in tokens is left whole, and what is already shortened is left alone.\n".to_owned();
+    let mut page = "# Digests\n\nA digest shortens one kind of text. A test writes this page from the list in `crates/trimtab-core/src/digest/mod.rs`;\n`TRIMTAB_BLESS=1 cargo test -p trimtab-core` renews it. Rules name a digest by its heading.\n\nEvery digest keeps whole lines of the original in order (JSON: whole elements) and adds bracketed notes; a line over 500\ncharacters may be cut. Error lines survive in every digest except `clear`: the first 20 and the last 5. A text that would not\nbecome smaller in bytes and in tokens is not changed, and a shortened text is not shortened again.\n".to_owned();
     for digest in DIGESTS {
         let (about, text) = example(digest.name);
         let short = shortened(&text, about, digest).unwrap_or_else(|| panic!("{}: no example", digest.name));

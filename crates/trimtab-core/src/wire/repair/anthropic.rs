@@ -217,7 +217,10 @@ fn replied(
                     wrong = true;
                     log.say(
                         index,
-                        format!("the result for {:?} stood behind something else, put first", block.id),
+                        format!(
+                            "the result for {:?} came after something else; moved to the front",
+                            block.id
+                        ),
                     );
                 }
                 answered.push(block.clone());
@@ -235,7 +238,7 @@ fn replied(
         let index = reply.first().map_or(0, |first| first.index);
         match take(call, later) {
             Some((from, block)) => {
-                log.say(from, format!("the result for {call:?} stood too late, put behind its call"));
+                log.say(from, format!("the result for {call:?} came too late; moved after its call"));
                 answered.push(block);
             }
             None => {

@@ -163,7 +163,7 @@ fn answer(index: usize, call: &str, old: &str, rest: &mut Vec<Message>, log: &mu
     let late = rest.iter().take(at).any(|message| message.role != "tool");
     let result = rest.remove(at);
     if late {
-        log.say(result.index, format!("the result for {old:?} stood too late, put behind its call"));
+        log.say(result.index, format!("the result for {old:?} came too late; moved after its call"));
     }
     if call == old { result.raw } else { set_member(&result.raw, "tool_call_id", &json_text(call)) }
 }

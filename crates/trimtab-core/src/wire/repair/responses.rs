@@ -143,7 +143,7 @@ fn answered(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
                 let output = early.remove(at);
                 log.say(
                     output.index,
-                    format!("the output of {:?} stood before its call, put behind it", output.id),
+                    format!("the output of {:?} came before its call; moved after it", output.id),
                 );
                 kept.push(output);
             }

@@ -18,7 +18,7 @@ pub(super) const RIVAL: Rival = Rival {
     name: "peer:opencode-prune",
     about: "At the end of a turn clears tool output older than the newest 40,000 tokens of it, if that frees more than 20,000.",
     knob: (
-        "turns of the person out of reach; 0: none, and it runs before every request, as a one-prompt run needs",
+        "turns of the user that are exempt; 0: none, and it runs before every request, as a one-prompt run needs",
         &[2.0, 1.0, 0.0],
     ),
     free_edits: false,

@@ -15,7 +15,7 @@ use crate::replay::{Shown, Track, Views};
 
 pub(super) const RIVAL: Rival = Rival {
     name: "peer:sliding-window",
-    about: "Drops the oldest exchanges until the budget is met; keeps the system and the person's first and last message.",
+    about: "Drops the oldest exchanges until the budget is met; keeps the system prompt and the user's first and last message.",
     knob: (
         "tokens of the budget; below 1, a share of the segment's largest request",
         &[0.5, 32_000.0, 100_000.0],
