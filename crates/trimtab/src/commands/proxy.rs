@@ -13,7 +13,9 @@ use crate::{
     args::{Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
-    proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
+    proxy::{
+        self, Asked, ClientTls, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log,
+    },
     settings::{self, Files, in_force, keeping::retention},
     store,
 };
@@ -36,13 +38,17 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
     wanted.allowed_origins.clone_from(&asked.allow_origin);
+    let tls =
+        |certificate: &PathBuf| ClientTls::read(certificate, asked.tls_key.as_deref().unwrap_or(certificate));
+    wanted.tls = asked.tls_cert.as_ref().map(tls).transpose()?;
+    let scheme = if wanted.tls.is_some() { "https" } else { "http" };
     proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind(asked.listen).await.with_context(|| {
             format!("{} cannot be listened at; --listen names another address", asked.listen)
         })?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
-        output::note(format_args!("listening at http://{address}"));
+        output::note(format_args!("listening at {scheme}://{address}"));
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
@@ -85,6 +91,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
         project: fitting.project.as_deref().and_then(project_named),
+        tls: None,
     })
 }
 

@@ -162,7 +162,8 @@ mod tests {
         let inner = unwrap(body, CODE_ASSIST).unwrap();
         assert_eq!(inner.conversation, br#"{"contents":[ 1 ]}"#);
         assert_eq!(inner.model.as_deref(), Some("gemini-3-pro"));
-        let expected = r#" {"project" : "p", "model":"gemini-\u0033-pro","request": {"new":1} , "user_prompt_id":"u"} "#;
+        let expected =
+            r#" {"project" : "p", "model":"gemini-\u0033-pro","request": {"new":1} , "user_prompt_id":"u"} "#;
         assert_eq!(pack(body, r#"{"new":1}"#).as_deref(), Some(expected));
     }
 

@@ -14,7 +14,8 @@ use hyper::{
 use trimtab_core::{Asking, Counter, FoldRequest, Folding, Format, History, PromptFormat, Usage};
 
 use super::{
-    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head, sessions::Session,
+    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head,
+    sessions::Session,
 };
 use crate::{
     endpoint::Endpoint,

@@ -311,11 +311,7 @@ async fn decoded(
 type Unwrapped = (Envelope, Arc<Vec<u8>>, Option<String>);
 
 /// Takes the conversation out of a body; says why it cannot be.
-fn unwrapped(
-    wrapping: Wrapping,
-    encoding: Encoding,
-    plain: Arc<Vec<u8>>,
-) -> Result<Unwrapped, &'static str> {
+fn unwrapped(wrapping: Wrapping, encoding: Encoding, plain: Arc<Vec<u8>>) -> Result<Unwrapped, &'static str> {
     let envelope = Envelope::encoded(encoding);
     let inner = match wrapping {
         Wrapping::None => None,

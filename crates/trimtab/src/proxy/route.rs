@@ -100,12 +100,12 @@ const COUNT_RESPONSES: Purpose = Purpose::of(Endpoint::Count(Format::Responses))
 const GENERATE: Purpose = Purpose::of(Endpoint::Answer(Format::Gemini));
 const COUNT: Purpose = Purpose::of(Endpoint::Count(Format::Gemini));
 const COUNT_CONTENTS: Purpose = Purpose { wrapping: Wrapping::Perhaps(envelope::COUNTED), ..COUNT };
-const WRAPPED_GENERATE: Purpose =
-    Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..GENERATE };
+const WRAPPED_GENERATE: Purpose = Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..GENERATE };
 const WRAPPED_COUNT: Purpose = Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..COUNT };
 const INVOKE: Purpose = Purpose { is_bedrock: true, ..MESSAGES };
-const CONVERSE: Purpose =
-    Purpose::of(Endpoint::Unfitted("Bedrock's Converse format; invoke with a model of Anthropic's is fitted"));
+const CONVERSE: Purpose = Purpose::of(Endpoint::Unfitted(
+    "Bedrock's Converse format; invoke with a model of Anthropic's is fitted",
+));
 const OLLAMA_FORMAT: Purpose =
     Purpose::of(Endpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted"));
 const OTHER: Purpose = Purpose::of(Endpoint::Other);

@@ -161,13 +161,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_kind(
-        format: Format,
-        wrapping: Wrapping,
-        kind: &str,
-        answer: &[u8],
-        expected: Option<[u64; 4]>,
-    ) {
+    fn check_kind(format: Format, wrapping: Wrapping, kind: &str, answer: &[u8], expected: Option<[u64; 4]>) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, kind.parse().unwrap());
         for size in [1, 7, 100_000] {
@@ -217,8 +211,7 @@ mod tests {
     #[test]
     fn code_assist_reports_in_an_envelope() {
         let wrapped = Wrapping::Always("request");
-        let answer =
-            r#"{"response":{"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":4}},"traceId":"t"}"#;
+        let answer = r#"{"response":{"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":4}},"traceId":"t"}"#;
         check_kind(Format::Gemini, wrapped, "application/json", answer.as_bytes(), Some([30, 0, 0, 4]));
         let stream = format!("data: {answer}\r\n\r\n");
         check_kind(Format::Gemini, wrapped, "text/event-stream", stream.as_bytes(), Some([30, 0, 0, 4]));

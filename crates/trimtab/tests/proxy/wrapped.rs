@@ -47,7 +47,8 @@ fn post(proxy: &Running, path: &str, header: &str, body: &[u8]) -> Came {
 
 #[test]
 fn a_conversation_with_code_assist_is_fitted_inside_its_envelope() {
-    const REPORT: &str = r#"{"response":{"usageMetadata":{"promptTokenCount":900,"candidatesTokenCount":7}}}"#;
+    const REPORT: &str =
+        r#"{"response":{"usageMetadata":{"promptTokenCount":900,"candidatesTokenCount":7}}}"#;
     for path in ["/v1internal:generateContent", "/v1internal:streamGenerateContent?alt=sse"] {
         let upstream = Upstream::start(|_, came| {
             if came.head[0].contains("alt=sse") {

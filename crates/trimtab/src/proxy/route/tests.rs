@@ -181,14 +181,16 @@ fn conversations_with_anthropics_models_on_bedrock_are_known_by_their_path() {
 
 #[test]
 fn a_signed_body_is_not_changed() {
-    const SIGNATURE: &str =
-        "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=0";
-    const WITH_LENGTH: &str =
-        "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=content-length;host, Signature=0";
+    const SIGNATURE: &str = "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=0";
+    const WITH_LENGTH: &str = "AWS4-HMAC-SHA256 Credential=k/20261118/eu-west-1/bedrock/aws4_request, SignedHeaders=content-length;host, Signature=0";
     let invoke = "/model/anthropic.claude-opus-4-5/invoke";
     let open = ("x-amz-content-sha256", "UNSIGNED-PAYLOAD");
     check_bedrock(invoke, &[("authorization", SIGNATURE)], Err("signed"));
-    check_bedrock(invoke, &[("authorization", SIGNATURE), ("x-amz-content-sha256", "e3b0c442")], Err("signed"));
+    check_bedrock(
+        invoke,
+        &[("authorization", SIGNATURE), ("x-amz-content-sha256", "e3b0c442")],
+        Err("signed"),
+    );
     check_bedrock(invoke, &[("authorization", SIGNATURE), open], Ok("anthropic.claude-opus-4-5"));
     check_bedrock(invoke, &[("authorization", WITH_LENGTH), open], Err("signed"));
     check_bedrock(&format!("{invoke}?X-Amz-Signature=0"), &[], Err("signed"));
