@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
-use trimtab_replay::{Budget, Contender, ContenderError};
+use trimtab_core::{Handle, Tokens, Model, Format, policy::Folding};
+use trimtab_replay::{ContenderError, Contender, Budget};
 
 use self::human::tokens;
 use crate::near::did_you_mean;

@@ -4,10 +4,7 @@
 use std::{path::PathBuf, sync::OnceLock};
 
 use anyhow::{Context, Result, anyhow};
-use trimtab_core::{
-    Model,
-    prices::{find_model_in, models_with},
-};
+use trimtab_core::{Model, prices::{find_model_in, models_with}};
 
 use crate::settings;
 

@@ -1,6 +1,6 @@
 //! What can be said about the proxy. Takes the words; gives values that need no further checking.
 
-use std::{ffi::OsString, net::SocketAddr};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
@@ -55,6 +55,14 @@ pub(crate) struct Proxy {
     /// An origin whose web pages may send requests, beside those of this machine: `https://chat.example`
     #[arg(long, value_name = "ORIGIN", env = "TRIMTAB_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
+
+    /// A certificate in PEM: clients are then answered in TLS, at https://
+    #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate in PEM, where it is not in the same file
+    #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// The largest request that is taken, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, env = "TRIMTAB_MAX_REQUEST", value_parser = clap::value_parser!(u32).range(1..=1024))]

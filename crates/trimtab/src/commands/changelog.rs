@@ -4,10 +4,7 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{
-    facts,
-    files::{Changes, FileChanges, changelog},
-};
+use trimtab_core::{facts, files::{Changes, FileChanges, changelog}};
 
 use crate::{
     args::Changelog,

@@ -4,10 +4,7 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{
-    Counter, Memo, Millis, facts, files,
-    report::{FilePart, FileQuestion, FileTracker},
-};
+use trimtab_core::{files, facts, Memo, Millis, Counter, report::{FilePart, FileQuestion, FileTracker}};
 
 use crate::{
     args::TouchedFiles,

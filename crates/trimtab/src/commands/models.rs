@@ -3,11 +3,7 @@
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab_core::{
-    Model,
-    count::{Exactness, Tokenizer},
-    prices::prices_date,
-};
+use trimtab_core::{Model, prices::prices_date, count::{Exactness, Tokenizer}};
 
 use crate::{
     args::Models,

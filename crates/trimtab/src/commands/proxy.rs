@@ -5,10 +5,7 @@ use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Durat
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab_core::{
-    RecallHint,
-    policy::{Config, Folding},
-};
+use trimtab_core::{RecallHint, policy::{Config, Folding}};
 use trimtab_store::project_named;
 
 use super::sums::say_sums;
@@ -17,7 +14,7 @@ use crate::{
     hint::{Reader, absolute, recall_hint},
     output,
     proxy::{
-        self, Asked, Given, Keeping, Limits, Proxy, TimeSource,
+        self, Asked, ClientTls, Given, Keeping, Limits, Proxy, TimeSource,
         fold::Summaries,
         keeper::Keeper,
         log::{Level, Log},
@@ -47,13 +44,17 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     wanted.allowed_hosts.clone_from(&asked.allow_host);
     wanted.allowed_origins.clone_from(&asked.allow_origin);
     let policy = wanted.policy.name.clone();
+    let tls =
+        |certificate: &PathBuf| ClientTls::read(certificate, asked.tls_key.as_deref().unwrap_or(certificate));
+    wanted.tls = asked.tls_cert.as_ref().map(tls).transpose()?;
+    let scheme = if wanted.tls.is_some() { "https" } else { "http" };
     proxy::runtime()?.block_on(async {
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
-        output::note(format_args!("listening at http://{address}"));
+        output::note(format_args!("listening at {scheme}://{address}"));
         banner(asked, &policy, address)?;
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
@@ -123,6 +124,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         summaries: summaries(fitting, in_force.folding)?,
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
+        tls: None,
     })
 }
 

@@ -26,10 +26,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::oneshot,
 };
-use trimtab_core::{
-    Format, Policy, RecallHint, SentVerdict, Tokens, Usage, block_handle, block_original, parse_as,
-    policy::Folding,
-};
+use trimtab_core::{Policy, parse_as, block_handle, block_original, Tokens, SentVerdict, Usage, Format, RecallHint, policy::Folding};
 use trimtab_replay::CacheSimulation;
 use trimtab_store::{Retention, SessionId, Sqlite, Store};
 

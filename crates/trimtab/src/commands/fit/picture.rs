@@ -1,10 +1,7 @@
 //! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
 //! after, and why.
 
-use trimtab_core::{
-    BlockId, Fitted, Plan, Role,
-    plan::{Moment, Sum},
-};
+use trimtab_core::{Fitted, BlockId, Role, Plan, plan::{Moment, Sum}};
 
 use crate::output::{grouped, on_one_line, padded, say};
 

@@ -85,10 +85,7 @@ fn saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&Req
 
 #[cfg(test)]
 mod tests {
-    use trimtab_core::{
-        ChainHash, Format, Millis,
-        prices::{CacheRules, Prices},
-    };
+    use trimtab_core::{ChainHash, Millis, Format, prices::{CacheRules, Prices}};
     use trimtab_store::{RequestId, SessionId};
 
     use super::*;
