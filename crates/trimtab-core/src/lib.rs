@@ -50,7 +50,7 @@ pub use intent::{INTENT, Intended, call_key, offer_intent, take_intent};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use ledger::{CommandLine, Extent, FileLine, Instructions, Ledger, OpenItem, Said, Unresolved};
 pub use memory::{Cost, Handle, Memory, Undo, UndoWhen, Wishes};
-pub use plan::{Broken, Floor, Moment, Plan, PlanError, Sum};
+pub use plan::{Broken, Floor, Moment, PassName, PassSum, Plan, PlanError, Sum};
 pub use policy::{
     Circumstances, Config, ConfigSetting, ConfigUpstream, Folding, Knob, Markers, Policy, PolicyError, Unit,
     find_knob, knobs, nearest_knob, policies, shared_steps,
