@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
-use trimtab_core::{Handle, Tokens, Model, Format, policy::Folding};
-use trimtab_replay::{ContenderError, Contender, Budget};
+use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
+use trimtab_replay::{Budget, Contender, ContenderError};
 
 use self::human::tokens;
 use crate::near::did_you_mean;
@@ -297,7 +297,7 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) cold: bool,
 
-    /// Show on standard error what becomes of every block, why and when, and what that saves and costs
+    /// Show on standard error what becomes of every block, why and when, what that saves and costs, and which pass hid how much
     #[arg(long)]
     pub(crate) explain: bool,
 

@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab_core::{parse_as, Role, History, json::MAX_JSON_BYTES, wire::request_of};
-use trimtab_replay::{Recording, Problem, read, Segment};
+use trimtab_core::{History, Role, json::MAX_JSON_BYTES, parse_as, wire::request_of};
+use trimtab_replay::{Problem, Recording, Segment, read};
 
 use trimtab_store::SessionId;
 

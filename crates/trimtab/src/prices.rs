@@ -4,7 +4,10 @@
 use std::{path::PathBuf, sync::OnceLock};
 
 use anyhow::{Context, Result, anyhow};
-use trimtab_core::{Model, prices::{find_model_in, models_with}};
+use trimtab_core::{
+    Model,
+    prices::{find_model_in, models_with},
+};
 
 use crate::settings;
 

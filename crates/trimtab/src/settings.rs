@@ -10,7 +10,11 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::CommandFactory as _;
-use trimtab_core::{Policy, Tokens, Model, Point, policy::{Circumstances, Config, Folding, Knob, find_knob, knobs, nearest_knob, policies}, report::SettingRow as Row};
+use trimtab_core::{
+    Model, Point, Policy, Tokens,
+    policy::{Circumstances, Config, Folding, Knob, find_knob, knobs, nearest_knob, policies},
+    report::SettingRow as Row,
+};
 
 use crate::{
     args::{Amount, Args, Fold},

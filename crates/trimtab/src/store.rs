@@ -10,8 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{parse_as, History, ChainHash, Millis, Point};
-use trimtab_replay::{Recording, Start, Segment};
+use trimtab_core::{ChainHash, History, Millis, Point, parse_as};
+use trimtab_replay::{Recording, Segment, Start};
 use trimtab_store::{
     Forget, Mode, RequestId, RequestInfo, Retention, SessionId, Sqlite, Store, StoreError, default_path,
 };
@@ -153,7 +153,7 @@ pub(crate) fn saved(before: u64, after: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_core::{Policy, fit, parse, Settings};
+    use trimtab_core::{Policy, Settings, fit, parse};
     use trimtab_store::{Append, Appended, SessionLabel};
 
     use super::*;

@@ -3,7 +3,10 @@
 //! parts before. Never goes on from an answer that cannot be trusted.
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{Tokens, Usage, summary::{Answer, Asking, PromptFormat, read_answer, summary_request}};
+use trimtab_core::{
+    Tokens, Usage,
+    summary::{Answer, Asking, PromptFormat, read_answer, summary_request},
+};
 
 use crate::prices;
 

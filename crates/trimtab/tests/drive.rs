@@ -27,8 +27,8 @@ mod upstream;
 use std::{borrow::Cow, fs, path::Path};
 
 use play::{Driven, Kill, Part, at, drive};
-use trimtab_core::{Tokens, find_model, RecallHint};
-use trimtab_replay::{read, replay, Terms, Contender, Budget};
+use trimtab_core::{RecallHint, Tokens, find_model};
+use trimtab_replay::{Budget, Contender, Terms, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;

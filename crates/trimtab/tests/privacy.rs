@@ -32,7 +32,7 @@ use std::{
 use common::{Run, command};
 use running::Running;
 use serde_json::{Value, json};
-use trimtab_core::{Policy, Settings, fit, Millis, parse};
+use trimtab_core::{Millis, Policy, Settings, fit, parse};
 use trimtab_store::{Append, SessionLabel, Sqlite, Store};
 use upstream::{Script, Upstream};
 

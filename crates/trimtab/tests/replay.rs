@@ -118,7 +118,7 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
 #[test]
 fn everything_that_is_known_takes_part_with_all() {
     let text = trimtab(&["replay", "fixtures/recordings/pi.jsonl", "--model", "gpt-5", "--all"]).text();
-    for (name, _) in trimtab_core::policies() {
+    for (name, _) in trimtab_core::policy::policies() {
         assert!(
             text.lines().any(|line| line.split_whitespace().next() == Some(name)),
             "{name} is missing:\n{text}"

@@ -32,7 +32,11 @@ const NAME_WIDTH: usize = 22;
 /// The version with what else a report of a fault needs.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-    format!("{}\nprices of {}\n{system} {machine}", env!("CARGO_PKG_VERSION"), trimtab_core::prices_date())
+    format!(
+        "{}\nprices of {}\n{system} {machine}",
+        env!("CARGO_PKG_VERSION"),
+        trimtab_core::prices::prices_date()
+    )
 });
 
 /// Returns the program's commands with the grouped help.

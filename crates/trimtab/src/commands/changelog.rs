@@ -4,7 +4,10 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{facts, files::{Changes, FileChanges, changelog}};
+use trimtab_core::{
+    facts,
+    files::{Changes, FileChanges, changelog},
+};
 
 use crate::{
     args::Changelog,

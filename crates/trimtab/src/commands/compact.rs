@@ -5,7 +5,15 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{parse_as, files, Counter, Memo, History, facts, Tokens, Usage, summary::{Answer, Asking, FoldRange, FoldRequest, FoldSizes, Folded, compacted, fold_range, fold_sizes, folded_text}, count::Counts};
+use trimtab_core::{
+    Counter, History, Memo, Tokens, Usage,
+    count::Counts,
+    facts, files, parse_as,
+    summary::{
+        Answer, Asking, FoldRange, FoldRequest, FoldSizes, Folded, compacted, fold_range, fold_sizes,
+        folded_text,
+    },
+};
 
 use crate::{
     args::Compact,

@@ -3,7 +3,11 @@
 
 use anstyle::Style;
 use anyhow::{Result, bail};
-use trimtab_core::{files, facts, Files, report::{file_at, file_report}, files::{AccessKind, Existence, FileState, Run}};
+use trimtab_core::{
+    Files, facts, files,
+    files::{AccessKind, Existence, FileState, Run},
+    report::{file_at, file_report},
+};
 
 use crate::{
     args::{FileAt, Input},

@@ -4,7 +4,10 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{files, facts, Memo, Millis, Counter, report::{FilePart, FileQuestion, FileTracker}};
+use trimtab_core::{
+    Counter, Memo, Millis, facts, files,
+    report::{FilePart, FileQuestion, FileTracker},
+};
 
 use crate::{
     args::TouchedFiles,

@@ -4,7 +4,10 @@
 mod picture;
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{Memory, parse_as, Handle, Settings, Fitted, Millis, CacheHint, Session, recall, RecallHint, report::fit_report, wire::repair};
+use trimtab_core::{
+    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, parse_as, recall,
+    report::fit_report, wire::repair,
+};
 use trimtab_store::{
     Append, Appended, AskedWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
     name_from_request, project_named,

@@ -3,7 +3,11 @@
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use trimtab_core::{Model, prices::prices_date, count::{Exactness, Tokenizer}};
+use trimtab_core::{
+    Model,
+    count::{Exactness, Tokenizer},
+    prices::prices_date,
+};
 
 use crate::{
     args::Models,

@@ -3,8 +3,12 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{Policy, policy::{find_knob, policies, shared_steps}, digest::digests};
-use trimtab_replay::{contenders, Knobs, Family};
+use trimtab_core::{
+    Policy,
+    digest::digests,
+    policy::{find_knob, policies, shared_steps},
+};
+use trimtab_replay::{Family, Knobs, contenders};
 
 use crate::{
     args::Policies,

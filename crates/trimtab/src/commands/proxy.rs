@@ -5,7 +5,10 @@ use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Durat
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
-use trimtab_core::{RecallHint, policy::{Config, Folding}};
+use trimtab_core::{
+    RecallHint,
+    policy::{Config, Folding},
+};
 use trimtab_store::project_named;
 
 use super::sums::say_sums;
@@ -55,7 +58,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
         output::note(format_args!("listening at {scheme}://{address}"));
-        banner(asked, &policy, address)?;
+        banner(asked, &policy, scheme, address)?;
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
@@ -64,7 +67,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
 }
 
 /// Says what is done with requests, and how an agent is pointed at the proxy.
-fn banner(asked: &Args, policy: &str, address: SocketAddr) -> Result<()> {
+fn banner(asked: &Args, policy: &str, scheme: &str, address: SocketAddr) -> Result<()> {
     if asked.log == Level::Quiet {
         return Ok(());
     }
@@ -82,9 +85,9 @@ fn banner(asked: &Args, policy: &str, address: SocketAddr) -> Result<()> {
     let host =
         if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
     output::note("point an agent at it with the variable that it reads:");
-    output::say(format_args!("  export ANTHROPIC_BASE_URL=http://{host}"));
-    output::say(format_args!("  export OPENAI_BASE_URL=http://{host}/v1"));
-    output::say(format_args!("  export GOOGLE_GEMINI_BASE_URL=http://{host}"));
+    output::say(format_args!("  export ANTHROPIC_BASE_URL={scheme}://{host}"));
+    output::say(format_args!("  export OPENAI_BASE_URL={scheme}://{host}/v1"));
+    output::say(format_args!("  export GOOGLE_GEMINI_BASE_URL={scheme}://{host}"));
     Ok(())
 }
 

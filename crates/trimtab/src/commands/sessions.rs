@@ -4,7 +4,7 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_core::{facts, Role, parse_as, BlockKind};
+use trimtab_core::{BlockKind, Role, facts, parse_as};
 use trimtab_store::{Secrets, SessionInfo, Store};
 
 use crate::{

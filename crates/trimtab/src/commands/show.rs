@@ -4,7 +4,12 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;
-use trimtab_core::{BlockKind, facts, block_handle, block_original, Tokens, Block, BlockId, Memo, Facts, Role, History, Counter, facts::{Fact, Outcome, ToolKind}, count::{Counts, Exactness}};
+use trimtab_core::{
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Role, Tokens, block_handle, block_original,
+    count::{Counts, Exactness},
+    facts,
+    facts::{Fact, Outcome, ToolKind},
+};
 use trimtab_replay::RECENT_STEPS;
 
 use crate::{

@@ -112,6 +112,6 @@ fn agents_have_the_names_that_people_use() {
     assert_eq!(named("gemini"), Ok(vec!["gemini-cli"]));
     assert_eq!(named("Codex"), Ok(vec!["codex"]));
     assert!(named("cladue-code").is_err_and(|words| words.contains("did you mean claude-code?")));
-    let known: Vec<&str> = trimtab_core::agents().map(|(name, _)| name).collect();
+    let known: Vec<&str> = trimtab_replay::agents().map(|(name, _)| name).collect();
     assert!(AGENTS.iter().all(|agent| known.contains(&agent.name)), "every agent has a reader");
 }

@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::{Handle, BlockKind, block_handle, block_original, History, Point, digest::{query_terms, ranked_lines}};
-use trimtab_replay::{Recording, read, Segment};
+use trimtab_core::{
+    BlockKind, Handle, History, Point, block_handle, block_original,
+    digest::{query_terms, ranked_lines},
+};
+use trimtab_replay::{Recording, Segment, read};
 use trimtab_store::{Secrets, StoreError, WishKind};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trimtab_core::{Policy, Settings, fit, Millis, parse};
+use trimtab_core::{Millis, Policy, Settings, fit, parse};
 use trimtab_store::{Append, Secrets, SessionLabel, Sqlite, Store};
 
 use super::*;

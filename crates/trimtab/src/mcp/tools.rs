@@ -6,7 +6,12 @@ use regex::Regex;
 use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use trimtab_core::{files, facts, Memo, Counter, memory::UndoWhen, files::{Existence, Run, changelog}, report::{FileQuestion, FileTracker}};
+use trimtab_core::{
+    Counter, Memo, facts, files,
+    files::{Existence, Run, changelog},
+    memory::UndoWhen,
+    report::{FileQuestion, FileTracker},
+};
 use trimtab_store::WishKind;
 
 use super::{

@@ -11,7 +11,11 @@ use hyper::{
         ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, USER_AGENT,
     },
 };
-use trimtab_core::{History, Usage, Format, Counter, summary::{Asking, FoldRequest, PromptFormat}, policy::Folding};
+use trimtab_core::{
+    Counter, Format, History, Usage,
+    policy::Folding,
+    summary::{Asking, FoldRequest, PromptFormat},
+};
 
 use super::{
     Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head,

@@ -5,7 +5,7 @@ use hyper::{
     HeaderMap,
     header::{CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
 };
-use trimtab_core::{History, Handle};
+use trimtab_core::{Handle, History};
 use trimtab_store::{SessionLabel, name_from_headers, name_in_history, project_in_header};
 
 /// What our own headers begin with.

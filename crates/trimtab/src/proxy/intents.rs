@@ -12,7 +12,11 @@ use hyper::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use serde_json::{Value, json};
-use trimtab_core::{Format, parse_as, intent::{INTENT, call_key, offer_intent, take_intent}};
+use trimtab_core::{
+    Format,
+    intent::{INTENT, call_key, offer_intent, take_intent},
+    parse_as,
+};
 
 /// How many intents are kept: more than a long session has edits.
 const MOST: usize = 20_000;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use trimtab_core::{Memory, Handle, ChainHash, Millis, Usage, History, Plan, memory::Wishes};
+use trimtab_core::{ChainHash, Handle, History, Memory, Millis, Plan, Usage, memory::Wishes};
 use trimtab_store::{
     Append, Appended, AskedWish, RequestId, Retention, Sqlite, Store, StoreError, Summary, WishKind,
 };

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use trimtab_core::{Usage, Tokens};
+use trimtab_core::{Tokens, Usage};
 
 use super::money::float;
 

@@ -62,7 +62,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
-use trimtab_core::{Policy, Tokens, RecallHint};
+use trimtab_core::{Policy, RecallHint, Tokens};
 
 use self::{
     connect::{Connector, Timed},

@@ -10,7 +10,7 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use serde_json::json;
-use trimtab_core::{Policy, Memory, Tokens, Settings, fit, Format, RecallHint};
+use trimtab_core::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
 use super::{
     Proxy, body, guard, metrics::Metric, money::float, planning::now, refusal::json_answer,

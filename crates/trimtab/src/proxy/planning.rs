@@ -16,7 +16,13 @@ use std::{
 
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
-use trimtab_core::{Verdict, parse_as, ChainHash, RecallHint, Policy, SessionState, Resent, Model, History, Plan, Memory, Tokens, resend, chain, Settings, Millis, Warm, Role, Format, policy::{Folding, Markers}, session::{Planned, plan_latest}};
+use trimtab_core::{
+    ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, Resent, Role, SessionState,
+    Settings, Tokens, Verdict, Warm, chain, parse_as,
+    policy::{Folding, Markers},
+    resend,
+    session::{Planned, plan_latest},
+};
 
 use super::{
     buffers::Buffers,

@@ -10,7 +10,10 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab_core::{Memory, Verdict, BlockHash, Handle, Decision, Tokens, SessionState, Resent, Usage, ChainHash, Millis, Role, History, Plan};
+use trimtab_core::{
+    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, Resent, Role, SessionState,
+    Tokens, Usage, Verdict,
+};
 
 use super::{
     headers::ClientHeaders,
@@ -567,7 +570,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimtab_core::{Policy, resend, chain, Settings, fit, parse};
+    use trimtab_core::{Policy, Settings, chain, fit, parse, resend};
 
     /// A chat whose messages are these words, said in turns.
     fn chat(words: &[&str]) -> Vec<u8> {

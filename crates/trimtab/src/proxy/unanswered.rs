@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trimtab_core::{Memory, Resent, Millis, Plan};
+use trimtab_core::{Memory, Millis, Plan, Resent};
 
 use super::sessions::Session;
 

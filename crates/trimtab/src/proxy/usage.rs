@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use hyper::{HeaderMap, header::CONTENT_TYPE};
 use memchr::memmem::Finder;
-use trimtab_core::{Usage, Format};
+use trimtab_core::{Format, Usage};
 
 use super::{
     encoding::Decoder,

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab_core::{Format, Warm, History};
+use trimtab_core::{Format, History, Warm};
 
 use super::buffers::Buffers;
 

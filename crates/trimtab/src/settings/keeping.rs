@@ -3,7 +3,7 @@
 //! forgotten or shown.
 
 use anyhow::Result;
-use trimtab_core::{report::SettingRow as Row, policy::Config};
+use trimtab_core::{policy::Config, report::SettingRow as Row};
 use trimtab_store::{Retention, Secrets};
 
 use super::{Files, wrong};

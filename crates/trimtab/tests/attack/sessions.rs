@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab_core::{Policy, find_model, Settings, fit, Millis, parse};
+use trimtab_core::{Millis, Policy, Settings, find_model, fit, parse};
 use trimtab_store::{Append, SessionLabel, Sqlite, Store};
 
 use crate::{common, originals::request, tally::Tally};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trimtab_core::{parse_as, Tokens, Usage, Millis, Model, Role, Format, wire::request_of};
+use trimtab_core::{Format, Millis, Model, Role, Tokens, Usage, parse_as, wire::request_of};
 use trimtab_replay::{CacheSimulation, Segment};
 
 use crate::{

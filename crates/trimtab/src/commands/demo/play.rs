@@ -26,7 +26,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::oneshot,
 };
-use trimtab_core::{Policy, parse_as, block_handle, block_original, Tokens, SentVerdict, Usage, Format, RecallHint, policy::Folding};
+use trimtab_core::{
+    Format, Policy, RecallHint, SentVerdict, Tokens, Usage, block_handle, block_original, parse_as,
+    policy::Folding,
+};
 use trimtab_replay::CacheSimulation;
 use trimtab_store::{Retention, SessionId, Sqlite, Store};
 
@@ -188,6 +191,7 @@ fn asked(
         summaries: Summaries { folding: Folding::Off, endpoint: None, model: None, key: None, limit: PLENTY },
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),
+        tls: None,
     })
 }
 

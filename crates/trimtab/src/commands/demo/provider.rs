@@ -18,7 +18,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use trimtab_core::{parse_as, Usage, Millis, Model, Format};
+use trimtab_core::{Format, Millis, Model, Usage, parse_as};
 use trimtab_replay::CacheSimulation;
 
 /// A provider that is running.

@@ -3,8 +3,15 @@
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use trimtab_core::{Role, BlockKind, facts, find_model, Block, BlockId, Memo, Millis, Facts, Model, History, Counter, wire::request_of, facts::{Fact, Subject, ToolKind}, count::Counts};
-use trimtab_replay::{read, Segment};
+use trimtab_core::{
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Millis, Model, Role,
+    count::Counts,
+    facts,
+    facts::{Fact, Subject, ToolKind},
+    find_model,
+    wire::request_of,
+};
+use trimtab_replay::{Segment, read};
 
 use crate::output::on_one_line;
 

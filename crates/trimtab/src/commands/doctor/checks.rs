@@ -8,7 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab_core::{Tokens, write, parse, Format, Counter, prices::prices_date, count::{Tokenizer, Vocabulary}};
+use trimtab_core::{
+    Counter, Format, Tokens,
+    count::{Tokenizer, Vocabulary},
+    parse,
+    prices::prices_date,
+    write,
+};
 use trimtab_replay::agents as readers;
 use trimtab_store::{Sqlite, Store};
 

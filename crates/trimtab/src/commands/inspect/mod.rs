@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::Memo;
-use trimtab_replay::{Recording, read, Inspection, inspect};
+use trimtab_replay::{Inspection, Recording, inspect, read};
 
 use crate::{
     args::{Inspect, StoreView},

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
-use trimtab_replay::{Inspection, Reads, ratio, RECENT_STEPS, ROLES, InspectedPart as Part};
+use trimtab_replay::{InspectedPart as Part, Inspection, RECENT_STEPS, ROLES, Reads, ratio};
 
 use crate::{
     output::{Output, end_of, grouped, on_one_line, padded},

@@ -6,7 +6,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::Tokens;
-use trimtab_replay::{ToolPart as Tool, UsageSum as Sum, Inspection, Reads, ratio, ROLES, InspectedPart as Part, ConversationCost as Cost};
+use trimtab_replay::{
+    ConversationCost as Cost, InspectedPart as Part, Inspection, ROLES, Reads, ToolPart as Tool,
+    UsageSum as Sum, ratio,
+};
 
 use super::picture::{self, BOLD, ROWS, percent};
 use crate::{

@@ -4,7 +4,7 @@
 use std::{collections::HashSet, fs};
 
 use anyhow::{Context, Result};
-use trimtab_replay::{contenders, Knobs, Contender, Row};
+use trimtab_replay::{Contender, Knobs, Row, contenders};
 
 use super::Replayed;
 use crate::args::{AskedPolicy, Replay};

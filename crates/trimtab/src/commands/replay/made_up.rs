@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trimtab_core::{Tokens, find_model};
-use trimtab_replay::{SessionScores, Missed, Score, Share, pool};
+use trimtab_replay::{Missed, Score, SessionScores, Share, pool};
 
 use super::{Entrant, Replayed};
 

@@ -20,7 +20,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab_core::Model;
-use trimtab_replay::{SessionScores, Kept, Terms, Contender, pool, Row};
+use trimtab_replay::{Contender, Kept, Row, SessionScores, Terms, pool};
 
 use crate::{
     args::Replay,

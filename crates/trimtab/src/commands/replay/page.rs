@@ -4,7 +4,7 @@
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::prices::prices_date;
-use trimtab_replay::{SessionScores, Missed, Row};
+use trimtab_replay::{Missed, Row, SessionScores};
 
 use super::{Entrant, Replayed, rewriting};
 

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::Model;
-use trimtab_replay::{SessionScores, Score, read, Segment, replay, Terms, Contender};
+use trimtab_replay::{Contender, Score, Segment, SessionScores, Terms, read, replay};
 
 use super::RECORDED;
 use crate::{

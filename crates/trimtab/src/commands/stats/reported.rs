@@ -85,7 +85,10 @@ fn saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&Req
 
 #[cfg(test)]
 mod tests {
-    use trimtab_core::{ChainHash, Millis, Format, prices::{CacheRules, Prices}};
+    use trimtab_core::{
+        ChainHash, Format, Millis,
+        prices::{CacheRules, Prices},
+    };
     use trimtab_store::{RequestId, SessionId};
 
     use super::*;
