@@ -85,7 +85,7 @@ fn race(bytes: usize, takes_part: impl Fn(&str) -> bool, tries: usize) -> (Vec<u
             // Half of what it counts, so that every policy has much to hide.
             let budget = Some(Tokens::from_len(bytes / 8));
             let settings =
-                Settings { budget, ..Settings::new(policy).with_model("gpt-5").with_format(Format::Chat) };
+                Settings::new(policy).with_model("gpt-5").with_format(Format::Chat).with_budget(budget);
             let (mut warm, mut memory) = (Warm::default(), Memory::default());
             let fitted =
                 fit_warm(before.clone(), &mut warm, &memory, &settings, Millis(0)).expect("it can be fitted");

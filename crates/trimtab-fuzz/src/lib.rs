@@ -26,7 +26,7 @@ static MODEL: LazyLock<Model> = LazyLock::new(|| find_model("claude-sonnet-4-5")
 /// Returns settings with a policy and a budget.
 fn settings(policy: &Policy, budget: u64, format: Format) -> Settings {
     let settings = Settings::new(policy.clone()).with_budget(Tokens(budget)).with_format(format);
-    Settings { prices: Some(MODEL.clone()), ..settings.with_model("claude-sonnet-4-5") }
+    settings.with_model("claude-sonnet-4-5").with_prices(MODEL.clone())
 }
 
 /// Returns a number that is the same for the same input: chooses policy and budget without taking bytes from it.

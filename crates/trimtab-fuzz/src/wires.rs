@@ -81,5 +81,5 @@ fn drawn_settings(data: &[u8], format: Format) -> Settings {
     let budget = [1, 50, 400, 3000][number / 16 % 4];
     let folding = Folding::ALL[number / 64 % Folding::ALL.len()];
     let cache = if number / 256 % 2 == 0 { CacheHint::Unknown } else { CacheHint::Cold };
-    Settings { folding, cache, ..settings(&POLICIES[number % POLICIES.len()], budget, format) }
+    settings(&POLICIES[number % POLICIES.len()], budget, format).with_folding(folding).with_cache(cache)
 }

@@ -67,9 +67,10 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
         .max_context()
         .filter(|most| known.as_ref().is_none_or(|model| model.budget(Tokens::ZERO) > *most));
     let budget = asked.budget.map(Tokens).or(most);
-    let settings = Settings { budget, model: asked.model, format, prices: known, ..Settings::new(policy) };
+    let mut settings = Settings::new(policy).with_budget(budget).with_prices(known).with_folding(folding);
+    (settings.model, settings.format) = (asked.model, format);
     // Where nothing is kept, no note promises a recall.
-    let settings = Settings { folding, recall: RecallHint::Nothing, ..settings };
+    settings.recall = RecallHint::Nothing;
     let set = asked.set.into_iter().map(|(name, _)| name).collect();
     Ok(InForce { settings, set })
 }

@@ -31,6 +31,7 @@ const TOOL_HEAVY: f64 = 0.5;
 
 /// A conversation that could not be inspected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InspectError {
     /// The recording has fewer segments.
     #[error("{name}: has no segment {number}: there are {segments}")]

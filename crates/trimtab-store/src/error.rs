@@ -7,6 +7,7 @@ use rusqlite::ErrorCode;
 
 /// A store that could not do what was asked.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The file or its folder cannot be made or opened.
     #[error("{path}: the store cannot be opened: {why}")]

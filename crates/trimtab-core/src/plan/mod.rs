@@ -103,6 +103,7 @@ pub struct Plan {
 
 /// A plan that the protocol forbids.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// A block that must not be touched would be.
     #[error("block {0}: a {1} must stay as it is")]

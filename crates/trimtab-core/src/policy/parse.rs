@@ -16,6 +16,7 @@ use super::{
 
 /// A policy that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PolicyError {
     /// No policy of that name ships.
     #[error("there is no policy {name:?}; there are: {known}")]

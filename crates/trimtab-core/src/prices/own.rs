@@ -26,6 +26,7 @@ const USUAL_WINDOW: Tokens = Tokens(200_000);
 
 /// A file of prices that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PricesError {
     /// It is not the TOML that is expected.
     #[error("the file of prices could not be read: {0}")]

@@ -15,6 +15,7 @@ const NEAREST: usize = 3;
 
 /// A file that cannot be told of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// No file was touched.
     #[error("{0} is not known: no call touched a file")]

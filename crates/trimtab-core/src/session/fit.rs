@@ -30,6 +30,7 @@ const SLACK: i64 = 5;
 
 /// What a fit is made with.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Settings {
     /// What may be hidden, and when.
     pub policy: Arc<Policy>,
@@ -108,10 +109,45 @@ impl Settings {
         self
     }
 
+    /// Sets what is known of the provider's cache.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheHint) -> Settings {
+        self.cache = cache;
+        self
+    }
+
     /// Sets the most that the request may count.
     #[must_use]
-    pub fn with_budget(mut self, budget: Tokens) -> Settings {
-        self.budget = Some(budget);
+    pub fn with_budget(mut self, budget: impl Into<Option<Tokens>>) -> Settings {
+        self.budget = budget.into();
+        self
+    }
+
+    /// Sets the prices and the window to decide by.
+    #[must_use]
+    pub fn with_prices(mut self, prices: impl Into<Option<Model>>) -> Settings {
+        self.prices = prices.into();
+        self
+    }
+
+    /// Says what becomes of a policy's steps that fold.
+    #[must_use]
+    pub fn with_folding(mut self, folding: Folding) -> Settings {
+        self.folding = folding;
+        self
+    }
+
+    /// Says whether cache markers may be added.
+    #[must_use]
+    pub fn with_markers(mut self, markers: Markers) -> Settings {
+        self.markers = markers;
+        self
+    }
+
+    /// Says how notes tell that what is hidden comes back.
+    #[must_use]
+    pub fn with_recall(mut self, recall: RecallHint) -> Settings {
+        self.recall = recall;
         self
     }
 
@@ -195,6 +231,7 @@ impl Planned {
 
 /// A request that could not be fitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FitError {
     /// It could not be read.
     #[error(transparent)]

@@ -40,6 +40,7 @@ impl Answer {
 
 /// A reply that is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AnswerError {
     /// It is not JSON.
     #[error("the endpoint's reply is not JSON: {0}")]

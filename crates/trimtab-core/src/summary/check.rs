@@ -27,6 +27,7 @@ pub(super) enum Checked {
 
 /// Why a summary is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rejection {
     /// It says nothing.
     Empty,

@@ -80,6 +80,7 @@ impl fmt::Display for Format {
 
 /// A text that could not be read as a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The text is not JSON.
     #[error("the request is not JSON: {0}")]

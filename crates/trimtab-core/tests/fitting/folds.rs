@@ -79,8 +79,9 @@ impl Folds {
         // These conversations are short: where arguments may go, most are to be old enough.
         changed.extend((self.case.inputs > 0.0).then(|| ("preserve_recent".to_owned(), 1.0)));
         let policy = Policy::shipped_with(self.case.policy, &changed);
-        let settings = request.settings(&self.case, self.case.share);
-        Settings { policy: policy.expect("a shipped policy").into(), folding: self.folding, ..settings }
+        let mut settings = request.settings(&self.case, self.case.share).with_folding(self.folding);
+        settings.policy = policy.expect("a shipped policy").into();
+        settings
     }
 }
 
@@ -129,7 +130,7 @@ fn in_budget(request: &Request, fitted: &Fitted, settings: &Settings) {
 #[test]
 fn folded_by_the_ledger_alone_a_request_is_valid_small_and_left_alone_the_second_time() {
     for_each_fold("folding alone", |folds, request| {
-        let settings = Settings { folding: Folding::Ledger, ..folds.settings(request) };
+        let settings = folds.settings(request).with_folding(Folding::Ledger);
         let once = fitted(&request.bytes, &Memory::default(), &settings, 0);
         valid(request, &once);
         in_budget(request, &once, &settings);
@@ -276,7 +277,7 @@ fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_agai
     for_each_fold("pinned in a fold", |folds, request| {
         // Where reasoning is bound to what stands before it, a pin waits for the end of the tool loop.
         let prices = find_model("claude-sonnet-4-5").ok();
-        let settings = Settings { folding: Folding::Ledger, prices, ..folds.settings(request) };
+        let settings = folds.settings(request).with_folding(Folding::Ledger).with_prices(prices);
         let mut memory = Memory::default();
         let first = fitted(&request.bytes, &memory, &settings, 0);
         memory.sent(&first.plan, Millis(0));

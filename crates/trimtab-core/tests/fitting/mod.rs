@@ -117,7 +117,7 @@ impl Request {
         changed.retain(|_| case.policy != "none");
         let policy = Policy::shipped_with(case.policy, &changed).expect("a shipped policy");
         let settings = Settings::new(policy).with_budget(budget).with_format(self.format);
-        Settings { cache: case.cache, ..settings }
+        settings.with_cache(case.cache)
     }
 
     fn fit(&self, case: &Case, share: f64) -> Fitted {

@@ -32,7 +32,7 @@ fn fills(low_water: f64) -> u64 {
     let fit_with = |budget: Option<Tokens>| {
         let policy =
             Policy::shipped_with("steady", &[("low_water".to_owned(), low_water)]).expect("a policy");
-        let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+        let settings = Settings::new(policy).with_format(Format::Chat).with_budget(budget);
         fit(twelve_reads(), &Memory::default(), &settings, Millis(0)).expect("a fit")
     };
     let whole = fit_with(None);
@@ -55,8 +55,7 @@ fn hidden(calls: &[(&'static str, Value, String)], share: f64) -> Vec<usize> {
     let fitted = |budget| {
         let set = [("low_water".to_owned(), 1.0), ("largest_output".to_owned(), 0.0)];
         let policy = Policy::shipped_with("steady", &set).expect("a policy");
-        let settings =
-            Settings { budget, ..Settings::new(policy).with_format(Format::Chat).with_cold_cache() };
+        let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
         fit(request(calls.iter().cloned()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
     let budget = fitted(None).before().scaled(share);
@@ -153,7 +152,7 @@ fn a_turn_with_a_result_that_is_pinned_stays() {
     let pins = "base = 'ladder'\n[[step]]\nwhen = 'always'\nselect = { tools = ['read_file'] }\ndo = 'pin'\n";
     let settings =
         Settings::new(Policy::from_toml("pins.toml", pins, &[]).expect("a policy")).with_format(Format::Chat);
-    let settings = Settings { budget: Some(Tokens(100)), ..settings };
+    let settings = settings.with_budget(Tokens(100));
     let said = |text: &str| json!({"role": "user", "content": text});
     let mut messages = Vec::new();
     for file in 0..3 {
@@ -299,7 +298,7 @@ fn what_came_last_is_not_shortened_for_room_while_what_was_seen_can_go() {
     for (policy, _) in trimtab_core::policy::policies().filter(|(name, _)| *name != "none") {
         let fitted = |budget| {
             let policy = Policy::shipped_with(policy, &[]).expect("a policy");
-            let settings = Settings { budget, ..Settings::new(policy).with_format(Format::Chat) };
+            let settings = Settings::new(policy).with_format(Format::Chat).with_budget(budget);
             fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
         };
         let budget = fitted(None).before().scaled(0.8);
@@ -324,7 +323,7 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     let calls =
         || [run("./report", &report), read(0, 300), run("./other", "done"), run("./report -a", &again)];
     let fitted = |budget| {
-        let settings = Settings { budget, ..Settings::new(Policy::shipped("steady").expect("a policy")) };
+        let settings = Settings::new(Policy::shipped("steady").expect("a policy")).with_budget(budget);
         let settings = settings.with_format(Format::Chat).with_cold_cache();
         fit(request(calls()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };

@@ -33,7 +33,7 @@ fn is_unbound(decision: &Decision) -> bool {
 /// Lets a part of the cases be those of a model that binds its reasoning to everything before it.
 fn with_bound_reasoning(case: &Case, settings: Settings) -> Settings {
     let model = || find_model("claude-opus-5-5").expect("a model");
-    Settings { prices: (0.5..1.5).contains(&case.inputs).then(model), ..settings }
+    settings.with_prices((0.5..1.5).contains(&case.inputs).then(model))
 }
 
 fn is_valid(request: &Request, fitted: &Fitted) {
@@ -61,7 +61,7 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
     let (came_back, floors) = (Cell::new(0), Cell::new(0));
     for_each_case("pinned", |case, request| {
         let settings = with_bound_reasoning(case, request.settings(case, case.share));
-        let settings = Settings { cache: CacheHint::Unknown, ..settings };
+        let settings = settings.with_cache(CacheHint::Unknown);
         // Behind an edit neither stays the reasoning of a running tool loop nor may it go: there a pin waits.
         let waits = settings.prices.is_some();
         let mut memory = Memory::default();
@@ -151,7 +151,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
             memory
         };
         // What is warm and what is cold is told by the clock here.
-        let settings = Settings { cache: CacheHint::Unknown, ..request.settings(case, 100.0) };
+        let settings = request.settings(case, 100.0).with_cache(CacheHint::Unknown);
         let whole = |fitted: &Fitted| {
             let is_whole = |id: &&BlockId| {
                 fitted.plan.decisions()[usize::try_from(id.0).expect("few")].verdict == Verdict::Keep
@@ -208,8 +208,7 @@ impl Going {
         let policy =
             Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0), ("batch".to_owned(), 1.0)]);
         let policy = policy.expect("a policy");
-        let settings =
-            Settings { budget: Some(Tokens(100_000)), ..Settings::new(policy).with_format(Format::Chat) };
+        let settings = Settings::new(policy).with_format(Format::Chat).with_budget(Tokens(100_000));
         Going { memory: Memory::default(), settings }
     }
 

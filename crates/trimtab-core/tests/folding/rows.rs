@@ -61,7 +61,7 @@ fn ten_folds_in_a_fitted_session_lose_nothing_and_stay_in_the_budget() {
     for format in FORMATS {
         let budget = Tokens(4000);
         let policy = Policy::shipped("ladder").expect("a shipped policy");
-        let settings = Settings { folding: Folding::Ledger, ..Settings::new(policy) };
+        let settings = Settings::new(policy).with_folding(Folding::Ledger);
         let settings = settings.with_budget(budget).with_format(format);
         let mut memory = Memory::default();
         let mut messages = vec![said(format, "Port the tool to Rust.\nYou must keep the file format.")];

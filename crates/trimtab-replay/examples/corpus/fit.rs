@@ -236,7 +236,8 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
             let row = found.rows.entry((number, column, length)).or_default();
             let name = format!("{format}, {} {}", policy.name, label((share, cache)));
             let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
-            let settings = Settings { budget, cache, ..Settings::new(policy.clone()).with_format(format) };
+            let settings =
+                Settings::new(policy.clone()).with_format(format).with_budget(budget).with_cache(cache);
             let memory = Memory::default();
             let fitted = match fit_warm(request.clone(), &mut warm, &memory, &settings, Millis(0)) {
                 Ok(fitted) => fitted,

@@ -66,7 +66,8 @@ fn lines_of(path: &Path, number: usize, segment: &Segment, policies: &[Policy]) 
     for policy in policies {
         for (share, cache) in SHARES {
             let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
-            let settings = Settings { budget, cache, ..Settings::new(policy.clone()).with_format(format) };
+            let settings =
+                Settings::new(policy.clone()).with_format(format).with_budget(budget).with_cache(cache);
             let fitted = fit_warm(request.clone(), &mut warm, &Memory::default(), &settings, Millis(0));
             let sent = match fitted {
                 Ok(fitted) => {

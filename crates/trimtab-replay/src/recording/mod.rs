@@ -147,6 +147,7 @@ impl Recording {
 
 /// A file that holds no conversation that could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The file has no content.
     #[error("the file is empty: expected a request or a recording")]

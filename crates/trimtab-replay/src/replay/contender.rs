@@ -41,6 +41,7 @@ pub enum Knobs {
 
 /// A contender that cannot take part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ContenderError {
     /// The policy cannot be used.
     #[error(transparent)]

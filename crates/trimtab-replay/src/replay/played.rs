@@ -33,16 +33,15 @@ pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Term
     let reported = track.requests.iter().any(|request| request.usage.is_some());
     let needless = if reported { track.counter.tokenizer().exactness().guard() } else { 1.0 };
     let budget = room(track, raw.budget).scaled(needless);
-    let settings = Settings {
-        budget: Some(budget),
-        model: Some(recorded.unwrap_or_default()),
-        prices: Some(raw.model.clone()),
-        markers: Markers::OneMore,
-        keeping: Some(keeping(track, &raw.model)),
-        recall: terms.recall.clone(),
-        unseen: track.unseen_head.scaled(1.0 / track.scale),
-        ..Settings::new(policy.clone()).with_format(track.history.format())
-    };
+    let mut settings = Settings::new(policy.clone())
+        .with_format(track.history.format())
+        .with_budget(budget)
+        .with_model(recorded.unwrap_or_default())
+        .with_prices(raw.model.clone())
+        .with_markers(Markers::OneMore)
+        .with_recall(terms.recall.clone());
+    settings.keeping = Some(keeping(track, &raw.model));
+    settings.unseen = track.unseen_head.scaled(1.0 / track.scale);
     let mut session = Session::new(settings);
     let mut shown: Vec<Shown> = Vec::new();
     let mut now = Millis(0);

@@ -14,7 +14,7 @@ pub(crate) fn what_was_sent_comes_back_byte_for_byte(store: &dyn Store) {
         ("ladder", 7_000, Folding::Off),
         ("ladder", 12_000, Folding::Ledger),
     ] {
-        let settings = Settings { folding, ..settings(policy, budget) };
+        let settings = settings(policy, budget).with_folding(folding);
         let mut changed = 0;
         for steps in [1, 20, 21, 30] {
             let at = i64::try_from(steps).unwrap() * 1000;
@@ -46,8 +46,7 @@ fn anthropic(results: usize) -> Vec<u8> {
 pub(crate) fn a_cache_marker_that_was_added_is_part_of_what_was_sent(store: &dyn Store) {
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0), ("batch".to_owned(), 1.0)])
         .expect("a policy");
-    let settings =
-        Settings { markers: Markers::OneMore, budget: Some(Tokens(100_000)), ..Settings::new(policy) };
+    let settings = Settings::new(policy).with_markers(Markers::OneMore).with_budget(Tokens(100_000));
     let mut markers = 0;
     for results in 3..9 {
         let at = i64::try_from(results).unwrap() * 1000;

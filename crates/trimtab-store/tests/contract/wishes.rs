@@ -1,7 +1,7 @@
 //! What every engine promises about pins and hidings that are taken back.
 
 use trimtab_core::{
-    Handle, History, Memory, Millis, Policy, SentVerdict, Settings, Verdict, block_handle, fit,
+    Handle, History, Memory, Millis, Policy, SentVerdict, Settings, Tokens, Verdict, block_handle, fit,
     memory::UndoWhen, parse,
 };
 use trimtab_store::{
@@ -17,7 +17,7 @@ const COLD: i64 = 48 * 3_600_000;
 fn hiding() -> Settings {
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 5.0), ("batch".to_owned(), 1.0)])
         .expect("a policy");
-    Settings { policy: policy.into(), ..settings("recent", 1_000_000) }
+    Settings::new(policy).with_budget(Tokens(1_000_000))
 }
 
 fn handle(history: &History, block: usize) -> Handle {

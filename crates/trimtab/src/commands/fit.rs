@@ -40,15 +40,14 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let in_force = in_force(&asked_for, &Files::read()?)?;
     let hides = in_force.policy.name != "none";
     let keeps = asked.input.view.store.path.as_deref().filter(|_| !asked.no_store);
-    let settings = Settings {
-        recall: keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)),
-        prices: in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()),
-        budget: in_force.budget,
-        model: in_force.model,
-        folding: in_force.folding,
-        cache: if asked.cold { CacheHint::Cold } else { CacheHint::Unknown },
-        ..Settings::new(in_force.policy).with_format(conversation.history.format())
-    };
+    let mut settings = Settings::new(in_force.policy)
+        .with_format(conversation.history.format())
+        .with_recall(keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)))
+        .with_prices(in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()))
+        .with_budget(in_force.budget)
+        .with_folding(in_force.folding)
+        .with_cache(if asked.cold { CacheHint::Cold } else { CacheHint::Unknown });
+    settings.model = in_force.model;
     let store = match keeps {
         Some(_) => Some(store::open(&asked.input.view.store)?),
         None => None,

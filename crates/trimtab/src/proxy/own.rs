@@ -140,11 +140,9 @@ async fn fit_once(
 
 fn settings(proxy: &Proxy, query: &str) -> Result<Settings, String> {
     // Nothing is kept of what is fitted here.
-    let mut settings = Settings {
-        budget: proxy.planner.budget,
-        recall: RecallHint::Nothing,
-        ..Settings::new(proxy.planner.policy.clone())
-    };
+    let mut settings = Settings::new(proxy.planner.policy.clone())
+        .with_budget(proxy.planner.budget)
+        .with_recall(RecallHint::Nothing);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {

@@ -456,16 +456,16 @@ fn plan(
     let Known { state: SessionState { memory, calibration }, size_limit, refused } = found.session.known();
     let model = planner.model(&model_name);
     let window = model.as_ref().map(|model| model.budget(history.requested_output()));
-    let settings = Settings {
-        prices: model.clone(),
-        budget: planner.budget,
-        at_most: [size_limit.most_for(&model_name), most].into_iter().flatten().min(),
-        calibration,
-        markers: Markers::OneMore,
-        folding: planner.folding,
-        recall: planner.recall.clone(),
-        ..Settings::new(Arc::clone(&planner.policy)).with_model(model_name.clone()).with_format(job.format)
-    };
+    let mut settings = Settings::new(Arc::clone(&planner.policy))
+        .with_model(model_name.clone())
+        .with_format(job.format)
+        .with_prices(model.clone())
+        .with_budget(planner.budget)
+        .with_markers(Markers::OneMore)
+        .with_folding(planner.folding)
+        .with_recall(planner.recall.clone());
+    settings.at_most = [size_limit.most_for(&model_name), most].into_iter().flatten().min();
+    settings.calibration = calibration;
     let memory = known_or_begun(planner, job, &found, memory, &history, warm.chain(), now);
     let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.client);
     let planned =

@@ -22,7 +22,7 @@ fn folder() -> tempfile::TempDir {
 fn fill(path: &Path, sessions: usize) {
     let store = Sqlite::open(path).expect("a store");
     let prices = Some(find_model("claude-sonnet-4-5").unwrap());
-    let settings = Settings { prices, ..Settings::new(Policy::shipped("none").unwrap()) };
+    let settings = Settings::new(Policy::shipped("none").unwrap()).with_prices(prices);
     for number in 0..sessions {
         let (bytes, at) =
             (request(number, 1), Millis(1_700_000_000_000 + i64::try_from(number).unwrap() * 60_000));
