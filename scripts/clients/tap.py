@@ -1,7 +1,7 @@
 """Runs a client with a listener between it and the proxy, and reports what the client got.
 
-`trimtab wrap` starts this in the client's place. It finds the proxy's address in its own arguments and
-variables, puts the listener's there instead, and writes for every answer: path, status, digest of the body, and
+`trimtab wrap` starts this in the client's place. It finds the proxy's address in its own arguments,
+variables and files, puts the listener's there instead, and writes for every answer: path, status, digest of the body, and
 what the proxy says in headers. Answers are handed on whole.
 
 Usage: tap.py REPORT PROGRAM [ARGUMENT]...
@@ -19,8 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 PROXY = re.compile(r"127\.0\.0\.1:\d+")
-# A folder of settings in which `trimtab wrap` names the address.
-FOLDER = "PI_CODING_AGENT_DIR"
+# The file in which `trimtab wrap` names the address to pi.
+FILE = "trimtab.mjs"
 # Of one connection, not of the message.
 HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 
@@ -64,8 +64,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def main():
     report, *command = sys.argv[1:]
-    folder = Path(os.environ.get(FOLDER, "/nonexistent"))
-    files = {path: path.read_text() for path in folder.glob("models.json")}
+    files = {path: path.read_text() for path in map(Path, command) if path.name == FILE}
     proxy = next(filter(None, map(PROXY.search, [*os.environ.values(), *command, *files.values()])))[0]
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.proxy, server.got = proxy, []
