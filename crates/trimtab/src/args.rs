@@ -54,15 +54,15 @@ pub(crate) enum When {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Watch trimtab work on a recorded session: no key, no network
+    /// Watch it work on a recorded session: no key, no network
     Demo(Demo),
     /// Show a conversation, one line per block
     Show(Show),
-    /// Show what fills the context window: of one session, or of many
+    /// Show what fills the context window
     Inspect(Inspect),
     /// Show a file as the model knew it at a step
     FileAt(FileAt),
-    /// List the files that a session touched, the latest first
+    /// List the files that a session touched
     Files(TouchedFiles),
     /// List what was done to which file, and why
     Changelog(Changelog),
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Compact(Compact),
     /// List the policies, or print one
     Policies(Policies),
-    /// Measure what trimtab would have saved, and missed, in recorded sessions
+    /// Measure what it would have saved in recorded sessions
     Replay(Replay),
     /// Print the original of something that was hidden
     Recall(Recall),
@@ -94,15 +94,15 @@ pub(crate) enum Command {
     Search(Search),
     /// Delete stored sessions
     Forget(Forget),
-    /// Copy the store into one new file, even while it is in use
+    /// Copy the store into one new file, even while in use
     Backup(Backup),
     /// Show how much is stored, and what was saved
     Stats(Stats),
-    /// Serve originals and history to agents (Model Context Protocol)
+    /// Serve originals and history to agents over MCP
     Mcp(Mcp),
     /// List the models with their windows and prices
     Models(Models),
-    /// Check this installation, and say how to fix what is wrong
+    /// Check this installation, and say how to fix it
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completions {
@@ -283,7 +283,7 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "DOLLARS", env = "TRIMTAB_SPENT")]
     pub(crate) spent: Option<f64>,
 
-    /// What a policy's steps that fold do where no summary is known: nothing, or fold by the ledger alone
+    /// What a policy's steps that fold do without a summary: nothing, or fold with the list of facts alone (ledger)
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
     pub(crate) fold: Option<Fold>,

@@ -95,6 +95,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         spent: 0.0,
         said_model: None,
     };
+    settings::warn_of_unknown_variables();
     let files = Files::read()?;
     let in_force = in_force(&asked, &files)?;
     Ok(Asked {
