@@ -309,7 +309,7 @@ fn wrong_words_about_single_blocks_and_requests_are_told() {
         assert!(run.words.contains(words), "{arguments:?}: {}", run.words);
     };
     check(&["pin"], 2, "required");
-    check(&["pin", "xyz"], 2, "is no handle");
+    check(&["pin", "xyz"], 2, "is not a handle");
     check(&["pin", "0123456789ab"], 1, "no block has the handle");
     check(&["pin", &hidden[0], "--session", "s9"], 1, "there is no session s9");
     check(&["unpin", &hidden[0]], 1, "is not pinned");
