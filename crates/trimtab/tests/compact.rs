@@ -239,7 +239,11 @@ fn bad_answers_are_not_used_and_compaction_succeeds_all_the_same() {
     ] {
         let (run, folded, asked) = with_endpoint(vec![answer], &[]);
         assert!(!folded.contains("written by a model"), "{folded}");
-        assert!(run.words.contains(reason) && run.words.contains("a list of facts alone"), "{reason}: {}", run.words);
+        assert!(
+            run.words.contains(reason) && run.words.contains("a list of facts alone"),
+            "{reason}: {}",
+            run.words
+        );
         assert_eq!(asked.len(), 1, "{reason}");
     }
 }

@@ -50,8 +50,9 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
             .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
-        output::note(format_args!("listening at http://{address}"));
         banner(asked, &policy, address)?;
+        // Whoever waits for this line may send requests, and signals, at once.
+        output::note(format_args!("listening at http://{address}"));
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
