@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// When something is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// On a terminal, unless `NO_COLOR` is set
+    // On a terminal, unless `NO_COLOR` is set.
     Auto,
     Always,
     Never,
@@ -55,15 +55,15 @@ pub(crate) enum When {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Watch trimtab work on a recorded session: no key, no network
+    /// Watch it work on a recorded session: no key, no network
     Demo(Demo),
     /// Show a conversation, one line per block
     Show(Show),
-    /// Show what fills the context window: of one session, or of many
+    /// Show what fills the context window
     Inspect(Inspect),
     /// Show a file as the model knew it at a step
     FileAt(FileAt),
-    /// List the files that a session touched, the latest first
+    /// List the files that a session touched
     Files(TouchedFiles),
     /// List what was done to which file, and why
     Changelog(Changelog),
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Compact(Compact),
     /// List the policies, or print one
     Policies(Policies),
-    /// Measure what trimtab would have saved, and missed, in recorded sessions
+    /// Measure what it would have saved in recorded sessions
     Replay(Replay),
     /// Print the original of something that was hidden
     Recall(Recall),
@@ -95,15 +95,15 @@ pub(crate) enum Command {
     Search(Search),
     /// Delete stored sessions
     Forget(Forget),
-    /// Copy the store into one new file, even while it is in use
+    /// Copy the store into one new file, even while in use
     Backup(Backup),
     /// Show how much is stored, and what was saved
     Stats(Stats),
-    /// Serve originals and history to agents (Model Context Protocol)
+    /// Serve originals and history to agents over MCP
     Mcp(Mcp),
     /// List the models with their windows and prices
     Models(Models),
-    /// Check this installation, and say how to fix what is wrong
+    /// Check this installation, and say how to fix it
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completions {
@@ -112,7 +112,7 @@ pub(crate) enum Command {
     },
     /// Write a man page for every command into a folder
     Man {
-        /// The folder; it is made where there is none
+        /// The folder; it is created if it does not exist
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
     },
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Examples:\n  trimtab demo\n  trimtab demo --budget 32k"
 )]
 pub(crate) struct Demo {
-    /// The most tokens that a request may have: 32k; without it, what the model's window leaves
+    /// The most tokens that a request may have, such as 32k [default: what the model's window leaves]
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) budget: Option<Tokens>,
 
@@ -147,7 +147,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N", conflicts_with = "json")]
     pub(crate) block: Option<u32>,
 
-    /// Count as this model does (`chars/4`: roughly); without it, the model named in the file
+    /// Count for this model (`chars/4`: roughly) [default: the model named in the file]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
 
@@ -162,8 +162,8 @@ pub(crate) struct Show {
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
-    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept (`latest`: the one used
-    /// last); `-` for standard input. Without any, the sessions that agents keep on this machine
+    /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a stored session (`latest`: the one used last);
+    /// `-` for stdin [default: the sessions that agents keep on this machine]
     #[arg(value_name = "PATH|ID", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -173,11 +173,11 @@ pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// Count as this model does and take its window; without it, the model named in the file
+    /// Count for this model and its window [default: the model named in the file]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Which segment of a single recording, counted from 1; without it, the longest
+    /// Which segment of a single recording, counted from 1 [default: the longest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) segment: Option<u32>,
 
@@ -187,25 +187,25 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Lines that the conversation never showed are shown as unknown.\n\n\
+#[command(after_help = "Lines that the conversation never showed are marked as unknown.\n\n\
     Examples:\n  trimtab file-at session.jsonl src/main.rs --step 40\n  trimtab file-at session.jsonl src/main.rs --json | jq -r .text")]
 pub(crate) struct FileAt {
-    /// A request, a recording, or the ID of a session that is kept (`latest`: the one used last); `-` for standard input
+    /// A request, a recording, or the ID of a stored session (`latest`: the one used last); `-` for stdin
     #[arg(value_name = "FILE|ID", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// The file's path as the conversation spells it, or the end of it
+    /// The file's path as the conversation writes it, or the end of it
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
-    /// After this step, counted from 1; without it, after the last
+    /// After this step, counted from 1 [default: the last]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) step: Option<u32>,
 
-    /// Which segment of a recording, counted from 1; without it, the longest
+    /// Which segment of a recording, counted from 1 [default: the longest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) segment: Option<u32>,
 
@@ -242,7 +242,7 @@ pub(crate) struct TouchedFiles {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Reasons are the `intent` that a call names, else the words said before it.\n\n\
+#[command(after_help = "A reason is the `intent` that a call gives, or else the words before the call.\n\n\
     Example:\n  trimtab changelog session.jsonl")]
 pub(crate) struct Changelog {
     #[command(flatten)]
@@ -263,16 +263,16 @@ pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the request may have (50k, 1.5M), or a share of the model's window (35%); without it, what the window
-    /// leaves after the answer
+    /// The most tokens that the request may have (50k, 1.5M), or a share of the model's window (35%) [default: what the window leaves
+    /// after the answer]
     #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = human::tokens_or_share)]
     pub(crate) budget: Option<Amount>,
 
-    /// Count and pay as this model does; without it, the model named in the file
+    /// Count and price for this model [default: the model named in the file]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
     pub(crate) model: Option<String>,
 
-    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file; without it, steady
+    /// What may be hidden, and when: a name from `trimtab policies`, or a TOML file [default: steady]
     #[arg(long, value_name = "NAME|FILE", env = "TRIMTAB_POLICY")]
     pub(crate) policy: Option<String>,
 
@@ -280,24 +280,24 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// What the session has cost so far; without it, what a recording reports. Thresholds adapt to it
+    /// What the session has cost so far, for policies that adapt to it [default: what the recording reports]
     #[arg(long, value_name = "DOLLARS", env = "TRIMTAB_SPENT")]
     pub(crate) spent: Option<f64>,
 
-    /// What a policy's steps that fold do where no summary is known: nothing, or fold by the ledger alone
+    /// What a policy's folding steps do without a summary: nothing, or fold with a list of facts alone (ledger)
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
     pub(crate) fold: Option<Fold>,
 
-    /// Mend what the protocol forbids before fitting, and say what was mended
+    /// First repair what the protocol forbids, and say what was repaired
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// Hide whatever is no longer needed: the provider's cache holds nothing of this conversation
+    /// Hide everything that is no longer needed, as if the provider's cache held nothing of this conversation
     #[arg(long)]
     pub(crate) cold: bool,
 
-    /// Show on standard error what becomes of every block, why and when, what that saves and costs, and which pass hid how much
+    /// Print to stderr what happens to each block, why and when, what that saves and costs, and what each pass hid
     #[arg(long)]
     pub(crate) explain: bool,
 
@@ -305,11 +305,11 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 
-    /// Never hide the block with this handle; with a store, this holds for the session from now on
+    /// Never hide the block with this handle; with a store, also not later in the session
     #[arg(long = "pin", value_name = "HANDLE", value_parser = wishes::handle)]
     pub(crate) pins: Vec<Handle>,
 
-    /// Keep nothing, even where `TRIMTAB_STORE` names a store
+    /// Store nothing, even if `TRIMTAB_STORE` is set
     #[arg(long)]
     pub(crate) no_store: bool,
 }
@@ -319,9 +319,9 @@ pub(crate) struct Fit {
 pub(crate) enum Fold {
     /// Never fold
     Off,
-    /// Fold where there is a summary
+    /// Fold when there is a summary
     Summary,
-    /// Fold without a summary too: the user's words and a list of facts stand for what is old
+    /// Fold without a summary too: the user's words and a list of facts replace what is old
     Ledger,
 }
 
@@ -337,8 +337,8 @@ impl Fold {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Without a summary, what is folded is told by the user's words and a list of facts: files, commands, open errors and \
-    tasks. A summary that is empty, refused, cut off or too long is not used.\n\n\
+    after_help = "Without a summary, the user's words and a list of facts replace the old part: files, commands, open errors and tasks. \
+    A summary that is empty, refused, cut off or too long is not used.\n\n\
     Examples:\n  trimtab compact session.jsonl > request.json\n  \
     trimtab compact request.json --print-prompt | llm > notes.md && trimtab compact request.json --summary notes.md\n  \
     trimtab compact request.json --endpoint http://localhost:11434/v1 --model qwen3-coder"
@@ -347,7 +347,7 @@ pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the compacted request may have (50k); without it, about 28,000 and what cannot be folded
+    /// The most tokens that the compacted request may have (50k) [default: about 28,000, and what cannot be folded]
     #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = tokens)]
     pub(crate) budget: Option<Tokens>,
 
@@ -355,11 +355,11 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) print_prompt: bool,
 
-    /// Use the summary in this file; `-` for standard input
+    /// Use the summary in this file; `-` for stdin
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["endpoint", "print_prompt"])]
     pub(crate) summary: Option<PathBuf>,
 
-    /// Ask this endpoint for a summary: Anthropic's where the URL ends in /messages, else one that speaks OpenAI Chat
+    /// Ask this endpoint for a summary: in Anthropic's format if the URL ends in /messages, else in OpenAI's Chat format
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "model", conflicts_with = "print_prompt")]
     pub(crate) endpoint: Option<String>,
 
@@ -367,7 +367,7 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]
     pub(crate) model: Option<String>,
 
-    /// How many tokens that model reads; without it, what the table of models says, or 32,000
+    /// How many tokens that model reads (32k) [default: its window in the table of models, or 32k]
     #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW", value_parser = tokens)]
     pub(crate) window: Option<Tokens>,
 
@@ -375,7 +375,7 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "NAME", requires = "endpoint")]
     pub(crate) api_key_env: Option<String>,
 
-    /// Do without the endpoint after this many seconds
+    /// Fold without a summary if the endpoint takes longer than this
     #[arg(long, value_name = "SECONDS", default_value = "120", env = "TRIMTAB_SUMMARY_TIMEOUT")]
     pub(crate) timeout: u64,
 }
@@ -402,22 +402,22 @@ pub(crate) struct Policies {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab recall 6ca415216d72 --in session.jsonl --grep error")]
 pub(crate) struct Recall {
-    /// The handle that a note names
+    /// The handle in a note
     #[arg(value_name = "HANDLE")]
     pub(crate) handle: String,
 
-    /// The request or recording that holds the original; without it, the store is asked
+    /// The request or recording that holds the original [default: the store]
     #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// Write the bytes as they are on a terminal too, control characters included
+    /// Print the bytes unchanged, including control characters
     #[arg(long)]
     pub(crate) raw: bool,
 
-    /// Write the original to a file instead; of a picture, its bytes
+    /// Write the original to a file; for a picture, its bytes
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
@@ -434,43 +434,43 @@ pub(crate) struct Recall {
 #[command(
     after_help = "Shows what each policy would have cost, and how much of what the agent later used was still visible. It cannot show \
     whether the task would still have succeeded. Nothing is sent anywhere.\n\n\
-    Files that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
+    Files that cannot be replayed are listed on stderr; the others are replayed, and the exit code is 1.\n\n\
     Examples:\n  trimtab replay\n  trimtab replay --agent claude --last 20 --html report.html\n  \
     trimtab replay session.jsonl --policy steady --policy 'peer:mask(10)' --policy 'recent(keep_last=5)'\n  \
     trimtab replay recordings --budget 35% --html report.html\n  \
     trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
 )]
 pub(crate) struct Replay {
-    /// Recordings, or folders of them (.json, .jsonl, .traj); without any, the sessions that agents keep on this machine
+    /// Recordings, or folders of them (.json, .jsonl, .traj) [default: the sessions that agents keep on this machine]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) finding: Finding,
 
-    /// What to replay: a name, its settings in brackets after it, or a TOML file; without it, none, steady, steady.safe and the
-    /// three best of some known methods that no provider rejects
+    /// What to replay: a name, with settings in brackets after it, or a TOML file [default: none, steady, steady.safe, and the three
+    /// best known methods that no provider rejects]
     #[arg(long = "policy", value_name = "NAME|FILE", value_parser = contender)]
     pub(crate) policies: Vec<AskedPolicy>,
 
-    /// Replay every policy and every method that is known
+    /// Replay every policy and every known method
     #[arg(long, conflicts_with = "policies")]
     pub(crate) all: bool,
 
-    /// Pay the prices of this model; without it, of the models that were recorded
+    /// Use the prices of this model [default: the models in the recordings]
     #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = model)]
     pub(crate) models: Vec<Model>,
 
-    /// Like --all, with every value of the number that a method has
+    /// Like --all, with several values of each method's parameter
     #[arg(long, conflicts_with = "policies")]
     pub(crate) knobs: bool,
 
-    /// The most tokens that a request may count, or a share of the largest request of each segment; without it, what the
-    /// model's window leaves
+    /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%) [default: what the
+    /// model's window leaves]
     #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
 
-    /// Keep caches as long, and at the price, as the recorded clients had them kept; without it, as providers usually do
+    /// Use the cache lifetimes and prices that the recorded clients asked for [default: the provider's usual ones]
     #[arg(long)]
     pub(crate) cache_as_recorded: bool,
 
@@ -478,7 +478,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TEXT")]
     pub(crate) session: Option<String>,
 
-    /// How many files are replayed at a time; without it, as many as there are cores
+    /// How many files to replay at a time [default: one per core]
     #[arg(long, value_name = "N", env = "TRIMTAB_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
 
@@ -490,11 +490,11 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write one page that needs nothing else: pictures, table, sessions, misses
+    /// Write a self-contained page: charts, table, sessions, and what was missed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 
-    /// Say on standard error how long it took and how much memory
+    /// Print to stderr how long it took and how much memory it needed
     #[arg(long)]
     pub(crate) timing: bool,
 }
@@ -510,22 +510,22 @@ pub(crate) enum AskedPolicy {
 /// Which conversation is meant.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Input {
-    /// A request, a recording, or the ID of a session that is kept (`latest`: the one used last); `-` for standard input
+    /// A request, a recording, or the ID of a stored session (`latest`: the one used last); `-` for stdin
     #[arg(value_name = "FILE|ID", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// Read it as a request in this format instead of telling by itself
+    /// Read it as a request in this format instead of detecting the format
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
 
-    /// Which segment of a recording, counted from 1; without it, the longest
+    /// Which segment of a recording, counted from 1 [default: the longest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) segment: Option<u32>,
 
-    /// The request that was answered by step N, counted from 1; without it, all that was said
+    /// The request that step N answered, counted from 1 [default: the whole conversation]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) step: Option<u32>,
 }
@@ -533,7 +533,7 @@ pub(crate) struct Input {
 /// Where conversations are kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct StorePlace {
-    /// The file that conversations are kept in; without it, `trimtab/trimtab.db` in the XDG data folder
+    /// The file that sessions are stored in [default: `trimtab/trimtab.db` in the XDG data folder]
     #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
     pub(crate) path: Option<PathBuf>,
 }
@@ -543,7 +543,7 @@ pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// The most sessions that are listed, the newest first
+    /// The most sessions to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 
@@ -555,7 +555,7 @@ pub(crate) struct Sessions {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab search connection refused")]
 pub(crate) struct Search {
-    /// Words that must all occur
+    /// Words that a block must contain, all of them
     #[arg(value_name = "TEXT", required = true)]
     pub(crate) words: Vec<String>,
 
@@ -570,7 +570,7 @@ pub(crate) struct Search {
     #[arg(long, env = "TRIMTAB_SHOW_SECRETS", value_parser = FalseyValueParser::new())]
     pub(crate) show_secrets: bool,
 
-    /// The most blocks that are shown
+    /// The most blocks to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
 
@@ -591,11 +591,11 @@ pub(crate) struct Forget {
     #[arg(value_name = "ID", group = "which")]
     pub(crate) ids: Vec<String>,
 
-    /// Sessions whose last request is older: 30d, 12h, 4w
+    /// Sessions whose last request is older than this: 30d, 12h, 4w
     #[arg(long, value_name = "AGE", group = "which", value_parser = human::real_age)]
     pub(crate) older_than: Option<i64>,
 
-    /// The oldest sessions, until the store is no larger: 2GB, 500MB
+    /// The oldest sessions, until the store is no larger than this: 2GB, 500MB
     #[arg(long, value_name = "SIZE", group = "which", value_parser = bytes)]
     pub(crate) larger_than: Option<u64>,
 
@@ -617,7 +617,7 @@ pub(crate) struct Forget {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab backup kept-2026-01-31.db")]
 pub(crate) struct Backup {
-    /// The file to make; one that is there already is left alone
+    /// The file to create; an existing file is never overwritten
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -636,24 +636,22 @@ pub(crate) struct Stats {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Speaks on standard input and output with the agent that starts it, and ends with it. Tools: recall, \
+#[command(after_help = "An agent starts this, and speaks with it on stdin and stdout. Tools: recall, \
     search_history, file_at, files, changelog, pin, unpin, undo.\n\n\
-    Examples:\n  claude mcp add trimtab -- trimtab mcp\n  codex mcp add trimtab -- trimtab mcp\n  trimtab mcp --in session.jsonl"
-)]
+    Examples:\n  claude mcp add trimtab -- trimtab mcp\n  codex mcp add trimtab -- trimtab mcp\n  trimtab mcp --in session.jsonl")]
 pub(crate) struct Mcp {
-    /// The request or recording that holds the originals; without it, the store
+    /// The request or recording that holds the originals [default: the store]
     #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
 
-    /// Show passwords and keys in what is found too
+    /// Show passwords and keys in results
     #[arg(long, env = "TRIMTAB_SHOW_SECRETS", value_parser = FalseyValueParser::new())]
     pub(crate) show_secrets: bool,
 
-    /// The most characters of one answer; what is longer comes in pieces, as the answer says
+    /// The most characters of one answer; a longer one comes in pieces
     #[arg(long, value_name = "N", env = "TRIMTAB_MCP_MAX_CHARS", default_value_t = 20_000, value_parser = letters)]
     pub(crate) max_chars: usize,
 }

@@ -264,7 +264,7 @@ pub(crate) fn end_of(path: &str, width: usize) -> String {
 pub(crate) fn short(number: u64) -> String {
     let tenths = |unit: u64| {
         let tenths = number / (unit / 10);
-        if tenths % 10 == 0 || tenths >= 1000 {
+        if tenths.is_multiple_of(10) || tenths >= 1000 {
             (tenths / 10).to_string()
         } else {
             format!("{}.{}", tenths / 10, tenths % 10)

@@ -19,6 +19,7 @@ use trimtab_core::{
 use crate::{
     args::{Amount, Args, Fold},
     near::did_you_mean,
+    output::note,
 };
 
 /// The policy where none is named.
@@ -358,6 +359,13 @@ pub(crate) fn unknown_variables() -> Vec<String> {
             None => name,
         })
         .collect()
+}
+
+/// Says which variables look like settings and are none.
+pub(crate) fn warn_of_unknown_variables() {
+    for variable in unknown_variables() {
+        note(format_args!("the environment has {variable}, which is not a setting"));
+    }
 }
 
 /// Returns the variables that a command's flags are read from, and those of the commands below it.

@@ -21,7 +21,12 @@ use crate::{args::StorePlace, output};
 /// Returns the file that is meant.
 pub(crate) fn path(place: &StorePlace) -> Result<PathBuf> {
     let named = place.path.clone().or_else(default_path);
-    named.context("no home folder is known to keep conversations in: name a file with --store PATH")
+    let path =
+        named.context("no home folder is known to keep conversations in: name a file with --store PATH")?;
+    if path.is_dir() {
+        bail!("{}: is a folder: name a file in it with --store PATH", path.display());
+    }
+    Ok(path)
 }
 
 /// Opens the store to write to it; says where it is when it is made.

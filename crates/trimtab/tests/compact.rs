@@ -194,7 +194,7 @@ fn without_an_endpoint_the_ledger_alone_stands_for_what_is_folded() {
         let (run, output) = compact(&request(anthropic), &[]);
         let folded = check_folded(&output);
         assert!(folded.contains("error[E0308]") && !folded.contains("written by a model"), "{folded}");
-        assert!(run.words.contains("ledger alone"), "{}", run.words);
+        assert!(run.words.contains("a list of facts, without a summary"), "{}", run.words);
         assert!(output.to_string().len() * 2 < request(anthropic).to_string().len());
     }
 }
@@ -239,7 +239,11 @@ fn bad_answers_are_not_used_and_compaction_succeeds_all_the_same() {
     ] {
         let (run, folded, asked) = with_endpoint(vec![answer], &[]);
         assert!(!folded.contains("written by a model"), "{folded}");
-        assert!(run.words.contains(reason) && run.words.contains("ledger alone"), "{reason}: {}", run.words);
+        assert!(
+            run.words.contains(reason) && run.words.contains("a list of facts alone"),
+            "{reason}: {}",
+            run.words
+        );
         assert_eq!(asked.len(), 1, "{reason}");
     }
 }

@@ -309,7 +309,7 @@ fn wrong_words_about_single_blocks_and_requests_are_told() {
         assert!(run.words.contains(words), "{arguments:?}: {}", run.words);
     };
     check(&["pin"], 2, "required");
-    check(&["pin", "xyz"], 2, "is no handle");
+    check(&["pin", "xyz"], 2, "is not a handle");
     check(&["pin", "0123456789ab"], 1, "no block has the handle");
     check(&["pin", &hidden[0], "--session", "s9"], 1, "there is no session s9");
     check(&["unpin", &hidden[0]], 1, "is not pinned");
@@ -391,7 +391,7 @@ fn sessions_are_forgotten_on_a_full_disk_after_a_crash() {
     inside.args(["--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_trimtab")]);
     let done = inside.arg(&disk).arg(&crashed).output().expect("an end");
     let words = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success() && words.contains("2 sessions forgotten"), "{words}");
+    assert!(done.status.success() && words.contains("2 sessions deleted"), "{words}");
     let left = String::from_utf8_lossy(&done.stdout).into_owned();
     let listed = left.lines().skip_while(|line| !line.starts_with("id ")).count();
     assert_eq!(listed, 2, "a heading and one session: {left}");

@@ -19,7 +19,7 @@ pub(crate) struct Finding {
     #[arg(long, value_name = "AGE|DATE", value_parser = since, conflicts_with = "paths")]
     pub(crate) since: Option<Since>,
 
-    /// Only the newest N sessions; without it and --since, the newest 100
+    /// Only the newest N sessions [default: 100, or all with --since]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "paths")]
     pub(crate) last: Option<u32>,
 }

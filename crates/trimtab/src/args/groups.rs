@@ -10,7 +10,7 @@ use super::Args;
 /// What to begin with.
 const FIRST: &[(&str, &str)] = &[
     ("trimtab demo", "watch it work on a recorded session: no key, no network"),
-    ("trimtab replay", "see what it would have saved in the sessions on this machine"),
+    ("trimtab replay", "see what it would have saved in your own sessions"),
     ("trimtab wrap claude", "use it: run an agent with its requests trimmed"),
 ];
 
@@ -83,7 +83,8 @@ mod tests {
     #[test]
     fn the_help_fits_80_columns() {
         let help = command().render_help().to_string();
-        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 96).collect();
+        let ours = help.lines().take_while(|line| *line != "Options:");
+        let long: Vec<&str> = ours.filter(|line| line.chars().count() > 80).collect();
         assert!(long.is_empty(), "{long:?}");
     }
 }

@@ -15,44 +15,45 @@ Point the agent's base URL at it:
   ANTHROPIC_BASE_URL=http://127.0.0.1:8790
   OPENAI_BASE_URL=http://127.0.0.1:8790/v1
   GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8790
-Where these are set when the proxy starts, it forwards to what they say.
+If these variables are set when the proxy starts, it forwards to their addresses.
 Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. Known by name:
   openrouter, deepseek, mistral, ollama, vllm, lm-studio, litellm
   with --upstream NAME=URL: azure, vertex, bedrock, chatgpt, code-assist
 
 The header `x-trimtab-project: NAME` says which project a request belongs to; it is not forwarded.
-A request with the header `x-trimtab: off` passes untouched, and so does everything with TRIMTAB_OFF=1.
-Below /trimtab/ there are health, metrics (Prometheus) and fit (POST a request, ?budget=TOKENS).
+A request with the header `x-trimtab: off` passes unchanged; so does everything with TRIMTAB_OFF=1.
+The proxy's own pages: / (what it saved), /trimtab/health, /trimtab/metrics (Prometheus), and
+/trimtab/fit (POST a request, ?budget=TOKENS).
 
 Examples:
   trimtab proxy
   trimtab proxy --observe --upstream work=https://gateway.example/v1
   trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
 pub(crate) struct Proxy {
-    /// Where to listen: an address with a port, or a port; requests of other machines need --token
+    /// Where to listen: an address with a port, or a port; an address that other machines can reach needs --token
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN", value_parser = human::address)]
     pub(crate) listen: SocketAddr,
 
-    /// The port, at the address of --listen
+    /// The port to listen at, with the address of --listen
     #[arg(long, value_name = "PORT", env = "TRIMTAB_PORT")]
     pub(crate) port: Option<u16>,
 
     #[command(flatten)]
     pub(crate) fitting: Fitting,
 
-    /// Leave the x-trimtab headers out of answers
+    /// Leave the x-trimtab headers out of responses
     #[arg(long, env = "TRIMTAB_NO_HEADERS", value_parser = FalseyValueParser::new())]
     pub(crate) no_headers: bool,
 
-    /// The token that /trimtab/ demands
+    /// The token that /trimtab/ requires
     #[arg(long, value_name = "TOKEN", env = "TRIMTAB_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// A host name by which clients may call the proxy, beside addresses and localhost
+    /// A host name that clients may use for the proxy, besides addresses and localhost
     #[arg(long, value_name = "NAME", env = "TRIMTAB_ALLOW_HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
 
-    /// An origin whose web pages may send requests, beside those of this machine: `https://chat.example`
+    /// An origin whose web pages may send requests, besides those of this machine: `https://chat.example`
     #[arg(long, value_name = "ORIGIN", env = "TRIMTAB_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
 
@@ -60,34 +61,34 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of the certificate in PEM, where it is not in the same file
+    /// The key of the certificate in PEM, if it is not in the same file
     #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_KEY", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// The largest request that is taken, in MiB
+    /// The largest request to accept, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, env = "TRIMTAB_MAX_REQUEST", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) max_request: u32,
 
-    /// The most requests under way at once
+    /// The most requests in progress at once
     #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_MAX_IN_FLIGHT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_in_flight: u32,
 
-    /// Seconds in which a provider must begin to answer
+    /// Seconds that a provider has to begin its response
     #[arg(long, value_name = "SECONDS", default_value_t = 900, env = "TRIMTAB_UPSTREAM_TIMEOUT")]
     pub(crate) upstream_timeout: u64,
 
-    /// Seconds that answers under way get when the proxy is asked to stop
+    /// Seconds that running responses get when the proxy stops
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "TRIMTAB_GRACE")]
     pub(crate) grace: u64,
 
-    /// How much is said on standard error
+    /// How much to log to stderr
     #[arg(long, value_name = "LEVEL", default_value = "normal", env = "TRIMTAB_LOG")]
     pub(crate) log: Level,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Options of trimtab stand before the agent's name; everything after the name is handed to the agent.
+Put trimtab's options before the agent's name; everything after the name goes to the agent.
 
 Examples:
   trimtab wrap claude
@@ -98,11 +99,11 @@ pub(crate) struct Wrap {
     #[command(flatten)]
     pub(crate) fitting: Fitting,
 
-    /// An agent that is known (`trimtab wrap --list`), or any program that reads the usual variables; then its own arguments
+    /// A known agent (`trimtab wrap --list`) or any program that reads the usual variables, then its arguments
     #[arg(value_names = ["AGENT", "ARGS"], num_args = 1.., trailing_var_arg = true, required_unless_present = "list")]
     pub(crate) command: Vec<OsString>,
 
-    /// List the agents that are known
+    /// List the known agents
     #[arg(long)]
     pub(crate) list: bool,
 }
@@ -110,12 +111,12 @@ pub(crate) struct Wrap {
 /// What is done with requests.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Fitting {
-    /// A server that requests may go to, as often as wanted: `anthropic`, `openai` and `gemini` change where requests of that wire
-    /// go; any other name is asked for by a path that begins with it
+    /// Where requests go; can be repeated. `anthropic`, `openai` and `gemini` replace the provider's own address; any other name is
+    /// used by requests whose path begins with it
     #[arg(long, value_name = "NAME=URL", env = "TRIMTAB_UPSTREAM", value_delimiter = ',')]
     pub(crate) upstream: Vec<String>,
 
-    /// What may be hidden, and when: a name that `trimtab policies` lists, or a TOML file
+    /// What may be hidden, and when: a name from `trimtab policies`, or a TOML file [default: steady]
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) policy: Option<String>,
 
@@ -123,43 +124,43 @@ pub(crate) struct Fitting {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// The most tokens that a request may have (50k, 1.5M); without it, what the model's window leaves
+    /// The most tokens that a request may have (50k, 1.5M) [default: what the model's window leaves]
     #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = human::tokens)]
     pub(crate) budget: Option<Tokens>,
 
     #[command(flatten)]
     pub(crate) store: StorePlace,
 
-    /// The project that conversations belong to, where a request names none in `x-trimtab-project`: a folder of it, or its name.
-    /// Behind `wrap` without it, that of the current folder
+    /// The project of requests that name none in `x-trimtab-project`: a folder in it, or its name [default: none; with `wrap`, the
+    /// project of the current folder]
     #[arg(long, value_name = "DIR|NAME", env = "TRIMTAB_PROJECT")]
     pub(crate) project: Option<String>,
 
     #[command(flatten)]
     pub(crate) keep: KeepLimits,
 
-    /// Keep no conversations: what is hidden cannot be recalled, and a restart forgets what was sent
+    /// Store nothing: what is hidden cannot be recalled, and a restart forgets what was sent
     #[arg(long, env = "TRIMTAB_NO_STORE", value_parser = FalseyValueParser::new())]
     pub(crate) no_store: bool,
 
-    /// Change nothing, and record what would have been done
+    /// Change nothing; only record what would have been done
     #[arg(long, env = "TRIMTAB_OBSERVE", value_parser = FalseyValueParser::new())]
     pub(crate) observe: bool,
 
-    /// Pass everything untouched
+    /// Pass everything unchanged
     #[arg(long, env = "TRIMTAB_OFF", value_parser = FalseyValueParser::new())]
     pub(crate) off: bool,
 
-    /// What a policy's steps that fold do: nothing, ask for a summary in the background, or do without one
+    /// What a policy's folding steps do: nothing, ask for a summary in the background, or fold without one
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
     pub(crate) fold: Option<Fold>,
 
-    /// The model that writes summaries; without it, the session's own
+    /// The model that writes summaries [default: the session's own]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]
     pub(crate) summary_model: Option<String>,
 
-    /// Who is asked for summaries; without it, the session's own provider with the session's own key
+    /// Where to ask for summaries [default: the session's own provider, with the session's key]
     #[arg(long, value_name = "URL", env = "TRIMTAB_SUMMARY_ENDPOINT", requires = "summary_model")]
     pub(crate) summary_endpoint: Option<String>,
 
@@ -167,20 +168,21 @@ pub(crate) struct Fitting {
     #[arg(long, value_name = "NAME", requires = "summary_endpoint")]
     pub(crate) summary_key_env: Option<String>,
 
-    /// Seconds after which a summary is done without
+    /// Give up on a summary after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "TRIMTAB_SUMMARY_TIMEOUT")]
     pub(crate) summary_timeout: u64,
 
-    /// Ask the model why it makes each edit: edit tools get an optional argument `intent`, which no tool ever sees
+    /// Ask the model why it makes each edit: edit tools get an optional argument `intent`, which the tools never
+    /// receive
     #[arg(long, env = "TRIMTAB_INTENT", value_parser = FalseyValueParser::new())]
     pub(crate) intent: bool,
 
-    /// Milliseconds of work that a plan may take, or a tenth of the time in which the provider begins to answer where that is
-    /// more; after that the session's last plan is sent
+    /// Milliseconds of work that a plan may take, or a tenth of the provider's response time if that is more; after that, the session's
+    /// last plan is used
     #[arg(long, value_name = "MS", default_value_t = 50, env = "TRIMTAB_PLAN_TIME")]
     pub(crate) plan_time: u64,
 
-    /// The most sessions that are remembered
+    /// The most sessions to remember
     #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_SESSIONS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sessions: u32,
 }

@@ -10,11 +10,11 @@ pub(crate) struct StoreView {
     #[command(flatten)]
     pub(crate) store: StorePlace,
 
-    /// The project whose conversations are seen: a folder of it, or its name; without it, that of the current folder
+    /// Use this project: a folder in it, or its name [default: the project of the current folder]
     #[arg(long, value_name = "DIR|NAME", env = "TRIMTAB_PROJECT")]
     pub(crate) project: Option<String>,
 
-    /// See the conversations of all projects
+    /// Use the sessions of all projects
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -22,11 +22,11 @@ pub(crate) struct StoreView {
 /// How long conversations are kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct KeepLimits {
-    /// Forget sessions this long after their last request: 30d, 4w; without it, never
+    /// Delete sessions this long after their last request: 30d, 4w [default: never]
     #[arg(long, value_name = "AGE", env = "TRIMTAB_KEEP_FOR", value_parser = super::long_age)]
     pub(crate) keep_for: Option<i64>,
 
-    /// Forget the oldest sessions while the store is larger than this: 2GB, 500MB; without it, never
+    /// Delete the oldest sessions while the store is larger than this: 2GB, 500MB [default: never]
     #[arg(long, value_name = "SIZE", env = "TRIMTAB_KEEP_AT_MOST", value_parser = super::bytes)]
     pub(crate) keep_at_most: Option<u64>,
 }

@@ -9,17 +9,17 @@ use super::StoreView;
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "A pinned block is never shortened, replaced or dropped, by no policy and for no budget. If it is hidden, it is sent whole \
-    again with the next request. A handle stands for every block with that content.\n\n\
+    after_help = "No policy or budget ever shortens, replaces or drops a pinned block. If it is hidden now, the next request sends it whole \
+    again. A handle names every block with that content.\n\n\
     Examples:\n  trimtab pin 6ca415216d72\n  trimtab pin 6ca415216d72 --session s12\n  trimtab pin --list"
 )]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct Pin {
-    /// The handles that notes name
+    /// The handles in notes
     #[arg(value_name = "HANDLE", group = "what", value_parser = handle)]
     pub(crate) handles: Vec<Handle>,
 
-    /// List what is pinned, in all sessions or in the one named
+    /// List the pins, of all sessions or of the named one
     #[arg(long, group = "what")]
     pub(crate) list: bool,
 
@@ -55,11 +55,11 @@ pub(crate) struct Unpin {
     Examples:\n  trimtab undo 6ca415216d72\n  trimtab undo 6ca415216d72 --now"
 )]
 pub(crate) struct Undo {
-    /// The handles that notes name
+    /// The handles in notes
     #[arg(value_name = "HANDLE", required = true, value_parser = handle)]
     pub(crate) handles: Vec<Handle>,
 
-    /// With the next request, whatever that costs
+    /// Do it with the next request, whatever that costs
     #[arg(long)]
     pub(crate) now: bool,
 
@@ -73,7 +73,7 @@ pub(crate) struct Undo {
 /// Which session is meant.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct InSession {
-    /// The session: an ID as `trimtab sessions` lists it, or the client's name for it; without it, the session used last that holds the block
+    /// The session: an ID from `trimtab sessions`, or the client's name for it [default: the last used session that holds the block]
     #[arg(long = "session", value_name = "ID")]
     pub(crate) id: Option<String>,
 }
@@ -85,11 +85,11 @@ pub(crate) struct InSession {
     diff <(trimtab restore s12 | jq .) <(trimtab restore s12 --sent | jq .)"
 )]
 pub(crate) struct Restore {
-    /// The session: an ID as `trimtab sessions` lists it, or the client's name for it
+    /// The session: an ID from `trimtab sessions`, or the client's name for it
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Which request of the session, counted from 1; without it, the latest
+    /// Which request of the session, counted from 1 [default: the latest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) request: Option<u32>,
 
@@ -97,7 +97,7 @@ pub(crate) struct Restore {
     #[arg(long)]
     pub(crate) sent: bool,
 
-    /// Write to this file; without it, to standard output
+    /// Write to this file [default: stdout]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
@@ -111,6 +111,7 @@ pub(crate) struct Restore {
 
 /// Reads a handle.
 pub(super) fn handle(word: &str) -> Result<Handle, String> {
-    let wrong = || format!("{word} is no handle: a handle is 12 digits of 0-9 and a-f, as notes name them");
+    let wrong =
+        || format!("{word} is not a handle: a handle has 12 digits of 0-9 and a-f, and notes name it");
     Handle::parse(word).ok_or_else(wrong)
 }

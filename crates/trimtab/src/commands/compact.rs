@@ -69,7 +69,11 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
             grouped(after.0)
         );
     }
-    let told = if folded.has_summary { "a summary and the ledger" } else { "the ledger alone" };
+    let told = if folded.has_summary {
+        "a summary and a list of facts"
+    } else {
+        "a list of facts, without a summary"
+    };
     note(format_args!(
         "{name}: {} tokens instead of {}: {} messages folded from {} tokens to {} by {told}",
         grouped(after.0),
@@ -127,7 +131,7 @@ fn summary(asked: &Compact, asking: &Asking) -> Result<Option<String>> {
         (None, Some(url)) => match obtained(asked, asking, url) {
             Ok(answer) => answer,
             Err(error) => {
-                note(format_args!("no summary: {error:#}; folding by the ledger alone"));
+                note(format_args!("no summary: {error:#}; folding with a list of facts alone"));
                 return Ok(None);
             }
         },
@@ -136,7 +140,7 @@ fn summary(asked: &Compact, asking: &Asking) -> Result<Option<String>> {
     match asking.check(&answer) {
         Ok(text) => Ok(Some(text)),
         Err(reason) => {
-            note(format_args!("{reason}: it is not used; folding by the ledger alone"));
+            note(format_args!("{reason}: it is not used; folding with a list of facts alone"));
             Ok(None)
         }
     }

@@ -20,11 +20,12 @@ use crate::{
     near::did_you_mean,
     output::{self, Output, grouped, say},
     prices,
-    settings::{Asked, Files, in_force, spent},
+    settings::{Asked, Files, in_force, spent, warn_of_unknown_variables},
     store,
 };
 
 pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
+    warn_of_unknown_variables();
     let conversation = input::conversation(&asked.input)?;
     let (request, mended) = request(asked, &conversation)?;
     let said_model = || conversation.history.model().map(std::borrow::Cow::into_owned);
@@ -76,11 +77,12 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
             .map(|(class, tokens)| format!("{class} {}", grouped(tokens.0)))
             .collect();
         bail!(
-            "{}: does not fit into {} tokens: {} cannot be hidden ({}); raise the budget to at least {}",
+            "{}: does not fit into {} tokens: {} cannot be hidden ({}){}; raise the budget to at least {}",
             conversation.name,
             grouped(budget.0),
             grouped(floor.tokens.0),
             made_of.join(", "),
+            if fitted.exactness.guard() > 1.0 { ", and the count is an estimate" } else { "" },
             grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
         );
     }

@@ -57,8 +57,9 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
             .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
-        output::note(format_args!("listening at {scheme}://{address}"));
         banner(asked, &policy, scheme, address)?;
+        // Whoever waits for this line may send requests, and signals, at once.
+        output::note(format_args!("listening at {scheme}://{address}"));
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
@@ -102,6 +103,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         spent: 0.0,
         said_model: None,
     };
+    settings::warn_of_unknown_variables();
     let files = Files::read()?;
     let in_force = in_force(&asked, &files)?;
     Ok(Asked {

@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
-use trimtab_core::recall;
-use trimtab_replay::read;
+use trimtab_core::{block_handle, recall};
+use trimtab_replay::{Segment, read};
 
 use crate::{
     args::Recall,
     input,
+    near::did_you_mean,
     output::{self, Output},
     pictures::{Picture, pictures_in},
     scope::{Asker, Scope},
@@ -43,7 +44,12 @@ pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
         read(&input::bytes(file).with_context(|| name.to_string())?).with_context(|| name.to_string())?;
     let found = recording.segments.iter().find_map(|segment| recall(&segment.history, handle));
     let Some(original) = found else {
-        bail!("{name}: no block has the handle {handle}; was it made from another file?");
+        let blocks = |segment: &Segment| -> Vec<String> {
+            segment.history.blocks().iter().map(|block| block_handle(&segment.history, block)).collect()
+        };
+        let known: Vec<String> = recording.segments.iter().flat_map(blocks).collect();
+        let near = did_you_mean(handle, &known.iter().map(String::as_str).collect::<Vec<_>>());
+        bail!("{name}: no block has the handle {handle}{near}; was it made from another file?");
     };
     Ok(original.into_owned())
 }

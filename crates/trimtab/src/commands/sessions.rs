@@ -73,9 +73,9 @@ pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
 /// Prints what the columns are.
 pub(super) fn head(out: &mut Output) -> Result<()> {
     out.line(format_args!(
-        "{DIM}{:6} {:16} {:>8} {:>7} {:>5}  {} title{DIM:#}",
+        "{DIM}{:6} {:>7} {:>8} {:>7} {:>5}  {} title{DIM:#}",
         "id",
-        "last (UTC)",
+        "used",
         "requests",
         "tokens",
         "saved",
@@ -86,9 +86,9 @@ pub(super) fn head(out: &mut Output) -> Result<()> {
 /// Prints a session; without a title, by the client's name for it.
 pub(super) fn line(session: &SessionInfo, title: Option<&str>, out: &mut Output) -> Result<()> {
     let columns = format!(
-        "{:6} {:16} {:>8} {:>7} {:>4}%  {} ",
+        "{:6} {:>7} {:>8} {:>7} {:>4}%  {} ",
         session.id.to_string(),
-        store::minute(session.last),
+        ago(store::now().0.saturating_sub(session.last.0)),
         grouped(u64::from(session.requests)),
         short(session.tokens_before),
         store::saved(session.tokens_before, session.tokens_after),
@@ -97,6 +97,17 @@ pub(super) fn line(session: &SessionInfo, title: Option<&str>, out: &mut Output)
     let title = title.or(session.name.as_deref()).unwrap_or("-");
     let title = on_one_line(title, out.width().saturating_sub(columns.chars().count()));
     out.line(format_args!("{columns}{}", escape_name(&title)))
+}
+
+/// Says how long ago something was, in milliseconds: `5m ago`.
+fn ago(ms: i64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        ..=0 => "now".to_owned(),
+        1..60 => format!("{minutes}m ago"),
+        60..2_880 => format!("{}h ago", minutes / 60),
+        2_880.. => format!("{}d ago", minutes / 1_440),
+    }
 }
 
 /// Returns the first words of the person in a session, without secrets.
@@ -142,5 +153,17 @@ fn row(session: &SessionInfo, title: Option<String>) -> Row<'_> {
         tokens_after: session.tokens_after,
         input_tokens_reported: session.usage.total_input(),
         output_tokens_reported: session.usage.output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_is_told_in_one_unit() {
+        const MINUTE: i64 = 60_000;
+        let told = [-5, 59_999, MINUTE, 90 * MINUTE, 47 * 60 * MINUTE, 72 * 60 * MINUTE].map(ago);
+        assert_eq!(told, ["now", "now", "1m ago", "1h ago", "47h ago", "3d ago"]);
     }
 }

@@ -1,3 +1,5 @@
+//! Machines in temporary folders, and what is found on them.
+
 use super::*;
 
 /// A machine with a home in a temporary folder, and these files in it.

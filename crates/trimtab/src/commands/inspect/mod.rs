@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if asked.paths.is_empty() {
-        return many(asked, own_sessions(&asked.finding, "inspect")?, Vec::new(), out);
+        return many(asked, &own_sessions(&asked.finding, "inspect")?, Vec::new(), out);
     }
     if let [path] = asked.paths.as_slice()
         && !path.is_dir()
@@ -35,7 +35,7 @@ pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if paths.is_empty() && unreadable.is_empty() {
         bail!("no recording found: a folder is searched for names ending in .{}", ENDINGS.join(", ."));
     }
-    many(asked, paths, unreadable, out)
+    many(asked, &paths, unreadable, out)
 }
 
 fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
@@ -53,17 +53,12 @@ fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
     picture::print(&measured, out)
 }
 
-fn many(
-    asked: &Inspect,
-    paths: Vec<PathBuf>,
-    mut unreadable: Vec<Unreadable>,
-    out: &mut Output,
-) -> Result<()> {
+fn many(asked: &Inspect, paths: &[PathBuf], mut unreadable: Vec<Unreadable>, out: &mut Output) -> Result<()> {
     let mut memo = Memo::default();
     let mut measured: Vec<Inspection> = Vec::new();
     let mut read_files = 0;
-    let bar = Progress::begin(&paths);
-    for path in &paths {
+    let bar = Progress::begin(paths);
+    for path in paths {
         bar.file(path);
         let name = path.display().to_string();
         match recording(path, &asked.view) {

@@ -233,8 +233,10 @@ fn money(measured: &Inspection, out: &mut Output) -> Result<()> {
             cost.dollars
         ))?;
     }
-    let Some(usage) = measured.usage else { return Ok(()) };
-    out.line(format_args!("{:.0} % of their input was read from the cache", usage.cache_hits() * 100.0))
+    if let Some(usage) = measured.usage {
+        out.line(format_args!("{:.0} % of their input was read from the cache", usage.cache_hits() * 100.0))?;
+    }
+    out.line("`trimtab replay` of this file says what trimtab would have saved")
 }
 
 /// Returns a share in percent with one decimal.

@@ -73,7 +73,8 @@ fn missed(recall: f64, of: u64) -> u64 {
 }
 
 fn dollars(amount: f64) -> String {
-    if amount >= 0.095 || amount < 0.000_05 { format!("${amount:.2}") } else { format!("${amount:.3}") }
+    // Cents say nothing about less than ten of them.
+    if (0.000_05..0.095).contains(&amount) { format!("${amount:.3}") } else { format!("${amount:.2}") }
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use super::{
 use crate::{
     args::Wrap,
     hint::Reader,
+    near::did_you_mean,
     output::{self, Output},
     programs::find_program,
     proxy::{self, Limits, Proxy, log::Log},
@@ -140,8 +141,12 @@ async fn run_agent(
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+            let near = did_you_mean(&shown.to_string(), &names);
+            let what =
+                if near.is_empty() { ": install it".to_owned() } else { format!("{near} Else install it") };
             bail!(
-                "`{shown}` not found in PATH: install it, or name another program; `trimtab wrap --list` lists the agents that are known"
+                "`{shown}` not found in PATH{what}, or name another program; `trimtab wrap --list` lists the known agents"
             )
         }
         Err(fault) => return Err(fault).with_context(|| format!("`{shown}` cannot be started")),
