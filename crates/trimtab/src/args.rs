@@ -1,6 +1,8 @@
 //! What can be said on the command line. Takes the words; gives values that need no further checking.
 //! Never reads a file.
 
+mod finding;
+mod groups;
 mod human;
 mod serving;
 mod view;
@@ -11,11 +13,15 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
 use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
-use trimtab_replay::{Budget, Contender};
+use trimtab_replay::{Budget, Contender, ContenderError};
 
 use self::human::tokens;
+use crate::near::did_you_mean;
+
 pub(crate) use self::{
-    human::{Amount, bytes, long_age},
+    finding::{Finding, Since},
+    groups::command,
+    human::{Amount, address, bytes, long_age, tokens_or_share},
     serving::{Fitting, Proxy, Wrap},
     view::{KeepLimits, StoreView},
     wishes::{InSession, Pin, Restore, Undo, Unpin},
@@ -24,8 +30,10 @@ pub(crate) use self::{
 /// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
 #[derive(Debug, Parser)]
 #[command(name = "trimtab", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Data goes to standard output, words for people to standard error.\n\
-    Exit codes: 0 done, 1 could not (with the reason), 2 wrong usage.")]
+#[command(
+    after_help = "Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 failure, 2 usage error.\n\
+    `trimtab COMMAND --help` shows options and examples."
+)]
 pub(crate) struct Args {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "TRIMTAB_COLOR")]
@@ -51,56 +59,62 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Show a conversation, one line per block
     Show(Show),
-    /// Tell what fills the window: of one conversation, or of all in a folder
+    /// Show what fills the context window: of one session, or of many
     Inspect(Inspect),
-    /// Show a file as the conversation knew it at a step
+    /// Show a file as the model knew it at a step
     FileAt(FileAt),
-    /// List the files that a conversation touched, the latest first
+    /// List the files that a session touched, the latest first
     Files(TouchedFiles),
-    /// Tell what was done to which file, and why
+    /// List what was done to which file, and why
     Changelog(Changelog),
-    /// Write a request that fits, in the format it came in
+    /// Trim one request to a number of tokens
     Fit(Fit),
-    /// Stand between an agent and its provider, and fit every request
+    /// Run the proxy that trims the requests of any agent
     Proxy(Box<Proxy>),
-    /// Run an agent behind a proxy of its own
+    /// Run an agent with its requests trimmed
     Wrap(Box<Wrap>),
-    /// Fold the old part of a conversation into one message
+    /// Replace the old part of a conversation by a summary
     Compact(Compact),
-    /// List the policies that ship, or print one
+    /// List the policies, or print one
     Policies(Policies),
-    /// Tell what policies would have cost, saved and missed in recorded sessions
+    /// Measure what trimtab would have saved, and missed, in recorded sessions
     Replay(Replay),
-    /// Bring the original behind a note back
+    /// Print the original of something that was hidden
     Recall(Recall),
-    /// Keep blocks from being hidden while a session runs
+    /// Never hide these blocks
     Pin(Pin),
-    /// Take pins back
+    /// Remove pins
     Unpin(Unpin),
-    /// Take back that blocks are hidden
+    /// Show hidden blocks to the model again
     Undo(Undo),
-    /// List this project's conversations that are kept, the newest first
+    /// List this project's stored sessions, the newest first
     Sessions(Sessions),
-    /// Write a request of a session that is kept, byte for byte
+    /// Write a stored request, byte for byte
     Restore(Restore),
-    /// Find blocks of this project's conversations by their words
+    /// Search this project's stored sessions
     Search(Search),
-    /// Forget conversations that are kept
+    /// Delete stored sessions
     Forget(Forget),
-    /// Copy everything that is kept into one new file, also while it is in use
+    /// Copy the store into one new file, even while it is in use
     Backup(Backup),
-    /// Tell how much is kept, and what it saved
+    /// Show how much is stored, and what was saved
     Stats(Stats),
-    /// Serve originals and history to agents over the Model Context Protocol
+    /// Serve originals and history to agents (Model Context Protocol)
     Mcp(Mcp),
-    /// List the models that are known: window, prices, how their tokens are counted
+    /// List the models with their windows and prices
     Models(Models),
-    /// Check this installation
+    /// Check this installation, and say how to fix what is wrong
     Doctor(Doctor),
-    /// Write completions for a shell
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write a man page for every command into a folder
+    Man {
+        /// The folder; it is made where there is none
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
     },
 }
 
@@ -122,12 +136,16 @@ pub(crate) struct Demo {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
+    after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show session.jsonl --block 11\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
     curl -s … | trimtab show -"
 )]
 pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) input: Input,
+
+    /// Print one block whole, by its number
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    pub(crate) block: Option<u32>,
 
     /// Count as this model does (`chars/4`: roughly); without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -140,14 +158,17 @@ pub(crate) struct Show {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
+    after_help = "Examples:\n  trimtab inspect\n  trimtab inspect --agent codex --since 30d\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
 pub(crate) struct Inspect {
     /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a session that is kept (`latest`: the one used
-    /// last); `-` for standard input
-    #[arg(value_name = "PATH|ID", required = true, value_hint = ValueHint::AnyPath)]
+    /// last); `-` for standard input. Without any, the sessions that agents keep on this machine
+    #[arg(value_name = "PATH|ID", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) finding: Finding,
 
     #[command(flatten)]
     pub(crate) view: StoreView,
@@ -235,16 +256,17 @@ pub(crate) struct Changelog {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  trimtab fit --budget 50000 request.json > fitted.json\n  trimtab fit --budget 50000 --policy ladder --explain session.jsonl > request.json\n  trimtab fit --policy none --step 20 session.jsonl > request.json\n\n\
-    Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor` \
-    shows those in force."
+    Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor \
+    --settings` shows those in force."
 )]
 pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the request may count; without it, what the model's window leaves
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
-    pub(crate) budget: Option<u64>,
+    /// The most tokens that the request may have (50k, 1.5M), or a share of the model's window (35%); without it, what the window
+    /// leaves after the answer
+    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = human::tokens_or_share)]
+    pub(crate) budget: Option<Amount>,
 
     /// Count and pay as this model does; without it, the model named in the file
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -275,7 +297,7 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) cold: bool,
 
-    /// Show on standard error what becomes of every block, why and when, and what that saves and costs
+    /// Show on standard error what becomes of every block, why and when, what that saves and costs, and which pass hid how much
     #[arg(long)]
     pub(crate) explain: bool,
 
@@ -325,9 +347,9 @@ pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) input: Input,
 
-    /// The most tokens that the compacted request may count; without it, about 28,000 and what cannot be folded
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
-    pub(crate) budget: Option<u64>,
+    /// The most tokens that the compacted request may have (50k); without it, about 28,000 and what cannot be folded
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = tokens)]
+    pub(crate) budget: Option<Tokens>,
 
     /// Print the prompt for a summary and nothing else
     #[arg(long)]
@@ -346,8 +368,8 @@ pub(crate) struct Compact {
     pub(crate) model: Option<String>,
 
     /// How many tokens that model reads; without it, what the table of models says, or 32,000
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW")]
-    pub(crate) window: Option<u64>,
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW", value_parser = tokens)]
+    pub(crate) window: Option<Tokens>,
 
     /// The environment variable that holds the endpoint's key
     #[arg(long, value_name = "NAME", requires = "endpoint")]
@@ -363,6 +385,14 @@ pub(crate) struct Policies {
     /// Print the file of this policy
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+
+    /// List every setting with its default, and what a policy file may use
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) settings: bool,
+
+    /// List the methods of other tools that `replay` compares with
+    #[arg(long, conflicts_with_all = ["name", "settings"])]
+    pub(crate) peers: bool,
 
     /// Write JSON
     #[arg(long)]
@@ -402,27 +432,36 @@ pub(crate) struct Recall {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "What is certified: nothing the agent went on to use was hidden, at this price. Whether the task would have \
-    succeeded is not.\n\nFiles that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
-    Examples:\n  trimtab replay ~/.claude/projects\n  \
+    after_help = "Shows what each policy would have cost, and how much of what the agent later used was still visible. It cannot show \
+    whether the task would still have succeeded. Nothing is sent anywhere.\n\n\
+    Files that cannot be replayed are listed on standard error; the others are replayed, and the exit code is 1.\n\n\
+    Examples:\n  trimtab replay\n  trimtab replay --agent claude --last 20 --html report.html\n  \
     trimtab replay session.jsonl --policy steady --policy 'peer:mask(10)' --policy 'recent(keep_last=5)'\n  \
     trimtab replay recordings --budget 35% --html report.html\n  \
     trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
 )]
 pub(crate) struct Replay {
-    /// Recordings, or folders of them (.json, .jsonl, .traj)
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    /// Recordings, or folders of them (.json, .jsonl, .traj); without any, the sessions that agents keep on this machine
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// What to replay: a name with its knob or settings in brackets, or a TOML file; without it, all that is known
+    #[command(flatten)]
+    pub(crate) finding: Finding,
+
+    /// What to replay: a name, its settings in brackets after it, or a TOML file; without it, none, steady, steady.safe and the
+    /// three best of some known methods that no provider rejects
     #[arg(long = "policy", value_name = "NAME|FILE", value_parser = contender)]
     pub(crate) policies: Vec<AskedPolicy>,
 
-    /// Pay the prices of this model; without it, of three whose caches cost differently
+    /// Replay every policy and every method that is known
+    #[arg(long, conflicts_with = "policies")]
+    pub(crate) all: bool,
+
+    /// Pay the prices of this model; without it, of the models that were recorded
     #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = model)]
     pub(crate) models: Vec<Model>,
 
-    /// Replay other tools' policies at every value of their knobs that is compared
+    /// Like --all, with every value of the number that a method has
     #[arg(long, conflicts_with = "policies")]
     pub(crate) knobs: bool,
 
@@ -448,7 +487,7 @@ pub(crate) struct Replay {
     pub(crate) resamples: u16,
 
     /// Write JSON: one object per policy and model
-    #[arg(long, conflicts_with = "html")]
+    #[arg(long)]
     pub(crate) json: bool,
 
     /// Write one page that needs nothing else: pictures, table, sessions, misses
@@ -504,6 +543,10 @@ pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) view: StoreView,
 
+    /// The most sessions that are listed, the newest first
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -538,7 +581,8 @@ pub(crate) struct Search {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Without sessions, age or size, what the settings keep_for and keep_at_most no longer keep is forgotten.\n\n\
+    after_help = "Without sessions, age or size, deletes what the settings keep_for and keep_at_most no longer keep. It asks first; where nobody can \
+    be asked, it wants --yes.\n\n\
     Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
 )]
 #[command(group = clap::ArgGroup::new("which"))]
@@ -558,11 +602,11 @@ pub(crate) struct Forget {
     #[command(flatten)]
     pub(crate) keep: KeepLimits,
 
-    /// Only tell what would be forgotten
+    /// Only list what would be deleted
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Do not ask before more than one session is forgotten
+    /// Delete without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -627,6 +671,10 @@ pub(crate) struct Models {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Doctor {
+    /// List every setting in force and where it comes from
+    #[arg(long)]
+    pub(crate) settings: bool,
+
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -642,7 +690,17 @@ fn contender(words: &str) -> Result<AskedPolicy, String> {
     if name.trim_end().ends_with(".toml") {
         return Ok(AskedPolicy::File(words.to_owned()));
     }
-    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| error.to_string())
+    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| match error {
+        ContenderError::Unknown { name, known } => {
+            let known: Vec<&str> = known.split(", ").collect();
+            let near = did_you_mean(&name, &known);
+            format!(
+                "there is no policy {name:?}{near}; `trimtab policies` lists ours, `trimtab policies --peers` the methods of \
+                 others; or name a TOML file"
+            )
+        }
+        error => error.to_string(),
+    })
 }
 
 fn model(name: &str) -> Result<Model, String> {
@@ -650,7 +708,7 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 fn budget(words: &str) -> Result<Budget, String> {
-    human::tokens_or_share(words).map(|amount| match amount {
+    tokens_or_share(words).map(|amount| match amount {
         Amount::Tokens(tokens) => Budget::Tokens(tokens),
         Amount::Share(share) => Budget::OfPeak(share),
     })

@@ -109,9 +109,9 @@ pub(crate) fn discover(machine: &Machine, agents: &[&'static AgentPlaces]) -> Di
             found.elsewhere.extend(there.map(|file| (elsewhere, file)));
         }
     }
-    found.sessions.sort_by(|one, other| {
-        other.modified.0.cmp(&one.modified.0).then_with(|| one.path.cmp(&other.path))
-    });
+    found
+        .sessions
+        .sort_by(|one, other| other.modified.0.cmp(&one.modified.0).then_with(|| one.path.cmp(&other.path)));
     found
 }
 
@@ -130,12 +130,18 @@ fn search(
         if kind.is_dir() && depth > 0 {
             search(agent, &path, depth - 1, seen, sessions);
         }
-        let is_session = kind.is_file() && entry.file_name().to_str().is_some_and(|name| agent.file.fits(name));
+        let is_session =
+            kind.is_file() && entry.file_name().to_str().is_some_and(|name| agent.file.fits(name));
         let Ok(about) = entry.metadata() else { continue };
         if is_session && about.len() > 0 && seen.insert(path.clone()) {
             let since = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let modified = since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0);
-            sessions.push(FoundSession { agent: agent.name, path, modified: Millis(modified), bytes: about.len() });
+            sessions.push(FoundSession {
+                agent: agent.name,
+                path,
+                modified: Millis(modified),
+                bytes: about.len(),
+            });
         }
     }
 }
@@ -146,19 +152,21 @@ fn search(
 /// Says which agents there are, and the nearest.
 pub(crate) fn agents_named(name: &str) -> Result<Vec<&'static AgentPlaces>, String> {
     let wanted = name.trim().to_lowercase();
-    let exact: Vec<_> = AGENTS.iter().filter(|agent| agent.name == wanted).collect();
-    if !exact.is_empty() {
-        return Ok(exact);
-    }
-    let known: Vec<_> = AGENTS
-        .iter()
-        .filter(|agent| agent.name.starts_with(&format!("{wanted}-")) || agent.title.to_lowercase() == wanted)
-        .collect();
+    let is_meant = |agent: &&AgentPlaces| {
+        agent.name == wanted
+            || agent.name.starts_with(&format!("{wanted}-"))
+            || agent.title.to_lowercase() == wanted
+    };
+    let known: Vec<_> = AGENTS.iter().filter(is_meant).collect();
     if !known.is_empty() && !wanted.is_empty() {
         return Ok(known);
     }
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    Err(format!("there is no agent {name:?}{}; there are: {}", crate::near::did_you_mean(name, &names), names.join(", ")))
+    Err(format!(
+        "there is no agent {name:?}{}; there are: {}",
+        crate::near::did_you_mean(name, &names),
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]

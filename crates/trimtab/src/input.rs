@@ -107,6 +107,18 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
     limited(opened)
 }
 
+/// Makes sure that a file can be read.
+///
+/// # Errors
+/// Says why not.
+pub(crate) fn check_readable(file: &Path) -> Result<()> {
+    let opened = File::open(file).with_context(|| format!("{}: cannot be opened", file.display()))?;
+    if opened.metadata().is_ok_and(|about| about.is_dir()) {
+        bail!("{}: is a folder: name one file in it", file.display());
+    }
+    Ok(())
+}
+
 /// Collects the files of a path: itself, or those below it that may be recordings. Links to folders are not followed.
 pub(crate) fn files_of(path: &Path, files: &mut Vec<PathBuf>, unreadable: &mut Vec<Unreadable>) {
     if !path.is_dir() {

@@ -3,13 +3,17 @@
 
 mod args;
 mod commands;
+mod discovery;
 mod endpoint;
 mod hint;
 mod input;
 mod mcp;
+mod near;
 mod output;
+mod own_sessions;
 mod pictures;
 mod prices;
+mod programs;
 mod proxy;
 mod scope;
 mod settings;
@@ -20,14 +24,20 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Command, FromArgMatches};
 
 // Requests of several megabytes come and go: an allocator that keeps its pages is worth more than any tuning.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let mut command = args::command();
+    if std::env::args_os().len() < 2 {
+        return say_help(&mut command);
+    }
+    let matches = command.clone().get_matches();
+    let args =
+        args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit());
     let mut out = output::Output::new(args.color);
     let done = commands::run(&args.command, &mut out).and_then(|()| out.finish());
     match done {
@@ -38,5 +48,13 @@ fn main() -> ExitCode {
             output::complain(&error);
             if error.is::<settings::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
+    }
+}
+
+/// Says what there is to do, to somebody who said nothing.
+fn say_help(command: &mut Command) -> ExitCode {
+    match command.print_help() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
     }
 }

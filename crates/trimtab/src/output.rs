@@ -3,7 +3,8 @@
 
 use std::{
     io::{self, BufWriter, IsTerminal, Stdout, Write},
-    path::Path,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
@@ -44,6 +45,11 @@ impl Output {
     /// Returns how many columns a line may have.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// Tells whether people read this.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Writes bytes that no colour rule may touch: a request, JSON, an original. A terminal gets them without what would steer it.
@@ -104,6 +110,17 @@ pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     written.with_context(|| format!("{}: cannot be written", file.display()))
 }
 
+/// Makes sure that a file can be written, before long work that ends in it.
+pub(crate) fn check_writable(file: &Path) -> anyhow::Result<()> {
+    if file.is_dir() {
+        anyhow::bail!("{}: is a folder: name a file in it", file.display());
+    }
+    let beside = file.with_file_name(format!(".trimtab-{}", std::process::id()));
+    let made = std::fs::File::create(&beside);
+    let _ = std::fs::remove_file(&beside);
+    made.map(|_| ()).with_context(|| format!("{}: cannot be written", file.display()))
+}
+
 /// Tells whether the only thing wrong is that nobody reads any more.
 pub(crate) fn is_closed_pipe(error: &Error) -> bool {
     let causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
@@ -126,14 +143,47 @@ pub(crate) fn say(line: impl std::fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{}", escape_styled(&line.to_string()));
 }
 
-/// Returns a bar on standard error; one that nobody sees where that is no terminal or there is little to wait for.
-pub(crate) fn progress(files: usize) -> ProgressBar {
-    if files < 2 || !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// A bar on standard error that says which file is read and how long it all still takes.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    files: usize,
+    begun: AtomicUsize,
+}
+
+impl Progress {
+    /// Begins a bar for files; one that nobody sees where there is no terminal or little to wait for.
+    pub(crate) fn begin(files: &[PathBuf]) -> Progress {
+        let (count, begun) = (files.len(), AtomicUsize::new(0));
+        if count < 2 || !io::stderr().is_terminal() {
+            return Progress { bar: ProgressBar::hidden(), files: count, begun };
+        }
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %, {eta} left  {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        // Bytes tell better than files how much is left.
+        let bar = ProgressBar::new(files.iter().map(|file| size_of(file)).sum()).with_style(style);
+        Progress { bar, files: count, begun }
     }
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} files")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(u64::try_from(files).unwrap_or(0)).with_style(style)
+
+    /// Says that a file is being read.
+    pub(crate) fn file(&self, file: &Path) {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.bar.set_message(format!("{number}/{} {}", self.files, end_of(&file.to_string_lossy(), 40)));
+    }
+
+    /// Says that a file is done.
+    pub(crate) fn done(&self, file: &Path) {
+        self.bar.inc(size_of(file));
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn size_of(file: &Path) -> u64 {
+    // What is empty or gone takes its moment too.
+    std::fs::metadata(file).map_or(1, |about| about.len().max(1))
 }
 
 /// Returns a text on one line of at most `width` columns: line breaks as `⏎`, other control characters as `·`.
@@ -210,6 +260,24 @@ pub(crate) fn end_of(path: &str, width: usize) -> String {
     format!("…{}", kept.into_iter().rev().collect::<String>())
 }
 
+/// Returns a number in few columns: `987`, `12.3k`, `1.5M`.
+pub(crate) fn short(number: u64) -> String {
+    let tenths = |unit: u64| {
+        let tenths = number / (unit / 10);
+        if tenths % 10 == 0 || tenths >= 1000 {
+            (tenths / 10).to_string()
+        } else {
+            format!("{}.{}", tenths / 10, tenths % 10)
+        }
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => tenths(1_000) + "k",
+        1_000_000..1_000_000_000 => tenths(1_000_000) + "M",
+        1_000_000_000.. => tenths(1_000_000_000) + "G",
+    }
+}
+
 /// Returns a number with its thousands apart: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -231,6 +299,16 @@ mod tests {
     fn thousands_stand_apart() {
         let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(grouped).collect();
         assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_number_is_short_in_every_size() {
+        let short: Vec<String> = [7, 999, 1000, 12_345, 250_000, 1_500_000, 3_200_000_000].map(short).into();
+        assert_eq!(short, ["7", "999", "1k", "12.3k", "250k", "1.5M", "3.2G"]);
+        assert_eq!(
+            [counted(1, "session", "sessions"), counted(1234, "session", "sessions")],
+            ["1 session", "1,234 sessions"]
+        );
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use trimtab_core::Handle;
 use trimtab_store::{
     Found, Holder, SearchQuery, SearchWithin, Secrets, SessionId, SessionInfo, Sqlite, Store, StoreError,
     current_project, project_named,
 };
 
-use crate::{args::StoreView, store};
+use crate::{args::StoreView, near::did_you_mean, output::counted, store};
 
 /// Who asks, and with that, how more is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +76,11 @@ impl Scope {
     /// Says how many sessions are not seen, and how they would be.
     pub(crate) fn about_others(&self, others: usize) -> Option<String> {
         let remedy = self.asker.remedy();
-        (others > 0)
-            .then(|| format!("{others} sessions of other projects or of none are not listed: {remedy}"))
+        (others > 0).then(|| {
+            let (sessions, are) =
+                (counted(others, "session", "sessions"), if others == 1 { "is" } else { "are" });
+            format!("{sessions} of other projects or of none {are} not listed: {remedy}")
+        })
     }
 
     /// Returns the session that a word names: its ID, `latest`, the client's name for it, or the handle of a block in it.
@@ -101,7 +104,13 @@ impl Scope {
         };
         match (meant.iter().find(may_see), meant.is_empty()) {
             (Some(session), _) => Ok(session.id),
-            (None, true) => Err(StoreError::UnknownSession(word.to_owned()).into()),
+            (None, true) => {
+                let seen = sessions.iter().filter(|session| self.is_own(session.scope()));
+                let names: Vec<String> = seen.flat_map(|session| session.name.clone()).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let unknown = StoreError::UnknownSession(word.to_owned());
+                Err(anyhow!("{unknown}{}", did_you_mean(word, &names)))
+            }
             (None, false) => bail!(
                 "session {word} belongs to another project, or its project is not known: {}{}",
                 self.asker.remedy(),

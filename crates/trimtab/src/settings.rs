@@ -12,14 +12,17 @@ use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
     Model, Point, Policy, Tokens,
-    policy::{Circumstances, Config, Folding, Knob, PolicyError, find_knob, knobs, nearest_knob, policies},
+    policy::{Circumstances, Config, Folding, Knob, find_knob, knobs, nearest_knob, policies},
     report::SettingRow as Row,
 };
 
-use crate::args::{Args, Fold};
+use crate::{
+    args::{Amount, Args, Fold},
+    near::did_you_mean,
+};
 
 /// The policy where none is named.
-const DEFAULT_POLICY: &str = "steady";
+pub(crate) const DEFAULT_POLICY: &str = "steady";
 
 /// The setting that lets thresholds adapt.
 const ADAPTIVE: &str = "adaptive";
@@ -49,7 +52,7 @@ pub(crate) fn wrong(what: impl fmt::Display) -> anyhow::Error {
 pub(crate) struct Asked<'a> {
     pub(crate) policy: Option<&'a str>,
     pub(crate) model: Option<&'a str>,
-    pub(crate) budget: Option<u64>,
+    pub(crate) budget: Option<Amount>,
     pub(crate) set: &'a [String],
     pub(crate) fold: Option<Fold>,
     /// What the session has cost, in dollars.
@@ -92,7 +95,8 @@ impl Files {
 /// Returns where a file of the user's settings stands.
 pub(crate) fn user_file(name: &str) -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let configs = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    let of_system = || if cfg!(windows) { folder("APPDATA") } else { Some(folder("HOME")?.join(".config")) };
+    let configs = folder("XDG_CONFIG_HOME").or_else(of_system)?;
     Some(configs.join("trimtab").join(name))
 }
 
@@ -112,7 +116,7 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
     let (model, model_row) = model(asked, files);
     let known = model.as_deref().and_then(|model| crate::prices::find_model(model).ok());
     let (name, policy_from) = policy_name(asked, files);
-    let toml = policy_text(&name)?;
+    let toml = policy_text(&name, &policy_from)?;
     let circumstances =
         Circumstances { window: known.as_ref().map(|model| model.window), spent: asked.spent };
     let plain = Policy::from_toml(&name, &toml, &[]).map_err(wrong)?;
@@ -156,7 +160,7 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
             rows.push(Row { name: "rules".to_owned(), value, from: config.file.clone() });
         }
     }
-    let (budget, budget_row) = budget(asked, files, &policy, known.as_ref());
+    let (budget, budget_row) = budget(asked, files, &policy, known.as_ref())?;
     rows.extend(budget_row);
     let (folding, fold_row) = folding(asked, files);
     rows.push(fold_row);
@@ -219,15 +223,23 @@ fn policy_name(asked: &Asked<'_>, files: &Files) -> (String, String) {
 }
 
 /// Returns the TOML of a policy that ships, or of a file.
-fn policy_text(name: &str) -> Result<String> {
+fn policy_text(name: &str, from: &str) -> Result<String> {
     if let Some((_, toml)) = policies().find(|(shipped, _)| *shipped == name) {
         return Ok(toml.to_owned());
     }
     if Path::new(name).extension().is_some_and(|kind| kind == "toml") {
         return std::fs::read_to_string(name).with_context(|| format!("{name}: the policy cannot be read"));
     }
-    let unknown = Policy::shipped(name).err().map(|unknown: PolicyError| unknown.to_string());
-    Err(wrong(format_args!("{}; or name a file that ends in .toml", unknown.unwrap_or_default())))
+    let names: Vec<&str> = policies().map(|(name, _)| name).collect();
+    let place = if from.contains(", line ") { format!("{from}: ") } else { String::new() };
+    Err(wrong(format_args!("{place}{}", unknown_policy(name, &names))))
+}
+
+/// Says that there is no such policy, and what there is.
+pub(crate) fn unknown_policy(name: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known);
+    let known = known.join(", ");
+    format!("there is no policy {name:?}{near}; there are: {known}; or name a file that ends in .toml")
 }
 
 /// Finds a setting in the layers, the strongest first.
@@ -291,12 +303,22 @@ fn budget(
     files: &Files,
     policy: &Policy,
     known: Option<&Model>,
-) -> (Option<Tokens>, Option<Row>) {
+) -> Result<(Option<Tokens>, Option<Row>)> {
     let row = |tokens: u64, from: String| {
         (Some(Tokens(tokens)), Some(Row { name: "budget".to_owned(), value: tokens.to_string(), from }))
     };
+    let asked_tokens = match asked.budget {
+        Some(Amount::Share(share)) => {
+            let window = known.map(|model| model.window).ok_or_else(|| {
+                wrong("a budget in per cent is a share of the model's window, and no model that is known is named: --model NAME names one")
+            })?;
+            Some(window.scaled(share).0)
+        }
+        Some(Amount::Tokens(tokens)) => Some(tokens.0),
+        None => None,
+    };
     let from_file = files.found().filter_map(|config| Some((config.budget?, &config.file))).last();
-    match (asked.budget, from_file, policy.max_context()) {
+    Ok(match (asked_tokens, from_file, policy.max_context()) {
         (Some(tokens), _, _) => row(tokens, "the command line or TRIMTAB_BUDGET".to_owned()),
         (None, Some(((tokens, line), file)), _) => row(tokens, format!("{file}, line {line}")),
         // Where the model's window leaves less, the library takes that.
@@ -305,7 +327,7 @@ fn budget(
             Some(_) | None => row(most.0, "max_context".to_owned()),
         },
         (None, None, None) => (None, None),
-    }
+    })
 }
 
 /// Returns what a recorded session has cost so far, in dollars: the usage that was reported, at the prices of the table.

@@ -124,6 +124,33 @@ fn explain_shows_every_block_beside_the_data() {
 }
 
 #[test]
+fn explain_and_report_say_which_pass_hid_how_much() {
+    let report = std::env::temp_dir().join(format!("trimtab-passes-{}.json", std::process::id()));
+    let path = report.display().to_string();
+    let arguments =
+        ["fit", LONG, "--budget", "15000", "--policy", "ladder", "--explain", "--report", path.as_str()];
+    let explained = trimtab(&arguments);
+    let told: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&report).expect("a report")).expect("JSON");
+    std::fs::remove_file(report).expect("the report");
+    let passes = told["passes"].as_array().expect("passes");
+    let lines: Vec<&str> = explained.words.lines().filter(|line| line.starts_with("pass ")).collect();
+    assert_eq!(lines.len(), passes.len(), "{}", explained.words);
+    for (line, pass) in lines.iter().zip(passes) {
+        let blocks = pass["blocks"].as_u64().expect("a number");
+        let begins = format!("pass {:8} {blocks} block", pass["pass"].as_str().expect("a name"));
+        assert!(line.starts_with(&begins) && line.ends_with(" tokens fewer"), "{line}");
+    }
+    assert!(passes.iter().any(|pass| pass["pass"] == "close"), "{passes:?}");
+    let sum = |rows: &[serde_json::Value], key: &str| {
+        rows.iter().map(|row| row[key].as_u64().expect("a number")).sum::<u64>()
+    };
+    let hidden = told["verdicts"].as_array().expect("verdicts");
+    assert_eq!(sum(passes, "saved"), sum(hidden, "saved"), "every block counts for one pass");
+    assert_eq!(sum(passes, "blocks"), u64::try_from(hidden.len()).expect("few"));
+}
+
+#[test]
 fn settings_come_from_the_command_line_and_the_environment() {
     let size = |command: &mut std::process::Command| command.output().expect("the binary").stdout.len();
     let fit = ["fit", LONG, "--policy", "recent", "--budget", "900000"];
@@ -159,10 +186,20 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (
             &["fit", "fixtures/requests/nasty/anthropic-odd-spacing.json", "--model", "no-such"],
             1,
-            "no budget: the model is not known",
+            "no budget: the model \"no-such\" is not in the table; `trimtab models` lists all, --budget TOKENS does",
         ),
         (&["recall", "000000000000", "--in", LONG], 1, "no block has the handle 000000000000"),
         (&["models", "no-such-model"], 1, "no model's name contains \"no-such-model\""),
+        (&["fit", LONG, "--model", "claude-opos-5"], 1, "did you mean claude-opus-5?"),
+        (&["fit", "--policy", "stedy", LONG], 2, "did you mean steady?"),
+        (
+            &["fit", "--budget", "lots", LONG],
+            2,
+            "is neither a number of tokens (50000, 50k, 1.5M) nor a share (35%)",
+        ),
+        (&["show", LONG, "--block", "99999"], 1, "has no block 99999: they are numbered from 0 to"),
+        (&["proxy", "--listen", "here"], 2, "write 127.0.0.1:8790, or a port such as 8790"),
+        (&["mcp", "--in", "nowhere.json"], 1, "nowhere.json: cannot be opened"),
         (&["sho"], 2, "unrecognized subcommand 'sho'"),
     ] {
         let run = trimtab(arguments);
@@ -209,6 +246,49 @@ fn colour_is_for_people_who_want_it() {
 }
 
 #[test]
+fn the_demo_needs_nothing_and_says_the_same_every_time() {
+    let home = tempfile::tempdir().expect("a folder");
+    let demo = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        // Neither settings nor a provider of the user's have a say, and nothing is left behind.
+        command.env("HOME", home.path()).env("TMPDIR", home.path()).env("TRIMTAB_POLICY", "none");
+        command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").env("TRIMTAB_OFF", "1");
+        let done = command.stdin(Stdio::null()).output().expect("the binary");
+        let words = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!((done.status.code(), words.as_str()), (Some(0), ""));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let text = demo(&["demo"]);
+    assert_eq!(text, demo(&["demo"]));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    for part in [
+        "Turn 1 ", "blocks hidden", "Recall ", "byte for byte", "saved (", "trimtab replay",
+        "trimtab wrap claude",
+    ] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&demo(&["demo", "--json"])).expect("JSON");
+    let totals = &json["totals"];
+    let dollars = |name: &str| totals[name].as_f64().expect("dollars");
+    assert!(dollars("input_dollars") < dollars("input_dollars_untrimmed"), "{totals}");
+    let hidden = json["turns"]
+        .as_array()
+        .expect("turns")
+        .iter()
+        .map(|turn| turn["hidden"].as_array().map_or(0, Vec::len));
+    assert_eq!(totals["blocks_hidden"], hidden.sum::<usize>());
+    let recalled = &json["recalled"];
+    let original = recalled["original"].as_str().expect("an original");
+    assert_eq!(recalled["handle"], blake3::hash(original.as_bytes()).to_hex()[..12]);
+    assert_eq!(std::fs::read_dir(home.path()).expect("the folder").count(), 0, "something is left behind");
+    let tight = demo(&["demo", "--budget", "30k"]);
+    assert!(
+        tight.contains("Requests may have 30,000 tokens at most.") && tight.contains("over budget"),
+        "{tight}"
+    );
+}
+
+#[test]
 fn models_and_doctor_speak_json_too() {
     for command in ["models", "doctor", "policies"] {
         assert_eq!(trimtab(&[command]).code, Some(0));
@@ -216,6 +296,102 @@ fn models_and_doctor_speak_json_too() {
             serde_json::from_slice(&trimtab(&[command, "--json"]).out).expect(command);
         assert!(json.as_array().is_some_and(|rows| rows.len() > 3), "{command}");
     }
+}
+
+#[test]
+fn nothing_at_all_is_answered_with_what_to_do() {
+    let run = trimtab(&[]);
+    assert_eq!((run.code, run.words.as_str()), (Some(0), ""));
+    let text = run.text();
+    for part in
+        ["Start here:", "trimtab demo", "Run:", "Measure:", "Look:", "Stored sessions:", "This installation:"]
+    {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    assert_eq!(text, trimtab(&["-h"]).text());
+    let version = trimtab(&["--version"]).text();
+    assert!(version.contains("prices of ") && version.contains(std::env::consts::ARCH), "{version}");
+}
+
+#[test]
+fn numbers_are_written_as_people_write_them() {
+    let size = |budget: &str| {
+        trimtab(&["fit", LONG, "--policy", "ladder", "--model", "gpt-5", "--budget", budget]).out.len()
+    };
+    assert_eq!(size("15000"), size("15k"));
+    // The window of the model has 400,000 tokens.
+    assert_eq!(size("20000"), size("5%"));
+    let unknown = trimtab(&["fit", "fixtures/requests/nasty/anthropic-odd-spacing.json", "--budget", "35%"]);
+    assert!(
+        unknown.code == Some(2) && unknown.words.contains("a share of the model's window"),
+        "{}",
+        unknown.words
+    );
+}
+
+#[test]
+fn one_block_is_printed_whole_by_its_number_and_recalled_by_the_handle_beside_it() {
+    let json: serde_json::Value =
+        serde_json::from_slice(&trimtab(&["show", LONG, "--json"]).out).expect("JSON");
+    let block = &json["blocks"][10];
+    let shown = trimtab(&["show", LONG, "--block", "10"]);
+    assert_eq!(shown.text().trim_end(), block["text"].as_str().expect("a text").trim_end());
+    let handle = block["handle"].as_str().expect("a handle");
+    assert!(trimtab(&["show", LONG]).text().contains(handle));
+    let recalled = trimtab(&["recall", handle, "--in", LONG]);
+    assert_eq!(recalled.text().trim_end(), shown.text().trim_end());
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_what_to_do() {
+    let home = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let doctor = |variables: &[(&str, &str)]| {
+        let mut command = command(&["doctor"]);
+        command.env("HOME", home.path()).env("PATH", home.path()).env("XDG_DATA_HOME", home.path());
+        command.envs(variables.iter().copied()).stdin(Stdio::null());
+        let done = command.output().expect("the binary");
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let (code, text) = doctor(&[("TRIMTAB_PORT", &port)]);
+    assert_eq!(code, Some(0), "{text}");
+    for part in [
+        "is in use by another program",
+        "trimtab proxy --port ",
+        "none of aider, claude",
+        "no session of an agent was found",
+        "nothing is stored yet",
+        "anthropic https://api.anthropic.com",
+    ] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let broken = home.path().join("broken.db");
+    std::fs::write(&broken, "no database").expect("a file");
+    let (code, text) = doctor(&[("TRIMTAB_STORE", broken.to_str().expect("a path")), ("TRIMTAB_PORT", "0")]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("BAD  store") && text.contains("-> name another file"), "{text}");
+    let (code, text) = doctor(&[("TRIMTAB_UPSTREAM", "nonsense")]);
+    assert!(code == Some(1) && text.contains("BAD  upstreams"), "{text}");
+}
+
+#[test]
+fn policies_are_a_short_list_with_the_default_first() {
+    let text = trimtab(&["policies"]).text();
+    assert!(text.lines().count() <= 12 && text.starts_with("steady      (default) "), "{text}");
+    assert!(trimtab(&["policies", "--settings"]).text().contains("keep_last = "));
+    assert!(trimtab(&["policies", "--peers"]).text().contains("peer:clear-tool-uses"));
+}
+
+#[test]
+fn a_man_page_is_written_for_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = trimtab(&["man", folder.path().to_str().expect("a path")]);
+    assert_eq!(run.code, Some(0), "{}", run.words);
+    let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    assert!(page("trimtab.1").contains(".TH") && page("trimtab-replay.1").contains("recorded sessions"));
+    let commands = trimtab(&["completions", "bash"]).text().matches("trimtab,").count();
+    assert!(std::fs::read_dir(folder.path()).expect("the folder").count() > 20 && commands > 20);
 }
 
 #[test]

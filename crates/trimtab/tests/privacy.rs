@@ -140,7 +140,7 @@ fn the_command_line_sees_its_own_project_alone() {
     assert_eq!((list.as_array().unwrap().len(), list[0]["project"].as_str()), (1, world.path("b").to_str()));
     let listed = world.run("b", &["sessions"]);
     assert!(
-        listed.words.contains("1 sessions of other projects") && listed.words.contains("--all"),
+        listed.words.contains("1 session of other projects") && listed.words.contains("--all"),
         "{}",
         listed.words
     );
@@ -376,13 +376,13 @@ fn what_is_too_old_goes_by_itself_and_what_is_live_stays() {
     };
     // By a flag, told and not done; by the user's file; never by a project's.
     let told = world.run("a", &["forget", "--keep-for", "90d", "--dry-run"]);
-    assert!(told.words.contains("1 sessions would be forgotten") && count() == 3, "{}", told.words);
+    assert!(told.words.contains("1 session would be deleted") && count() == 3, "{}", told.words);
     let config = world.path("config");
     fs::create_dir_all(config.join("trimtab")).unwrap();
     fs::write(config.join("trimtab/config.toml"), "keep_for = '90d'\n").unwrap();
     let set = [("XDG_CONFIG_HOME", config.to_str().unwrap())];
-    let done = world.run_with("a", &["forget"], &set, b"");
-    assert!(done.words.contains("1 sessions forgotten") && count() == 2, "{}", done.words);
+    let done = world.run_with("a", &["forget", "--yes"], &set, b"");
+    assert!(done.words.contains("1 session deleted") && count() == 2, "{}", done.words);
     fs::write(world.path("b/trimtab.toml"), "keep_for = '1d'\n").unwrap();
     let refused = world.run("b", &["forget"]);
     assert!(refused.code == Some(2) && refused.words.contains("config.toml"), "{}", refused.words);

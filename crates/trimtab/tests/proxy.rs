@@ -38,6 +38,8 @@ mod routed;
 mod running;
 #[path = "proxy/stored.rs"]
 mod stored;
+#[path = "proxy/tls.rs"]
+mod tls;
 #[path = "proxy/told.rs"]
 mod told;
 #[path = "proxy/transparent.rs"]

@@ -68,17 +68,7 @@ fn json_has_an_object_per_policy_and_model_with_the_promised_fields() {
         .iter()
         .map(|row| (row["policy"].as_str().expect("a name"), row["model"].as_str().expect("a name")))
         .collect();
-    assert_eq!(
-        names,
-        [
-            ("none", "claude-opus-5"),
-            ("none", "claude-opus-5-5"),
-            ("none", "claude-fable-5-1"),
-            ("recent(keep_last=3)", "claude-opus-5"),
-            ("recent(keep_last=3)", "claude-opus-5-5"),
-            ("recent(keep_last=3)", "claude-fable-5-1"),
-        ]
-    );
+    assert_eq!(names, [("none", "claude-opus-4-6"), ("recent(keep_last=3)", "claude-opus-4-6")]);
     for row in &rows {
         for field in FIELDS {
             assert!(row.get(field).is_some(), "{field} is missing: {row}");
@@ -112,7 +102,8 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("1 session, "), "{text}");
     assert!(
-        lines[2].starts_with("claude-opus-5: untrimmed $") && lines[2].contains("11.5 reads more"),
+        lines[2].starts_with("claude-opus-5: sending everything costs $")
+            && lines[2].contains("11.5 reads more"),
         "{text}"
     );
     assert!(
@@ -120,18 +111,118 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
         "{text}"
     );
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("Not certified: that the task would have succeeded"), "{text}");
+    assert!(words.join(" ").contains("It cannot show whether the task would still have succeeded"), "{text}");
     assert!(!text.contains('\u{1b}'));
 }
 
 #[test]
-fn everything_that_is_known_takes_part_by_default() {
-    let text = trimtab(&["replay", "fixtures/recordings/pi.jsonl", "--model", "gpt-5"]).text();
+fn everything_that_is_known_takes_part_with_all() {
+    let text = trimtab(&["replay", "fixtures/recordings/pi.jsonl", "--model", "gpt-5", "--all"]).text();
     for (name, _) in trimtab_core::policy::policies() {
         assert!(
             text.lines().any(|line| line.split_whitespace().next() == Some(name)),
             "{name} is missing:\n{text}"
         );
+    }
+}
+
+#[test]
+fn without_policies_ours_and_the_three_best_others_take_part_at_the_recorded_prices() {
+    let found = rows(&["fixtures/recordings/pi.jsonl"]);
+    let names: Vec<&str> = found.iter().filter_map(|row| row["policy"].as_str()).collect();
+    assert_eq!(names[..3], ["none", "steady", "steady.safe"]);
+    assert_eq!(names.len(), 6, "{names:?}");
+    assert!(names[3..].iter().all(|name| name.starts_with("peer:")), "{names:?}");
+    assert!(found.iter().all(|row| row["model"] == "claude-sonnet-4-5" && row["invalid_requests"] == 0));
+    let mixed = rows(&["fixtures/recordings/pi.jsonl", RECORDING]);
+    assert!(mixed.iter().all(|row| row["model"] == "recorded" && row["sessions"] == 2));
+    let cost = |rows: &[Value]| rows[0]["input_cost"].as_f64().expect("dollars");
+    let one_by_one = cost(&found) + cost(&rows(&[RECORDING]));
+    assert!((cost(&mixed) - one_by_one).abs() < 1e-9, "each session is paid for at its own prices");
+}
+
+#[test]
+fn a_replay_ends_in_sentences_with_dollars() {
+    let run = trimtab(&["replay", RECORDING, "--resamples", "0"]);
+    let text = run.text();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("1 session with 85 requests: sending everything costs $"), "{text}");
+    assert!(words.contains("of input, at the prices of claude-opus-4-6. steady would have "), "{text}");
+    assert!(text.trim_end().ends_with("rejected."), "{text}");
+}
+
+#[test]
+fn the_sessions_of_every_agent_on_this_machine_are_found() {
+    let home = tempfile::tempdir().expect("a folder");
+    for (from, to) in [
+        ("claude-code.jsonl", ".claude/projects/-home-me-app/one.jsonl"),
+        ("codex.jsonl", ".codex/sessions/2026/10/01/rollout-1.jsonl"),
+        ("gemini-cli.json", ".gemini/tmp/app/chats/session-1.json"),
+        ("pi.jsonl", ".pi/agent/sessions/--app--/1.jsonl"),
+        ("copilot-cli.jsonl", ".copilot/session-state/7a/events.jsonl"),
+    ] {
+        let path = home.path().join(to);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        std::fs::copy(root().join("fixtures/recordings").join(from), path).expect(from);
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        for name in
+            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"]
+        {
+            command.env_remove(name);
+        }
+        let done = command.env("HOME", home.path()).stdin(Stdio::null()).output().expect("the binary");
+        (done.status.code(), done.stdout, String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (code, _, words) = run(&["replay", "--json", "--policy", "none"]);
+    assert_eq!(code, Some(0), "{words}");
+    let found = "5 sessions found (Claude Code 1, Codex 1, Gemini CLI 1, Copilot CLI 1, pi 1)";
+    assert!(words.contains(found), "{words}");
+    let (code, out, words) =
+        run(&["replay", "--json", "--policy", "none", "--agent", "codex", "--last", "3"]);
+    let json: Value = serde_json::from_slice(&out).expect("JSON");
+    assert_eq!(
+        (code, &json[0]["model"], &json[0]["sessions"]),
+        (Some(0), &"gpt-5.5".into(), &1.into()),
+        "{words}"
+    );
+    let (code, out, words) = run(&["inspect", "--json", "--since", "1h"]);
+    let json: Value = serde_json::from_slice(&out).expect("JSON");
+    assert_eq!((code, &json["files"]), (Some(0), &5.into()), "{words}");
+    let (code, _, words) = run(&["replay", "--agent", "cline"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        words.contains("no session of an agent was found") && words.contains(".cline/data/sessions"),
+        "{words}"
+    );
+    let (code, _, words) = run(&["replay", "--agent", "cluade-code"]);
+    assert_eq!(code, Some(2));
+    assert!(words.contains("did you mean claude-code?"), "{words}");
+}
+
+#[test]
+fn a_page_and_json_are_written_in_one_run_and_the_place_is_checked_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("report.html");
+    let run = trimtab(&["replay", RECORDING, "--policy", "steady", "--json", "--html", path(&page)]);
+    assert_eq!(run.code, Some(0), "{}", run.words);
+    let json: Value = serde_json::from_slice(&run.out).expect("JSON");
+    assert_eq!(json[0]["policy"], "steady");
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("<html"));
+    assert!(
+        run.words.contains("steady would have ") && run.words.contains("report.html written ("),
+        "{}",
+        run.words
+    );
+    // Long work would come first: the recording is not even opened.
+    for (place, reason) in [
+        (folder.path().join("no/such/page.html"), "cannot be written"),
+        (folder.path().to_owned(), "is a folder"),
+    ] {
+        let run = trimtab(&["replay", "nowhere", "--html", path(&place)]);
+        assert_eq!(run.code, Some(1));
+        assert!(run.words.contains(reason) && !run.words.contains("nowhere"), "{}", run.words);
     }
 }
 
@@ -161,7 +252,7 @@ fn nothing_to_replay_is_said() {
             &["replay", path(&folder)][..],
             "no recording found: a folder is searched for names ending in .json",
         ),
-        (&["replay", "Cargo.toml"], "nothing could be replayed; the reasons stand above"),
+        (&["replay", "Cargo.toml"], "nothing could be replayed; the reasons are above"),
         (&["replay", "nowhere"], "nowhere: cannot be opened"),
         (&["replay", RECORDING, "--session", "zzz"], "no recording whose path contains \"zzz\" was found"),
         (&["replay", RECORDING, "--policy", "none.toml"], "none.toml: the policy cannot be read"),
@@ -177,7 +268,7 @@ fn nothing_to_replay_is_said() {
 #[test]
 fn wrong_words_are_refused_with_what_is_expected() {
     for (arguments, sentence) in [
-        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; there are: none, recent"),
+        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; `trimtab policies` lists ours"),
         (
             &["--policy", "recent(keep=1)"],
             "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication",
@@ -187,10 +278,13 @@ fn wrong_words_are_refused_with_what_is_expected() {
             &["--model", "claude-opos-5"],
             "model \"claude-opos-5\" is not in the table; did you mean claude-opus-5",
         ),
-        (&["--budget", "much"], "\"much\" is neither a number of tokens nor a share such as 35%"),
+        (
+            &["--budget", "much"],
+            "\"much\" is neither a number of tokens (50000, 50k, 1.5M) nor a share (35%)",
+        ),
         (&["--budget", "120%"], "\"120%\" is neither"),
         (&["--jobs", "0"], "0 is not in 1.."),
-        (&["--json", "--html", "x.html"], "cannot be used with"),
+        (&["--last", "3"], "cannot be used with"),
     ] {
         let run = trimtab(&[&["replay", RECORDING], arguments].concat());
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.words);
@@ -245,7 +339,7 @@ fn a_page_of_a_hostile_recording_holds_no_markup_of_it() {
     let page = folder.join("report.html");
     let run = trimtab(&["replay", path(&file), "--html", path(&page), "--timing"]);
     assert_eq!(run.code, Some(0), "{}", run.words);
-    assert!(run.out.is_empty());
+    assert!(run.text().contains("1 session with "), "{}", run.text());
     assert!(run.words.contains("sessions: 1; ") && run.words.contains(" at a time; "), "{}", run.words);
     let text = std::fs::read_to_string(&page).expect("a page");
     assert!(text.contains("\\u003cimg src=x onerror=alert(2)\\u003e"), "the session is named");

@@ -70,7 +70,9 @@ fn in_force(run: &Run, setting: &str) -> String {
 fn flags_beat_environment_beats_the_projects_file_beats_the_users() {
     let project =
         Project::new("layers", "policy = 'recent'\nkeep_last = 9\n", "keep_last = 4\npolicy = 'ladder'\n");
-    let doctor = |environment: &[(&str, &str)]| in_force(&project.run(&["doctor"], environment), "keep_last");
+    let doctor = |environment: &[(&str, &str)]| {
+        in_force(&project.run(&["doctor", "--settings"], environment), "keep_last")
+    };
     assert_eq!(doctor(&[]), "9 (trimtab.toml, line 2)");
     assert_eq!(doctor(&[("TRIMTAB_KEEP_LAST", "7")]), "7 (TRIMTAB_KEEP_LAST)");
     let report = project.file("report.json");
@@ -102,11 +104,11 @@ fn flags_beat_environment_beats_the_projects_file_beats_the_users() {
     assert!(hidden(&flag) > hidden(&fit(&[], &[])), "the setting is read");
     let user_only = Project::new("user", "", "[ladder]\nkeep_last = 4\n");
     assert!(
-        in_force(&user_only.run(&["doctor"], &[("TRIMTAB_POLICY", "ladder")]), "keep_last")
+        in_force(&user_only.run(&["doctor", "--settings"], &[("TRIMTAB_POLICY", "ladder")]), "keep_last")
             .starts_with("4 (")
     );
     assert_eq!(
-        in_force(&user_only.run(&["doctor"], &[("TRIMTAB_POLICY", "recent")]), "keep_last"),
+        in_force(&user_only.run(&["doctor", "--settings"], &[("TRIMTAB_POLICY", "recent")]), "keep_last"),
         "30 (default)"
     );
 }
@@ -114,10 +116,11 @@ fn flags_beat_environment_beats_the_projects_file_beats_the_users() {
 #[test]
 fn how_a_policy_folds_is_a_setting_like_any_other() {
     let project = Project::new("fold", "fold = 'ledger'\n", "fold = 'off'\n");
-    let doctor = |environment: &[(&str, &str)]| in_force(&project.run(&["doctor"], environment), "fold");
+    let doctor =
+        |environment: &[(&str, &str)]| in_force(&project.run(&["doctor", "--settings"], environment), "fold");
     assert_eq!(doctor(&[]), "ledger (trimtab.toml, line 1)");
     assert_eq!(doctor(&[("TRIMTAB_FOLD", "summary")]), "summary (the command line or TRIMTAB_FOLD)");
-    let misspelt = project.run(&["doctor"], &[("TRIMTAB_FOLD", "leger")]);
+    let misspelt = project.run(&["doctor", "--settings"], &[("TRIMTAB_FOLD", "leger")]);
     assert!(misspelt.code == Some(1) && misspelt.text().contains("TRIMTAB_FOLD"), "{}", misspelt.text());
     // The file is read by what folds, not by doctor alone.
     let messages: Vec<serde_json::Value> = (0..40)
@@ -151,7 +154,7 @@ fn a_project_cannot_change_where_requests_go() {
         "",
         "[upstream.work]\nurl = 'https://work.example'\nmodel_prefix = 'qwen'\n",
     );
-    let shown = in_force(&own.run(&["doctor"], &[]), "upstream.work");
+    let shown = in_force(&own.run(&["doctor", "--settings"], &[]), "upstream.work");
     assert!(shown.starts_with("https://work.example, models qwen* ("), "{shown}");
 }
 
@@ -159,7 +162,7 @@ fn a_project_cannot_change_where_requests_go() {
 fn doctor_knows_every_variable_that_a_command_reads() {
     let project = Project::new("variables", "", "");
     let run = project.run(
-        &["doctor"],
+        &["doctor", "--settings"],
         &[
             ("TRIMTAB_STORE", "store.db"),
             ("TRIMTAB_MCP_MAX_CHARS", "9000"),
@@ -178,11 +181,11 @@ fn doctor_knows_every_variable_that_a_command_reads() {
 fn names_of_the_first_seed_are_read_and_ours_win() {
     let project = Project::new("patchpal", "", "");
     let theirs = ("PATCHPAL_PRUNE_PROTECT", "20000");
-    let run = project.run(&["doctor"], &[("TRIMTAB_POLICY", "per-tool"), theirs]);
+    let run = project.run(&["doctor", "--settings"], &[("TRIMTAB_POLICY", "per-tool"), theirs]);
     assert_eq!(in_force(&run, "prune_protect"), "20000 (PATCHPAL_PRUNE_PROTECT)");
     assert!(run.text().contains("PATCHPAL_PRUNE_PROTECT=20000"), "{}", run.text());
     let run = project.run(
-        &["doctor"],
+        &["doctor", "--settings"],
         &[
             ("TRIMTAB_POLICY", "per-tool"),
             theirs,
@@ -198,8 +201,9 @@ fn names_of_the_first_seed_are_read_and_ours_win() {
 #[test]
 fn thresholds_adapt_to_window_and_cost_unless_they_are_set() {
     let project = Project::new("adapt", "policy = 'per-tool'\nadaptive = true\n", "");
-    let protect =
-        |environment: &[(&str, &str)]| in_force(&project.run(&["doctor"], environment), "prune_protect");
+    let protect = |environment: &[(&str, &str)]| {
+        in_force(&project.run(&["doctor", "--settings"], environment), "prune_protect")
+    };
     assert_eq!(protect(&[]), "40000 (default)");
     assert_eq!(protect(&[("TRIMTAB_SPENT", "20")]), "20000 (adapted, default 40000)");
     assert!(protect(&[("TRIMTAB_MODEL", "gpt-5")]).ends_with("(adapted, default 40000)"));
@@ -235,7 +239,7 @@ fn a_malformed_rule_or_value_is_wrong_usage_and_writes_nothing() {
         assert_eq!((run.code, run.out.len()), (Some(2), 0), "{}", run.words);
         assert!(run.words.contains(sentence), "{}", run.words);
         assert!(!report.exists());
-        let doctor = project.run(&["doctor"], &[]);
+        let doctor = project.run(&["doctor", "--settings"], &[]);
         assert!(doctor.code == Some(1) && doctor.text().contains(sentence), "{}", doctor.text());
     }
     let project = Project::new("variable", "", "");

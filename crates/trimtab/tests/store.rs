@@ -55,6 +55,14 @@ fn the_second_fit_says_nothing_about_the_place_and_repeats_the_first() {
     let sessions = json(&trimtab(&["sessions", "--store", &store, "--json"]));
     assert_eq!(sessions.as_array().map(Vec::len), Some(1));
     assert_eq!(sessions[0]["requests"], 2);
+    let title = sessions[0]["title"].as_str().expect("a title");
+    assert!(title.starts_with("Have a look around this repository"), "{title}");
+    let shown = trimtab(&["sessions", "--store", &store]).text();
+    assert!(
+        shown.contains("Have a look around") && shown.lines().all(|line| line.chars().count() <= 120),
+        "{shown}"
+    );
+    assert_eq!(trimtab(&["sessions", "--store", &store, "--limit", "0"]).text().lines().count(), 1);
     assert!(sessions[0]["tokens_after"].as_u64() < sessions[0]["tokens_before"].as_u64());
 }
 
@@ -78,6 +86,10 @@ fn words_are_found_and_the_session_is_forgotten() {
     let found = json(&trimtab(&["search", "the", "--store", &store, "--json", "--limit", "3"]));
     let handle = found[0]["handle"].as_str().expect("a handle");
     assert_eq!(trimtab(&["recall", handle, "--store", &store]).code, Some(0));
+    let line =
+        trimtab(&["search", "hands_out_every_cent", "--store", &store, "--limit", "1", "--color", "always"])
+            .text();
+    assert!(line.contains("hands_out_every_cent\u{1b}[0m"), "the match is in the line and marked: {line}");
     let stats = json(&trimtab(&["stats", "--store", &store, "--json"]));
     assert_eq!((stats["sessions"].as_u64(), stats["bytes"].as_u64() > Some(0)), (Some(1), true));
     assert_eq!(
@@ -87,9 +99,11 @@ fn words_are_found_and_the_session_is_forgotten() {
     let words = trimtab(&["stats", "--store", &store]).text();
     assert!(words.contains("no provider's usage is known"), "{words}");
     let told = trimtab(&["forget", "s1", "--dry-run", "--store", &store]);
-    assert!(told.words.contains("1 sessions would be forgotten"), "{}", told.words);
-    let done = trimtab(&["forget", "s1", "--store", &store]);
-    assert!(done.words.contains("1 sessions forgotten"), "{}", done.words);
+    assert!(told.words.contains("1 session would be deleted"), "{}", told.words);
+    let unasked = trimtab(&["forget", "s1", "--store", &store]);
+    assert!(unasked.code == Some(2) && unasked.words.contains("--yes"), "{}", unasked.words);
+    let done = trimtab(&["forget", "s1", "--yes", "--store", &store]);
+    assert!(done.words.contains("1 session deleted"), "{}", done.words);
     let gone = trimtab(&["recall", handle, "--store", &store]);
     assert_eq!(gone.code, Some(1));
     assert!(gone.words.contains("no block has the handle"), "{}", gone.words);
@@ -104,9 +118,10 @@ fn wrong_words_are_told() {
         assert!(run.words.contains(words), "{arguments:?}: {}", run.words);
     };
     check(&["show", "s9"], 1, "there is no session s9");
-    check(&["forget", "session"], 1, "is no session");
-    check(&["forget", "--older-than", "soon"], 2, "is no age");
-    check(&["forget", "--larger-than", "2XB"], 2, "is no size");
+    check(&["forget", "session"], 1, "is not a session");
+    check(&["forget", "--older-than", "soon"], 2, "is not an age");
+    check(&["forget", "--larger-than", "2XB"], 2, "is not a size");
+    check(&["forget", "--older-than", "0d"], 2, "would be every session");
     check(&["forget"], 2, "nothing says what to forget");
     check(&["recall", "xyz"], 1, "is no handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);

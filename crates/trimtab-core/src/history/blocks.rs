@@ -47,7 +47,9 @@ impl<T> Blocks<T> {
     }
 
     /// Returns the blocks that have a row, in order.
-    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + use<T> {
+    pub(crate) fn ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone + use<T> {
         ids(self.0.len())
     }
 
@@ -113,7 +115,7 @@ pub(crate) fn row_of<T>(rows: &[T], id: BlockId) -> &T {
 }
 
 /// Returns the ids of the first blocks, in order.
-pub(crate) fn ids(blocks: usize) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator {
+pub(crate) fn ids(blocks: usize) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone {
     (0..narrow(blocks)).map(BlockId)
 }
 

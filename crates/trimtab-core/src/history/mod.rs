@@ -238,7 +238,7 @@ impl History {
     }
 
     /// Returns the ids of all blocks, in provider order.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + use<> {
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone + use<> {
         blocks::ids(self.outline.blocks.len())
     }
 

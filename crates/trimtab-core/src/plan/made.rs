@@ -22,6 +22,8 @@ pub(crate) struct Made {
     handles: HashMap<BlockId, String>,
     /// Texts that were sent, as JSON.
     sent: Blocks<Option<Json>>,
+    /// The names in what blocks say, by hash.
+    names: Blocks<Option<Box<[u64]>>>,
     /// The lines of results.
     pub(super) lines: SeenLines,
     /// The files of the history; made where something asks for them.
@@ -43,6 +45,7 @@ impl Made {
         self.repeated.truncate(known);
         self.handles.retain(|id, _| widen(id.0) < known);
         self.sent.truncate(known);
+        self.names.truncate(known);
         self.lines.truncate(known);
         self.told.retain(|(id, _), _| widen(id.0) < known);
         self.files = None;
@@ -60,6 +63,11 @@ impl Made {
             *slot = Some((Arc::clone(text), encoded(text).into()));
         }
         slot.as_ref().map_or(&[], |(_, json)| json)
+    }
+
+    /// Returns the names in what a block says; the same block is read once.
+    pub(super) fn names(&mut self, id: BlockId, read: impl FnOnce() -> Box<[u64]>) -> &[u64] {
+        self.names.grown_to(id).get_or_insert_with(read)
     }
 
     pub(super) fn repeated(&mut self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {

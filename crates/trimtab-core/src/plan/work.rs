@@ -1,23 +1,21 @@
-//! Verdicts under way. Takes one wish after the other; gives, each time, whether it was granted: a block is hidden only
-//! where the protocol allows it and the request gets smaller. Never undoes what was decided before.
+//! The bench at which passes work: [`Work`] holds the request, the context, what was made before and the [`Draft`]. It takes one wish
+//! after the other and tells, each time, whether it was granted: a block is hidden only where the protocol allows it and the request
+//! gets smaller. Never undoes what was decided before.
 
 mod texts;
+mod views;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
-use super::{
-    Index, Made, Unit, UnitKind, disagree::Told, may_shorten, run::Situation, series::SeriesLog,
-    unit_of_block, visible::Visible, wishes::Wished,
-};
+use super::{Made, RequestView, Unit, UnitKind, context::PlanContext, draft::Draft, may_shorten};
 use crate::{
-    count::{Counter, Counts, Memo},
-    facts::{Fact, Facts, Shows, ToolKind, Voice},
-    history::{BlockId, BlockKind, Blocks, History, PartKind, Role},
+    count::Memo,
+    facts::{Fact, ToolKind},
+    history::{BlockId, BlockKind, PartKind, Role},
     json::widen,
     notes::hash_of,
-    policy::{Act, Step, Style},
+    policy::Act,
     recall::{block_handle, handle_of_hash},
-    render::RecallHint,
     units::Tokens,
     verdict::{Decision, Reason, Verdict},
 };
@@ -27,116 +25,32 @@ use crate::{
 pub(super) const NAMES_LEAVE_AT_MOST: f64 = 0.85;
 pub(super) const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
 
-/// A request with everything that is known about it.
-#[derive(Clone, Copy)]
-pub(crate) struct Sight<'a> {
-    pub(crate) history: &'a History,
-    pub(crate) facts: &'a Facts,
-    pub(crate) counts: &'a Counts,
-    pub(crate) counter: Counter,
-    pub(crate) index: &'a Index,
-}
-
-/// Everything a policy decides with, and what it has decided.
+/// A draft under way, with everything that it is made from.
 pub(super) struct Work<'a> {
-    pub(super) history: &'a History,
-    pub(super) facts: &'a Facts,
-    pub(super) counts: &'a Counts,
-    pub(super) index: &'a Index,
-    pub(super) counter: Counter,
+    pub(super) request: RequestView<'a>,
+    pub(super) context: &'a PlanContext<'a>,
     pub(super) memo: &'a mut Memo,
     pub(super) made: &'a mut Made,
-    pub(super) units: Vec<Unit>,
-    unit_of: Vec<u32>,
-    pub(super) decisions: Blocks<Decision>,
-    /// What each block counts as it is sent.
-    pub(super) sent_tokens: Blocks<Tokens>,
-    pinned: Blocks<bool>,
-    /// Blocks whose exchange never goes.
-    held: Blocks<bool>,
-    /// Blocks that were pinned by a step: nothing overrides that.
-    firm: Blocks<bool>,
-    pub(super) total: Tokens,
-    /// How many blocks of each entry are still sent.
-    pub(super) left: Vec<u32>,
-    style: Style,
-    /// How notes say that what is hidden comes back.
-    pub(super) recall: &'a RecallHint,
-    /// All steps of the policy.
-    pub(super) steps: &'a [Step],
-    /// What ages are multiplied by.
-    pub(super) ages: f64,
-    pub(super) visible: Option<Visible>,
-    /// The latest note that points at a block, by that block.
-    pointed_at: HashMap<BlockId, BlockId>,
-    /// The series of edits that are told.
-    pub(super) series: SeriesLog,
-    /// Whether one message stands for the beginning of the conversation.
-    pub(super) is_folded: bool,
-    /// How many of the latest steps count as recent in the classes.
-    pub(super) recent: u32,
-    pub(super) budget: Option<Tokens>,
-    /// The blocks that somebody asked for by handle.
-    pub(super) wished: Wished,
+    pub(super) draft: Draft,
     /// The words of the task, where a digest asked for them.
     task_words: Option<Vec<String>>,
 }
 
 impl<'a> Work<'a> {
+    /// Begins with a draft in which everything is kept.
     pub(super) fn new(
-        sight: Sight<'a>,
+        request: RequestView<'a>,
+        context: &'a PlanContext<'a>,
         memo: &'a mut Memo,
         made: &'a mut Made,
-        situation: &Situation<'a>,
-        ages: f64,
     ) -> Work<'a> {
-        let policy = situation.policy;
-        let Sight { history, facts, counts, counter, index } = sight;
-        let blocks = history.blocks().len();
-        let units = super::units(history, facts);
-        let unit_of = unit_of_block(&units, blocks);
-        let decisions = Blocks::from_fn(blocks, Decision::keep);
-        let sent_tokens = counts.blocks().iter().copied().collect();
-        let firm = Blocks::filled(blocks, false);
-        let pinned = Blocks::from_fn(blocks, |id| is_sacred(&facts[id]));
-        let left = history.entries().iter().map(|entry| entry.blocks).collect();
-        let total = counts.total();
-        Work {
-            history,
-            facts,
-            counts,
-            index,
-            counter,
-            memo,
-            made,
-            units,
-            unit_of,
-            decisions,
-            sent_tokens,
-            pinned,
-            held: Blocks::filled(blocks, false),
-            firm,
-            total,
-            left,
-            style: policy.style,
-            recall: situation.recall,
-            recent: policy.recent_steps,
-            steps: &policy.steps,
-            ages,
-            visible: None,
-            pointed_at: HashMap::new(),
-            budget: situation.budget,
-            series: SeriesLog::default(),
-            is_folded: false,
-            wished: Wished::default(),
-            task_words: None,
-        }
+        Work { request, context, memo, made, draft: Draft::new(request), task_words: None }
     }
 
     /// Tells whether the model has said nothing since a block came: results that came together are seen together.
     pub(super) fn is_unseen(&self, id: BlockId) -> bool {
         let is_said = |fact: &Fact| fact.acts_as != BlockKind::Call && fact.role != Role::Assistant;
-        is_said(&self.facts[id]) && self.facts.age(id) == Some(0)
+        is_said(&self.request.facts[id]) && self.request.facts.age(id) == Some(0)
     }
 
     /// Tells whether the model has not seen what a block shows: it is new, or a new one points at it instead of showing the same.
@@ -146,13 +60,13 @@ impl<'a> Work<'a> {
 
     /// Tells whether a block holds what the model asked back a few steps ago.
     pub(super) fn is_fresh_recall(&self, id: BlockId) -> bool {
-        let fact = &self.facts[id];
+        let fact = &self.request.facts[id];
         let is_recall = fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Recall);
-        is_recall && self.facts.age(id).is_some_and(|age| age <= self.recent)
+        is_recall && self.request.facts.age(id).is_some_and(|age| age <= self.context.policy.recent_steps)
     }
 
     pub(super) fn verdict(&self, id: BlockId) -> &Verdict {
-        &self.decisions[id].verdict
+        self.draft.verdict(id)
     }
 
     /// Tells whether a block may still be hidden.
@@ -172,39 +86,44 @@ impl<'a> Work<'a> {
 
     /// Tells whether a block may still go with its unit.
     pub(super) fn may_drop(&self, id: BlockId) -> bool {
-        !self.is_out(id) && self.unit(id).is_some_and(|unit| unit.may_go)
+        !self.is_out(id) && self.unit_that_may_go(id).is_some()
     }
 
     pub(super) fn is_pinned(&self, id: BlockId) -> bool {
-        self.pinned[id]
+        self.draft.pins[id].block
     }
 
     pub(super) fn pin(&mut self, id: BlockId) {
-        self.pinned[id] = true;
-        self.firm[id] = true;
+        self.draft.pins[id].block = true;
+        self.draft.pins[id].by_step = true;
     }
 
     /// Keeps the exchange of a block.
-    pub(super) fn hold(&mut self, id: BlockId) {
-        self.held[id] = true;
+    pub(super) fn pin_exchange(&mut self, id: BlockId) {
+        self.draft.pins[id].exchange = true;
     }
 
     /// Tells whether a step pinned a block.
     pub(super) fn is_firm(&self, id: BlockId) -> bool {
-        self.firm[id]
+        self.draft.pins[id].by_step
     }
 
     /// Tells whether the exchange of a block never goes.
     pub(super) fn is_held(&self, id: BlockId) -> bool {
-        self.held[id]
+        self.draft.pins[id].exchange
     }
 
     pub(super) fn tokens(&self, id: BlockId) -> Tokens {
-        self.counts[id]
+        self.request.counts[id]
     }
 
-    pub(super) fn unit(&self, id: BlockId) -> Option<&Unit> {
-        self.units.get(widen(self.unit_of.get(widen(id.0)).copied()?))
+    pub(super) fn unit(&self, id: BlockId) -> Option<&'a Unit> {
+        self.request.units.of_block(id).map(|(_, unit)| unit)
+    }
+
+    fn unit_that_may_go(&self, id: BlockId) -> Option<&'a Unit> {
+        let (number, unit) = self.request.units.of_block(id)?;
+        (unit.may_go && !self.draft.kept_units.contains(&number)).then_some(unit)
     }
 
     /// Does what a step says with a block; tells whether anything came of it.
@@ -216,7 +135,7 @@ impl<'a> Work<'a> {
                 self.apply(id, &Act::Hold, reason)
             }
             Act::Hold => {
-                self.hold(id);
+                self.pin_exchange(id);
                 true
             }
             Act::Drop => self.drop_unit(id, reason),
@@ -240,67 +159,6 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Puts notes in the place of lines that an earlier result in sight shows.
-    fn hide_seen(&mut self, id: BlockId) -> bool {
-        if !self.is_open(id) || !may_shorten(self.history, id) {
-            return false;
-        }
-        let Some(shows) = self.index.row(id).shows else { return false };
-        self.made.lines.extend(self.history, self.facts);
-        let is_view = matches!(shows, Shows::File | Shows::ShellFile);
-        let in_sight = |source: BlockId| {
-            *self.verdict(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
-        };
-        let Some((source, pieces)) = self.made.lines.pieces(id, shows, in_sight) else { return false };
-        let at = self.facts[source].step;
-        let reason = Reason::Shown { at, handle: self.handle(source) };
-        match self.written(id, &pieces, &reason, self.style) {
-            Some(shorter) if shorter.1 < self.tokens(id) => {
-                self.hide_behind(id, shorter, reason);
-                true
-            }
-            Some(_) | None => false,
-        }
-    }
-
-    /// Reads what views tell about lines of files, those that were not read before.
-    pub(super) fn read_views(&mut self, views: &[BlockId]) {
-        for id in views {
-            let key = self.view_key(*id);
-            if !self.made.told.contains_key(&key) {
-                // Of a view that is sent in part, the other lines stand elsewhere.
-                let sent_in_part = self.text_now(*id).filter(|_| self.is_trimmed(*id));
-                let text = sent_in_part.unwrap_or_else(|| self.history.readable_text(&self.history[*id]));
-                self.made.told.insert(key, Told::of(&text, &self.facts[*id]));
-            }
-        }
-    }
-
-    /// Names what is read of a view: all of it, or what is left where it is sent in part.
-    fn view_key(&self, id: BlockId) -> (BlockId, bool) {
-        (id, self.is_trimmed(id))
-    }
-
-    /// Tells whether a view shows that an older one is no longer true. Both must have been read.
-    pub(super) fn contradicts(&self, newer: BlockId, older: BlockId) -> bool {
-        let [newer, older] = [newer, older].map(|id| self.made.told.get(&self.view_key(id)));
-        newer.zip(older).is_some_and(|(newer, older)| newer.contradicts(older))
-    }
-
-    /// Tells whether a view of a file may point at an older one of it: without it no other one in sight passes for the newest.
-    fn is_newest_but(&self, source: BlockId, id: BlockId) -> bool {
-        let Some(file) = self.index.file(id) else { return false };
-        let is_of_file = |other: BlockId| {
-            let shows = self.index.row(other).shows;
-            matches!(shows, Some(Shows::File | Shows::ShellFile)) && self.index.files(other).contains(&file)
-        };
-        let mut others = (0..id.0).map(BlockId).filter(|other| *other != source && is_of_file(*other));
-        is_of_file(source)
-            && !others.any(|other| {
-                *self.verdict(other) == Verdict::Keep && self.index.changed_between(file, other, id)
-            })
-    }
-
     /// Returns the block that a verdict points at, one in sight where there are several.
     pub(super) fn source(&self, id: BlockId, verdict: &Verdict) -> Option<BlockId> {
         match verdict {
@@ -312,24 +170,24 @@ impl<'a> Work<'a> {
 
     /// Returns the copy of a block at a step, one that is sent whole where there are several.
     pub(super) fn copy_at(&self, id: BlockId, step: u32) -> Option<BlockId> {
-        let at_step = |copy: &BlockId| self.facts[*copy].step == step;
-        self.copies(id).find(at_step).or(self.facts[id].identical_to)
+        let at_step = |copy: &BlockId| self.request.facts[*copy].step == step;
+        self.copies(id).find(at_step).or(self.request.facts[id].identical_to)
     }
 
     /// Returns the block before another one that a handle names, one that is sent whole where there are several.
     pub(super) fn named_before(&self, id: BlockId, handle: &str) -> Option<BlockId> {
         let hash = hash_of(handle)?;
-        let blocks = || self.index.named(hash).iter().copied().take_while(|other| *other < id);
+        let blocks = || self.request.index.named(hash).iter().copied().take_while(|other| *other < id);
         blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
     }
 
     /// Returns the earlier blocks of the same kind and content that are sent whole, the oldest first.
     pub(super) fn copies(&self, id: BlockId) -> impl Iterator<Item = BlockId> + '_ {
-        let fact = &self.facts[id];
+        let fact = &self.request.facts[id];
         let name = fact.identical_to.and_then(|_| fact.digest.first_chunk()).copied();
-        let same_name = name.map_or(&[][..], |name| self.index.named(name));
+        let same_name = name.map_or(&[][..], |name| self.request.index.named(name));
         let is_copy = move |other: &BlockId| {
-            let copy = &self.facts[*other];
+            let copy = &self.request.facts[*other];
             let is_same = copy.digest == fact.digest && copy.acts_as == fact.acts_as;
             is_same && *self.verdict(*other) == Verdict::Keep
         };
@@ -338,24 +196,25 @@ impl<'a> Work<'a> {
 
     /// Returns the latest block that showed what a block shows: itself, or a later one that points at it.
     pub(super) fn latest_view(&self, id: BlockId) -> BlockId {
-        self.pointed_at.get(&id).copied().unwrap_or(id)
+        self.draft.pointed_at.get(&id).copied().unwrap_or(id)
     }
 
     /// Looks at the blocks as if nothing pointed at another.
     pub(super) fn without_pointers<T>(&mut self, look: impl FnOnce(&Work<'_>) -> T) -> T {
-        let pointed_at = std::mem::take(&mut self.pointed_at);
+        let pointed_at = std::mem::take(&mut self.draft.pointed_at);
         let seen = look(self);
-        self.pointed_at = pointed_at;
+        self.draft.pointed_at = pointed_at;
         seen
     }
 
     /// Sends a block as the text that it was sent as before.
     pub(super) fn repeat(&mut self, id: BlockId, verdict: &Verdict, text: &Arc<str>) {
-        if !self.is_open(id) || !may_shorten(self.history, id) {
+        if !self.is_open(id) || !may_shorten(self.request.history, id) {
             return;
         }
-        let tokens = self.made.repeated(id, text, self.counter).unwrap_or_else(|| self.count_as(id, text));
-        self.made.repeat(id, text, self.counter, tokens);
+        let tokens =
+            self.made.repeated(id, text, self.request.counter).unwrap_or_else(|| self.count_as(id, text));
+        self.made.repeat(id, text, self.request.counter, tokens);
         if tokens <= self.tokens(id) {
             self.hide(id, verdict.clone(), tokens);
         }
@@ -370,14 +229,13 @@ impl<'a> Work<'a> {
 
     /// Lets a whole unit go; blocks of it that were shortened before go as well.
     pub(super) fn drop_unit(&mut self, id: BlockId, reason: &Reason) -> bool {
-        let Some(unit) = self.unit(id).filter(|unit| unit.may_go) else { return false };
-        let blocks = unit.blocks.clone();
+        let Some(unit) = self.unit_that_may_go(id) else { return false };
         let pinned = |id: &BlockId| self.is_pinned(*id) || self.is_held(*id) || self.is_out(*id);
-        if blocks.iter().any(pinned) {
+        if unit.blocks.iter().any(pinned) {
             return false;
         }
-        for id in blocks {
-            self.hide(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
+        for id in &unit.blocks {
+            self.hide(*id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
         true
     }
@@ -403,30 +261,31 @@ impl<'a> Work<'a> {
     pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, tokens: Tokens) {
         let handle = self.handle(id);
         if let Some(source) = self.source(id, &verdict) {
-            let latest = self.pointed_at.entry(source).or_insert(id);
+            let latest = self.draft.pointed_at.entry(source).or_insert(id);
             *latest = id.max(*latest);
         }
         self.note_series(id, &verdict);
         let gone = verdict.is_gone();
-        let text_before = self.visible.is_some().then(|| self.text_now(id)).flatten();
-        if let Some(visible) = &mut self.visible {
+        let text_before = self.draft.visible.is_some().then(|| self.text_now(id)).flatten();
+        if let Some(visible) = &mut self.draft.visible {
             visible.forget(&text_before.unwrap_or_default());
             if let Some(text) = verdict.text() {
                 visible.add(text);
             }
         }
-        self.total = self.total - self.sent_tokens[id] + tokens;
-        self.sent_tokens[id] = tokens;
-        self.decisions[id] = Decision { block: id, verdict, handle: Some(handle) };
-        let entry = widen(self.history[id].entry.0);
-        if gone && let Some(left) = self.left.get_mut(entry) {
+        self.draft.total = self.draft.total - self.draft.sent_tokens[id] + tokens;
+        self.draft.sent_tokens[id] = tokens;
+        self.draft.decisions[id] = Decision { block: id, verdict, handle: Some(handle) };
+        self.draft.decided_by[id] = Some(self.draft.pass);
+        let entry = widen(self.request.history[id].entry.0);
+        if gone && let Some(left) = self.draft.left.get_mut(entry) {
             *left = left.saturating_sub(1);
             if *left == 0 {
-                self.total = self.total - self.counts.per_entry();
+                self.draft.total = self.draft.total - self.request.counts.per_entry();
             }
         }
         // What stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
-        if gone && self.is_folded {
+        if gone && self.draft.is_folded {
             self.recount_folded();
         }
     }
@@ -434,34 +293,27 @@ impl<'a> Work<'a> {
     /// Returns the text that a block is sent as; nothing where it is not sent.
     fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
         match self.verdict(id) {
-            Verdict::Keep => Some(self.history.block_text(&self.history[id])),
+            Verdict::Keep => Some(self.request.history.block_text(&self.request.history[id])),
             hidden => hidden.text().map(|text| Cow::Owned(text.to_string())),
         }
     }
 
     pub(super) fn tokens_now(&self, id: BlockId) -> Tokens {
-        self.sent_tokens[id]
+        self.draft.sent_tokens[id]
     }
 
     pub(super) fn handle(&mut self, id: BlockId) -> String {
-        let (block, fact) = (&self.history[id], &self.facts[id]);
-        let parts = self.history.parts_of(block);
+        let (block, fact) = (&self.request.history[id], &self.request.facts[id]);
+        let parts = self.request.history.parts_of(block);
         let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
         // Of an empty text the facts hold the hash of its JSON.
-        let is_text = is_text && !self.history.block_text(block).is_empty();
+        let is_text = is_text && !self.request.history.block_text(block).is_empty();
         // The facts hold the hash of a block's text: what is only text need not be hashed again.
         if is_text {
             return handle_of_hash(&fact.digest);
         }
-        self.made.handle(id, || block_handle(self.history, block))
+        self.made.handle(id, || block_handle(self.request.history, block))
     }
-}
-
-/// Tells whether a block is never hidden by a step: system, tools, instructions and the person's words.
-fn is_sacred(fact: &Fact) -> bool {
-    let person = matches!(fact.voice, Some(Voice::Person | Voice::Instructions | Voice::Summary));
-    let head = matches!(fact.role, Role::System | Role::Tools);
-    head || fact.instructions || (person && fact.acts_as != BlockKind::Result)
 }
 
 /// Returns a setting as a whole number.

@@ -7,7 +7,7 @@ use crate::{
     count::Exactness,
     facts::facts,
     history::{BlockId, History},
-    plan::{Moment, Plan, Sum},
+    plan::{Moment, PassSum, Plan, Sum},
     policy::Policy,
     session::Fitted,
     units::Tokens,
@@ -43,6 +43,8 @@ pub struct FitReport<'a> {
     verdicts: Vec<Row>,
     /// What is saved and paid, by the moment at which blocks are hidden.
     sums: Vec<Sum>,
+    /// What each pass of the plan hid.
+    passes: Vec<PassSum>,
     supersedes: Vec<Superseding>,
     mended: Vec<String>,
 }
@@ -128,6 +130,7 @@ pub fn fit_report<'a>(
         floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
         sums: plan.sums().to_vec(),
+        passes: plan.passes().to_vec(),
         supersedes: supersedes(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }

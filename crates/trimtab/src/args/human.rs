@@ -1,6 +1,8 @@
 //! Numbers as people write them: `50k`, `1.5M`, `35%`, `2GB`, `30d`. Takes the words of one argument; gives the number, or a sentence
 //! that says what to write instead.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use trimtab_core::Tokens;
 use trimtab_store::Retention;
 
@@ -63,6 +65,18 @@ pub(crate) fn long_age(words: &str) -> Result<i64, String> {
     }
 }
 
+/// Reads where to listen: `127.0.0.1:8790`, `localhost:8790`, or a port of this machine.
+pub(crate) fn address(words: &str) -> Result<SocketAddr, String> {
+    let wrong = || format!("{words:?} is not an address: write 127.0.0.1:8790, or a port such as 8790");
+    let words = words.trim();
+    if let Ok(port) = words.strip_prefix(':').unwrap_or(words).parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    let words =
+        words.strip_prefix("localhost:").map_or_else(|| words.to_owned(), |port| format!("127.0.0.1:{port}"));
+    words.parse().map_err(|_| wrong())
+}
+
 /// Reads a size in bytes: `2GB`, `1.5G`.
 pub(crate) fn bytes(words: &str) -> Result<u64, String> {
     let wrong = || format!("{words:?} is not a size: write 2GB, 500MB or a number of bytes");
@@ -122,6 +136,19 @@ mod tests {
         for words in ["0%", "120%", "%", "much"] {
             assert!(tokens_or_share(words).is_err(), "{words}");
         }
+    }
+
+    #[test]
+    fn a_port_is_enough_of_an_address() {
+        for words in ["8790", ":8790", "localhost:8790", "127.0.0.1:8790"] {
+            assert_eq!(
+                address(words).map(|address| address.to_string()),
+                Ok("127.0.0.1:8790".to_owned()),
+                "{words}"
+            );
+        }
+        assert_eq!(address("[::1]:80").map(|address| address.port()), Ok(80));
+        assert!(address("99999").is_err() && address("example.org").is_err());
     }
 
     #[test]

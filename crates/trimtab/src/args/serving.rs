@@ -1,10 +1,12 @@
 //! What can be said about the proxy. Takes the words; gives values that need no further checking.
 
-use std::{ffi::OsString, net::SocketAddr};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
-use super::{Fold, KeepLimits, StorePlace};
+use trimtab_core::Tokens;
+
+use super::{Fold, KeepLimits, StorePlace, human};
 use crate::proxy::log::Level;
 
 #[derive(Debug, ClapArgs)]
@@ -27,9 +29,13 @@ Examples:
   trimtab proxy --observe --upstream work=https://gateway.example/v1
   trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
 pub(crate) struct Proxy {
-    /// Where to listen; another machine's requests need --token
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN")]
+    /// Where to listen: an address with a port, or a port; requests of other machines need --token
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN", value_parser = human::address)]
     pub(crate) listen: SocketAddr,
+
+    /// The port, at the address of --listen
+    #[arg(long, value_name = "PORT", env = "TRIMTAB_PORT")]
+    pub(crate) port: Option<u16>,
 
     #[command(flatten)]
     pub(crate) fitting: Fitting,
@@ -49,6 +55,14 @@ pub(crate) struct Proxy {
     /// An origin whose web pages may send requests, beside those of this machine: `https://chat.example`
     #[arg(long, value_name = "ORIGIN", env = "TRIMTAB_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
+
+    /// A certificate in PEM: clients are then answered in TLS, at https://
+    #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate in PEM, where it is not in the same file
+    #[arg(long, value_name = "FILE", env = "TRIMTAB_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// The largest request that is taken, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, env = "TRIMTAB_MAX_REQUEST", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -109,9 +123,9 @@ pub(crate) struct Fitting {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// The most tokens that a request may count; without it, what the model's window leaves
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET")]
-    pub(crate) budget: Option<u64>,
+    /// The most tokens that a request may have (50k, 1.5M); without it, what the model's window leaves
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = human::tokens)]
+    pub(crate) budget: Option<Tokens>,
 
     #[command(flatten)]
     pub(crate) store: StorePlace,

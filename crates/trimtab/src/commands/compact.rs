@@ -33,8 +33,7 @@ pub(crate) fn run(asked: &Compact, out: &mut Output) -> Result<()> {
     let facts = facts(&history);
     let counts = counter.request(&history, &mut Memo::default());
     // Where the count is an estimate, the budget is kept with room for its error.
-    let budget =
-        asked.budget.map(|budget| Tokens(budget).scaled(1.0 / counter.tokenizer().exactness().guard()));
+    let budget = asked.budget.map(|budget| budget.scaled(1.0 / counter.tokenizer().exactness().guard()));
     let FoldSizes { room, tail } = fold_sizes(&history, &facts, &counts, budget);
     let Some(range) = fold_range(&history, &facts, &counts, tail) else {
         return unchanged(asked, &history, &counts, &name, out);
@@ -91,10 +90,10 @@ fn unchanged(
     out: &mut Output,
 ) -> Result<()> {
     let total = counts.total();
-    if let Some(budget) = asked.budget.filter(|budget| total.0 > *budget) {
+    if let Some(budget) = asked.budget.filter(|budget| total > *budget) {
         bail!(
             "{name}: does not fit into {} tokens: of {} nothing can be folded that would make it smaller",
-            grouped(budget),
+            grouped(budget.0),
             grouped(total.0)
         );
     }
@@ -106,7 +105,7 @@ fn unchanged(
 }
 
 fn print_prompt(asked: &Compact, asking: &Asking, out: &mut Output) -> Result<()> {
-    let window = window(asking, asked.model.as_deref(), asked.window.map(Tokens));
+    let window = window(asking, asked.model.as_deref(), asked.window);
     let parts = asking.parts(window);
     if parts.len() > 1 {
         note(format_args!(
@@ -151,7 +150,7 @@ fn obtained(asked: &Compact, asking: &Asking, url: &str) -> Result<Answer> {
             .with_context(|| format!("--api-key-env {name}: the environment has no such variable"))
     });
     let endpoint = Endpoint::new(url, key.transpose()?, Duration::from_secs(asked.timeout));
-    let window = window(asking, Some(model), asked.window.map(Tokens));
+    let window = window(asking, Some(model), asked.window);
     let got = summarized(asking, model, endpoint.format, window, |request| endpoint.ask(request));
     if !got.used.is_empty() {
         note(cost(model, &got.used));

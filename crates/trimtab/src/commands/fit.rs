@@ -17,6 +17,7 @@ use crate::{
     args::Fit,
     hint::{Reader, recall_hint},
     input::{self, Conversation},
+    near::did_you_mean,
     output::{self, Output, grouped, say},
     prices,
     settings::{Asked, Files, in_force, spent},
@@ -62,10 +63,7 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
     let new_pins = pin(asked, &conversation, session.memory_mut())?;
     let mut fitted = session.fit(request.clone(), now).with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
-        bail!(
-            "{}: no budget: the model is not known; give --budget TOKENS or --model NAME",
-            conversation.name
-        );
+        bail!("{}: no budget: {}", conversation.name, no_budget(session.settings().model.as_deref()));
     }
     if let Some(file) = &asked.report {
         let report = fit_report(&session.settings().policy, &in_force.rows, &fitted, &mended);
@@ -122,6 +120,20 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         let _ = store.tidy();
     }
     Ok(())
+}
+
+/// Says why there is no budget, and what to do.
+fn no_budget(model: Option<&str>) -> String {
+    let Some(name) = model else {
+        return "no model is named; give --budget TOKENS or --model NAME".to_owned();
+    };
+    let names: Vec<&str> = prices::models()
+        .map(|models| models.iter().map(|model| model.name.as_str()).collect())
+        .unwrap_or_default();
+    let near = did_you_mean(name, &names);
+    format!(
+        "the model {name:?} is not in the table{near}; `trimtab models` lists all, --budget TOKENS does without"
+    )
 }
 
 /// Pins what was asked for; gives the handles that were not pinned before.

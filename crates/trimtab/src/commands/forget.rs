@@ -1,5 +1,5 @@
 //! `trimtab forget`: removes conversations. Takes sessions, an age or a size, or what the settings say; tells what is forgotten and what that frees. Asks
-//! before more than one is removed.
+//! before anything is removed.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -10,7 +10,7 @@ use trimtab_store::{Forget as Which, Forgotten, Mode, SessionId, Sqlite, Store, 
 use super::sessions;
 use crate::{
     args::Forget,
-    output::{Output, say},
+    output::{Output, counted, say},
     settings::{self, Files, keeping::retention},
     store,
 };
@@ -25,22 +25,27 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
     let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
     if mode == Mode::Do && !asked.yes {
         let count = forget(asked, &which, Mode::DryRun)?.sessions.len();
-        if count > 1 && !is_confirmed(count)? {
-            say("nothing is forgotten");
+        if count > 0 && !is_confirmed(count)? {
+            say("nothing is deleted");
             return Ok(());
         }
     }
     let forgotten = forget(asked, &which, mode)?;
     for session in &forgotten.sessions {
-        sessions::line(session, out)?;
+        sessions::line(session, None, out)?;
     }
     out.flush()?;
-    let (count, before, after) =
-        (forgotten.sessions.len(), store::size(forgotten.before), store::size(forgotten.after));
+    let (count, before, after) = (
+        counted(forgotten.sessions.len(), "session", "sessions"),
+        store::size(forgotten.before),
+        store::size(forgotten.after),
+    );
     match mode {
-        Mode::Do => say(format_args!("{count} sessions forgotten: {before} before, {after} now")),
+        Mode::Do => say(format_args!("{count} deleted: the store had {before}, it has {after} now")),
         Mode::DryRun => {
-            say(format_args!("{count} sessions would be forgotten: {before} now, about {after} then"));
+            say(format_args!(
+                "{count} would be deleted: the store has {before}, and would have about {after}"
+            ));
         }
     }
     Ok(())
@@ -84,10 +89,12 @@ fn by_settings(asked: &Forget) -> Result<Which> {
 fn is_confirmed(count: usize) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(settings::wrong(format_args!(
-            "{count} sessions would be forgotten for good: --dry-run lists them, --yes forgets them"
+            "{} would be deleted for good: --dry-run lists what, --yes deletes it",
+            counted(count, "session", "sessions")
         )));
     }
-    say(format_args!("Forget {count} sessions for good? They are listed with --dry-run. [y/N]"));
+    let sessions = counted(count, "session", "sessions");
+    say(format_args!("Delete {sessions} for good? --dry-run lists what would be deleted. [y/N]"));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -95,5 +102,5 @@ fn is_confirmed(count: usize) -> Result<bool> {
 
 fn session(word: &str) -> Result<SessionId> {
     SessionId::named(word)
-        .with_context(|| format!("{word} is no session: `trimtab sessions` lists them, as s12"))
+        .with_context(|| format!("{word} is not a session: `trimtab sessions` lists them, as s12"))
 }

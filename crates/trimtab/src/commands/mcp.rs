@@ -1,19 +1,33 @@
 //! `trimtab mcp`: a server that agents ask for originals. Takes a store or a recording; speaks on standard input and output.
 
+use std::io::{self, IsTerminal};
+
 use anyhow::{Context, Result};
 
 use crate::{
     args::Mcp,
+    input,
     mcp::{Source, serve},
+    output::note,
     settings::{Files, keeping::secrets},
 };
 
 pub(crate) fn run(asked: &Mcp) -> Result<()> {
     let source = match &asked.file {
-        Some(file) => Source::File(file.clone()),
+        Some(file) => {
+            // An agent that starts this sees no reason later.
+            input::check_readable(file)?;
+            Source::File(file.clone())
+        }
         None => Source::Store(asked.view.clone()),
     };
     let secrets = secrets(asked.show_secrets, &Files::read()?)?;
+    if io::stdin().is_terminal() {
+        note(
+            "an agent starts this and speaks the Model Context Protocol with it, for example by `claude mcp add trimtab -- trimtab mcp`; \
+             Ctrl-C ends it",
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

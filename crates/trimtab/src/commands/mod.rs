@@ -10,6 +10,7 @@ pub(crate) mod files;
 mod fit;
 mod forget;
 mod inspect;
+mod man;
 mod mcp;
 mod models;
 mod policies;
@@ -26,10 +27,9 @@ pub(crate) mod wish;
 mod wrap;
 
 use anyhow::Result;
-use clap::CommandFactory;
 
 use crate::{
-    args::{Args, Command},
+    args::{self, Command},
     output::Output,
 };
 
@@ -63,8 +63,9 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Doctor(asked) => doctor::run(asked, out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Args::command(), "trimtab", &mut script);
+            clap_complete::generate(*shell, &mut args::command(), "trimtab", &mut script);
             out.raw_bytes(&script)
         }
+        Command::Man { folder } => man::run(folder),
     }
 }

@@ -1,5 +1,6 @@
 //! `trimtab policies`: what ships. Takes a name or nothing; gives the policy's file, or a line for each.
 
+use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::{
@@ -7,8 +8,18 @@ use trimtab_core::{
     digest::digests,
     policy::{find_knob, policies, shared_steps},
 };
+use trimtab_replay::{Family, Knobs, contenders};
 
-use crate::{args::Policies, output::Output};
+use crate::{
+    args::Policies,
+    output::{Output, on_one_line, say},
+    settings::DEFAULT_POLICY,
+};
+
+/// Columns of the names.
+const NAME_WIDTH: usize = 11;
+
+const BOLD: Style = Style::new().bold();
 
 #[derive(Serialize)]
 struct Row {
@@ -23,24 +34,69 @@ pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
         let found = policies().find(|(shipped, _)| shipped == name);
         return out.bytes(found.map_or("", |(_, toml)| toml).as_bytes());
     }
+    if asked.peers {
+        return peers(asked, out);
+    }
     let mut rows = Vec::new();
     for (name, _) in policies() {
         let policy = Policy::shipped(name)?;
         rows.push(Row { name: policy.name, about: policy.about, settings: policy.settings });
     }
+    // The default first, then its neighbours.
+    rows.sort_by_key(|row| !row.name.starts_with(DEFAULT_POLICY));
     if asked.json {
         return out.json(&rows);
     }
+    let width = out.width();
     for row in rows {
-        out.line(format_args!("{:10} {}", row.name, row.about))?;
+        let default = if row.name == DEFAULT_POLICY { "(default) " } else { "" };
+        let about = format!("{default}{}", row.about);
+        if !asked.settings {
+            let about = on_one_line(&about, width.saturating_sub(NAME_WIDTH + 1));
+            out.line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
+            continue;
+        }
+        out.line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
         for (setting, value) in row.settings {
             let value = find_knob(&setting).map_or_else(|| value.to_string(), |knob| knob.write(value));
-            out.line(format_args!("{:12}{setting} = {value}", ""))?;
+            out.line(format_args!("{:14}{setting} = {value}", ""))?;
         }
+    }
+    if !asked.settings {
+        out.flush()?;
+        say(
+            "`trimtab policies NAME` prints one, --settings lists all settings, --peers the methods of other tools",
+        );
+        return Ok(());
     }
     out.line("")?;
     let shared: Vec<&str> = shared_steps().map(|(name, _)| name).collect();
     out.line(format_args!("Steps that a policy may include: {}", shared.join(", ")))?;
     let names: Vec<&str> = digests().map(|(name, _)| name).collect();
     out.line(format_args!("Digests that a policy may name: {}", names.join(", ")))
+}
+
+/// Lists the methods of other tools.
+fn peers(asked: &Policies, out: &mut Output) -> Result<()> {
+    let others =
+        contenders(Knobs::Default).into_iter().filter(|contender| contender.family() != Family::Policy);
+    let rows: Vec<Row> = others
+        .map(|contender| Row {
+            name: contender.name().to_owned(),
+            about: contender.about().to_owned(),
+            settings: contender
+                .knob()
+                .map(|(meaning, value)| (meaning.to_owned(), value))
+                .into_iter()
+                .collect(),
+        })
+        .collect();
+    if asked.json {
+        return out.json(&rows);
+    }
+    let longest = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
+    let width = out.width().saturating_sub(longest + 1);
+    rows.iter().try_for_each(|row| {
+        out.line(format_args!("{BOLD}{:longest$}{BOLD:#} {}", row.name, on_one_line(&row.about, width)))
+    })
 }

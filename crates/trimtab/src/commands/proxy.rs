@@ -1,22 +1,27 @@
 //! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
 //! to stop. What it did is said on standard error.
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use trimtab_core::{
-    RecallHint, Tokens,
+    RecallHint,
     policy::{Config, Folding},
 };
 use trimtab_store::project_named;
 
 use super::sums::say_sums;
 use crate::{
-    args::{Fitting, Proxy as Args},
+    args::{Amount, Fitting, Proxy as Args},
     hint::{Reader, absolute, recall_hint},
     output,
-    proxy::{self, Asked, Given, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log},
+    proxy::{
+        self, Asked, ClientTls, Given, Keeping, Limits, Proxy, TimeSource,
+        fold::Summaries,
+        keeper::Keeper,
+        log::{Level, Log},
+    },
     settings::{self, Files, in_force, keeping::retention},
     store,
 };
@@ -33,19 +38,27 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         grace: Duration::from_secs(asked.grace),
     };
     // Agents elsewhere have their own program, and no way to a path of this machine.
-    let reader = if asked.listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
+    let mut listen = asked.listen;
+    listen.set_port(asked.port.unwrap_or(listen.port()));
+    let reader = if listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
     let mut wanted = wanted(&asked.fitting, limits, reader)?;
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
     wanted.allowed_origins.clone_from(&asked.allow_origin);
+    let policy = wanted.policy.name.clone();
+    let tls =
+        |certificate: &PathBuf| ClientTls::read(certificate, asked.tls_key.as_deref().unwrap_or(certificate));
+    wanted.tls = asked.tls_cert.as_ref().map(tls).transpose()?;
+    let scheme = if wanted.tls.is_some() { "https" } else { "http" };
     proxy::runtime()?.block_on(async {
-        let listener = TcpListener::bind(asked.listen).await.with_context(|| {
-            format!("{} cannot be listened at; --listen names another address", asked.listen)
-        })?;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
-        output::note(format_args!("listening at http://{address}"));
+        output::note(format_args!("listening at {scheme}://{address}"));
+        banner(asked, &policy, scheme, address)?;
         let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
@@ -53,12 +66,37 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     })
 }
 
+/// Says what is done with requests, and how an agent is pointed at the proxy.
+fn banner(asked: &Args, policy: &str, scheme: &str, address: SocketAddr) -> Result<()> {
+    if asked.log == Level::Quiet {
+        return Ok(());
+    }
+    let does = match (asked.fitting.off, asked.fitting.observe) {
+        (true, _) => "switched off: every request passes unchanged".to_owned(),
+        (false, true) => format!("policy {policy}, only observed: every request passes unchanged"),
+        (false, false) => format!("policy {policy}"),
+    };
+    let kept = match kept_in(&asked.fitting)? {
+        Some(store) => format!("sessions are stored in {}", store.display()),
+        None => "nothing is stored".to_owned(),
+    };
+    output::note(format_args!("{does}; {kept}"));
+    // What listens everywhere is reached by the name of this machine.
+    let host =
+        if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
+    output::note("point an agent at it with the variable that it reads:");
+    output::say(format_args!("  export ANTHROPIC_BASE_URL={scheme}://{host}"));
+    output::say(format_args!("  export OPENAI_BASE_URL={scheme}://{host}/v1"));
+    output::say(format_args!("  export GOOGLE_GEMINI_BASE_URL={scheme}://{host}"));
+    Ok(())
+}
+
 /// Turns what was said on the command line into what a proxy is made with.
 pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Result<Asked> {
     let asked = settings::Asked {
         policy: fitting.policy.as_deref(),
         model: None,
-        budget: fitting.budget,
+        budget: fitting.budget.map(Amount::Tokens),
         set: &fitting.set,
         fold: fitting.fold,
         spent: 0.0,
@@ -70,7 +108,7 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         upstream: fitting.upstream.clone(),
         upstream_tables: upstream_tables(&files),
         policy: in_force.policy,
-        budget: fitting.budget.map(Tokens),
+        budget: fitting.budget,
         observe: fitting.observe,
         off: fitting.off,
         announce: true,
@@ -88,11 +126,13 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         intent: fitting.intent,
         summaries: summaries(fitting, in_force.folding)?,
         project: fitting.project.as_deref().and_then(project_named),
+        time: TimeSource::System,
+        tls: None,
     })
 }
 
 /// Returns the upstreams that files give: the user's first, which those of a project do not change.
-fn upstream_tables(files: &Files) -> Vec<Given> {
+pub(super) fn upstream_tables(files: &Files) -> Vec<Given> {
     let from = |config: &Config, from_project: bool| -> Vec<Given> {
         let given = config.upstreams.iter().cloned().map(|table| Given {
             place: format!("{}, line {}: [upstream.{}]", config.file, table.line, table.name),

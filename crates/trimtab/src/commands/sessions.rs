@@ -4,21 +4,31 @@
 use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
-use trimtab_store::SessionInfo;
+use trimtab_core::{BlockKind, Role, facts, parse_as};
+use trimtab_store::{Secrets, SessionInfo, Store};
 
 use crate::{
     args::Sessions,
-    output::{Output, grouped, padded, say},
+    output::{Output, grouped, on_one_line, padded, say, short},
     scope::{Asker, Scope},
+    settings::{Files, keeping::secrets},
     store,
     terminal::escape_name,
 };
 
 const DIM: Style = Style::new().dimmed();
 
+/// Letters of a title in JSON.
+const TITLE_LETTERS: usize = 200;
+
+/// Columns of the project's folder.
+const PROJECT_WIDTH: usize = 18;
+
 #[derive(Serialize)]
 struct Row<'a> {
     id: String,
+    /// The person's first words.
+    title: Option<String>,
     name: Option<&'a str>,
     project: Option<&'a str>,
     format: &'a str,
@@ -36,36 +46,74 @@ struct Row<'a> {
 pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
     let scope = Scope::open(&asked.view, Asker::CommandLine)?;
     let (sessions, others) = scope.sessions()?;
+    let secrets = secrets(false, &Files::read()?)?;
+    let title = |session: &SessionInfo| title_of(scope.store(), session, &secrets);
     if asked.json {
-        return out.json(&sessions.iter().map(row).collect::<Vec<Row<'_>>>());
+        let rows = sessions.iter().map(|session| row(session, title(session)));
+        return out.json(&rows.collect::<Vec<Row<'_>>>());
     }
-    out.line(format_args!(
-        "{DIM}{:6} {:16} {:>8} {:>10} {:>14} {:>6}  {:24} {:24} name{DIM:#}",
-        "id", "last (UTC)", "requests", "size", "tokens", "saved", "model", "project"
-    ))?;
-    for session in &sessions {
-        line(session, out)?;
+    if sessions.is_empty() {
+        say("no session of this project is stored yet");
+    } else {
+        head(out)?;
+    }
+    for session in sessions.iter().take(asked.limit) {
+        line(session, title(session).as_deref(), out)?;
     }
     out.flush()?;
+    if let Some(more @ 1..) = sessions.len().checked_sub(asked.limit) {
+        say(format_args!("and {more} more: --limit N lists them"));
+    }
     if let Some(about) = scope.about_others(others) {
         say(about);
     }
     Ok(())
 }
 
-pub(super) fn line(session: &SessionInfo, out: &mut Output) -> Result<()> {
+/// Prints what the columns are.
+pub(super) fn head(out: &mut Output) -> Result<()> {
     out.line(format_args!(
-        "{:6} {:16} {:>8} {:>10} {:>14} {:>5}%  {} {} {}",
+        "{DIM}{:6} {:16} {:>8} {:>7} {:>5}  {} title{DIM:#}",
+        "id",
+        "last (UTC)",
+        "requests",
+        "tokens",
+        "saved",
+        padded("project", PROJECT_WIDTH)
+    ))
+}
+
+/// Prints a session; without a title, by the client's name for it.
+pub(super) fn line(session: &SessionInfo, title: Option<&str>, out: &mut Output) -> Result<()> {
+    let columns = format!(
+        "{:6} {:16} {:>8} {:>7} {:>4}%  {} ",
         session.id.to_string(),
         store::minute(session.last),
-        session.requests,
-        store::size(session.bytes),
-        grouped(session.tokens_before),
+        grouped(u64::from(session.requests)),
+        short(session.tokens_before),
         store::saved(session.tokens_before, session.tokens_after),
-        padded(session.model.as_deref().unwrap_or("-"), 24),
-        padded(&end_of(session.project.as_deref().unwrap_or("-"), 24), 24),
-        escape_name(session.name.as_deref().unwrap_or("-")),
-    ))
+        padded(&end_of(session.project.as_deref().unwrap_or("-"), PROJECT_WIDTH), PROJECT_WIDTH),
+    );
+    let title = title.or(session.name.as_deref()).unwrap_or("-");
+    let title = on_one_line(title, out.width().saturating_sub(columns.chars().count()));
+    out.line(format_args!("{columns}{}", escape_name(&title)))
+}
+
+/// Returns the first words of the person in a session, without secrets.
+fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Option<String> {
+    let first = store.requests(session.id).ok()?.first()?.id;
+    let request = store.request(first).ok()?;
+    let history = parse_as(request.bytes, request.info.format).ok()?;
+    let facts = facts(&history);
+    let said = history.blocks().iter().zip(facts.rows());
+    let mut said = said
+        .filter(|(_, fact)| fact.role == Role::User && fact.acts_as == BlockKind::Text && !fact.instructions);
+    said.find_map(|(block, _)| {
+        let text = history.block_text(block).trim().to_owned();
+        // Clients put reminders of their own in tags before the person's words.
+        let is_said = !text.is_empty() && !text.starts_with('<');
+        is_said.then(|| secrets.cover(&text).into_owned())
+    })
 }
 
 /// Returns the end of a path, which says more than its beginning.
@@ -78,9 +126,10 @@ fn end_of(path: &str, width: usize) -> String {
     format!("…{end}")
 }
 
-fn row(session: &SessionInfo) -> Row<'_> {
+fn row(session: &SessionInfo, title: Option<String>) -> Row<'_> {
     Row {
         id: session.id.to_string(),
+        title: title.map(|title| title.chars().take(TITLE_LETTERS).collect()),
         name: session.name.as_deref(),
         project: session.project.as_deref(),
         format: session.format.name(),

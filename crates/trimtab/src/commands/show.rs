@@ -1,11 +1,11 @@
-//! `trimtab show`: a conversation, one line per block. Takes a request or a recording; gives a picture for people
-//! or JSON for programs.
+//! `trimtab show`: a conversation, one line per block, or one block whole. Takes a request or a recording; gives a picture for
+//! people or JSON for programs.
 
 use anstyle::{AnsiColor, Style};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Tokens,
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Role, Tokens, block_handle, block_original,
     count::{Counts, Exactness},
     facts,
     facts::{Fact, Outcome, ToolKind},
@@ -19,18 +19,54 @@ use crate::{
     terminal::escape_name,
 };
 
-/// Columns of the tool's name: the longest of the common ones, and room for `mcp__` names to be told apart.
-const TOOL_WIDTH: usize = 16;
+/// From so many columns on, role and kind are told apart, and tools have room.
+const WIDE: usize = 110;
 
-/// Columns left of the text: number, step, role, kind, tool, tokens.
-const TEXT_AT: usize = 5 + 6 + 11 + 12 + TOOL_WIDTH + 1 + 9 + 2;
+/// How the columns before the text are set.
+struct Layout {
+    width: usize,
+    /// Columns of the tool's name: the longest of the common ones, and room for `mcp__` names to be told apart.
+    tool: usize,
+    shows_role: bool,
+}
+
+impl Layout {
+    fn for_width(width: usize) -> Layout {
+        let is_wide = width >= WIDE;
+        Layout { width, tool: if is_wide { 16 } else { 10 }, shows_role: is_wide }
+    }
+
+    /// Returns a line's columns before the text.
+    fn columns(
+        &self,
+        number: &str,
+        step: &str,
+        role: &str,
+        kind: &str,
+        tool: &str,
+        rest: [&str; 2],
+    ) -> String {
+        let [tokens, handle] = rest;
+        let tool = padded(tool, self.tool);
+        if self.shows_role {
+            return format!("{number:>4} {step:>5}  {role:10} {kind:11} {tool} {tokens:>8} {handle:12}  ");
+        }
+        // Who says a text is more than that it is one.
+        let kind = if kind == BlockKind::Text.name() { role } else { kind };
+        format!("{number:>4} {step:>4}  {kind:10} {tool} {tokens:>7} {handle:12}  ")
+    }
+}
 
 const DIM: Style = Style::new().dimmed();
 const FAILED: Style = AnsiColor::Red.on_default();
+const PERSON: Style = AnsiColor::Cyan.on_default().bold();
 
 pub(crate) fn run(asked: &Show, out: &mut Output) -> Result<()> {
     let conversation = input::conversation(&asked.input)?;
     let history = &conversation.history;
+    if let Some(number) = asked.block {
+        return one_block(&conversation, number, out);
+    }
     let model = model_of(asked, &conversation);
     let counter = model.as_deref().map_or_else(|| Counter::for_model(""), Counter::for_model);
     let counts = counter.request(history, &mut Memo::default());
@@ -39,12 +75,30 @@ pub(crate) fn run(asked: &Show, out: &mut Output) -> Result<()> {
     if asked.json {
         return out.json(&report(&conversation, model.as_deref(), exactness, &counts, &facts));
     }
+    let layout = Layout::for_width(out.width());
     heading(&conversation, model.as_deref(), exactness, &counts, out)?;
+    let head = layout.columns("#", "step", "role", "kind", "tool", ["tokens", "handle"]);
+    out.line(format_args!("{DIM}{head}text{DIM:#}"))?;
     let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks());
     for (number, ((block, fact), tokens)) in blocks.enumerate() {
-        line(history, number, block, fact, *tokens, out)?;
+        line(history, &layout, number, block, fact, *tokens, out)?;
     }
     Ok(())
+}
+
+/// Prints one block as `recall` would, or its row as JSON.
+fn one_block(conversation: &Conversation, number: u32, out: &mut Output) -> Result<()> {
+    let history = &conversation.history;
+    let count = history.blocks().len();
+    let block = history.block(BlockId(number)).with_context(|| match count.checked_sub(1) {
+        Some(last) => {
+            format!("{}: has no block {number}: they are numbered from 0 to {last}", conversation.name)
+        }
+        None => format!("{}: has no blocks", conversation.name),
+    })?;
+    let original = block_original(history, block);
+    out.bytes(&original)?;
+    if original.ends_with(b"\n") { Ok(()) } else { out.bytes(b"\n") }
 }
 
 /// Returns the model to count for: the one asked for, else the one that the request or recording names.
@@ -79,39 +133,43 @@ fn heading(
     ))?;
     if let Exactness::Estimate { guard } = exactness {
         out.line(format_args!(
-            "an estimate: in 95 of 100 cases the real count is at most {guard:.2} times it"
+            "an estimate: 95 % of the time the real count is at most {:.0} % higher",
+            (guard - 1.0) * 100.0
         ))?;
     }
-    out.line("")?;
-    out.line(format_args!(
-        "{DIM}{:>4} {:>5}  {:10} {:11} {:TOOL_WIDTH$} {:>8}  text{DIM:#}",
-        "#", "step", "role", "kind", "tool", "tokens"
-    ))
+    out.line("")
 }
 
 fn line(
     history: &History,
+    layout: &Layout,
     number: usize,
     block: &Block,
     fact: &Fact,
     tokens: Tokens,
     out: &mut Output,
 ) -> Result<()> {
-    let (role, step) = (fact.role.name(), fact.step);
     // An action that is written in a text has no tool's name, but a kind.
     let kind = || fact.tool().map_or("", ToolKind::name).into();
     let tool = history.tool_name(block).unwrap_or_else(kind);
     let failed = fact.acts_as == BlockKind::Result && fact.outcome == Outcome::Failed;
-    let style = if failed { FAILED } else { Style::new() };
-    let marks = marks(block, failed);
-    let text = beginning(history, block, marks.as_deref());
-    let text = on_one_line(&text, out.width().saturating_sub(TEXT_AT));
-    out.line(format_args!(
-        "{number:>4} {step:>5}  {role:10} {:11} {} {:>8}  {style}{text}{style:#}",
+    let style = match (failed, fact.role) {
+        (true, _) => FAILED,
+        (false, Role::User) if fact.acts_as == BlockKind::Text => PERSON,
+        (false, Role::Assistant) if fact.acts_as == BlockKind::Text => Style::new(),
+        (false, _) => DIM,
+    };
+    let columns = layout.columns(
+        &number.to_string(),
+        &fact.step.to_string(),
+        fact.role.name(),
         fact.acts_as.name(),
-        padded(&tool, TOOL_WIDTH),
-        grouped(tokens.0)
-    ))
+        &tool,
+        [&grouped(tokens.0), &block_handle(history, block)],
+    );
+    let text = beginning(history, block, marks(block, failed).as_deref());
+    let text = on_one_line(&text, layout.width.saturating_sub(columns.chars().count()));
+    out.line(format_args!("{columns}{style}{text}{style:#}"))
 }
 
 /// Returns in brackets what is special about a block.
@@ -154,6 +212,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     number: usize,
+    handle: String,
     step: u32,
     role: &'a str,
     kind: &'a str,
@@ -195,6 +254,7 @@ fn report<'a>(
     let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks()).enumerate();
     let rows = blocks.map(|(number, ((block, fact), tokens))| Row {
         number,
+        handle: block_handle(history, block),
         step: fact.step,
         role: fact.role.name(),
         kind: block.kind.name(),

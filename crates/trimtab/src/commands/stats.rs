@@ -9,7 +9,7 @@ use trimtab_store::Store;
 
 use crate::{
     args::Stats,
-    output::{Output, grouped},
+    output::{Output, counted, grouped},
     store,
 };
 use reported::Reported;
@@ -61,12 +61,16 @@ pub(crate) fn run(asked: &Stats, out: &mut Output) -> Result<()> {
         size(report.index_bytes)
     ))?;
     out.line(format_args!(
-        "{} sessions, {} requests of {}",
-        grouped(report.sessions),
-        grouped(report.requests),
+        "{}, {} of {}",
+        count(report.sessions, "session", "sessions"),
+        count(report.requests, "request", "requests"),
         size(report.request_bytes)
     ))?;
-    out.line(format_args!("{} different blocks of {}", grouped(report.blocks), size(report.block_bytes)))?;
+    out.line(format_args!(
+        "{} of {}",
+        count(report.blocks, "different block", "different blocks"),
+        size(report.block_bytes)
+    ))?;
     out.line(format_args!(
         "{} tokens came, {} were sent: {} % saved",
         grouped(report.tokens_before),
@@ -74,6 +78,10 @@ pub(crate) fn run(asked: &Stats, out: &mut Output) -> Result<()> {
         store::saved(report.tokens_before, report.tokens_after)
     ))?;
     words(&report.reported, report.requests).into_iter().try_for_each(|line| out.line(line))
+}
+
+fn count(count: u64, one: &str, several: &str) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), one, several)
 }
 
 /// Says what providers reported.

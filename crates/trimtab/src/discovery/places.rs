@@ -164,8 +164,8 @@ pub(crate) const AGENTS: &[AgentPlaces] = &[
         places: &[],
         file: FileName { begins: "", ends: &[] },
         elsewhere: &[Elsewhere {
-            places: &[everywhere("~/.openhands/conversations"), everywhere("~/.openhands/sessions")],
-            remedy: "OpenHands keeps each event in a file: `jq -c . ~/.openhands/conversations/ID/events/*.json > session.jsonl` \
+            places: &[everywhere("~/.openhands/sessions")],
+            remedy: "OpenHands keeps each event in a file: `jq -c . $(ls -v ~/.openhands/sessions/ID/events/*.json) > session.jsonl` \
                 makes one file of a session, which can be named",
         }],
     },

@@ -25,7 +25,7 @@ use tower_service::Service;
 const CONNECTING: Duration = Duration::from_secs(15);
 
 /// How long connecting and agreeing on TLS may take together.
-const SECURING: Duration = Duration::from_secs(30);
+pub(super) const SECURING: Duration = Duration::from_secs(30);
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 

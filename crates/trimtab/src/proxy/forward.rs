@@ -62,6 +62,9 @@ pub(crate) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
             "this is no proxy for other hosts; set the base URL instead",
         );
     }
+    if uri.path() == "/" && matches!(*request.method(), Method::GET | Method::HEAD) {
+        return own::status(&proxy, request.headers()).map(whole);
+    }
     if uri.path() == "/trimtab" || uri.path().starts_with("/trimtab/") {
         return own::answer(&proxy, request).await.map(whole);
     }

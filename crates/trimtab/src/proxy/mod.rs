@@ -33,6 +33,7 @@ pub(crate) mod sessions;
 mod size_limit;
 pub(crate) mod store_health;
 mod tap;
+mod tls;
 mod tunnel;
 mod unanswered;
 mod upstream;
@@ -57,6 +58,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
@@ -73,10 +75,15 @@ use self::{
     sessions::Sessions,
     store_health::Unkept,
     tap::Tap,
-    upstream::Upstreams,
 };
 
-pub(crate) use self::{lanes::runtime, sessions::Keeping, upstream::Given};
+pub(crate) use self::{
+    lanes::runtime,
+    planning::TimeSource,
+    sessions::Keeping,
+    tls::ClientTls,
+    upstream::{Given, Upstreams},
+};
 
 /// The body of a request to a provider.
 pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
@@ -87,8 +94,9 @@ pub(crate) type Answer = Either<Full<Bytes>, Tap>;
 /// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(120);
 
-/// The most that the headers of a request may have, in bytes and in number.
-const HEAD_BYTES: usize = 256 * 1024;
+/// The most that the headers of a request may have, in bytes and in number. Every open connection keeps a buffer of up to as
+/// many bytes; servers take 8 to 64 KB.
+const HEAD_BYTES: usize = 64 * 1024;
 const HEADERS: usize = 200;
 
 /// How long a connection to a provider is kept for the next request.
@@ -124,6 +132,9 @@ pub(crate) struct Asked {
     pub(crate) summaries: Summaries,
     /// The project of requests that name none.
     pub(crate) project: Option<String>,
+    pub(crate) time: TimeSource,
+    /// What clients are answered with in TLS; without it they are in plain HTTP.
+    pub(crate) tls: Option<ClientTls>,
 }
 
 /// How much and how long.
@@ -167,6 +178,7 @@ struct Config {
     /// What edits are for; none where nobody is asked.
     intents: Option<Arc<Intents>>,
     project: Option<String>,
+    tls: Option<ClientTls>,
 }
 
 impl Proxy {
@@ -189,7 +201,8 @@ impl Proxy {
         let sessions = Sessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding)
-            .with_recall(asked.recall);
+            .with_recall(asked.recall)
+            .with_time(asked.time);
         let connector = make_connector(HttpVersion::One);
         let connector_http2 = upstreams.any_speaks_http2().then(|| make_connector(HttpVersion::Two));
         Ok(Proxy {
@@ -212,6 +225,7 @@ impl Proxy {
                 summaries: asked.summaries,
                 intents: (asked.intent && !asked.observe).then(Arc::default),
                 project: asked.project,
+                tls: asked.tls,
             }),
         })
     }
@@ -282,6 +296,7 @@ fn client(connector: Https) -> Client<Https, Outgoing> {
         .pool_timer(TokioTimer::new())
         .http1_preserve_header_case(true)
         .http1_max_headers(HEADERS)
+        .http1_max_buf_size(HEAD_BYTES)
         .build(connector)
 }
 
@@ -347,14 +362,34 @@ fn outlive_file_limits() {
 #[cfg(not(unix))]
 fn outlive_file_limits() {}
 
-/// Answers the requests of one connection, one after the other, until it ends or the proxy stops.
+/// Answers the requests of one connection, until it ends or the proxy stops.
 async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
     // Without this a small write may wait 40 ms for the other side.
     let _ = stream.set_nodelay(true);
-    let protocol = tokio::select! {
-        protocol = protocol_of(&stream) => protocol,
+    let Some(tls) = &proxy.config.tls else {
+        let protocol = tokio::select! {
+            protocol = protocol_of(&stream) => protocol,
+            _ = stopped.changed() => return,
+        };
+        return converse_in(protocol, proxy, stream, stopped).await;
+    };
+    let secured = tokio::select! {
+        secured = tls.accept(stream) => secured,
         _ = stopped.changed() => return,
     };
+    // A client that does not agree on TLS has no way to be told why.
+    if let Some((stream, protocol)) = secured {
+        converse_in(protocol, proxy, stream, stopped).await;
+    }
+}
+
+/// Answers the requests of one connection, one after the other in HTTP/1.1, together in HTTP/2.
+async fn converse_in(
+    protocol: ClientProtocol,
+    proxy: Arc<Proxy>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mut stopped: watch::Receiver<()>,
+) {
     let service = service_fn(move |request: Request<Incoming>| {
         let proxy = Arc::clone(&proxy);
         async move { Ok::<_, Infallible>(forward::answer(proxy, named_by_host(request)).await) }

@@ -16,6 +16,7 @@ use super::{
     Proxy, body, guard, metrics::Metric, money::float, planning::now, refusal::json_answer,
     route::percent_decoded,
 };
+use crate::output::grouped;
 
 /// Answers a request below `/trimtab/`.
 pub(crate) async fn answer(proxy: &Arc<Proxy>, request: Request<Incoming>) -> Response<Bytes> {
@@ -38,6 +39,35 @@ pub(crate) async fn answer(proxy: &Arc<Proxy>, request: Request<Incoming>) -> Re
         }
         _ => problem(StatusCode::NOT_FOUND, "there are /trimtab/health, /trimtab/metrics and /trimtab/fit"),
     }
+}
+
+/// Says to somebody who opens the proxy's address what it is and what it saved. Without the token where one is demanded, only that
+/// it runs.
+pub(crate) fn status(proxy: &Proxy, headers: &HeaderMap) -> Response<Bytes> {
+    let mut text = format!("trimtab {} is running.\n", env!("CARGO_PKG_VERSION"));
+    if guard::has_token(headers, proxy.config.token.as_deref()) {
+        let mode = match (proxy.config.off, proxy.planner.observe) {
+            (true, _) => ", switched off: requests pass unchanged",
+            (false, true) => ", only observed: requests pass unchanged",
+            (false, false) => "",
+        };
+        let sums = proxy.metrics.sums();
+        let number = |count: f64| grouped(Tokens(1).scaled(count).0);
+        let less = if sums.raw > 0.0 { (sums.raw - sums.sent) / sums.raw * 100.0 } else { 0.0 };
+        let (what, saved) = if sums.saved < 0.0 { ("lost", -sums.saved) } else { ("saved", sums.saved) };
+        text += &format!(
+            "\npolicy    {}{mode}\nrequests  {}\ntokens    {} came, {} were sent ({less:.1} % less)\ndollars   ${:.2} spent, about \
+             ${saved:.2} {what}\n\nJSON: /trimtab/health   Prometheus: /trimtab/metrics\n",
+            proxy.planner.policy.name,
+            number(sums.conversations),
+            number(sums.raw),
+            number(sums.sent),
+            sums.spent,
+        );
+    }
+    let mut response = Response::new(Bytes::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }
 
 fn problem(status: StatusCode, reason: &str) -> Response<Bytes> {

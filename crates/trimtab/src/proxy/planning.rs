@@ -9,7 +9,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicI64, AtomicU8, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
@@ -75,10 +75,20 @@ pub(crate) struct Planner {
     pub(crate) at_once: Arc<Semaphore>,
     folding: Folding,
     recall: RecallHint,
+    time: TimeSource,
     warmth: Warmth,
     models: Mutex<HashMap<String, Option<Model>>>,
     /// How long providers took to begin to answer, by the format they speak.
     answer_times: Mutex<BTreeMap<&'static str, Duration>>,
+}
+
+/// What tells when a request is made: whether a provider's cache has expired depends on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum TimeSource {
+    #[default]
+    System,
+    /// Milliseconds that somebody sets, for a session that is played faster than it was recorded.
+    Scripted(Arc<AtomicI64>),
 }
 
 /// A request to plan for.
@@ -135,6 +145,7 @@ impl Planner {
             at_once,
             folding: Folding::Off,
             recall: RecallHint::default(),
+            time: TimeSource::default(),
             warmth: Warmth::new(WARM_BYTES),
             models: Mutex::default(),
             answer_times: Mutex::default(),
@@ -149,6 +160,19 @@ impl Planner {
     /// Lets notes name a recall in another way.
     pub(crate) fn with_recall(self, recall: RecallHint) -> Planner {
         Planner { recall, ..self }
+    }
+
+    /// Lets another clock tell when requests are made.
+    pub(crate) fn with_time(self, time: TimeSource) -> Planner {
+        Planner { time, ..self }
+    }
+
+    /// Returns the time.
+    fn now(&self) -> Millis {
+        match &self.time {
+            TimeSource::System => now(),
+            TimeSource::Scripted(time) => Millis(time.load(Ordering::Acquire)),
+        }
     }
 
     /// Returns the buffers that requests are read into.
@@ -247,7 +271,7 @@ pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared
     }
     // What was hidden before was kept before: nothing new has to be kept now.
     let resent = Arc::new(resent);
-    match planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), now()) {
+    match planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), planner.now()) {
         Ok(committed) => Ok(Prepared { awaited: Some(committed.awaited), ..prepared }),
         Err(_) => {
             let fault = Fault::NotKept("the request is not noted".to_owned());
@@ -419,7 +443,7 @@ fn plan(
     clock: &WorkClock,
     most: Option<Tokens>,
 ) -> Result<Draft, Stop> {
-    let now = now();
+    let now = planner.now();
     let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
     if let Some(reason) = held_by_server(&history) {
         return Err(Stop::Held(reason));
@@ -538,8 +562,15 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let found = planner.sessions.find(&history, &chain);
     let window =
         planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
-    let memory =
-        known_or_begun(planner, job, &found, found.session.known().state.memory, &history, &chain, now());
+    let memory = known_or_begun(
+        planner,
+        job,
+        &found,
+        found.session.known().state.memory,
+        &history,
+        &chain,
+        planner.now(),
+    );
     let resent = resend(Arc::clone(&history), &memory);
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();

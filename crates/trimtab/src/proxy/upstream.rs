@@ -166,6 +166,15 @@ impl Upstreams {
         self.all.iter().find(|upstream| upstream.name == name).cloned()
     }
 
+    /// Returns where requests of each wire go.
+    pub(crate) fn wire_addresses(&self) -> Vec<(String, String)> {
+        let addresses = self.wires.iter().filter_map(|upstream| {
+            let Address { scheme, authority, base, .. } = upstream.address.as_ref()?;
+            Some((upstream.name.clone(), format!("{scheme}://{authority}{base}")))
+        });
+        addresses.collect()
+    }
+
     /// Tells whether a server is asked in HTTP/2.
     pub(crate) fn any_speaks_http2(&self) -> bool {
         self.all.iter().any(|upstream| upstream.speaks_http2())

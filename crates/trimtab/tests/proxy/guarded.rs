@@ -51,6 +51,27 @@ fn other_machines_need_a_token_for_what_is_ours() {
 }
 
 #[test]
+fn who_opens_the_address_of_the_proxy_reads_what_it_is_and_what_it_saved() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &["--policy", "ladder"]);
+    proxy.post("/v1/messages", &anthropic(1));
+    let came = upstream.came().len();
+    let answer = proxy.ask(&["GET / HTTP/1.1"], b"");
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert_eq!(
+        (&answer.head[0][..], upstream.came().len()),
+        ("HTTP/1.1 200 OK", came),
+        "nobody else is asked"
+    );
+    for part in ["trimtab ", "policy    ladder", "requests  1", "/trimtab/health"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let guarded = Running::before(&upstream, &["--token", "secret"]);
+    let text = String::from_utf8_lossy(&guarded.ask(&["GET / HTTP/1.1"], b"").body).into_owned();
+    assert!(text.contains("is running") && !text.contains("policy"), "{text}");
+}
+
+#[test]
 fn a_request_over_the_limit_is_refused_in_the_provider_s_words() {
     let upstream = good();
     let proxy = Running::before(&upstream, &["--max-request", "1"]);

@@ -30,11 +30,11 @@ use tokio_rustls::{
 
 use crate::{TIGHT, conversations::anthropic, good, running::Running};
 
-const PEM: &[u8] = include_bytes!("localhost.pem");
-const PEM_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/localhost.pem");
+pub(crate) const PEM: &[u8] = include_bytes!("localhost.pem");
+pub(crate) const PEM_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/localhost.pem");
 const ANSWER: &str = r#"{"usage":{"input_tokens":9,"output_tokens":1}}"#;
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 

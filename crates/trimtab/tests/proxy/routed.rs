@@ -54,10 +54,10 @@ fn what_cannot_be_fitted_passes_to_whom_it_names_with_the_reason() {
     let flags = ["bedrock", "ollama", "code-assist"].map(|name| format!("--upstream={name}={}", other.url));
     let proxy = Running::before(&usual, &flags.each_ref().map(String::as_str));
     for (path, reason) in [
-        ("/model/anthropic.claude/invoke", "signed"),
-        ("/model/anthropic.claude/converse-stream", "signed"),
+        ("/model/meta.llama3/invoke", "the model's maker"),
+        ("/model/anthropic.claude/converse-stream", "Converse"),
         ("/api/chat", "Ollama"),
-        ("/v1internal:streamGenerateContent?alt=sse", "wrapped"),
+        ("/v1internal:streamGenerateContent?alt=sse", "no conversation"),
     ] {
         let answer = proxy.post(path, &anthropic(2));
         assert_eq!((said(&answer), other.last().body), ("passed", anthropic(2)), "{path}");

@@ -47,7 +47,9 @@ impl Running {
             let mut line = String::new();
             assert!(stderr.read_line(&mut line).expect("words") > 0, "the proxy did not start: {words:?}");
             words.lock().expect("no panic").push(line.trim_end().to_owned());
-            if let Some(address) = line.trim_end().split("listening at http://").nth(1) {
+            let listening =
+                line.trim_end().split_once("listening at http").and_then(|(_, at)| at.split_once("://"));
+            if let Some((_, address)) = listening {
                 break address.to_owned();
             }
         };

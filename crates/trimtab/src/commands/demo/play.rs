@@ -5,7 +5,10 @@ use std::{
     collections::{HashSet, VecDeque},
     net::SocketAddr,
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,11 +34,11 @@ use trimtab_replay::CacheSimulation;
 use trimtab_store::{Retention, SessionId, Sqlite, Store};
 
 use super::{
-    provider::{DemoProvider, time_of},
+    provider::DemoProvider,
     session::{DemoRequest, DemoSession, DemoTurn, name_of},
 };
 use crate::{
-    proxy::{Asked, Keeping, Limits, Proxy, fold::Summaries, keeper::Keeper, log::Log, serve},
+    proxy::{Asked, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::Log, serve},
     temporary::TemporaryFolder,
 };
 
@@ -70,6 +73,8 @@ pub(super) struct PlayedTurn {
     /// Numbers of its first and its last request, counted from 1.
     pub(super) first_request: usize,
     pub(super) last_request: usize,
+    /// Seconds since the request before it.
+    pub(super) pause_seconds: i64,
     /// Tokens of its last request as the agent sent it, and as the provider received it.
     pub(super) tokens_before: u64,
     pub(super) tokens_sent: u64,
@@ -127,17 +132,20 @@ pub(super) async fn play(
 ) -> Result<Played> {
     let folder = TemporaryFolder::make("demo")?;
     let path = folder.path().join("demo.db");
-    let answers: VecDeque<_> = session.requests().map(|request| request.answer.clone()).collect();
+    let answers: VecDeque<_> =
+        session.requests().map(|request| (request.at, request.answer.clone())).collect();
     let provider = DemoProvider::start(answers, &session.model).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
     let address = listener.local_addr()?;
     let keeper = Keeper::start(Sqlite::open(&path)?, Retention::default())?;
-    let proxy = Arc::new(Proxy::new(asked(provider.address, keeper, budget)?, address, Log::waiting())?);
+    let time = Arc::new(AtomicI64::default());
+    let asked = asked(provider.address, keeper, budget, Arc::clone(&time))?;
+    let proxy = Arc::new(Proxy::new(asked, address, Log::waiting())?);
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(serve(Arc::clone(&proxy), listener, async {
         let _ = stopped.await;
     }));
-    let mut client = Client::connect(address, &path).await?;
+    let mut client = Client::connect(address, &path, time).await?;
     let mut turns = Vec::new();
     let mut sent = 0;
     for turn in &session.turns {
@@ -157,7 +165,12 @@ pub(super) async fn play(
     Ok(Played { policy: POLICY, model: session.model.name.clone(), turns, recalled, totals })
 }
 
-fn asked(upstream: SocketAddr, keeper: Keeper, budget: Option<Tokens>) -> Result<Asked> {
+fn asked(
+    upstream: SocketAddr,
+    keeper: Keeper,
+    budget: Option<Tokens>,
+    time: Arc<AtomicI64>,
+) -> Result<Asked> {
     Ok(Asked {
         upstream: vec![format!("anthropic=http://{upstream}")],
         upstream_tables: Vec::new(),
@@ -177,6 +190,8 @@ fn asked(upstream: SocketAddr, keeper: Keeper, budget: Option<Tokens>) -> Result
         intent: false,
         summaries: Summaries { folding: Folding::Off, endpoint: None, model: None, key: None, limit: PLENTY },
         project: Some("demo".to_owned()),
+        time: TimeSource::Scripted(time),
+        tls: None,
     })
 }
 
@@ -185,17 +200,19 @@ struct Client {
     connection: SendRequest<Full<Bytes>>,
     host: String,
     store: Sqlite,
+    /// The proxy's clock: pauses of the recording pass at once.
+    time: Arc<AtomicI64>,
     /// Blocks that are hidden already.
     hidden: HashSet<u32>,
 }
 
 impl Client {
-    async fn connect(proxy: SocketAddr, store: &Path) -> Result<Client> {
+    async fn connect(proxy: SocketAddr, store: &Path, time: Arc<AtomicI64>) -> Result<Client> {
         let stream = TcpStream::connect(proxy).await?;
         let (connection, driver) = handshake(TokioIo::new(stream)).await?;
         tokio::spawn(driver);
         let store = Sqlite::open(store)?;
-        Ok(Client { connection, host: proxy.to_string(), store, hidden: HashSet::new() })
+        Ok(Client { connection, host: proxy.to_string(), store, time, hidden: HashSet::new() })
     }
 
     async fn play_turn(&mut self, session: &DemoSession, turn: &DemoTurn, sent: usize) -> Result<PlayedTurn> {
@@ -203,10 +220,14 @@ impl Client {
             prompt: turn.prompt.clone(),
             first_request: sent + 1,
             last_request: sent + turn.requests.len(),
+            pause_seconds: 0,
             tokens_before: 0,
             tokens_sent: 0,
             hidden: Vec::new(),
         };
+        let before = self.time.load(Ordering::Acquire);
+        let begins = turn.requests.first().map_or(before, |request| request.at.0);
+        played.pause_seconds = if before == 0 { 0 } else { (begins - before) / 1000 };
         for request in &turn.requests {
             let headers = self.send(request).await?;
             played.tokens_before = figure(&headers, "x-trimtab-tokens-before")?;
@@ -219,6 +240,7 @@ impl Client {
     }
 
     async fn send(&mut self, request: &DemoRequest) -> Result<HeaderMap> {
+        self.time.store(request.at.0, Ordering::Release);
         let request = Request::post("/v1/messages")
             .header(HOST, &self.host)
             .header(CONTENT_TYPE, "application/json")
@@ -291,9 +313,9 @@ fn figure(headers: &HeaderMap, name: &str) -> Result<u64> {
 fn totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {
     let mut cache = CacheSimulation::new(&session.model);
     let mut untrimmed = Vec::new();
-    for (number, request) in session.requests().enumerate() {
+    for request in session.requests() {
         let history = parse_as(request.body.clone(), Format::Anthropic)?;
-        untrimmed.push(cache.request(&history, time_of(number)));
+        untrimmed.push(cache.request(&history, request.at));
     }
     let tokens = |usage: &[Usage]| usage.iter().map(|usage| usage.total_input()).sum();
     let dollars = |usage: &[Usage]| usage.iter().map(|usage| session.model.input_cost(*usage)).sum();

@@ -21,14 +21,6 @@ use tokio::net::TcpListener;
 use trimtab_core::{Format, Millis, Model, Usage, parse_as};
 use trimtab_replay::CacheSimulation;
 
-/// Time between two requests, in milliseconds: the cache stays warm from one to the next.
-const BETWEEN_REQUESTS_MS: i64 = 100;
-
-/// Returns when a request is made, by the provider's clock.
-pub(super) fn time_of(number: usize) -> Millis {
-    Millis(BETWEEN_REQUESTS_MS * i64::try_from(number).unwrap_or(i64::MAX / BETWEEN_REQUESTS_MS))
-}
-
 /// A provider that is running.
 pub(super) struct DemoProvider {
     pub(super) address: SocketAddr,
@@ -36,18 +28,18 @@ pub(super) struct DemoProvider {
 }
 
 struct ProviderState {
-    /// What it still has to say.
-    answers: VecDeque<Value>,
+    /// What it still has to say, and when it is asked for it.
+    answers: VecDeque<(Millis, Value)>,
     cache: CacheSimulation,
     reported: Vec<Usage>,
 }
 
 impl DemoProvider {
-    /// Starts a provider that gives these answers, one after the other.
+    /// Starts a provider that gives these answers, one after the other, at these times.
     ///
     /// # Errors
     /// Says that no port is free.
-    pub(super) async fn start(answers: VecDeque<Value>, model: &Model) -> Result<DemoProvider> {
+    pub(super) async fn start(answers: VecDeque<(Millis, Value)>, model: &Model) -> Result<DemoProvider> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let cache = CacheSimulation::new(model);
@@ -98,8 +90,8 @@ async fn answer(
 impl ProviderState {
     fn answer(&mut self, body: Vec<u8>) -> Option<Value> {
         let history = parse_as(body, Format::Anthropic).ok()?;
-        let content = self.answers.pop_front()?;
-        let usage = self.cache.request(&history, time_of(self.reported.len()));
+        let (at, content) = self.answers.pop_front()?;
+        let usage = self.cache.request(&history, at);
         self.reported.push(usage);
         Some(json!({"type": "message", "role": "assistant", "content": content, "usage": {
             "input_tokens": usage.input,

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Model, Role,
+    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Millis, Model, Role,
     count::Counts,
     facts,
     facts::{Fact, Subject, ToolKind},
@@ -15,10 +15,10 @@ use trimtab_replay::{Segment, read};
 
 use crate::output::on_one_line;
 
-/// `fixtures/recordings/claude-code.jsonl`, compressed. A test compares both.
+/// `fixtures/demo/session.jsonl`, compressed. A test compares both.
 pub(super) const RECORDING: &[u8] = include_bytes!("session.jsonl.zst");
 
-/// Whose prices are paid. The recording names an older model of the same family.
+/// Whose prices are paid: the model that the recording names.
 const MODEL: &str = "claude-opus-5";
 
 /// Columns in which a block is named.
@@ -44,6 +44,8 @@ pub(super) struct DemoTurn {
 pub(super) struct DemoRequest {
     pub(super) body: Vec<u8>,
     pub(super) answer: Value,
+    /// When it was made, by the recording.
+    pub(super) at: Millis,
 }
 
 impl DemoSession {
@@ -99,6 +101,7 @@ fn turns(segment: &Segment, facts: &Facts) -> Result<Vec<DemoTurn>> {
         let request = DemoRequest {
             body: with_model(&request_of(&segment.history, point.messages)),
             answer: answer(&segment.history, point.messages, next),
+            at: point.at.context("the demo's recording tells no time")?,
         };
         let turn = turn_at(&segment.history, facts, point.messages);
         if number != Some(turn) {
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_session_in_the_binary_is_the_one_in_the_fixtures() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recordings/claude-code.jsonl");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/demo/session.jsonl");
         let recording = std::fs::read(file).expect("the fixture");
         if std::env::var_os("TRIMTAB_BLESS").is_some() {
             let packed = zstd::encode_all(&recording[..], 19).expect("compressed");

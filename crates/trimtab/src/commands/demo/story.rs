@@ -20,6 +20,9 @@ const BAR: usize = 40;
 /// How many hidden blocks of a turn are told one by one: the largest.
 const TOLD: usize = 5;
 
+/// After this many seconds the provider's cache has expired.
+const CACHE_SECONDS: i64 = 5 * 60;
+
 /// How many lines of an original are shown.
 const ORIGINAL_LINES: usize = 4;
 
@@ -70,6 +73,12 @@ impl<'a> Story<'a> {
         let prompt = on_one_line(&turn.prompt, self.width.saturating_sub(head.len() + 2));
         self.out.line("")?;
         self.out.line(format_args!("{BOLD}{head}{BOLD:#}\"{prompt}\""))?;
+        if turn.pause_seconds > CACHE_SECONDS {
+            self.out.line(format_args!(
+                "  {DIM}after a pause of {} minutes: the provider's cache has expired, hiding costs nothing now{DIM:#}",
+                turn.pause_seconds / 60
+            ))?;
+        }
         let PlayedTurn { first_request, last_request, tokens_before, tokens_sent, .. } = turn;
         let (sent, hidden) = self.bar(*tokens_sent, *tokens_before);
         let of = if tokens_sent == tokens_before {
@@ -133,13 +142,13 @@ impl<'a> Story<'a> {
         self.row(
             "hidden",
             format_args!(
-                "{}; every original was kept and can be recalled",
+                "{}; trimtab keeps every original, and any of them can be recalled",
                 counted(totals.blocks_hidden, "block", "blocks")
             ),
         )?;
         self.paragraph(&format!(
-            "The dollars are at the prices of {}, with its prompt cache simulated. The session was made by a script; \
-             what trimtab would have saved in yours:",
+            "The cost is that of input at the prices of {}, with its prompt cache simulated. A script of this project \
+             made the session. Your own are next:",
             played.model
         ))?;
         for (command, what) in NEXT {
@@ -198,9 +207,9 @@ impl<'a> Story<'a> {
 
 /// What to do next.
 const NEXT: &[(&str, &str)] = &[
-    ("trimtab replay", "the sessions of agents on this machine, replayed; nothing is sent"),
-    ("trimtab wrap claude", "use it: run an agent behind trimtab (`wrap --list` lists agents)"),
-    ("trimtab proxy", "use it with any other program"),
+    ("trimtab replay", "what it would have saved in them; nothing is sent anywhere"),
+    ("trimtab wrap claude", "run an agent behind it (`wrap --list` lists agents)"),
+    ("trimtab proxy", "run it on its own, for any program"),
 ];
 
 /// Cuts a line without touching the spaces that it begins with.

@@ -1,9 +1,9 @@
-//! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
+//! A plan as a picture: one line per block, per moment and per pass, on standard error. Takes a fitted request; gives verdict, tokens before and
 //! after, and why.
 
 use trimtab_core::{
     BlockId, Fitted, Plan, Role,
-    plan::{Moment, Sum},
+    plan::{Moment, PassSum, Sum},
 };
 
 use crate::output::{grouped, on_one_line, padded, say};
@@ -45,6 +45,7 @@ pub(super) fn explain(fitted: &Fitted) {
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
     say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
     fitted.plan.sums().iter().for_each(say_sum);
+    fitted.plan.passes().iter().for_each(say_pass);
 }
 
 /// Says what was asked for about a block that is sent whole.
@@ -55,6 +56,17 @@ fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
         (false, true) => "[shown again] ",
         (false, false) => "",
     }
+}
+
+/// Says what one pass of the plan hid.
+fn say_pass(sum: &PassSum) {
+    say(format_args!(
+        "pass {} {} {}: {} tokens fewer",
+        padded(sum.pass.word(), 8),
+        sum.blocks,
+        if sum.blocks == 1 { "block" } else { "blocks" },
+        grouped(sum.saved.0),
+    ));
 }
 
 /// Says what is saved and paid by all that is hidden at one moment.

@@ -4,7 +4,7 @@
 mod picture;
 mod summary;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::Memo;
@@ -13,11 +13,15 @@ use trimtab_replay::{Inspection, Recording, inspect, read};
 use crate::{
     args::{Inspect, StoreView},
     input::{self, ENDINGS, Unreadable, files_of},
-    output::{Output, progress},
+    output::{Output, Progress, counted},
+    own_sessions::own_sessions,
     prices::models,
 };
 
 pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
+    if asked.paths.is_empty() {
+        return many(asked, own_sessions(&asked.finding, "inspect")?, Vec::new(), out);
+    }
     if let [path] = asked.paths.as_slice()
         && !path.is_dir()
     {
@@ -26,7 +30,12 @@ pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if asked.segment.is_some() {
         bail!("--segment is for a single recording: name one file");
     }
-    many(asked, out)
+    let (mut paths, mut unreadable) = (Vec::new(), Vec::new());
+    asked.paths.iter().for_each(|path| files_of(path, &mut paths, &mut unreadable));
+    if paths.is_empty() && unreadable.is_empty() {
+        bail!("no recording found: a folder is searched for names ending in .{}", ENDINGS.join(", ."));
+    }
+    many(asked, paths, unreadable, out)
 }
 
 fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
@@ -44,18 +53,18 @@ fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
     picture::print(&measured, out)
 }
 
-fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
-    let mut unreadable = Vec::new();
-    let mut paths = Vec::new();
-    for path in &asked.paths {
-        files_of(path, &mut paths, &mut unreadable);
-    }
+fn many(
+    asked: &Inspect,
+    paths: Vec<PathBuf>,
+    mut unreadable: Vec<Unreadable>,
+    out: &mut Output,
+) -> Result<()> {
     let mut memo = Memo::default();
     let mut measured: Vec<Inspection> = Vec::new();
     let mut read_files = 0;
-    let bar = progress(paths.len());
+    let bar = Progress::begin(&paths);
     for path in &paths {
-        bar.inc(1);
+        bar.file(path);
         let name = path.display().to_string();
         match recording(path, &asked.view) {
             Ok(recording) => {
@@ -67,8 +76,9 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
             }
             Err(error) => unreadable.push(Unreadable { path: name, reason: format!("{error:#}") }),
         }
+        bar.done(path);
     }
-    bar.finish_and_clear();
+    bar.finish();
     let files = read_files + unreadable.len();
     let bad = unreadable.len();
     let summary = summary::Summary::of(&measured, read_files, unreadable);
@@ -79,10 +89,10 @@ fn many(asked: &Inspect, out: &mut Output) -> Result<()> {
     }
     out.flush()?;
     if bad > 0 {
-        bail!("{bad} of {files} files could not be read; the reasons are in the report");
-    }
-    if read_files == 0 {
-        bail!("no recording found: a folder is searched for names ending in .{}", ENDINGS.join(", ."));
+        bail!(
+            "{bad} of {} could not be read; the reasons are in the report",
+            counted(files, "file", "files")
+        );
     }
     Ok(())
 }

@@ -68,7 +68,8 @@ fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
     out.line(format_args!("{} tokens {model}", grouped(tokens.0)))?;
     match measured.guard {
         Some(guard) => out.line(format_args!(
-            "an estimate: in 95 of 100 cases the real count is at most {guard:.2} times it"
+            "an estimate: 95 % of the time the real count is at most {:.0} % higher",
+            (guard - 1.0) * 100.0
         )),
         None => Ok(()),
     }

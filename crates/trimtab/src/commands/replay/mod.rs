@@ -1,32 +1,45 @@
 //! `trimtab replay`: what policies would have cost, saved and missed. Takes recordings or folders of them; gives a table,
 //! JSON or a page. Never stops at a file that cannot be replayed: it is named with the reason, and the exit code is 1.
 
+mod lineup;
 #[cfg(test)]
 mod made_up;
 mod page;
+mod sentence;
 mod table;
 mod work;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, Kept, Knobs, Row, SessionScores, Terms, contenders, pool};
+use trimtab_replay::{Contender, Kept, Row, SessionScores, Terms, pool};
 
 use crate::{
-    args::{AskedPolicy, Replay},
+    args::Replay,
     input::{ENDINGS, Unreadable, files_of},
-    output::{Output, note},
+    output::{Output, check_writable, counted, note, say, wrapped_at, write_whole},
+    own_sessions::own_sessions,
+    prices, store,
 };
 
-/// Models whose prices are paid where none is named: rewriting a cached token costs them 11.5, 24 and 49 times what
-/// reading it does.
-const MODELS: [&str; 3] = ["claude-opus-5", "claude-opus-5-5", "claude-fable-5-1"];
+use self::work::{PaidModel, Prices};
+
+/// Whose prices are paid where a session names no model that is known.
+const DEFAULT_MODEL: &str = "claude-opus-5";
+
+/// The name of the model where sessions were recorded with several.
+const RECORDED: &str = "recorded";
+
+/// The most columns of the sentences at the end.
+const SENTENCE_WIDTH: usize = 100;
 
 /// Who took part, as reports name it.
 #[derive(Serialize)]
@@ -48,16 +61,23 @@ struct Replayed {
     rows: Vec<Row>,
     /// Files that could not be replayed.
     unusable: usize,
+    /// Whose prices were paid, for people: `the prices of claude-opus-5`.
+    prices: String,
 }
 
 pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
     let began = Instant::now();
-    let contenders = asked_contenders(asked)?;
-    let models = asked_models(asked)?;
-    let (files, mut unusable) = asked_files(asked);
+    let contenders = lineup::contenders_for(asked)?;
+    if let Some(file) = &asked.html {
+        check_writable(file)?;
+    }
+    let models = asked_models(asked);
+    let default_model = prices::find_model(DEFAULT_MODEL)?;
+    let prices = if models.is_empty() { Prices::Recorded(&default_model) } else { Prices::Of(&models) };
+    let (files, mut unusable) = asked_files(asked)?;
     let task = work::Task {
         contenders: &contenders,
-        models: &models,
+        prices,
         terms: Terms {
             budget: asked.budget,
             clock: since_start,
@@ -66,15 +86,30 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
         },
         details: if asked.html.is_some() { work::Details::Kept } else { work::Details::Dropped },
     };
-    let (sessions, failed, times) = work::replay_all(&files, &task, jobs(asked));
+    let (replayed, failed) = work::replay_all(&files, &task, jobs(asked));
+    let (mut sessions, mut paid, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    for session in replayed {
+        sessions.push(session.scores);
+        paid.extend(session.paid);
+        times.push(session.took);
+    }
     unusable.extend(failed);
     unusable.iter().for_each(|bad| note(format_args!("{}: {}", bad.path, bad.reason)));
     if sessions.is_empty() {
         bail!(nothing(asked, unusable.len()));
     }
+    let (models, prices) = if models.is_empty() {
+        recorded_models(&paid, &mut sessions, &default_model)
+    } else {
+        let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
+        (models, format!("the prices of {}", names.first().cloned().unwrap_or_default()))
+    };
     let rows = pool(&sessions, usize::from(asked.resamples));
     let entrants = contenders.iter().map(Entrant::of).collect();
-    let replayed = Replayed { entrants, models, sessions, rows, unusable: unusable.len() };
+    let mut replayed = Replayed { entrants, models, sessions, rows, unusable: unusable.len(), prices };
+    if lineup::is_usual(asked) {
+        lineup::keep_best(&mut replayed);
+    }
     write(asked, &replayed, out)?;
     out.flush()?;
     if asked.timing {
@@ -82,7 +117,11 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
     }
     if replayed.unusable > 0 {
         let all = replayed.unusable + replayed.sessions.len();
-        bail!("{} of {all} files could not be replayed; the report is of the others", replayed.unusable);
+        bail!(
+            "{} of {} could not be replayed; the report is of the others",
+            replayed.unusable,
+            counted(all, "file", "files")
+        );
     }
     Ok(())
 }
@@ -101,69 +140,90 @@ impl Entrant {
 
 fn write(asked: &Replay, replayed: &Replayed, out: &mut Output) -> Result<()> {
     if asked.json {
-        return out.json(&replayed.rows);
+        out.json(&replayed.rows)?;
+        out.flush()?;
+    } else if asked.html.is_none() {
+        table::print(replayed, out)?;
+        out.line("")?;
+    }
+    let width = out.width().min(SENTENCE_WIDTH);
+    for sentence in sentence::summary(replayed) {
+        for line in wrapped_at(&sentence, width) {
+            if asked.json { say(line) } else { out.line(line)? }
+        }
     }
     if let Some(file) = &asked.html {
         let page = page::page(replayed)?;
-        fs::write(file, page).with_context(|| format!("{}: cannot be written", file.display()))?;
-        return Ok(());
+        write_whole(file, &page)?;
+        out.flush()?;
+        let size = store::size(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        note(format_args!("{} written ({size})", file.display()));
     }
-    table::print(replayed, out)
+    Ok(())
 }
 
-fn asked_contenders(asked: &Replay) -> Result<Vec<Contender>> {
-    if asked.policies.is_empty() {
-        return Ok(contenders(if asked.knobs { Knobs::All } else { Knobs::Default }));
+/// Names the models whose prices were paid, and says so where another had to stand in.
+fn recorded_models(
+    paid: &[PaidModel],
+    sessions: &mut [SessionScores],
+    default: &Model,
+) -> (Vec<Model>, String) {
+    let mut requests: BTreeMap<&str, (usize, &Model)> = BTreeMap::new();
+    for paid in paid {
+        requests.entry(&paid.model.name).or_insert((0, &paid.model)).0 += paid.requests;
     }
-    let mut found: Vec<Contender> = Vec::new();
-    for policy in &asked.policies {
-        let contender = match policy {
-            AskedPolicy::Known(contender) => contender.clone(),
-            AskedPolicy::File(words) => {
-                let file = words.split('(').next().unwrap_or(words).trim_end();
-                let toml =
-                    fs::read_to_string(file).with_context(|| format!("{file}: the policy cannot be read"))?;
-                Contender::from_toml(words, &toml)?
-            }
-        };
-        // Asked for twice, shown once.
-        if found.iter().all(|other| other.name() != contender.name()) {
-            found.push(contender);
-        }
+    let unknown: usize = paid.iter().filter(|paid| !paid.is_recorded).map(|paid| paid.requests).sum();
+    if unknown > 0 {
+        note(format_args!(
+            "{} no model that is known: the prices of {} are used (--model NAME names another)",
+            counted(unknown, "request names", "requests name"),
+            default.name
+        ));
     }
-    Ok(found)
+    let mut used: Vec<(usize, &Model)> = requests.into_values().collect();
+    used.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.name.cmp(&other.1.name)));
+    if let [(_, only)] = used.as_slice() {
+        let name: Arc<str> = only.name.as_str().into();
+        let scores = sessions.iter_mut().flat_map(|session| &mut session.scores);
+        scores.for_each(|score| score.model = Arc::clone(&name));
+        return (vec![(*only).clone()], format!("the prices of {}", only.name));
+    }
+    let most = used.first().map_or(default, |(_, model)| model);
+    let names: Vec<&str> = used.iter().take(3).map(|(_, model)| model.name.as_str()).collect();
+    let more = if used.len() > names.len() { ", …" } else { "" };
+    let model = Model { name: RECORDED.to_owned(), ..most.clone() };
+    (vec![model], format!("the recorded models' prices ({}{more})", names.join(", ")))
 }
 
-fn asked_models(asked: &Replay) -> Result<Vec<Model>> {
+/// Returns the models that are named, each once.
+fn asked_models(asked: &Replay) -> Vec<Model> {
     let mut models = asked.models.clone();
-    if models.is_empty() {
-        for name in MODELS {
-            models.push(crate::prices::find_model(name)?);
-        }
-    }
     let mut names = Vec::new();
     models.retain(|model| {
         let new = !names.contains(&model.name);
         names.push(model.name.clone());
         new
     });
-    Ok(models)
+    models
 }
 
 /// Returns the files to replay, each once, and the folders that cannot be listed.
-fn asked_files(asked: &Replay) -> (Vec<PathBuf>, Vec<Unreadable>) {
+fn asked_files(asked: &Replay) -> Result<(Vec<PathBuf>, Vec<Unreadable>)> {
     let (mut files, mut unusable) = (Vec::new(), Vec::new());
+    if asked.paths.is_empty() {
+        files = own_sessions(&asked.finding, "replay")?;
+    }
     asked.paths.iter().for_each(|path| files_of(path, &mut files, &mut unusable));
     let wanted = asked.session.as_deref().unwrap_or_default();
     files.retain(|file| file.to_string_lossy().contains(wanted));
     files.sort();
     files.dedup();
-    (files, unusable)
+    Ok((files, unusable))
 }
 
 fn nothing(asked: &Replay, unusable: usize) -> String {
     if unusable > 0 {
-        return "nothing could be replayed; the reasons stand above".to_owned();
+        return "nothing could be replayed; the reasons are above".to_owned();
     }
     let endings = ENDINGS.join(", .");
     match &asked.session {

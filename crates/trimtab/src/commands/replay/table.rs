@@ -33,7 +33,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, span) },
     Column { head: "net $", spare: 1, cell: |row| change(row.cost_net_vs_raw) },
     Column { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
-    Column { head: "dearer", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
+    Column { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
     Column { head: "breaks", spare: 8, cell: |row| mean(row.cache_breaks) },
     Column { head: "EAR", spare: 0, cell: |row| recall(row.edit_anchor_recall, row.edit_anchors) },
     Column { head: "RR", spare: 1, cell: |row| recall(row.strict_reference_recall, row.strict_references) },
@@ -51,14 +51,15 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// What the headings mean.
-const LEGEND: &str = "tokens, $, net $, worst: per cent against the untrimmed sessions (input; net $ with fetching again what was \
-    missed; worst: the dearest session); dearer: sessions that cost more; breaks, again, stale: broken caches, blocks to fetch \
-    again, tokens no longer true, per session; EAR, RR, lines, errs, rules: share of edit anchors, names (strict), copied lines, \
-    open errors and instructions that were still visible when needed; bad: requests a provider would refuse; µs: median time of a plan.";
+const LEGEND: &str = "tokens, $, net $, worst: change of the input in per cent against sending everything (net $ adds the cost of \
+    fetching again what was missed; worst is the worst session). worse: share of sessions that cost more. breaks, again, stale: broken \
+    caches, blocks to fetch again, and outdated tokens without a marker, per session. EAR, RR, lines, errs, rules: share of texts to \
+    edit, names, copied lines, open errors and instructions that were still visible when needed. bad: requests that a provider would \
+    reject. µs: median time of a plan.";
 
 /// What the table stands for.
-const CERTIFIES: &str = "Certified: how much of what the agent went on to use was still visible, at these prices. Not certified: that \
-    the task would have succeeded, or that an agent which sees less would have acted the same.";
+const CERTIFIES: &str = "Replay shows whether the agent later needed something that was hidden. It cannot show whether the task would \
+    still have succeeded, or whether an agent that sees less would have done the same.";
 
 pub(super) fn print(replayed: &Replayed, out: &mut Output) -> Result<()> {
     let width = out.width();
@@ -87,7 +88,7 @@ fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
         lines.push(String::new());
         let raw = rows.first().map_or(0.0, |row| row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE));
         let head = format!(
-            "{}: untrimmed ${raw:.2}; rewriting a cached token costs {:.1} reads more",
+            "{}: sending everything costs ${raw:.2}; rewriting a cached token costs {:.1} reads more",
             model.name,
             rewriting(model)
         );
@@ -161,18 +162,19 @@ fn middle_cut(name: &str, width: usize) -> String {
     head.chars().take(room).chain(['…']).collect::<String>() + knob
 }
 
-/// Names the sessions that got dearer the most.
+/// Names the sessions whose cost grew the most.
 fn worst(rows: &[&Row], width: usize) -> Vec<String> {
     let mut dear: Vec<&&Row> = rows.iter().filter(|row| row.worst_session_vs_raw > 1.0005).collect();
     dear.sort_by(|one, other| other.worst_session_vs_raw.total_cmp(&one.worst_session_vs_raw));
     let more = dear.len().saturating_sub(WORST);
     let named = dear.iter().take(WORST).map(|row| {
         let head =
-            format!("dearest session: {} % by {} in ", whole_change(row.worst_session_vs_raw), row.policy);
+            format!("worst session: {} % by {} in ", whole_change(row.worst_session_vs_raw), row.policy);
         let room = width.saturating_sub(head.chars().count()).max(12);
         head + &end_of(&row.worst_session, room)
     });
-    let rest = format!("and {more} more policies that made a session dearer; --json names the sessions");
+    let rest =
+        format!("and {more} more policies that made a session more expensive; --json names the sessions");
     let rest = if more > 0 { folded(&rest, width) } else { Vec::new() };
     named.chain(rest).collect()
 }
@@ -264,7 +266,7 @@ mod tests {
         let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
         assert!(COLUMNS.iter().all(|column| head.contains(column.head)), "{head}");
         let words: Vec<&str> = table.split_whitespace().collect();
-        assert!(words.join(" ").contains("Not certified: that the task would have succeeded"), "{table}");
+        assert!(words.join(" ").contains("It cannot show whether the task would"), "{table}");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use std::{
     path::{Path, PathBuf},
+    slice,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -13,11 +14,13 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, SessionScores, Terms, read, replay};
+use trimtab_replay::{Contender, Score, Segment, SessionScores, Terms, read, replay};
 
+use super::RECORDED;
 use crate::{
     input::{self, Unreadable},
-    output::progress,
+    output::Progress,
+    prices,
 };
 
 /// Sessions whose curves are kept for the page.
@@ -32,9 +35,44 @@ const MISSES: usize = 6;
 /// What files are replayed with.
 pub(super) struct Task<'a> {
     pub(super) contenders: &'a [Contender],
-    pub(super) models: &'a [Model],
+    pub(super) prices: Prices<'a>,
     pub(super) terms: Terms,
     pub(super) details: Details,
+}
+
+/// Whose prices are paid.
+#[derive(Clone, Copy)]
+pub(super) enum Prices<'a> {
+    /// Those of each of these models.
+    Of(&'a [Model]),
+    /// Those of the model that a session was recorded with; of this one where that is not known.
+    Recorded(&'a Model),
+}
+
+impl Prices<'_> {
+    /// Returns how many scores each contender gets.
+    fn count(self) -> usize {
+        match self {
+            Prices::Of(models) => models.len().max(1),
+            Prices::Recorded(_) => 1,
+        }
+    }
+}
+
+/// A session that was replayed.
+pub(super) struct Replayed {
+    pub(super) scores: SessionScores,
+    /// The models whose prices were paid as recorded, with how many requests.
+    pub(super) paid: Vec<PaidModel>,
+    pub(super) took: Duration,
+}
+
+/// A model whose prices were paid for some requests.
+pub(super) struct PaidModel {
+    pub(super) model: Model,
+    pub(super) requests: usize,
+    /// Whether the session names it, and the table has it.
+    pub(super) is_recorded: bool,
 }
 
 /// Whether curves and misses are wanted.
@@ -44,28 +82,27 @@ pub(super) enum Details {
     Dropped,
 }
 
-/// What came of a file, and how long it took.
-type Done = (Result<SessionScores, Unreadable>, Duration);
+/// What came of a file.
+type Done = Result<Replayed, Unreadable>;
 
-/// Replays all files. Gives the sessions, the files that could not be replayed, and the time each session took.
+/// Replays all files. Gives the sessions and the files that could not be replayed.
 pub(super) fn replay_all(
     files: &[PathBuf],
     task: &Task<'_>,
     jobs: usize,
-) -> (Vec<SessionScores>, Vec<Unreadable>, Vec<Duration>) {
+) -> (Vec<Replayed>, Vec<Unreadable>) {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Done)>> = Mutex::new(Vec::with_capacity(files.len()));
-    let bar = progress(files.len());
+    let bar = Progress::begin(files);
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(index) else { return };
-            let began = Instant::now();
+            bar.file(file);
             let came = session(file, task, keeps_curve(index, files.len()));
-            let came = (came, began.elapsed());
             // A worker that panicked has left the list whole: each adds to it in one step.
             done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, came));
-            bar.inc(1);
+            bar.done(file);
         }
     };
     thread::scope(|scope| {
@@ -73,39 +110,60 @@ pub(super) fn replay_all(
             scope.spawn(worker);
         }
     });
-    bar.finish_and_clear();
+    bar.finish();
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, _)| *index);
-    let (mut sessions, mut failed, mut times) = (Vec::new(), Vec::new(), Vec::new());
-    for (_, (came, took)) in done {
+    let (mut sessions, mut failed) = (Vec::new(), Vec::new());
+    for (_, came) in done {
         match came {
-            Ok(session) => {
-                sessions.push(session);
-                times.push(took);
-            }
+            Ok(session) => sessions.push(session),
             Err(bad) => failed.push(bad),
         }
     }
-    (sessions, failed, times)
+    (sessions, failed)
 }
 
-fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<SessionScores, Unreadable> {
+fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Replayed, Unreadable> {
+    let began = Instant::now();
     let name = file.display().to_string();
     let unusable = |reason: String| Unreadable { path: name.clone(), reason };
     let bytes = input::bytes(file).map_err(|error| unusable(format!("{error:#}")))?;
     let recording = read(&bytes).map_err(|error| unusable(error.to_string()))?;
     drop(bytes);
+    let mut paid = Vec::new();
     let segments = recording.segments.iter();
-    let scores = segments.map(|segment| replay(segment, task.contenders, task.models, &task.terms));
-    let mut session = SessionScores::of(name.clone(), scores)
+    let scores = segments.map(|segment| match task.prices {
+        Prices::Of(models) => replay(segment, task.contenders, models, &task.terms),
+        Prices::Recorded(other) => replay_as_recorded(segment, task, other, &mut paid),
+    });
+    let mut scores = SessionScores::of(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
-    keep_details(&mut session, task, curve);
-    Ok(session)
+    keep_details(&mut scores, task, curve);
+    Ok(Replayed { scores, paid, took: began.elapsed() })
+}
+
+/// Replays a segment at the prices of its own model.
+fn replay_as_recorded(
+    segment: &Segment,
+    task: &Task<'_>,
+    other: &Model,
+    paid: &mut Vec<PaidModel>,
+) -> Vec<Score> {
+    let named = segment.points.iter().rev().find_map(|point| point.model.as_deref());
+    let found = named.and_then(|name| prices::find_model(name).ok());
+    let (model, is_recorded) = found.map_or_else(|| (other.clone(), false), |model| (model, true));
+    let mut scores = replay(segment, task.contenders, slice::from_ref(&model), &task.terms);
+    let all: Arc<str> = RECORDED.into();
+    scores.iter_mut().for_each(|score| score.model = Arc::clone(&all));
+    if !segment.points.is_empty() {
+        paid.push(PaidModel { model, requests: segment.points.len(), is_recorded });
+    }
+    scores
 }
 
 /// Drops what no report of this run shows. What the page shows of single requests, it shows for the first model.
 fn keep_details(session: &mut SessionScores, task: &Task<'_>, curve: Details) {
-    let models = task.models.len().max(1);
+    let models = task.prices.count();
     for (index, score) in session.scores.iter_mut().enumerate() {
         let wanted = task.details == Details::Kept && index.is_multiple_of(models);
         if wanted && curve == Details::Kept {

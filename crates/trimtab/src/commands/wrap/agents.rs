@@ -2,9 +2,9 @@
 //! changes a file of the user's.
 
 /// How an agent is pointed at the proxy. `{url}` stands for its address, `{file}` for the path of the agent's file.
-pub(super) struct Agent {
-    pub(super) name: &'static str,
-    pub(super) program: &'static str,
+pub(in crate::commands) struct Agent {
+    pub(in crate::commands) name: &'static str,
+    pub(in crate::commands) program: &'static str,
     pub(super) about: &'static str,
     pub(super) variables: &'static [(&'static str, &'static str)],
     /// What stands before the arguments that the user gives.
@@ -13,6 +13,8 @@ pub(super) struct Agent {
     pub(super) file: Option<AgentFile>,
     /// Commands of the agent that ask no model and must be its first argument: they are run as they are given.
     pub(super) plain_commands: &'static [&'static str],
+    /// Variables without which its requests go elsewhere.
+    pub(super) needs: &'static [&'static str],
     /// Why none of its requests may have reached the proxy, and what to do.
     pub(super) if_silent: &'static str,
 }
@@ -35,11 +37,12 @@ const PLAIN: Agent = Agent {
     arguments: &[],
     file: None,
     plain_commands: &[],
+    needs: &[],
     if_silent: "",
 };
 
 /// The agents that are known.
-pub(super) const AGENTS: &[Agent] = &[
+pub(in crate::commands) const AGENTS: &[Agent] = &[
     Agent {
         name: "aider",
         program: "aider",
@@ -59,7 +62,7 @@ pub(super) const AGENTS: &[Agent] = &[
     Agent {
         name: "codex",
         program: "codex",
-        about: "a provider of its own on the command line; needs OPENAI_API_KEY",
+        about: "by its command line, as its own provider; needs OPENAI_API_KEY",
         arguments: &[
             "-c",
             "model_provider=\"trimtab\"",
@@ -72,6 +75,7 @@ pub(super) const AGENTS: &[Agent] = &[
             "-c",
             "model_providers.trimtab.wire_api=\"responses\"",
         ],
+        needs: &["OPENAI_API_KEY"],
         if_silent: "codex needs OPENAI_API_KEY here: a login with a ChatGPT subscription is not used",
         ..PLAIN
     },
@@ -80,6 +84,7 @@ pub(super) const AGENTS: &[Agent] = &[
         program: "gemini",
         about: "Gemini CLI with a key, by GOOGLE_GEMINI_BASE_URL",
         variables: &[("GOOGLE_GEMINI_BASE_URL", "{url}")],
+        needs: &["GEMINI_API_KEY"],
         if_silent: "Gemini CLI reads GOOGLE_GEMINI_BASE_URL only with GEMINI_API_KEY: requests of a login with a Google account go elsewhere",
         ..PLAIN
     },

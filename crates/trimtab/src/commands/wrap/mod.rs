@@ -1,7 +1,7 @@
 //! `trimtab wrap`: runs an agent behind a proxy of its own. Takes the agent's name and arguments; gives the agent's exit
 //! code, and says at the end what was saved. Never changes the user's settings.
 
-mod agents;
+pub(super) mod agents;
 mod file;
 
 use std::{
@@ -34,6 +34,7 @@ use crate::{
     args::Wrap,
     hint::Reader,
     output::{self, Output},
+    programs::find_program,
     proxy::{self, Limits, Proxy, log::Log},
 };
 
@@ -102,7 +103,9 @@ async fn run_agent(
     store: Option<&Path>,
     project: Option<&str>,
 ) -> Result<ExitStatus> {
-    let mut command = Command::new(program);
+    // Windows finds no `.cmd` by its name alone, and agents are installed as such.
+    let found = if cfg!(windows) { find_program(program) } else { None };
+    let mut command = Command::new(found.as_deref().map_or(program, Path::as_os_str));
     let is_plain =
         arguments.first().is_some_and(|first| agent.plain_commands.iter().any(|plain| first == plain));
     let file = agent.file.as_ref().filter(|_| !is_plain);
@@ -133,6 +136,7 @@ async fn run_agent(
         command.env(name, format!("{before}{comma}127.0.0.1"));
     }
     let shown = program.display();
+    announce(agent, &shown.to_string(), url);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
@@ -143,6 +147,20 @@ async fn run_agent(
         Err(fault) => return Err(fault).with_context(|| format!("`{shown}` cannot be started")),
     };
     wait(&mut child).await
+}
+
+/// Says what is going to happen, to somebody who watches, and what is missing.
+fn announce(agent: &Agent, program: &str, url: &str) {
+    for name in agent.needs {
+        if std::env::var_os(name).is_none_or(|value| value.is_empty()) {
+            output::note(format_args!("{program} needs {name} here, which is not set: {}", agent.if_silent));
+        }
+    }
+    if std::io::stderr().is_terminal() {
+        output::note(format_args!(
+            "{program} runs behind trimtab at {url}; what that saved is said when it ends"
+        ));
+    }
 }
 
 /// Waits for the agent, and hands on the signals that are meant for it.

@@ -1,0 +1,105 @@
+//! Who takes part in a replay: [`contenders_for`], [`keep_best`]. Takes what was asked for; gives contenders. Where nothing was asked for,
+//! the default policy, its neighbours and some methods that other tools use; of these the best are shown.
+
+use std::{collections::HashSet, fs};
+
+use anyhow::{Context, Result};
+use trimtab_replay::{Contender, Knobs, Row, contenders};
+
+use super::Replayed;
+use crate::args::{AskedPolicy, Replay};
+
+/// Policies of ours that are always shown.
+const OURS: &[&str] = &["none", "steady", "steady.safe"];
+
+/// Methods that people know: what providers, agents and libraries do. The best that are never rejected are shown.
+const PEERS: &[&str] = &[
+    "peer:clear-tool-uses", "peer:opencode-prune", "peer:gemini-masking", "peer:mask", "peer:mask-ski",
+    "peer:last-n-polling",
+];
+
+/// How many of them are shown.
+const BEST: usize = 3;
+
+/// Tells whether nobody said who takes part.
+pub(super) fn is_usual(asked: &Replay) -> bool {
+    asked.policies.is_empty() && !asked.all && !asked.knobs
+}
+
+/// Returns who takes part.
+///
+/// # Errors
+/// Says which policy file cannot be read.
+pub(super) fn contenders_for(asked: &Replay) -> Result<Vec<Contender>> {
+    if is_usual(asked) {
+        let names = OURS.iter().chain(PEERS);
+        return Ok(names.map(|name| Contender::parse(name)).collect::<Result<_, _>>()?);
+    }
+    if asked.policies.is_empty() {
+        return Ok(contenders(if asked.knobs { Knobs::All } else { Knobs::Default }));
+    }
+    let mut found: Vec<Contender> = Vec::new();
+    for policy in &asked.policies {
+        let contender = match policy {
+            AskedPolicy::Known(contender) => contender.clone(),
+            AskedPolicy::File(words) => {
+                let file = words.split('(').next().unwrap_or(words).trim_end();
+                let toml =
+                    fs::read_to_string(file).with_context(|| format!("{file}: the policy cannot be read"))?;
+                Contender::from_toml(words, &toml)?
+            }
+        };
+        // Asked for twice, shown once.
+        if found.iter().all(|other| other.name() != contender.name()) {
+            found.push(contender);
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps of the others the best that no provider would reject: the cheapest, with what it costs to fetch again what was missed.
+pub(super) fn keep_best(replayed: &mut Replayed) {
+    let mut others: Vec<&Row> = replayed.rows.iter().filter(|row| !is_ours(&row.policy)).collect();
+    others.retain(|row| row.invalid_requests == 0);
+    others.sort_by(|one, other| one.cost_net_vs_raw.total_cmp(&other.cost_net_vs_raw));
+    let best: HashSet<String> = others.iter().take(BEST).map(|row| row.policy.clone()).collect();
+    let is_kept = |name: &str| is_ours(name) || best.contains(name);
+    replayed.entrants.retain(|entrant| is_kept(&entrant.name));
+    replayed.rows.retain(|row| is_kept(&row.policy));
+    for session in &mut replayed.sessions {
+        session.scores.retain(|score| is_kept(&score.policy));
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    OURS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::replay::made_up::replayed;
+
+    #[test]
+    fn everybody_who_takes_part_is_known() {
+        for name in OURS.iter().chain(PEERS) {
+            assert!(Contender::parse(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_method_is_shown_whose_requests_are_rejected() {
+        let mut replayed = replayed(20);
+        let columns = replayed.models.len();
+        replayed.rows.retain(|row| row.model == replayed.models[0].name);
+        for row in &mut replayed.rows {
+            row.invalid_requests = u64::from(row.policy == "peer:ingest-cap(2000)");
+        }
+        keep_best(&mut replayed);
+        let names: Vec<&str> = replayed.rows.iter().map(|row| row.policy.as_str()).collect();
+        assert_eq!(names.len(), 2 + BEST, "the made-up figures have no steady.safe: {names:?}");
+        assert!(!names.contains(&"peer:ingest-cap(2000)"));
+        assert_eq!(replayed.entrants.len(), names.len());
+        assert!(replayed.sessions.iter().all(|session| session.scores.len() == names.len() * columns));
+    }
+}

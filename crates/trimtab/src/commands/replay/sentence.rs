@@ -1,0 +1,117 @@
+//! A replay in a few sentences, with dollars: [`summary`]. Takes the rows; gives what was spent, what was saved, and what was hidden too
+//! early. Printed at the end, whatever else is written.
+
+use trimtab_replay::Row;
+
+use super::Replayed;
+use crate::output::{counted, grouped};
+
+/// Policies that get a sentence; the first other one where none of them takes part.
+const TOLD: &[&str] = &["steady", "steady.safe"];
+
+/// Returns the sentences.
+pub(super) fn summary(replayed: &Replayed) -> Vec<String> {
+    let Some(model) = replayed.models.first() else { return Vec::new() };
+    let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    let sessions = counted(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions");
+    let requests = counted(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests");
+    let mut sentences = vec![format!(
+        "{sessions} with {requests}: sending everything costs {} of input, at {}.",
+        dollars(spent(first)),
+        replayed.prices
+    )];
+    let mut told: Vec<&&Row> = rows.iter().filter(|row| TOLD.contains(&row.policy.as_str())).collect();
+    if told.is_empty() {
+        told.extend(rows.iter().find(|row| row.policy != "none"));
+    }
+    sentences.extend(told.into_iter().map(|row| policy(row)));
+    sentences
+}
+
+fn policy(row: &Row) -> String {
+    let saved = spent(row) - row.input_cost;
+    let share = (1.0 - row.cost_vs_raw) * 100.0;
+    let money = if share.abs() < 0.05 {
+        "would have cost the same".to_owned()
+    } else if saved > 0.0 {
+        format!("would have saved {} ({share:.1} %)", dollars(saved))
+    } else {
+        format!("would have cost {} more ({:.1} %)", dollars(-saved), -share)
+    };
+    let missed = missed(row.edit_anchor_recall, row.edit_anchors);
+    let early = match (row.edit_anchors, missed) {
+        (0, _) => "the agent edited no text that it had read".to_owned(),
+        (all, 0) => format!("all {} texts that the agent edited were still visible then", grouped(all)),
+        (all, missed) => {
+            format!("hidden {} of the {} texts that the agent edited later", grouped(missed), grouped(all))
+        }
+    };
+    let early = if missed > 0 {
+        format!(" and would have {early}: it must read these again")
+    } else {
+        format!("; {early}")
+    };
+    let rejected = match row.invalid_requests {
+        0 => "No request would have been rejected.".to_owned(),
+        count => format!(
+            "{} would have been rejected.",
+            counted(usize::try_from(count).unwrap_or(0), "request", "requests")
+        ),
+    };
+    format!("{} {money}{early}. {rejected}", row.policy)
+}
+
+fn spent(row: &Row) -> f64 {
+    row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE)
+}
+
+/// Returns how many of so many were missed.
+fn missed(recall: f64, of: u64) -> u64 {
+    let held = trimtab_core::Tokens(of).scaled(recall).0;
+    of.saturating_sub(held)
+}
+
+fn dollars(amount: f64) -> String {
+    if amount >= 0.095 || amount < 0.000_05 { format!("${amount:.2}") } else { format!("${amount:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::replay::made_up::replayed;
+
+    fn check(cost_vs_raw: f64, edits: u64, recall: f64, rejected: u64) -> String {
+        let mut row = replayed(3).rows.into_iter().find(|row| row.policy == "steady").expect("steady");
+        (row.cost_vs_raw, row.input_cost) = (cost_vs_raw, 100.0 * cost_vs_raw);
+        (row.edit_anchors, row.edit_anchor_recall, row.invalid_requests) = (edits, recall, rejected);
+        policy(&row)
+    }
+
+    #[test]
+    fn what_is_saved_is_told_with_its_price() {
+        assert_eq!(
+            check(0.868, 420, 0.945, 0),
+            "steady would have saved $13.20 (13.2 %) and would have hidden 23 of the 420 texts that the agent edited later: it \
+             must read these again. No request would have been rejected."
+        );
+        assert_eq!(
+            check(1.002, 3, 1.0, 2),
+            "steady would have cost $0.20 more (0.2 %); all 3 texts that the agent edited were still visible then. 2 requests \
+             would have been rejected."
+        );
+        assert!(check(1.0, 0, 1.0, 1).contains("would have cost the same; the agent edited no text"));
+    }
+
+    #[test]
+    fn the_first_sentence_says_what_was_spent_and_whose_prices_those_are() {
+        let mut replayed = replayed(5);
+        replayed.prices = "the prices of claude-opus-5".to_owned();
+        let sentences = summary(&replayed);
+        assert!(
+            sentences[0].starts_with("5 sessions with ")
+                && sentences[0].ends_with("at the prices of claude-opus-5.")
+        );
+        assert_eq!(sentences.len(), 2, "{sentences:?}");
+    }
+}
