@@ -27,7 +27,7 @@ pub(crate) use self::{
     wishes::{InSession, Pin, Restore, Undo, Unpin},
 };
 
-/// Keeps an LLM agent's conversation inside its context window: cheaply, safely and predictably.
+/// Cuts the cost of long LLM agent sessions without breaking them.
 #[derive(Debug, Parser)]
 #[command(name = "trimtab", version, propagate_version = true, max_term_width = 100)]
 #[command(

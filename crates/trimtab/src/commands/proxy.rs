@@ -58,9 +58,10 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
         banner(asked, &policy, scheme, address)?;
+        let stop = stop_asked()?;
+        proxy::outlive_file_limits();
         // Whoever waits for this line may send requests, and signals, at once.
         output::note(format_args!("listening at {scheme}://{address}"));
-        let stop = stop_asked()?;
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
         Ok(())

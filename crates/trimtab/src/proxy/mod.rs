@@ -353,14 +353,14 @@ pub(crate) async fn serve(
 /// Lets a write beyond the limit for files fail like any other, instead of ending the process: without the store, requests are
 /// still forwarded.
 #[cfg(unix)]
-fn outlive_file_limits() {
+pub(crate) fn outlive_file_limits() {
     let signal = tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     // Once it is listened to, it ends nothing any more.
     let _ = tokio::signal::unix::signal(signal);
 }
 
 #[cfg(not(unix))]
-fn outlive_file_limits() {}
+pub(crate) fn outlive_file_limits() {}
 
 /// Answers the requests of one connection, until it ends or the proxy stops.
 async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
