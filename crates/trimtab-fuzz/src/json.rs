@@ -3,7 +3,10 @@
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use trimtab_core::{json::Span, fuzzing::{decode_string, encode_string, scan_spans}};
+use trimtab_core::{
+    fuzzing::{decode_string, encode_string, scan_spans},
+    json::Span,
+};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 

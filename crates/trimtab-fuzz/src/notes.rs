@@ -4,7 +4,11 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use serde_json::json;
-use trimtab_core::{BlockKind, Format, Memory, Millis, Policy, Verdict, fit, recall, fuzzing::{holds_note, read_notes}};
+use trimtab_core::{
+    BlockKind, Format, Memory, Millis, Policy, fit,
+    fuzzing::{holds_note, read_notes},
+    recall,
+};
 
 use crate::{number_of, settings};
 

@@ -1,10 +1,16 @@
 //! Requests of one format: read and written back byte for byte, read again after a shorter one, and fitted into a small
 //! budget, where the checker that knows nothing of the library judges what comes out.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
-use trimtab_core::{CacheHint, Format, History, Memory, Millis, Policy, Settings, fit, parse, parse_as, recall, resend, write, policy::{Folding, policies}, wire::{parse_after, repair, request_of}};
+use trimtab_core::{
+    CacheHint, Format, History, Memory, Millis, Policy, Settings, fit, parse, parse_as,
+    policy::{Folding, policies},
+    recall, resend,
+    wire::{parse_after, repair, request_of},
+    write,
+};
 
 use crate::{checker, number_of, settings};
 
@@ -69,7 +75,7 @@ fn check_fit(data: &[u8], format: Format, before: &Value) {
         }
     }
     memory.sent(&fitted.plan, Millis(0));
-    let again = resend(data.to_vec(), &memory, Some(format)).expect("fitted before");
+    let again = resend(Arc::clone(&fitted.history), &memory);
     let _ = again.keeps_all();
     let next = fit(data.to_vec(), &memory, &settings, Millis(1000)).expect("fitted before");
     let _ = next.request;

@@ -2,6 +2,7 @@
 //! gone, with colour only for people who want it.
 
 use std::{
+    fmt,
     io::{self, BufWriter, IsTerminal, Stdout, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anyhow::{Context, Error};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
@@ -75,7 +76,7 @@ impl Output {
     }
 
     /// Writes a line for people.
-    pub(crate) fn line(&mut self, line: impl std::fmt::Display) -> anyhow::Result<()> {
+    pub(crate) fn line(&mut self, line: impl fmt::Display) -> anyhow::Result<()> {
         let line = format!("{line}\n");
         let line = escape_styled(&line);
         if self.colored {
@@ -134,12 +135,12 @@ pub(crate) fn complain(error: &Error) {
 }
 
 /// Says something to people beside the data.
-pub(crate) fn note(words: impl std::fmt::Display) {
+pub(crate) fn note(words: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&words.to_string()));
 }
 
 /// Writes a line of a picture for people beside the data.
-pub(crate) fn say(line: impl std::fmt::Display) {
+pub(crate) fn say(line: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{}", escape_styled(&line.to_string()));
 }
 
@@ -157,8 +158,14 @@ impl Progress {
         if count < 2 || !io::stderr().is_terminal() {
             return Progress { bar: ProgressBar::hidden(), files: count, begun };
         }
-        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %, {eta} left  {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %{left}  {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // Before the first file is done nobody knows.
+                if state.pos() > 0 {
+                    let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+                }
+            });
         // Bytes tell better than files how much is left.
         let bar = ProgressBar::new(files.iter().map(|file| size_of(file)).sum()).with_style(style);
         Progress { bar, files: count, begun }
