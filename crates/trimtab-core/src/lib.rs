@@ -68,7 +68,7 @@ pub use replay::{
 };
 pub use replay::{CacheSimulation, Prediction, predicted_usage};
 #[doc(hidden)]
-pub use replay::{Figure, Probe, probe};
+pub use replay::{Figure, NeedSums, Probe, probe};
 pub use report::{
     Big, ConversationCost, FileError, FilePart, FileQuestion, FileReport, FileTracker, FitReport,
     InspectError, InspectedPart, Inspection, RECENT_STEPS, ROLES, Reads, SettingRow, ToolPart, UsageSum,

@@ -10,6 +10,7 @@ use super::{
     cost::{broken, cost, is_same, tokens_anew},
     fold::{FoldNeed, fold, fold_again, protect_loop},
     pays::{CachePrices, Cut, Rates, best_cut},
+    pressure::make_room,
     sums::{moments, sums},
     units::{Unit, going_turns, running_loop},
     wishes::Wished,
@@ -318,6 +319,12 @@ fn take(work: &mut Work<'_>, step: &Step, situation: &Situation<'_>, need: &mut 
     if step.act == Act::Fold {
         return fold(work, step.when, situation, need);
     }
+    if let (Act::MakeRoom { cold }, When::Over { until, .. }, Some(budget)) =
+        (&step.act, step.when, situation.budget)
+    {
+        let share = if situation.cold { *cold } else { until.unwrap_or(1.0) };
+        return make_room(work, situation, budget, budget.scaled(share));
+    }
     let until = match (step.when, situation.budget) {
         (When::Over { .. }, None) => return,
         (When::Over { share, until }, Some(budget)) => {
@@ -383,7 +390,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     }
     let mut pending = what_may_pay(work, situation);
     let before = (work.total, cost(work, situation));
-    let rates = rates(before.1, situation);
+    let rates = rates(before.1, situation, is_short_of_room(work, situation));
     let cut = |work: &Work<'_>, pending: &[_]| best_sum(work, pending, situation, rates);
     // What does not pay before something is spared does not pay afterwards.
     if !situation.cold && cut(work, &pending).is_none() {
@@ -436,15 +443,27 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
 /// Returns what the steps that wait until it pays would hide, oldest first.
 fn what_may_pay<'a>(work: &Work<'_>, situation: &Situation<'a>) -> Vec<(BlockId, Reason, &'a Act)> {
     let sources = pointed_at(work);
+    let is_short = is_short_of_room(work, situation);
     let mut pending: Vec<(BlockId, Reason, &Act)> = Vec::new();
     for step in situation.policy.steps.iter().filter(|step| waits(step, situation)) {
         let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
-        pending.extend(found.map(|(id, reason)| (id, reason, &step.act)));
+        pending.extend(found.map(|(id, reason)| (id, reason, act_in(work, &step.act, id, is_short))));
     }
     pending.sort_by_key(|(id, ..)| *id);
     pending.dedup_by_key(|(id, ..)| *id);
     pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
     pending
+}
+
+/// Tells whether the whole conversation would not fit. A policy that makes room says as little as it can then.
+fn is_short_of_room(work: &Work<'_>, situation: &Situation<'_>) -> bool {
+    let makes_room = situation.policy.steps.iter().any(|step| matches!(step.act, Act::MakeRoom { .. }));
+    makes_room && situation.budget.is_some_and(|budget| work.counts.total() > budget)
+}
+
+/// Returns what is done with a block: where room is short, its names are not worth theirs.
+fn act_in<'a>(work: &Work<'_>, act: &'a Act, id: BlockId, is_short_of_room: bool) -> &'a Act {
+    if is_short_of_room && *act == Act::Names && !work.is_trimmed(id) { &Act::Clear } else { act }
 }
 
 fn ids(blocks: &[(BlockId, Reason, &Act)]) -> HashSet<BlockId> {
@@ -517,12 +536,13 @@ fn best_sum(
 }
 
 /// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
-fn rates(now: Cost, situation: &Situation<'_>) -> Rates {
+fn rates(now: Cost, situation: &Situation<'_>, is_short_of_room: bool) -> Rates {
     let Cost { ours, raw } = situation.memory.spent();
     Rates {
         read: situation.prices.read,
         rewrite: situation.prices.write - situation.prices.read,
-        may_cost: GUARD * (raw + now.raw) - ours - now.ours,
+        // What would not fit untouched has no price to be compared with.
+        may_cost: if is_short_of_room { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours },
     }
 }
 
@@ -627,6 +647,7 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
         | Act::HeadTailLines { .. }
         | Act::Matching(_)
         | Act::Seen
-        | Act::Fold => tokens - tokens.scaled(DIGEST_LEAVES),
+        | Act::Fold
+        | Act::MakeRoom { .. } => tokens - tokens.scaled(DIGEST_LEAVES),
     }
 }
