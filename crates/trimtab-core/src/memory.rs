@@ -102,9 +102,9 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// For how many milliseconds after a request the end of it is surely in the provider's cache. Later nobody counts on it, so
-    /// that older ends need not be remembered.
-    pub const ENDS_LAST_MS: i64 = 5 * 60 * 1000;
+    /// For how many milliseconds after a request the end of it can be in the provider's cache: an hour, where the client asks for
+    /// that. Later nobody counts on it, so that older ends need not be remembered.
+    pub const ENDS_LAST_MS: i64 = 60 * 60 * 1000;
 
     pub(crate) fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
         for (hash, decision) in chain.iter().zip(decisions) {

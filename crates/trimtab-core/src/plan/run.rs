@@ -191,7 +191,8 @@ fn marker(plan: &Plan, situation: &Situation<'_>) -> Option<BlockId> {
     if situation.cold || situation.markers == Markers::AsTheyCame {
         return None;
     }
-    let ends = |hash: &ChainHash| situation.memory.is_end(*hash, situation.alive_after);
+    // An end that nobody counts on any more may be in the cache all the same, and a marker costs nothing.
+    let ends = |hash: &ChainHash| situation.memory.is_end(*hash, Millis(i64::MIN));
     let end = situation.chain.get(..first)?.iter().rposition(ends)?;
     Some(BlockId(narrow(end)))
 }
@@ -390,7 +391,7 @@ fn take_what_pays(work: &mut Work<'_>, situation: &Situation<'_>) -> Result<Opti
     }
     let mut pending = what_may_pay(work, situation);
     let before = (work.total, cost(work, situation));
-    let rates = rates(before.1, situation, is_short_of_room(work, situation));
+    let rates = rates(work, before.1, situation);
     let cut = |work: &Work<'_>, pending: &[_]| best_sum(work, pending, situation, rates);
     // What does not pay before something is spared does not pay afterwards.
     if !situation.cold && cut(work, &pending).is_none() {
@@ -536,14 +537,19 @@ fn best_sum(
 }
 
 /// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
-fn rates(now: Cost, situation: &Situation<'_>, is_short_of_room: bool) -> Rates {
-    let Cost { ours, raw } = situation.memory.spent();
+fn rates(work: &Work<'_>, now: Cost, situation: &Situation<'_>) -> Rates {
     Rates {
         read: situation.prices.read,
         rewrite: situation.prices.write - situation.prices.read,
-        // What would not fit untouched has no price to be compared with.
-        may_cost: if is_short_of_room { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours },
+        may_cost: may_cost(work, situation, now),
     }
+}
+
+/// Returns by how much this request may cost more than it does now.
+pub(super) fn may_cost(work: &Work<'_>, situation: &Situation<'_>, now: Cost) -> f64 {
+    let Cost { ours, raw } = situation.memory.spent();
+    // What would not fit untouched has no price to be compared with.
+    if is_short_of_room(work, situation) { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours }
 }
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.

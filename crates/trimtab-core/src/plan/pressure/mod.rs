@@ -11,9 +11,9 @@ use std::collections::HashMap;
 
 use super::{
     UnitKind,
-    cost::tokens_anew,
+    cost::{cost, tokens_anew},
     may_shorten,
-    run::Situation,
+    run::{Situation, may_cost},
     work::{Work, is_exchange},
 };
 use crate::{
@@ -25,13 +25,16 @@ use crate::{
     units::Tokens,
     verdict::{Reason, Verdict},
 };
-use choose::{Beginning, Going, Part, Room, Stakes, Take, choose};
+use choose::{Beginning, Going, Part, Room, Stakes, Take, choose, choose_ahead};
 
 /// What a note that takes the place of a result counts, about.
-const NOTE: f64 = 45.0;
+const NOTE: f64 = 75.0;
 
-/// What is smaller is hardly larger than its note.
-const SMALLEST: Tokens = Tokens(80);
+/// Hiding that frees less is not worth a note.
+const LEAST_FREED: f64 = 40.0;
+
+/// From this share of the budget on, counted untouched, what is hardly needed is hidden ahead.
+const NEAR: f64 = 0.5;
 
 /// Requests that are expected to profit from room, as a share of those made so far, and the least (a study over recorded sessions).
 const EXPECTED_SHARE: f64 = 0.3;
@@ -45,17 +48,15 @@ struct Found {
     exchanges: Vec<BlockId>,
 }
 
-/// Hides until the request counts at most `goal`, where it counts more than `budget`.
+/// Hides until the request counts at most `goal`, where it counts more than `budget`; below that, what is hardly needed where it pays.
 pub(super) fn make_room(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens, goal: Tokens) {
     let knows_cache = !(situation.cold || situation.first_look);
+    if knows_cache && work.total <= budget {
+        return hide_ahead(work, situation, budget);
+    }
     let beginnings: &[Beginning] =
         if knows_cache { &[Beginning::Cheapest, Beginning::Anywhere] } else { &[Beginning::Anywhere] };
-    let stakes = Stakes {
-        prices: situation.prices,
-        request: (budget + situation.unseen).float(),
-        expected: (EXPECTED_SHARE * f64::from(situation.memory.requests())).max(LEAST_REQUESTS),
-        miss: situation.policy.needs.weight("cost", "miss"),
-    };
+    let stakes = stakes(situation, budget);
     for beginning in beginnings {
         if work.total <= budget {
             return;
@@ -69,6 +70,28 @@ pub(super) fn make_room(work: &mut Work<'_>, situation: &Situation<'_>, budget: 
             hide(work, &found, take);
         }
         cut.riding.into_iter().for_each(|take| hide(work, &found, take));
+    }
+}
+
+fn stakes(situation: &Situation<'_>, budget: Tokens) -> Stakes {
+    Stakes {
+        prices: situation.prices,
+        request: (budget + situation.unseen).float(),
+        expected: (EXPECTED_SHARE * f64::from(situation.memory.requests())).max(LEAST_REQUESTS),
+        miss: situation.policy.needs.weight("cost", "miss"),
+        ride: situation.policy.needs.weight("cost", "ride"),
+    }
+}
+
+/// Hides what is hardly needed before there is need for room, where that pays.
+fn hide_ahead(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens) {
+    if work.counts.total() <= budget.scaled(NEAR) {
+        return;
+    }
+    let found = find(work, situation, work.total);
+    let may_cost = may_cost(work, situation, cost(work, situation));
+    for take in choose_ahead(&found.room, stakes(situation, budget), may_cost) {
+        hide(work, &found, take);
     }
 }
 
@@ -176,7 +199,7 @@ fn frees(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> Option<f64>
     let block = work.history.block(id)?;
     let fact = work.facts.row(id)?;
     let is_open = work.may_be_names(id) && may_shorten(work.history, id);
-    if !is_open || now < SMALLEST || work.shows_unseen(id) || work.is_fresh_recall(id) {
+    if !is_open || work.shows_unseen(id) || work.is_fresh_recall(id) {
         return None;
     }
     match (block.kind, fact.acts_as) {
@@ -189,9 +212,9 @@ fn frees(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> Option<f64>
             let bytes = narrow(block.body.len().max(1));
             let notes = f64::from(long) / f64::from(bytes) * now.float();
             let most = f64::from(long) / f64::from(narrow(LONGEST));
-            Some(notes - NOTE * most.clamp(1.0, 2.0)).filter(|frees| *frees > 0.0)
+            Some(notes - NOTE * most.clamp(1.0, 2.0)).filter(|frees| *frees >= LEAST_FREED)
         }
-        (_, BlockKind::Result) => Some(now.float() - NOTE),
+        (_, BlockKind::Result) => Some(now.float() - NOTE).filter(|frees| *frees >= LEAST_FREED),
         _ => None,
     }
 }
