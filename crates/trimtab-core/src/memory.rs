@@ -19,7 +19,8 @@ pub use stored::StoredVerdict;
 pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 
 use crate::{
-    history::{History, Role},
+    history::{BlockId, History, Role},
+    json::widen,
     identity::{BlockHash, ChainHash, chain},
     summary::LastFold,
     units::{Millis, Tokens},
@@ -201,6 +202,13 @@ impl Memory {
         self.ends.retain(|_, at| Some(*at) == last);
     }
 
+    /// Remembers that a request sends a block otherwise than before: what ended after it ended with other bytes before.
+    pub(crate) fn ends_changed_from(&mut self, chain: &[ChainHash], block: BlockId) {
+        for hash in chain.iter().skip(widen(block.0)) {
+            self.ends.remove(hash);
+        }
+    }
+
     /// Remembers that requests ended with these blocks, and when they were sent.
     pub fn ended_with(&mut self, ends: impl IntoIterator<Item = (ChainHash, Millis)>) {
         for (end, at) in ends {
@@ -242,6 +250,15 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_ended_after_what_is_changed_has_no_entry_any_more() {
+        let chain = [1, 2, 3, 4].map(|number| ChainHash([number; 16]));
+        let mut memory = Memory::default();
+        memory.ended_with(chain.map(|end| (end, Millis(1))));
+        memory.ends_changed_from(&chain, BlockId(2));
+        assert_eq!(chain.map(|end| memory.is_end(end, Millis(0))), [true, true, false, false]);
+    }
 
     #[test]
     fn a_cache_that_gave_less_than_half_has_lost_what_earlier_requests_left() {
