@@ -49,8 +49,8 @@ pub use identity::{BlockHash, ChainHash, chain};
 pub use intent::{INTENT, Intended, call_key, offer_intent, take_intent};
 pub use json::{JsonError, MAX_JSON_BYTES, Span};
 pub use ledger::{CommandLine, Extent, FileLine, Instructions, Ledger, OpenItem, Said, Unresolved};
-pub use memory::{Cost, Handle, Memory, StoredVerdict, Undo, UndoWhen, Wishes};
-pub use plan::{Broken, Floor, Moment, Plan, PlanError, Sum};
+pub use memory::{Cost, Handle, Memory, Undo, UndoWhen, Wishes};
+pub use plan::{Broken, Floor, Moment, PassName, PassSum, Plan, PlanError, Sum};
 pub use policy::{
     Circumstances, Config, ConfigSetting, ConfigUpstream, Folding, Knob, Markers, Policy, PolicyError, Unit,
     find_knob, knobs, nearest_knob, policies, shared_steps,
@@ -86,7 +86,7 @@ pub use summary::{
 };
 pub use units::{Millis, Tokens};
 pub use usage::Usage;
-pub use verdict::{Decision, Reason, Verdict};
+pub use verdict::{Decision, Reason, SentVerdict, Verdict};
 pub use wire::{Edit, Mended, WireError, parse, parse_after, parse_as, repair, request_of, write};
 
 /// Holds the README's example to the compiler.

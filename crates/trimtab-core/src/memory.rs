@@ -9,13 +9,11 @@ mod wishes;
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
 };
 
 pub(crate) use held::Held;
 use hidden::HiddenBlock;
 pub(crate) use hidden::hidden_anew;
-pub use stored::StoredVerdict;
 pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 
 use crate::{
@@ -24,36 +22,8 @@ use crate::{
     identity::{BlockHash, ChainHash, chain},
     summary::LastFold,
     units::{Millis, Tokens},
-    verdict::{Decision, Reason, Verdict},
+    verdict::{Decision, SentVerdict, Verdict},
 };
-
-/// What a block was sent as.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sent {
-    Whole,
-    /// Whole, after it was hidden: somebody asked for that.
-    WholeAgain,
-    Shortened {
-        text: Arc<str>,
-        reason: Reason,
-    },
-    NotAtAll {
-        reason: Reason,
-    },
-}
-
-impl Sent {
-    /// Returns what a block is sent as by a decision.
-    pub(crate) fn of(decision: &Decision) -> Sent {
-        match (&decision.verdict, decision.reason.clone()) {
-            (Verdict::Shorten { text, .. }, Some(reason)) => {
-                Sent::Shortened { text: Arc::clone(text), reason }
-            }
-            (Verdict::Drop, Some(reason)) => Sent::NotAtAll { reason },
-            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => Sent::Whole,
-        }
-    }
-}
 
 /// A chain hash is as good as random: its first half is all the hash that a map needs.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +51,7 @@ pub struct Cost {
 /// What is remembered of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    pub(crate) verdicts: HashMap<ChainHash, Sent, BuildHasherDefault<FirstBytesHasher>>,
+    pub(crate) verdicts: HashMap<ChainHash, SentVerdict, BuildHasherDefault<FirstBytesHasher>>,
     pub(crate) last_request: Option<Millis>,
     /// What was hidden, by its own content.
     pub(crate) hidden: HashMap<BlockHash, Vec<HiddenBlock>>,
@@ -109,18 +79,16 @@ impl Memory {
 
     pub(crate) fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
         for (hash, decision) in chain.iter().zip(decisions) {
-            let sent = Sent::of(decision);
-            // A block that was whole may be hidden later; what was hidden stays as it was said, unless somebody takes it back.
-            match (self.verdicts.get(hash), &sent) {
-                (None, _)
-                | (Some(Sent::Whole | Sent::WholeAgain), Sent::Shortened { .. } | Sent::NotAtAll { .. }) => {
-                    self.verdicts.insert(*hash, sent);
-                }
-                // A pointer whose copy is hidden says something else; a shortened block may go.
-                (Some(before), Sent::Shortened { .. } | Sent::NotAtAll { .. }) if *before != sent => {
-                    self.verdicts.insert(*hash, sent);
-                }
-                (Some(_), _) => {}
+            let is_known = match (self.verdicts.get(hash), &decision.verdict) {
+                (None, _) => false,
+                // What was hidden stays as it was said, unless somebody takes it back.
+                (Some(_), Verdict::Keep) => true,
+                // A block that was whole may be hidden later, a shortened one may go, and a pointer whose copy is hidden says
+                // something else.
+                (Some(before), hidden) => before.verdict() == hidden,
+            };
+            if !is_known {
+                self.verdicts.insert(*hash, SentVerdict::As(decision.verdict.clone()));
             }
         }
         self.ends.extend(chain.last().map(|end| (*end, now)));
@@ -148,7 +116,7 @@ impl Memory {
     /// broken in ignorance.
     pub fn seen(&mut self, history: &History, now: Millis) {
         for hash in chain(history) {
-            self.verdicts.entry(hash).or_insert(Sent::Whole);
+            self.verdicts.entry(hash).or_insert(SentVerdict::WHOLE);
         }
         self.last_request = Some(now);
     }
@@ -178,7 +146,7 @@ impl Memory {
     /// Where nothing at all is known, they were sent at `now`.
     pub fn taken_as_sent(&mut self, chain: &[ChainHash], now: Millis) {
         for hash in chain {
-            self.verdicts.entry(*hash).or_insert(Sent::Whole);
+            self.verdicts.entry(*hash).or_insert(SentVerdict::WHOLE);
         }
         if self.last_request.is_none() && !chain.is_empty() {
             self.ends.extend(chain.last().map(|end| (*end, now)));
@@ -232,7 +200,7 @@ impl Memory {
         self.verdicts.is_empty()
     }
 
-    pub(crate) fn verdict(&self, hash: ChainHash) -> Option<&Sent> {
+    pub(crate) fn verdict(&self, hash: ChainHash) -> Option<&SentVerdict> {
         self.verdicts.get(&hash)
     }
 

@@ -1,9 +1,10 @@
-//! What becomes of a block, and why: [`Verdict`], [`Reason`] and both together as [`Decision`]. Plans are made of decisions, memory and
-//! stores repeat them, notes say their reasons.
+//! What becomes of a block, and why: [`Verdict`], whose variants say what is sent in a block's place, with the [`Reason`] where a
+//! variant does not say it already; [`Decision`], the verdict about one block; [`SentVerdict`], the verdict that a request was sent
+//! with. Plans are made of decisions, memory and stores repeat verdicts, notes say their reasons.
 
 use std::{fmt, sync::Arc};
 
-use crate::{history::BlockId, units::Tokens};
+use crate::history::BlockId;
 
 /// Why a block is hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -98,78 +99,210 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Reason {
-    /// Tells whether a note made for this reason says that another block shows the same.
-    pub(crate) fn is_pointer(&self) -> bool {
-        match self {
-            Reason::Identical { .. } | Reason::Shown { .. } => true,
-            Reason::TooOld
-            | Reason::Superseded { .. }
-            | Reason::OverBudget
-            | Reason::TooLong
-            | Reason::Stale { .. }
-            | Reason::ReadOften { .. }
-            | Reason::EditedOften { .. }
-            | Reason::Unbound { .. }
-            | Reason::Folded { .. }
-            | Reason::Rule(_) => false,
-        }
-    }
-}
-
 /// What becomes of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Verdict {
     /// It is sent as it is.
     #[default]
     Keep,
-    /// It is sent as this text instead.
+    /// It is sent as a shorter text, or as a note.
     Shorten {
         /// The text sent.
         text: Arc<str>,
-        /// Its tokens, and those the format adds around it.
-        tokens: Tokens,
+        /// Why.
+        reason: Reason,
+    },
+    /// It is sent as a note that points at another block, which shows the same.
+    Point {
+        /// The note.
+        text: Arc<str>,
+        /// The step of the other block.
+        to: u32,
+    },
+    /// It is sent without lines that an earlier block shows: notes stand in their place.
+    Trim {
+        /// The text sent.
+        text: Arc<str>,
+        /// The step of the earlier block.
+        at: u32,
+        /// The name of the earlier block.
+        handle: String,
+    },
+    /// A summary stands for it and others: one message that takes the place of the last of them.
+    Fold {
+        /// The message; only for the block whose place it takes.
+        text: Option<Arc<str>>,
+        /// How many messages the summary stands for.
+        messages: u32,
+        /// The last step that it stands for.
+        through: u32,
+        /// The step at which it was folded.
+        at: u32,
     },
     /// It is not sent, with everything that belongs to it.
-    Drop,
+    Drop {
+        /// Why.
+        reason: Reason,
+    },
 }
 
-/// A verdict and why it was taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The block.
-    pub block: BlockId,
-    /// What becomes of it.
-    pub verdict: Verdict,
-    /// Why; nothing for what is kept.
-    pub reason: Option<Reason>,
-    /// The name by which the original is brought back.
-    pub handle: Option<String>,
-}
-
-impl Decision {
-    /// Tells whether a summary stands for the block.
-    pub fn is_folded(&self) -> bool {
-        matches!(self.reason, Some(Reason::Folded { .. }))
+impl Verdict {
+    /// Returns the verdict that hides a block for a reason behind a text, or behind nothing. Stores keep verdicts as these two.
+    pub fn hiding(text: Option<Arc<str>>, reason: Reason) -> Verdict {
+        match (text, reason) {
+            (text, Reason::Folded { messages, through, at }) => Verdict::Fold { text, messages, through, at },
+            (Some(text), Reason::Identical { to }) => Verdict::Point { text, to },
+            (Some(text), Reason::Shown { at, handle }) => Verdict::Trim { text, at, handle },
+            (Some(text), reason) => Verdict::Shorten { text, reason },
+            (None, reason) => Verdict::Drop { reason },
+        }
     }
 
-    /// Returns the verdict in a word: keep, shorten, fold or drop.
+    /// Returns why the block is hidden; nothing for what is kept.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Verdict::Keep => None,
+            Verdict::Shorten { reason, .. } | Verdict::Drop { reason } => Some(reason.clone()),
+            Verdict::Point { to, .. } => Some(Reason::Identical { to: *to }),
+            Verdict::Trim { at, handle, .. } => Some(Reason::Shown { at: *at, handle: handle.clone() }),
+            Verdict::Fold { messages, through, at, .. } => {
+                Some(Reason::Folded { messages: *messages, through: *through, at: *at })
+            }
+        }
+    }
+
+    /// Returns the text that is sent in the block's place: its own, shorter, or the message that stands for what is folded.
+    pub fn text(&self) -> Option<&Arc<str>> {
+        match self {
+            Verdict::Shorten { text, .. } | Verdict::Point { text, .. } | Verdict::Trim { text, .. } => {
+                Some(text)
+            }
+            Verdict::Fold { text, .. } => text.as_ref(),
+            Verdict::Keep | Verdict::Drop { .. } => None,
+        }
+    }
+
+    /// Returns what the block itself is sent as, where that is another text.
+    pub fn own_text(&self) -> Option<&Arc<str>> {
+        self.text().filter(|_| !self.is_fold())
+    }
+
+    /// Tells whether a summary stands for the block.
+    pub fn is_fold(&self) -> bool {
+        matches!(self, Verdict::Fold { .. })
+    }
+
+    /// Tells whether the block itself is not sent: it is dropped, or a summary stands for it.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Verdict::Drop { .. } | Verdict::Fold { .. })
+    }
+
+    /// Tells whether nothing at all is sent in the block's place.
+    pub fn leaves_nothing(&self) -> bool {
+        self.is_gone() && self.text().is_none()
+    }
+
+    /// Tells whether two verdicts send the same bytes for a block.
+    pub fn sends_same(&self, other: &Verdict) -> bool {
+        (*self == Verdict::Keep) == (*other == Verdict::Keep) && self.text() == other.text()
+    }
+
+    /// Returns the verdict in a word: keep, shorten, point, trim, fold or drop.
     pub fn word(&self) -> &'static str {
-        match self.verdict {
+        match self {
             Verdict::Keep => "keep",
-            Verdict::Shorten { .. } | Verdict::Drop if self.is_folded() => "fold",
             Verdict::Shorten { .. } => "shorten",
-            Verdict::Drop => "drop",
+            Verdict::Point { .. } => "point",
+            Verdict::Trim { .. } => "trim",
+            Verdict::Fold { .. } => "fold",
+            Verdict::Drop { .. } => "drop",
         }
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Keep => "keep",
-            Verdict::Shorten { .. } => "shorten",
-            Verdict::Drop => "drop",
-        })
+        f.write_str(self.word())
+    }
+}
+
+/// The verdict about a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The block.
+    pub block: BlockId,
+    /// What becomes of it, and why.
+    pub verdict: Verdict,
+    /// The name by which the original is brought back.
+    pub handle: Option<String>,
+}
+
+impl Decision {
+    /// Decides that a block is sent as it is.
+    pub(crate) fn keep(block: BlockId) -> Decision {
+        Decision { block, verdict: Verdict::Keep, handle: None }
+    }
+
+    /// Returns why the block is hidden; nothing for what is kept.
+    pub fn reason(&self) -> Option<Reason> {
+        self.verdict.reason()
+    }
+}
+
+/// What a block was sent as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SentVerdict {
+    /// As this verdict says.
+    As(Verdict),
+    /// Whole, after it was hidden: somebody asked for that.
+    WholeAgain,
+}
+
+impl SentVerdict {
+    /// A block that was sent as it is.
+    pub const WHOLE: SentVerdict = SentVerdict::As(Verdict::Keep);
+
+    /// Returns what was sent, whatever was sent before that.
+    pub fn verdict(&self) -> &Verdict {
+        match self {
+            SentVerdict::As(verdict) => verdict,
+            SentVerdict::WholeAgain => &Verdict::Keep,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_and_a_reason_are_one_verdict_and_back() {
+        let reasons = [
+            (Reason::TooOld, "shorten", "drop"),
+            (Reason::Identical { to: 5 }, "point", "drop"),
+            (Reason::Shown { at: 5, handle: "ba9876543210".to_owned() }, "trim", "drop"),
+            (Reason::Folded { messages: 7, through: 3, at: 9 }, "fold", "fold"),
+            (Reason::Rule("mine".to_owned()), "shorten", "drop"),
+        ];
+        for (reason, with_text, without) in reasons {
+            for (text, word) in [(Some(Arc::from("less")), with_text), (None, without)] {
+                let verdict = Verdict::hiding(text.clone(), reason.clone());
+                assert_eq!(
+                    (verdict.word(), verdict.reason(), verdict.text()),
+                    (word, Some(reason.clone()), text.as_ref())
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_the_same_whatever_the_reason() {
+        let text = |text: &str, reason| Verdict::hiding(Some(text.into()), reason);
+        let less = text("less", Reason::TooOld);
+        assert!(less.sends_same(&text("less", Reason::Identical { to: 5 })));
+        assert!(!less.sends_same(&text("more", Reason::TooOld)));
+        let gone = Verdict::hiding(None, Reason::OverBudget);
+        assert!(gone.sends_same(&Verdict::hiding(None, Reason::Folded { messages: 1, through: 1, at: 1 })));
+        assert!(!gone.sends_same(&Verdict::Keep) && Verdict::Keep.sends_same(&Verdict::Keep));
     }
 }

@@ -28,7 +28,7 @@ pub fn check_notes(data: &[u8]) {
     let settings = settings(&POLICIES[policy], budget, Format::Chat).with_cold_cache();
     let fitted = fit(request, &Memory::default(), &settings, Millis(0)).expect("a request");
     for decision in fitted.plan.decisions() {
-        let Verdict::Shorten { text: left, .. } = &decision.verdict else { continue };
+        let Some(left) = decision.verdict.own_text() else { continue };
         let block = fitted.history.block(decision.block).expect("a block");
         if block.kind != BlockKind::Result {
             continue;

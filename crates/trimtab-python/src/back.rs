@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use trimtab_core::{Fitted, Reason, Verdict};
+use trimtab_core::{Fitted, Verdict};
 
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,8 +86,8 @@ pub(crate) fn messages(
 
 /// Returns the number of the first message behind a summary.
 fn summary_before(fitted: &Fitted, lead: usize) -> Option<usize> {
-    let messages = fitted.plan.decisions().iter().find_map(|decision| match decision.reason {
-        Some(Reason::Folded { messages, .. }) => usize::try_from(messages).ok(),
+    let messages = fitted.plan.decisions().iter().find_map(|decision| match decision.verdict {
+        Verdict::Fold { messages, .. } => usize::try_from(messages).ok(),
         _ => None,
     });
     messages.map(|messages| messages.saturating_sub(lead))
@@ -102,11 +102,10 @@ fn fates(fitted: &Fitted, lead: usize, count: usize) -> Vec<Fate> {
         let Some(block) = history.block(decision.block) else { continue };
         let number = usize::try_from(block.entry.0).ok().and_then(|entry| entry.checked_sub(first));
         let Some(fate) = number.and_then(|number| fates.get_mut(number)) else { continue };
-        let verdict = if decision.is_folded() { &Verdict::Drop } else { &decision.verdict };
-        *fate = Some(match (*fate, verdict) {
+        *fate = Some(match (*fate, &decision.verdict) {
             (None | Some(Fate::Whole), Verdict::Keep) => Fate::Whole,
-            (None | Some(Fate::Gone), Verdict::Drop) => Fate::Gone,
-            (_, Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop) => Fate::Touched,
+            (None | Some(Fate::Gone), verdict) if verdict.is_gone() => Fate::Gone,
+            (_, _) => Fate::Touched,
         });
     }
     fates.into_iter().map(|fate| fate.unwrap_or(Fate::Whole)).collect()

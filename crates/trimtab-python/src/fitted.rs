@@ -9,7 +9,7 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use serde::Serialize;
-use trimtab_core::{Exactness, Fitted, Role, Tokens, Verdict};
+use trimtab_core::{Exactness, Fitted, Role, Tokens};
 
 use crate::{
     asking::PyAsking,
@@ -201,12 +201,8 @@ impl PyFitted {
                 role: entry.map_or(Role::Other, |entry| entry.role).name(),
                 kind: block.kind.name(),
                 call: history.call_id(block).map(std::borrow::Cow::into_owned),
-                verdict: decision.word(),
-                reason: decision
-                    .reason
-                    .as_ref()
-                    .filter(|_| decision.verdict != Verdict::Keep)
-                    .map(ToString::to_string),
+                verdict: decision.verdict.word(),
+                reason: decision.reason().as_ref().map(ToString::to_string),
                 tokens,
                 sent,
                 handle: decision.handle.clone(),

@@ -243,7 +243,7 @@ fn work(
             Appended::SaidBefore { verdicts, seen } => {
                 verdicts
                     .into_iter()
-                    .for_each(|(hash, verdict)| state.session.memory_mut().remember(hash, verdict));
+                    .for_each(|(hash, sent)| state.session.memory_mut().remember(hash, sent.clone()));
                 known.seen = seen;
                 let bytes = fitted.history.bytes().to_vec();
                 fitted = state.session.fit(bytes, now)?;
@@ -287,7 +287,7 @@ fn recall_from(
         known
             .memory
             .verdicts()
-            .for_each(|(hash, verdict)| state.session.memory_mut().remember(hash, verdict));
+            .for_each(|(hash, sent)| state.session.memory_mut().remember(hash, sent.clone()));
     }
     Ok(known)
 }

@@ -1,8 +1,8 @@
 //! What is said to a store and what it answers: plain values, the same for every engine.
 
 use trimtab_core::{
-    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, StoredVerdict, UndoWhen, Usage,
-    as_sent, parse_as,
+    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, UndoWhen, Usage, as_sent,
+    parse_as,
 };
 
 use crate::{Secrets, StoreError, error::damaged};
@@ -101,7 +101,7 @@ pub enum Appended {
     /// Another process said something else about some blocks in the meantime. Nothing was kept: tell the memory, fit again.
     SaidBefore {
         /// What it said.
-        verdicts: Vec<(ChainHash, StoredVerdict)>,
+        verdicts: Vec<(ChainHash, SentVerdict)>,
         /// Verdicts up to here are now seen.
         seen: i64,
     },
@@ -196,7 +196,7 @@ pub struct StoredRequest {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// What became of its blocks: number and verdict of those that were not sent whole.
-    pub hidden: Vec<(u32, StoredVerdict)>,
+    pub hidden: Vec<(u32, SentVerdict)>,
     /// The block behind which a cache marker was added.
     pub marker: Option<BlockId>,
 }
@@ -210,7 +210,7 @@ impl StoredRequest {
         let what = || format!("request {}", self.info.id.0);
         let history =
             parse_as(self.bytes.clone(), self.info.format).map_err(|fault| damaged(what(), fault))?;
-        let hidden: Vec<(BlockId, StoredVerdict)> =
+        let hidden: Vec<(BlockId, SentVerdict)> =
             self.hidden.iter().map(|(block, verdict)| (BlockId(*block), verdict.clone())).collect();
         Ok(as_sent(&history, &hidden, self.marker))
     }

@@ -254,7 +254,7 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) cold: bool,
 
-    /// Show on standard error what becomes of every block, why and when, and what that saves and costs
+    /// Show on standard error what becomes of every block, why and when, what that saves and costs, and which pass hid how much
     #[arg(long)]
     pub(crate) explain: bool,
 

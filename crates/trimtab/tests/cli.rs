@@ -124,6 +124,33 @@ fn explain_shows_every_block_beside_the_data() {
 }
 
 #[test]
+fn explain_and_report_say_which_pass_hid_how_much() {
+    let report = std::env::temp_dir().join(format!("trimtab-passes-{}.json", std::process::id()));
+    let path = report.display().to_string();
+    let arguments =
+        ["fit", LONG, "--budget", "15000", "--policy", "ladder", "--explain", "--report", path.as_str()];
+    let explained = trimtab(&arguments);
+    let told: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&report).expect("a report")).expect("JSON");
+    std::fs::remove_file(report).expect("the report");
+    let passes = told["passes"].as_array().expect("passes");
+    let lines: Vec<&str> = explained.words.lines().filter(|line| line.starts_with("pass ")).collect();
+    assert_eq!(lines.len(), passes.len(), "{}", explained.words);
+    for (line, pass) in lines.iter().zip(passes) {
+        let blocks = pass["blocks"].as_u64().expect("a number");
+        let begins = format!("pass {:8} {blocks} block", pass["pass"].as_str().expect("a name"));
+        assert!(line.starts_with(&begins) && line.ends_with(" tokens fewer"), "{line}");
+    }
+    assert!(passes.iter().any(|pass| pass["pass"] == "close"), "{passes:?}");
+    let sum = |rows: &[serde_json::Value], key: &str| {
+        rows.iter().map(|row| row[key].as_u64().expect("a number")).sum::<u64>()
+    };
+    let hidden = told["verdicts"].as_array().expect("verdicts");
+    assert_eq!(sum(passes, "saved"), sum(hidden, "saved"), "every block counts for one pass");
+    assert_eq!(sum(passes, "blocks"), u64::try_from(hidden.len()).expect("few"));
+}
+
+#[test]
 fn settings_come_from_the_command_line_and_the_environment() {
     let size = |command: &mut std::process::Command| command.output().expect("the binary").stdout.len();
     let fit = ["fit", LONG, "--policy", "recent", "--budget", "900000"];

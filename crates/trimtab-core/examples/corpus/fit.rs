@@ -306,7 +306,7 @@ fn hidden_unseen(fitted: &Fitted) -> Option<u32> {
         let shown_elsewhere = |reason: &Reason| {
             matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
         };
-        decision.reason.as_ref().is_some_and(|reason| !shown_elsewhere(reason))
+        decision.reason().is_some_and(|reason| !shown_elsewhere(&reason))
     };
     results().find(|(index, decision)| *index >= seen && makes_room(decision))?;
     let latest = results().rfind(|(index, _)| *index < seen)?.1.block;

@@ -2,7 +2,7 @@
 //! frame around them. Never counts a block twice: a history that goes on where an earlier one ended costs only
 //! what is new in it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Index};
 
 use super::{
     ClaudeGeneration, Counter, Memo, Tokenizer,
@@ -10,7 +10,7 @@ use super::{
     media::{Detail, MediaBytes, media},
 };
 use crate::{
-    history::{Block, BlockKind, History, Part, PartKind, Role},
+    history::{Block, BlockId, BlockKind, History, Part, PartKind, Role, row_of},
     json::{Value, scan},
     units::Tokens,
 };
@@ -49,6 +49,16 @@ impl Counts {
     /// Returns the tokens of the whole request.
     pub fn total(&self) -> Tokens {
         self.in_blocks + self.frame
+    }
+}
+
+/// The tokens of a block of the history that was counted.
+impl Index<BlockId> for Counts {
+    type Output = Tokens;
+
+    #[track_caller]
+    fn index(&self, id: BlockId) -> &Tokens {
+        row_of(&self.blocks, id)
     }
 }
 

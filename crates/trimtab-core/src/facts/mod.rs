@@ -25,7 +25,7 @@ mod tool;
 mod totals;
 mod windows;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, ops::Index, sync::Arc};
 
 pub use content::ContentKind;
 pub use coverage::{Coverage, OutputPart};
@@ -50,7 +50,7 @@ use places::Places;
 use supersede::Known;
 
 use crate::{
-    history::{BlockId, BlockKind, EntryId, History, Role},
+    history::{BlockId, BlockKind, EntryId, History, Role, row_of},
     json::widen,
 };
 
@@ -228,6 +228,16 @@ impl Facts {
 
     fn row_mut(&mut self, block: BlockId) -> Option<&mut Fact> {
         self.rows.get_mut(widen(block.0))
+    }
+}
+
+/// The row of a block of the history that the rows are of.
+impl Index<BlockId> for Facts {
+    type Output = Fact;
+
+    #[track_caller]
+    fn index(&self, id: BlockId) -> &Fact {
+        row_of(&self.rows, id)
     }
 }
 

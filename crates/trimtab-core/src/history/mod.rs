@@ -2,11 +2,13 @@
 //! entries (messages) of blocks (the smallest things decided about) of parts (the values inside them).
 //! Never edits and never copies: everything points into the request's own bytes.
 
+mod blocks;
 mod outline;
 mod wrapped;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, ops::Index, sync::Arc};
 
+pub(crate) use blocks::{Blocks, row_of};
 pub(crate) use outline::Outline;
 pub(crate) use wrapped::{Readable, TextLeaf, Wrapped, breaks_strings, readable};
 
@@ -233,6 +235,11 @@ impl History {
         &self.outline.blocks
     }
 
+    /// Returns the ids of all blocks, in provider order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone + use<> {
+        blocks::ids(self.outline.blocks.len())
+    }
+
     /// Returns one block.
     pub fn block(&self, id: BlockId) -> Option<&Block> {
         self.outline.blocks.get(crate::json::widen(id.0))
@@ -323,6 +330,16 @@ impl History {
     fn string(&self, span: Span) -> Option<Cow<'_, str>> {
         let inner = span.of(&self.bytes).get(1..)?.split_last()?.1;
         Some(decode(inner))
+    }
+}
+
+/// A block of this history; a block of another one is a fault of the caller's.
+impl Index<BlockId> for History {
+    type Output = Block;
+
+    #[track_caller]
+    fn index(&self, id: BlockId) -> &Block {
+        row_of(&self.outline.blocks, id)
     }
 }
 

@@ -3,19 +3,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Memory, Sent};
+use super::Memory;
 use crate::{
     history::{History, Role},
     identity::{BlockHash, ChainHash, block_hash},
     json::widen,
-    verdict::{Decision, Verdict},
+    verdict::{Decision, SentVerdict, Verdict},
 };
 
 /// A block that was hidden: where it stood, and what was sent instead.
 #[derive(Debug, Clone)]
 pub(crate) struct HiddenBlock {
     pub(crate) place: ChainHash,
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentVerdict,
 }
 
 /// Returns the identities of the blocks that a plan hides otherwise than they were hidden before, by themselves.
@@ -23,21 +23,14 @@ pub(crate) fn hidden_anew(
     history: &History,
     decisions: &[Decision],
     memory: &Memory,
-    sent: &[Option<&Sent>],
+    sent: &[Option<&SentVerdict>],
 ) -> Vec<(u32, BlockHash)> {
     let none_known = memory.hidden.is_empty();
     let blocks = decisions.iter().zip(sent).zip(history.blocks());
-    let anew = blocks.filter(|((decision, before), _)| {
-        let same = match (&decision.verdict, before) {
-            (Verdict::Keep, _) => true,
-            (Verdict::Drop, Some(Sent::NotAtAll { .. })) => !none_known,
-            (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => {
-                !none_known && text == before
-            }
-            (Verdict::Drop | Verdict::Shorten { .. }, _) => false,
-        };
+    let anew = blocks.filter(|((decision, before), _)| match &decision.verdict {
         // A summary stands for the beginning of one conversation and for no other.
-        !same && !decision.is_folded()
+        Verdict::Keep | Verdict::Fold { .. } => false,
+        verdict => none_known || !before.is_some_and(|before| verdict.sends_same(before.verdict())),
     });
     anew.map(|((decision, _), block)| (decision.block.0, block_hash(history, block))).collect()
 }
@@ -95,7 +88,7 @@ impl Memory {
                 !places.contains(&other.place)
             };
             let index = search.find(known, *place, is_gone);
-            let hidden = HiddenBlock { place: *place, sent: Sent::of(decision) };
+            let hidden = HiddenBlock { place: *place, sent: SentVerdict::As(decision.verdict.clone()) };
             match known.get_mut(index) {
                 Some(known) => *known = hidden,
                 None => known.push(hidden),
@@ -109,8 +102,8 @@ impl Memory {
         &'a self,
         history: &History,
         chain: &[ChainHash],
-        sent: &[Option<&Sent>],
-    ) -> Vec<Option<&'a Sent>> {
+        sent: &[Option<&SentVerdict>],
+    ) -> Vec<Option<&'a SentVerdict>> {
         let goes_on = self.tip.is_none_or(|tip| chain.iter().rev().any(|hash| *hash == tip));
         if goes_on || self.hidden.is_empty() {
             return Vec::new();

@@ -8,7 +8,6 @@ use crate::{
     digest::{Inputs, Leaves},
     facts::{Fact, Lines, Outcome, Shows, Subject, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
-    json::narrow,
     notes::holds_note,
     policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
     verdict::{Reason, Verdict},
@@ -17,7 +16,10 @@ use crate::{
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
 pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
-    let mut meant: Vec<BlockId> = all(work).filter(|id| is_meant(work, select, *id)).collect();
+    // Where nothing is counted among all that is meant, what this step does not hide need not be looked at.
+    let looks_at = |id: &BlockId| select.counts_all_meant() || is_news(work, step, *id);
+    let ids = work.request.history.ids().filter(looks_at);
+    let mut meant: Vec<BlockId> = ids.filter(|id| is_meant(work, select, *id)).collect();
     let often = rereads(work, select, &meant);
     let series = select.edits_beyond.map(|most| work.find_series(&meant, whole(most)));
     let first_spared = spare_latest(work, select, &mut meant);
@@ -30,16 +32,10 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
         if work.is_left_alone(step, *id) || is_spared() {
             return false;
         }
-        // What is shortened already can still go; everything else is decided once.
-        let open = match step.act {
-            Act::Drop => work.may_drop(*id),
-            Act::Names if step.when == When::Pays => work.may_be_names(*id),
-            _ => work.is_open(*id),
-        };
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
         let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
         let between = series.as_ref().is_none_or(|series| series.contains_key(id));
-        open && often && between && has(work, select, *id) && !kept()
+        may_hide(work, step, *id) && often && between && has(work, select, *id) && !kept()
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -61,16 +57,31 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
     chosen
 }
 
+/// Tells whether a step may still hide a block: what is shortened already can go; everything else is decided once.
+fn may_hide(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
+    match step.act {
+        Act::Drop => work.may_drop(id),
+        Act::Names if step.when == When::Pays => work.may_be_names(id),
+        _ => work.is_open(id),
+    }
+}
+
+/// Tells whether a step could do something with a block at this request: what was sent before was born before.
+fn is_news(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
+    let keeps = matches!(step.act, Act::Pin | Act::Hold);
+    let was_born_before = step.when == When::Birth && !keeps && work.context.was_sent(id);
+    !was_born_before && may_hide(work, step, id)
+}
+
 /// Orders blocks by what hiding them costs least: how far each is beyond the age at which a step would let it go where that pays
 /// (a fourfold age weighs twice), times what it counts, because one large text is hardly needed more often than one small one.
 /// Leaves out what no such step is about and the latest result.
 fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
-    let steps: Vec<&Step> = work.steps.iter().filter(waits).collect();
+    let steps: Vec<&Step> = work.context.policy.steps.iter().filter(waits).collect();
     let overdue = |id: BlockId| {
-        let fact = work.facts.row(id)?;
         let due = |step: &&Step| {
-            let late = lateness(work, &step.select, fact, id).filter(|_| is_meant(work, &step.select, id))?;
+            let late = lateness(work, &step.select, id).filter(|_| is_meant(work, &step.select, id))?;
             reason(work, step, id, None, None).map(|_| late.min(LATEST))
         };
         let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
@@ -89,9 +100,8 @@ const LATEST: f64 = 1e6;
 fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
     for (id, _) in &ordered {
-        let is_view =
-            matches!(work.index.row(*id).and_then(|row| row.shows), Some(Shows::File | Shows::ShellFile));
-        for file in work.index.files(*id).iter().filter(|_| is_view) {
+        let is_view = matches!(work.request.index.row(*id).shows, Some(Shows::File | Shows::ShellFile));
+        for file in work.request.index.files(*id).iter().filter(|_| is_view) {
             views.entry(*file).or_default().push(*id);
         }
     }
@@ -99,8 +109,8 @@ fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(
     let mut moved = Vec::with_capacity(ordered.len());
     for (id, _) in ordered {
         let is_stale =
-            |file: u32, older: &BlockId| *older < id && work.index.changed_between(file, *older, id);
-        let files = work.index.files(id).iter();
+            |file: u32, older: &BlockId| *older < id && work.request.index.changed_between(file, *older, id);
+        let files = work.request.index.files(id).iter();
         let mut going: Vec<BlockId> = files
             .flat_map(|file| views.get(file).into_iter().flatten().filter(|older| is_stale(*file, older)))
             .copied()
@@ -127,13 +137,9 @@ fn is_spared(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
     work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
 }
 
-fn all(work: &Work<'_>) -> impl Iterator<Item = BlockId> {
-    (0..narrow(work.history.blocks().len())).map(BlockId)
-}
-
 /// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
 fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let (Some(fact), Some(row)) = (work.facts.row(id), work.index.row(id)) else { return false };
+    let (fact, row) = (&work.request.facts[id], work.request.index.row(id));
     let right = match select.what {
         What::Results => row.shows.is_some(),
         What::Media => row.is_media,
@@ -141,7 +147,7 @@ fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
             work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
                 && fact.acts_as == BlockKind::Text
         }
-        What::Calls => work.history.block(id).is_some_and(|block| block.kind == BlockKind::Call),
+        What::Calls => work.request.history[id].kind == BlockKind::Call,
     };
     let shown = select.shows.is_empty() || row.shows.is_some_and(|shows| select.shows.contains(&shows));
     right && shown && is_tool(work, select, fact, id) && is_path(select, fact)
@@ -155,7 +161,7 @@ fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
     if select.tools.iter().any(|tool| tool == kind) {
         return true;
     }
-    let name = work.history.block(id).and_then(|block| work.history.tool_name(block)).unwrap_or_default();
+    let name = work.request.history.tool_name(&work.request.history[id]).unwrap_or_default();
     select.tools.iter().any(|tool| matches_pattern(tool, &name))
 }
 
@@ -236,16 +242,16 @@ fn rereads(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Option<HashMa
     let most = whole(select.rereads_beyond?);
     let mut reads: HashMap<(u32, Lines), Vec<BlockId>> = HashMap::new();
     for id in meant {
-        let subject = work.facts.row(*id).map(Fact::subject);
-        if let (Some(Subject::File { lines, .. }), Some(file)) = (subject, work.index.file(*id)) {
+        if let (Subject::File { lines, .. }, Some(file)) =
+            (work.request.facts[*id].subject(), work.request.index.file(*id))
+        {
             reads.entry((file, *lines)).or_default().push(*id);
         }
     }
     let mut between = HashMap::new();
     for ids in reads.values() {
         let kept = kept_reads(ids.len(), most);
-        let step =
-            |index: usize| ids.get(index).and_then(|id| work.facts.row(*id)).map_or(0, |fact| fact.step);
+        let step = |index: usize| ids.get(index).map_or(0, |id| work.request.facts[*id].step);
         let ends = (step(0), step(ids.len() - 1));
         let gone = ids.iter().enumerate().filter(|(index, _)| !kept.contains(index));
         between.extend(gone.map(|(_, id)| (*id, ends)));
@@ -269,12 +275,12 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
 
 /// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
 pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Leaves, Option<Reason>)> {
-    let fact = work.facts.row(id)?;
+    let fact = &work.request.facts[id];
     let changes = fact.actions.iter().any(|action| action.kind.changes_files());
     // What failed was not written: nothing shows it again.
     let written = changes && fact.outcome != Outcome::Failed;
-    let since = work.facts.shown_since(id).filter(|_| written).and_then(|since| work.facts.row(since));
-    let shown = since.map(|since| Reason::Superseded { by: since.step });
+    let since = work.request.facts.shown_since(id).filter(|_| written);
+    let shown = since.map(|since| Reason::Superseded { by: work.request.facts[since].step });
     match inputs {
         Inputs::Off => None,
         Inputs::All => Some((Leaves::All, shown)),
@@ -285,50 +291,49 @@ pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Le
 
 /// Tells whether a block has what the step asks for beside its kind.
 fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
-    let Some(fact) = work.facts.row(id) else { return false };
+    let fact = &work.request.facts[id];
     let over = |limit: Option<f64>, value: u64| {
         limit.is_none_or(|limit| value > u64::try_from(whole(limit)).unwrap_or(u64::MAX))
     };
-    let long = |limit: f64| {
-        let chars = work.index.row(id).map_or(0, |row| row.chars);
-        crate::json::widen(chars) > whole(limit)
-    };
+    let long = |limit: f64| crate::json::widen(work.request.index.row(id).chars) > whole(limit);
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && lateness(work, select, fact, id).is_some_and(|lateness| lateness >= work.ages)
+        && lateness(work, select, id).is_some_and(|lateness| lateness >= work.context.ages())
         && select.class_at_most.is_none_or(|most| {
             let class = work.priority(id).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= whole(most)
         })
         && select.chars_over.is_none_or(long)
-        && select
-            .share_over
-            .is_none_or(|share| work.budget.is_some_and(|budget| work.tokens(id) > budget.scaled(share)))
+        && select.share_over.is_none_or(|share| {
+            work.context.budget.is_some_and(|budget| work.tokens(id) > budget.scaled(share))
+        })
         && select.bytes_over.is_none_or(|limit| {
             // A text has at most as many bytes as its JSON: most need not be read.
-            let block = work.history.block(id).filter(|block| block.span.len() > whole(limit));
-            block.is_some_and(|block| work.history.block_text(block).len() > whole(limit))
+            let block = &work.request.history[id];
+            block.span.len() > whole(limit) && work.request.history.block_text(block).len() > whole(limit)
         })
 }
 
 /// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
 /// where the step is not about such a block at all.
-fn lateness(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> Option<f64> {
+fn lateness(work: &Work<'_>, select: &Select, id: BlockId) -> Option<f64> {
     let stand_in = work.stand_in(id);
     // What was read again and only points here was read here again.
     let id = work.latest_view(id);
-    let fact = stand_in.and_then(|other| work.facts.row(other)).or(work.facts.row(id)).unwrap_or(fact);
-    if select.turn_since && work.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
+    let fact = &work.request.facts[stand_in.unwrap_or(id)];
+    if select.turn_since && work.request.facts.rows().last().is_none_or(|last| last.turn <= fact.turn) {
         return None;
     }
-    let since = match (select.edited, work.index.changed_since(id)) {
-        (Some(Edited::Since), Some((_, last))) => work.index.results_since(last),
-        (Some(Edited::Before), None) if work.index.changed_before(id) => work.index.later_results(id),
+    let since = match (select.edited, work.request.index.changed_since(id)) {
+        (Some(Edited::Since), Some((_, last))) => work.request.index.results_since(last),
+        (Some(Edited::Before), None) if work.request.index.changed_before(id) => {
+            work.request.index.later_results(id)
+        }
         (Some(Edited::Since), None) | (Some(Edited::Before), _) => return None,
-        (None, _) => work.index.later_results(id),
+        (None, _) => work.request.index.later_results(id),
     };
-    let since = stand_in.map_or(since, |other| since.min(work.index.later_results(other)));
+    let since = stand_in.map_or(since, |other| since.min(work.request.index.later_results(other)));
     let after = select.results_after.filter(|after| *after > 0.0);
     Some(after.map_or(f64::INFINITY, |after| f64::from(since) / after))
 }
@@ -341,14 +346,16 @@ fn reason(
     often: Option<&HashMap<BlockId, (u32, u32)>>,
     series: Option<&HashMap<BlockId, Reason>>,
 ) -> Option<Reason> {
-    let fact = work.facts.row(id)?;
+    let fact = &work.request.facts[id];
     if let Some(rule) = &step.rule {
         return Some(Reason::Rule(rule.clone()));
     }
     if let Act::Inputs(inputs) = &step.act {
         let (leaves, shown) = leaves(work, id, *inputs)?;
         // Only what has something long to hide is worth a word.
-        work.index.row(id).filter(|row| row.leaves.of(leaves) > 0)?;
+        if work.request.index.row(id).leaves.of(leaves) == 0 {
+            return None;
+        }
         if shown.is_some() {
             return shown;
         }
@@ -363,7 +370,7 @@ fn reason(
         return redundancy(work, step, id);
     }
     if fact.tool() == Some(ToolKind::Read)
-        && let Some((first, _)) = work.index.changed_since(id)
+        && let Some((first, _)) = work.request.index.changed_since(id)
     {
         return Some(Reason::Stale { edit: first.step });
     }
@@ -377,13 +384,13 @@ fn reason(
 
 /// Says what makes a block redundant in one of the ways that a step names: another one that is sent as it is.
 pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Reason> {
-    let fact = work.facts.row(id)?;
-    let step_of = |id: BlockId| work.facts.row(id).map_or(0, |fact| fact.step);
+    let fact = &work.request.facts[id];
+    let step_of = |id: BlockId| work.request.facts[id].step;
     for way in &step.select.redundant {
         let other = match way {
             Redundancy::Superseded => {
                 // Of a write, the call holds the content: where that is superseded, what the tool said about it is too.
-                let call = || work.facts.row(fact.partner?)?.superseded_by;
+                let call = || work.request.facts[fact.partner?].superseded_by;
                 let by = fact.superseded_by.or_else(call);
                 by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
@@ -392,9 +399,8 @@ pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Re
             }
         };
         // Only a copy that can be seen makes another one redundant, and none that came with its content hidden.
-        let holds = |other: BlockId| {
-            work.history.block(other).is_some_and(|block| !holds_note(&work.history.block_text(block)))
-        };
+        let holds =
+            |other: BlockId| !holds_note(&work.request.history.block_text(&work.request.history[other]));
         if let Some((_, reason)) =
             other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep && holds(*other))
         {

@@ -1,14 +1,11 @@
 //! What a plan costs the provider's cache. Takes the verdicts and what was sent before; gives what this request costs, what
 //! it would have cost untouched, and the first block that is sent otherwise than before. Never decides anything.
 
-use std::sync::Arc;
-
-use super::{run::Situation, work::Work};
+use super::work::Work;
 use crate::{
-    history::BlockId,
-    identity::ChainHash,
-    json::{narrow, widen},
-    memory::{Cost, Sent},
+    history::{BlockId, Blocks},
+    json::narrow,
+    memory::Cost,
     units::Tokens,
     verdict::Verdict,
 };
@@ -25,15 +22,15 @@ pub struct Broken {
 }
 
 /// Charges a request: what a live cache knows is read, the rest is written.
-pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
-    let prices = situation.prices;
-    let known = if situation.cold { prices.write } else { prices.read };
+pub(super) fn cost(work: &Work<'_>) -> Cost {
+    let context = work.context;
+    let prices = context.cache.prices;
+    let known = if context.cache.cold { prices.write } else { prices.read };
     let charge =
         |total: Tokens, cached: Tokens| known * cached.float() + prices.write * (total - cached).float();
     // What does not stand in the request comes before all that does.
-    let unseen = known * situation.unseen.float();
-    let sent_before =
-        (0..narrow(work.decisions.len())).map(BlockId).take_while(|id| sent(situation, *id).is_some());
+    let unseen = known * context.cache.unseen.float();
+    let sent_before = work.request.history.ids().take_while(|id| context.was_sent(*id));
     let mut raw = Tokens::ZERO;
     let mut ours = Tokens::ZERO;
     // What differs somewhere is found up to where an earlier request ended: there a cache has an entry.
@@ -41,82 +38,65 @@ pub(super) fn cost(work: &Work<'_>, situation: &Situation<'_>) -> Cost {
     let mut same = true;
     for id in sent_before {
         raw += work.tokens(id);
-        same &= is_same(work, situation, id);
+        same &= is_same(work, id);
         if same {
             ours += work.tokens_now(id);
         }
-        if same && is_end(situation, id, ours) {
+        if same && context.is_end(id, ours) {
             up_to_end = ours;
         }
     }
     let ours = if same { ours } else { up_to_end };
-    Cost { ours: unseen + charge(work.total, ours), raw: unseen + charge(work.counts.total(), raw) }
+    Cost {
+        ours: unseen + charge(work.draft.total, ours),
+        raw: unseen + charge(work.request.counts.total(), raw),
+    }
 }
 
 /// Finds the first block that is sent otherwise than before, and what that costs.
-pub(super) fn broken(work: &Work<'_>, situation: &Situation<'_>) -> Option<Broken> {
-    let block = first_break(work, situation)?;
-    let blocks = block.0..narrow(work.decisions.len());
+pub(super) fn broken(work: &Work<'_>) -> Option<Broken> {
+    let (context, block) = (work.context, first_break(work)?);
+    let blocks = block.0..narrow(work.draft.decisions.len());
     let rewritten: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
-    let prices = situation.prices;
-    let cost = if situation.cold { 0.0 } else { (prices.write - prices.read) * rewritten.float() };
+    let prices = context.cache.prices;
+    let cost = if context.cache.cold { 0.0 } else { (prices.write - prices.read) * rewritten.float() };
     Some(Broken { block, rewritten, cost })
 }
 
 /// Returns the first block that is sent otherwise than before; without a memory, otherwise than it came.
-pub(super) fn first_change(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
-    if !situation.memory.is_empty() {
-        return first_break(work, situation);
+pub(super) fn first_change(work: &Work<'_>) -> Option<BlockId> {
+    if !work.context.before.memory.is_empty() {
+        return first_break(work);
     }
-    let changed = work.decisions.iter().find(|decision| decision.verdict != Verdict::Keep);
+    let changed = work.draft.decisions.iter().find(|decision| decision.verdict != Verdict::Keep);
     changed.map(|decision| decision.block)
 }
 
-fn first_break(work: &Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
-    let blocks = (0..narrow(work.decisions.len())).map(BlockId);
-    blocks.take_while(|id| sent(situation, *id).is_some()).find(|id| !is_same(work, situation, *id))
-}
-
-/// Tells whether an earlier request ended with a block, and was large enough for the cache to take it.
-fn is_end(situation: &Situation<'_>, id: BlockId, up_to_here: Tokens) -> bool {
-    let ended = |hash: &ChainHash| situation.memory.is_end(*hash, situation.alive_after);
-    up_to_here + situation.unseen >= situation.minimum && situation.chain.get(widen(id.0)).is_some_and(ended)
+fn first_break(work: &Work<'_>) -> Option<BlockId> {
+    let was_sent = |id: &BlockId| work.context.was_sent(*id);
+    work.request.history.ids().take_while(was_sent).find(|id| !is_same(work, *id))
 }
 
 /// Returns, for each block, the tokens that are written anew when it is sent otherwise: what was sent behind the end of an
 /// earlier request that stands before it, itself included.
-pub(super) fn tokens_anew(work: &Work<'_>, situation: &Situation<'_>) -> Vec<Tokens> {
-    let blocks = narrow(work.decisions.len());
-    let now = |id: BlockId| sent(situation, id).map_or(Tokens::ZERO, |_| work.tokens_now(id));
-    let all: Tokens = (0..blocks).map(|number| now(BlockId(number))).sum();
+pub(super) fn tokens_anew(work: &Work<'_>) -> Blocks<Tokens> {
+    let blocks = work.request.history.ids();
+    let now = |id: BlockId| if work.context.was_sent(id) { work.tokens_now(id) } else { Tokens::ZERO };
+    let all: Tokens = blocks.clone().map(now).sum();
     let mut left = all;
-    let mut anew = Vec::with_capacity(work.decisions.len());
     let mut from_end = left;
-    for id in (0..blocks).map(BlockId) {
-        anew.push(from_end);
+    let anew = blocks.map(|id| {
+        let anew = from_end;
         left = left - now(id);
-        if is_end(situation, id, all - left) {
+        if work.context.is_end(id, all - left) {
             from_end = left;
         }
-    }
-    anew
-}
-
-pub(super) fn sent<'a>(situation: &Situation<'a>, id: BlockId) -> Option<&'a Sent> {
-    situation.sent.get(widen(id.0)).copied().flatten()
+        anew
+    });
+    anew.collect()
 }
 
 /// Tells whether a block is sent as it was before.
-pub(super) fn is_same(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> bool {
-    match (sent(situation, id), work.verdict(id)) {
-        (Some(Sent::Whole | Sent::WholeAgain), Verdict::Keep)
-        | (Some(Sent::NotAtAll { .. }), Verdict::Drop) => true,
-        // What is repeated is the very text that was sent.
-        (Some(Sent::Shortened { text: before, .. }), Verdict::Shorten { text, .. }) => {
-            Arc::ptr_eq(before, text) || before == text
-        }
-        (None | Some(Sent::Whole | Sent::WholeAgain | Sent::NotAtAll { .. } | Sent::Shortened { .. }), _) => {
-            false
-        }
-    }
+pub(super) fn is_same(work: &Work<'_>, id: BlockId) -> bool {
+    work.context.sent(id).is_some_and(|before| work.verdict(id).sends_same(before.verdict()))
 }

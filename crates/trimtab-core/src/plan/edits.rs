@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{Made, Plan, fold};
 use crate::{
-    history::{Block, BlockId, BlockKind, Entry, Format, History, Part, PartKind},
-    json::{Object, Span, Value, encode, narrow, scan, widen},
-    verdict::{Decision, Verdict},
+    history::{Block, BlockId, BlockKind, Entry, Format, History, Part, PartKind, row_of},
+    json::{Object, Span, Value, encode, narrow, scan},
+    verdict::Decision,
     wire::{Edit, remove_elements},
 };
 
@@ -39,11 +39,9 @@ fn edits_with(
     mut json: impl FnMut(BlockId, &Arc<str>) -> Vec<u8>,
 ) -> Vec<Edit> {
     let mut edits: Vec<Edit> = marker.into_iter().collect();
-    for decision in decisions.iter().filter(|decision| !decision.is_folded()) {
-        if let (Verdict::Shorten { text, .. }, Some(block)) =
-            (&decision.verdict, history.block(decision.block))
-        {
-            edits.extend(placed(history, block, text, || json(decision.block, text)));
+    for decision in decisions {
+        if let Some(text) = decision.verdict.own_text() {
+            edits.extend(placed(history, &history[decision.block], text, || json(decision.block, text)));
         }
     }
     match fold::found(decisions) {
@@ -111,12 +109,7 @@ fn blocks_of<'a>(history: &'a History, entry: &'a Entry) -> impl Iterator<Item =
 }
 
 pub(super) fn is_dropped(block: u32, decisions: &[Decision]) -> bool {
-    decisions.get(widen(block)).is_some_and(is_out)
-}
-
-/// Tells whether a block itself is not sent; a message that stands for a range is told apart.
-pub(crate) fn is_out(decision: &Decision) -> bool {
-    decision.verdict == Verdict::Drop || (decision.is_folded() && decision.verdict != Verdict::Keep)
+    row_of(decisions, BlockId(block)).verdict.is_gone()
 }
 
 fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::{
     PlanError,
-    edits::{entries_gone, is_dropped, is_out, removed_blocks, removed_messages},
-    run::Situation,
+    edits::{entries_gone, is_dropped, removed_blocks, removed_messages},
     units::running_loop,
     work::{Work, is_exchange},
 };
@@ -16,17 +15,17 @@ use crate::{
     count::Counts,
     facts::Voice,
     files::files,
-    history::{BlockId, BlockKind, Format, History, Role},
+    history::{BlockId, BlockKind, Format, History, Role, row_of},
     identity::ChainHash,
     json::{encode, narrow, widen},
-    memory::{Held, Sent},
-    policy::{Folding, When},
+    memory::Held,
+    policy::{Act, Folding, When},
     summary::{
         self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
         may_fold, prose_of, rewritten, tells_all,
     },
     units::Tokens,
-    verdict::{Decision, Reason, Verdict},
+    verdict::{Decision, Reason, SentVerdict, Verdict},
     wire::Edit,
 };
 
@@ -65,8 +64,8 @@ pub(super) struct Found<'a> {
 
 /// Finds the message that stands for a range.
 pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
-    decisions.iter().rev().find_map(|decision| match (&decision.verdict, &decision.reason) {
-        (Verdict::Shorten { text, .. }, Some(Reason::Folded { messages, at, .. })) => {
+    decisions.iter().rev().find_map(|decision| match &decision.verdict {
+        Verdict::Fold { text: Some(text), messages, at, .. } => {
             Some(Found { block: decision.block, text, messages: widen(*messages), at: *at })
         }
         _ => None,
@@ -74,26 +73,25 @@ pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
 }
 
 /// A range that was folded in an earlier request.
-pub(crate) struct SentFold {
+pub(crate) struct SentFold<'a> {
     block: BlockId,
-    text: Arc<str>,
-    reason: Reason,
+    text: &'a Arc<str>,
+    verdict: &'a Verdict,
     /// The first block behind it.
     pub(crate) end: BlockId,
 }
 
 /// Finds the range of a conversation that was folded before, by what its blocks were sent as.
-pub(crate) fn sent_fold(history: &History, sent: &[Option<&Sent>]) -> Option<SentFold> {
-    let (number, text, reason) = sent.iter().enumerate().rev().find_map(|(number, sent)| match sent {
-        Some(Sent::Shortened { text, reason: reason @ Reason::Folded { .. } }) => {
-            Some((number, text, reason))
+pub(crate) fn sent_fold<'a>(history: &History, sent: &[Option<&'a SentVerdict>]) -> Option<SentFold<'a>> {
+    let mut from_end = sent.iter().enumerate().rev();
+    let fold = from_end.find_map(|(number, sent)| match sent.map(SentVerdict::verdict) {
+        Some(verdict @ Verdict::Fold { text: Some(text), messages, .. }) => {
+            let end = end_of(history, widen(*messages));
+            Some(SentFold { block: BlockId(narrow(number)), text, verdict, end })
         }
         _ => None,
     })?;
-    let Reason::Folded { messages, .. } = reason else { return None };
-    let end = end_of(history, widen(*messages));
-    let block = BlockId(narrow(number));
-    (end > block).then(|| SentFold { block, text: Arc::clone(text), reason: reason.clone(), end })
+    (fold.end > fold.block).then_some(fold)
 }
 
 fn end_of(history: &History, messages: usize) -> BlockId {
@@ -102,77 +100,80 @@ fn end_of(history: &History, messages: usize) -> BlockId {
 }
 
 /// Folds again what was folded before; gives the first block behind it.
-pub(super) fn fold_again(work: &mut Work<'_>, situation: &Situation<'_>) -> Option<BlockId> {
-    let fold = sent_fold(work.history, &situation.sent)?;
+pub(super) fn fold_again(work: &mut Work<'_>) -> Option<BlockId> {
+    let context = work.context;
+    let fold = sent_fold(work.request.history, context.before.sent.as_slice())?;
     let went = |id: &BlockId| {
-        *id == fold.block || matches!(situation.sent.get(widen(id.0)), Some(Some(Sent::NotAtAll { .. })))
+        *id == fold.block || context.sent(*id).is_some_and(|sent| sent.verdict().leaves_nothing())
     };
     let goes: Vec<BlockId> = (0..=fold.block.0).map(BlockId).filter(went).collect();
     // A summary that stands for a block that must be seen is given up: what it stood for is whole again.
     if goes.iter().any(|id| work.is_wanted_whole(*id)) {
         return None;
     }
-    let tokens = work.memo.text(work.counter, &fold.text);
-    work.fold_away(&goes, &fold.text, tokens, &fold.reason);
+    let tokens = work.memo.text(work.request.counter, fold.text);
+    work.fold_away(&goes, tokens, fold.verdict);
     Some(fold.end)
 }
 
 /// Keeps the beginning of the running tool loop behind a folded message: where the model thinks, it must begin with that.
 pub(super) fn protect_loop(work: &mut Work<'_>) {
-    let Some(fold) = found(&work.decisions).map(|fold| end_of(work.history, fold.messages)) else { return };
-    if work.history.format() != Format::Anthropic || !is_in_loop(work, fold) {
+    let Some(fold) =
+        found(work.draft.decisions.as_slice()).map(|fold| end_of(work.request.history, fold.messages))
+    else {
+        return;
+    };
+    if work.request.history.format() != Format::Anthropic || !is_in_loop(work, fold) {
         return;
     }
     let first = first_left(work, fold);
-    if let Some(unit) = first.and_then(|index| work.units.get_mut(index)) {
-        unit.may_go = false;
-    }
+    work.draft.kept_units.extend(first.map(narrow));
 }
 
 /// Tells whether the running tool loop goes on behind a block that stands in it.
 fn is_in_loop(work: &Work<'_>, end: BlockId) -> bool {
-    let start = work.units.get(running_loop(&work.units, work.facts));
+    let start = work.request.units.all().get(running_loop(work.request.units.all(), work.request.facts));
     start.and_then(|unit| unit.blocks.first()).is_some_and(|first| *first < end)
 }
 
 /// Returns the first exchange behind a block that is still sent.
 fn first_left(work: &Work<'_>, end: BlockId) -> Option<usize> {
     let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
-    work.units
+    work.request
+        .units
+        .all()
         .iter()
         .position(|unit| is_exchange(unit) && behind(unit) && unit.blocks.iter().any(|id| !work.is_out(*id)))
 }
 
 /// Takes a step that folds.
-pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, need: &mut FoldNeed) {
-    let full = |share: f64| situation.budget.is_some_and(|budget| work.total > budget.scaled(share));
+pub(super) fn fold(work: &mut Work<'_>, when: When) {
+    let context = work.context;
+    let full = |share: f64| context.budget.is_some_and(|budget| work.draft.total > budget.scaled(share));
     let (now, soon) = match when {
         When::Over { share, .. } => (full(share), full(share * AHEAD)),
-        When::Cold => (situation.cold, situation.cold),
+        When::Cold => (context.cache.cold, context.cache.cold),
         When::Birth | When::Pays | When::Always => (true, true),
     };
-    need.now |= now;
-    let Some(budget) = situation.budget.filter(|_| soon && situation.folding != Folding::Off) else { return };
-    let tokens: Vec<Tokens> =
-        (0..narrow(work.decisions.len())).map(|number| work.tokens_now(BlockId(number))).collect();
-    let sizes = summary::sizes(work.history, work.facts, &tokens, work.total, budget);
+    work.draft.fold.now |= now;
+    let Some(budget) = context.budget.filter(|_| soon && context.folding != Folding::Off) else { return };
+    let tokens: Vec<Tokens> = work.draft.sent_tokens.iter().copied().collect();
+    let sizes = summary::sizes(work.request.history, work.request.facts, &tokens, work.draft.total, budget);
     let fixed = budget - (sizes.room + sizes.tail);
     let asked = Asked {
         budget,
         room: sizes.room,
         tail: budget.scaled(LEAVES) - fixed - sizes.room,
-        behind: found(&work.decisions).map_or(0, |fold| fold.messages),
+        behind: found(work.draft.decisions.as_slice()).map_or(0, |fold| fold.messages),
     };
-    let given = given(work, situation).filter(|(range, _)| range.messages() > asked.behind);
+    let given = given(work).filter(|(range, _)| range.messages() > asked.behind);
     let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
     if now {
-        let own = (situation.folding == Folding::Ledger)
-            .then(|| chosen(work, situation, &asked, &tokens))
-            .flatten();
+        let own = (context.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
         for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
             let whole = in_place(work, &asked, &range, &tokens);
             for range in whole.into_iter().chain([range]) {
-                if attempt(work, situation, &asked, &range, summary.as_deref(), need) {
+                if attempt(work, &asked, &range, summary.as_deref()) {
                     return;
                 }
             }
@@ -182,19 +183,32 @@ pub(super) fn fold(work: &mut Work<'_>, when: When, situation: &Situation<'_>, n
     if (given.is_some() && !now) || asked.room < LEAST {
         return;
     }
-    let Some(range) = chosen(work, situation, &asked, &tokens).filter(|range| range.messages() > longest)
-    else {
+    let Some(range) = chosen(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
         return;
     };
     let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
     let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
-    let earlier = found(&work.decisions).and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
+    let earlier = found(work.draft.decisions.as_slice())
+        .and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
     let wanted = FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) };
     // The summary, and a ledger of the least size: what the message comes to is known when it is written.
-    let left = work.total - going + wanted.target + LEAST;
-    if pace(work, situation, &asked, &wanted.range, left) == MayFold::Fold {
-        need.wanted = Some(wanted);
+    let left = work.draft.total - going + wanted.target + LEAST;
+    if pace(work, &asked, &wanted.range, left) == MayFold::Fold {
+        work.draft.fold.wanted = Some(wanted);
     }
+}
+
+/// Takes the steps that fold once more, unless one did or none can fold by itself; tells whether one does now.
+pub(super) fn fold_what_is_left(work: &mut Work<'_>) -> bool {
+    let context = work.context;
+    let folds = context.policy.steps.iter().filter(|step| step.act == Act::Fold);
+    for step in folds.filter(|_| context.folding == Folding::Ledger) {
+        if work.draft.fold.done.is_some() {
+            return false;
+        }
+        fold(work, step.when);
+    }
+    work.draft.fold.done.is_some()
 }
 
 /// How much may be folded, and how much it may become.
@@ -207,12 +221,14 @@ struct Asked {
 }
 
 /// Returns the longest range of this conversation for which memory holds something, and the summary.
-fn given(work: &Work<'_>, situation: &Situation<'_>) -> Option<(FoldRange, Option<Arc<str>>)> {
-    let mut known = situation.chain.iter().enumerate().rev();
-    let held =
-        |(number, hash): (usize, &ChainHash)| Some((BlockId(narrow(number)), situation.memory.held(*hash)?));
+fn given(work: &Work<'_>) -> Option<(FoldRange, Option<Arc<str>>)> {
+    let mut known = work.context.before.chain.iter().enumerate().rev();
+    let held = |(number, hash): (usize, &ChainHash)| {
+        Some((BlockId(narrow(number)), work.context.before.memory.held(*hash)?))
+    };
     let (last, held) = known.find_map(held)?;
-    let range = FoldRange::through(work.history, work.facts, last, situation.chain)?;
+    let range =
+        FoldRange::through(work.request.history, work.request.facts, last, work.context.before.chain)?;
     let range = allowed(work, range.messages()).then(|| keeping(work, range))?;
     Some(match held {
         Held::Summary(text) => (range, Some(Arc::clone(text))),
@@ -220,18 +236,20 @@ fn given(work: &Work<'_>, situation: &Situation<'_>) -> Option<(FoldRange, Optio
     })
 }
 
-fn chosen(work: &Work<'_>, situation: &Situation<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
+fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
     let may = |cut: usize| cut > asked.behind && allowed(work, cut);
-    let range = summary::choose(work.history, work.facts, tokens, asked.tail, situation.chain, &may)?;
+    let range = summary::choose(
+        work.request.history, work.request.facts, tokens, asked.tail, work.context.before.chain, &may,
+    )?;
     Some(keeping(work, range))
 }
 
 /// Returns the range without the messages of the person's that are too long to be quoted, where a fold reaches its end with
 /// them in their place.
 fn in_place(work: &Work<'_>, asked: &Asked, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
-    let whole = range.clone().keeping_long_words(work.facts, tokens, asked.room);
+    let whole = range.clone().keeping_long_words(work.request.facts, tokens, asked.room);
     let going: Tokens = whole.folded().map(|id| work.tokens_now(id)).sum();
-    let left = work.total - going + asked.room;
+    let left = work.draft.total - going + asked.room;
     (whole != *range && left <= asked.budget.scaled(LEAVES)).then_some(whole)
 }
 
@@ -242,104 +260,112 @@ fn keeping(work: &Work<'_>, range: FoldRange) -> FoldRange {
 
 /// Tells whether a cut leaves alone what was pinned, and a running loop that begins as it must.
 fn allowed(work: &Work<'_>, cut: usize) -> bool {
-    let end = end_of(work.history, cut);
+    let end = end_of(work.request.history, cut);
     let said = |id: BlockId| {
-        work.facts.row(id).is_some_and(|row| row.role == Role::User && row.acts_as == BlockKind::Text)
+        let fact = &work.request.facts[id];
+        fact.role == Role::User && fact.acts_as == BlockKind::Text
     };
-    let first = work.history.messages().first().map_or(0, |entry| entry.first_block);
+    let first = work.request.history.messages().first().map_or(0, |entry| entry.first_block);
     let pinned = (first..end.0).map(BlockId).any(|id| work.is_firm(id) && !said(id));
     !pinned && begins_well(work, end)
 }
 
 /// Exchanges that went before may have stood at the beginning of what is left of the running loop.
 fn begins_well(work: &Work<'_>, end: BlockId) -> bool {
-    if work.history.format() != Format::Anthropic || !is_in_loop(work, end) {
+    if work.request.history.format() != Format::Anthropic || !is_in_loop(work, end) {
         return true;
     }
     let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
-    let next = work.units.iter().position(|unit| is_exchange(unit) && behind(unit));
+    let next = work.request.units.all().iter().position(|unit| is_exchange(unit) && behind(unit));
     let left = first_left(work, end);
-    let kind = |id: &BlockId| work.history.block(*id).map(|block| block.kind);
-    let thinks = left.and_then(|index| work.units.get(index)?.blocks.first());
-    next == left || thinks.is_some_and(|id| kind(id) == Some(BlockKind::Reasoning) && !work.is_out(*id))
+    let thinks = left.and_then(|index| work.request.units.all().get(index)?.blocks.first());
+    next == left
+        || thinks
+            .is_some_and(|id| work.request.history[*id].kind == BlockKind::Reasoning && !work.is_out(*id))
 }
 
 /// Tells whether to fold a range where the request then counts `left`.
-fn pace(
-    work: &Work<'_>,
-    situation: &Situation<'_>,
-    asked: &Asked,
-    range: &FoldRange,
-    left: Tokens,
-) -> MayFold {
-    let blocks = range.end().0..narrow(work.decisions.len());
+fn pace(work: &Work<'_>, asked: &Asked, range: &FoldRange, left: Tokens) -> MayFold {
+    let blocks = range.end().0..narrow(work.draft.decisions.len());
     let behind: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
     let told = |at| LastFold { step: at, before: Tokens::ZERO, after: Tokens::ZERO, said: false };
-    let before = found(&work.decisions).map(|fold| told(fold.at));
+    let before = found(work.draft.decisions.as_slice()).map(|fold| told(fold.at));
     may_fold(&Pace {
         budget: asked.budget,
-        now: work.total,
-        reported: situation.memory.reported(),
+        now: work.draft.total,
+        reported: work.context.before.memory.reported(),
         left,
         // What stands behind a fold can still be hidden by other steps.
         floor: left - (behind - asked.tail),
         step: step(work),
-        last: situation.memory.last_fold().or(before),
+        last: work.context.before.memory.last_fold().or(before),
     })
 }
 
 fn step(work: &Work<'_>) -> u32 {
-    work.history.messages().last().map_or(0, |entry| entry.step)
+    work.request.history.messages().last().map_or(0, |entry| entry.step)
 }
 
 /// Folds a range where that helps; tells whether it did.
-fn attempt(
-    work: &mut Work<'_>,
-    situation: &Situation<'_>,
-    asked: &Asked,
-    range: &FoldRange,
-    summary: Option<&str>,
-    need: &mut FoldNeed,
-) -> bool {
+fn attempt(work: &mut Work<'_>, asked: &Asked, range: &FoldRange, summary: Option<&str>) -> bool {
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
     // An earlier summary alone is not told anew in fewer words.
-    let is_new = |id: BlockId| work.facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
+    let is_new = |id: BlockId| work.request.facts[id].voice != Some(Voice::Summary);
     if !range.folded().any(is_new) {
         return false;
     }
     let going: Tokens = goes.iter().map(|id| work.tokens_now(*id)).sum();
     let stands: Tokens = goes.iter().map(|id| work.tokens(*id)).sum();
     // What it comes to at best is known before anything is written.
-    let best = work.total - going + LEAST;
-    match pace(work, situation, asked, range, best) {
+    let best = work.draft.total - going + LEAST;
+    match pace(work, asked, range, best) {
         MayFold::Fold => {}
         MayFold::SayOnceAndStop => {
-            need.cannot_help = Some(best);
+            work.draft.fold.cannot_help = Some(best);
             return false;
         }
         MayFold::TooSoon => return false,
     }
-    let ledger = ledger(work.history, work.facts, &files(work.history, work.facts), range);
-    let earlier = found(&work.decisions).and_then(|fold| prose_of(fold.text));
+    let ledger = ledger(
+        work.request.history,
+        work.request.facts,
+        &files(work.request.history, work.request.facts),
+        range,
+    );
+    let earlier = found(work.draft.decisions.as_slice()).and_then(|fold| prose_of(fold.text));
     let prose = summary.or(earlier.as_deref());
     // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
     let pays = going - asked.budget.scaled(LEAST_GAIN);
     let written = [asked.room, asked.room.min(pays)].into_iter().find_map(|room| {
-        let text = folded_of(&ledger, range.messages(), stands, prose, room, work.counter, work.recall).text;
-        let tokens = work.memo.text(work.counter, &text);
-        let helps = pace(work, situation, asked, range, work.total - going + tokens) == MayFold::Fold;
+        let text = folded_of(
+            &ledger,
+            range.messages(),
+            stands,
+            prose,
+            room,
+            work.request.counter,
+            work.context.recall,
+        )
+        .text;
+        let tokens = work.memo.text(work.request.counter, &text);
+        let helps = pace(work, asked, range, work.draft.total - going + tokens) == MayFold::Fold;
         let is_whole = room == asked.room || tells_all(&ledger, &text);
         (helps && is_whole && is_smaller(work, &goes, &text)).then_some((text, tokens))
     });
     let Some((text, tokens)) = written else { return false };
     let at = step(work);
-    let before = situation.memory.reported().map_or(work.total, |reported| reported.max(work.total));
+    let before = work
+        .context
+        .before
+        .memory
+        .reported()
+        .map_or(work.draft.total, |reported| reported.max(work.draft.total));
     let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };
-    work.fold_away(&goes, &text.into(), tokens, &reason);
+    work.fold_away(&goes, tokens, &Verdict::hiding(Some(text.into()), reason));
     protect_loop(work);
-    need.done = Some(LastFold { step: at, before, after: work.total, said: false });
-    need.cannot_help = None;
+    work.draft.fold.done = Some(LastFold { step: at, before, after: work.draft.total, said: false });
+    work.draft.fold.cannot_help = None;
     true
 }
 
@@ -347,40 +373,43 @@ fn attempt(
 fn is_smaller(work: &Work<'_>, goes: &[BlockId], text: &str) -> bool {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
-    let sent = goes.iter().filter(|id| !work.is_out(**id)).filter_map(|id| work.history.block(*id));
+    let sent = goes.iter().filter(|id| !work.is_out(**id)).map(|id| &work.request.history[*id]);
     json.len() + AROUND < sent.map(|block| block.span.len()).sum()
 }
 
 impl Work<'_> {
     /// Puts a message in place of blocks, at the last of them.
-    fn fold_away(&mut self, goes: &[BlockId], text: &Arc<str>, tokens: Tokens, reason: &Reason) {
-        let Some(last) = goes.last() else { return };
+    fn fold_away(&mut self, goes: &[BlockId], tokens: Tokens, fold: &Verdict) {
+        let (Some(last), Some(text), Some(reason)) = (goes.last(), fold.text(), fold.reason()) else {
+            return;
+        };
+        let inside = Verdict::hiding(None, reason);
         for id in goes {
-            self.drop_alone(*id, reason);
-            let handle = self.handle(*id);
-            if let Some(decision) = self.decisions.get_mut(widen(id.0)) {
-                decision.verdict = Verdict::Drop;
-                decision.reason = Some(reason.clone());
-                decision.handle = Some(handle);
+            if !self.is_out(*id) {
+                self.hide(*id, inside.clone(), Tokens::ZERO);
             }
+            // What went before, or stood for an earlier fold, is in this one now.
+            self.draft.decisions[*id].verdict = inside.clone();
+            self.draft.decided_by[*id] = Some(self.draft.pass);
+            self.draft.sent_tokens[*id] = Tokens::ZERO;
         }
-        if let Some(decision) = self.decisions.get_mut(widen(last.0)) {
-            decision.verdict = Verdict::Shorten { text: Arc::clone(text), tokens };
-        }
-        if let Some(visible) = &mut self.visible {
+        self.draft.decisions[*last].verdict = fold.clone();
+        self.draft.sent_tokens[*last] = tokens;
+        if let Some(visible) = &mut self.draft.visible {
             visible.add(text);
         }
-        self.is_folded = true;
+        self.draft.is_folded = true;
         self.recount_folded();
     }
 
     /// Counts anew what is sent, where a part of it is folded.
     pub(super) fn recount_folded(&mut self) {
-        if found(&self.decisions).is_none() {
+        if found(self.draft.decisions.as_slice()).is_none() {
             return;
         }
-        let in_blocks: Tokens = self.decisions.iter().map(|decision| self.tokens_now(decision.block)).sum();
-        self.total = in_blocks + frame(self.history, self.counts, &self.decisions);
+        let in_blocks: Tokens = self.draft.sent_tokens.iter().copied().sum();
+        self.draft.total =
+            in_blocks + frame(self.request.history, self.request.counts, self.draft.decisions.as_slice());
     }
 }
 
@@ -421,9 +450,9 @@ pub(super) fn edits(
 
 /// A call is folded with its result.
 pub(super) fn check(history: &History, decisions: &[Decision]) -> Result<(), PlanError> {
-    for decision in decisions.iter().filter(|decision| decision.is_folded()) {
-        let partner = history.block(decision.block).and_then(|block| block.partner);
-        let left = partner.filter(|id| !decisions.get(widen(id.0)).is_some_and(is_out));
+    for decision in decisions.iter().filter(|decision| decision.verdict.is_fold()) {
+        let partner = history[decision.block].partner;
+        let left = partner.filter(|id| !row_of(decisions, *id).verdict.is_gone());
         if let Some(partner) = left {
             return Err(PlanError::Torn(decision.block.0, partner.0));
         }

@@ -9,14 +9,15 @@ use crate::{
     count::Counts,
     digest::{LONGEST, LongLeaves, long_leaves, long_plain, names_bytes},
     facts::{Fact, Facts, Outcome, Shows, Subject, ToolKind, shows},
-    history::{Block, BlockId, BlockKind, History, PartKind},
+    history::{Block, BlockId, BlockKind, Blocks, History, PartKind},
     json::{narrow, widen},
     notes::{hash_of, hash_of_handle, makes_room, points_at},
     recall::block_handle,
+    units::Tokens,
 };
 
 /// Results of fewer tokens do not make others older: receipts and one-line answers come in any number.
-const COUNTED_RESULT: u64 = 48;
+const COUNTED_RESULT: Tokens = Tokens(48);
 
 /// One block.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ pub(crate) struct ChangesAround {
 /// The rows of one history.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
-    rows: Vec<Row>,
+    rows: Blocks<Row>,
     numbers: HashMap<Box<str>, u32>,
     changes: Vec<Vec<Changed>>,
     /// The results that read or changed each file, with their steps, oldest first.
@@ -89,14 +90,13 @@ impl Index {
         for accesses in &mut self.accesses {
             accesses.truncate(accesses.partition_point(|(block, _)| *block < first));
         }
-        for index in self.rows.len()..history.blocks().len() {
-            let tokens = counts.blocks().get(index).map_or(0, |tokens| tokens.0);
-            self.add(history, facts, BlockId(narrow(index)), tokens);
+        for id in history.ids().skip(self.rows.len()) {
+            self.add(history, facts, id, counts[id]);
         }
     }
 
-    fn add(&mut self, history: &History, facts: &Facts, id: BlockId, tokens: u64) {
-        let (Some(block), Some(fact)) = (history.block(id), facts.row(id)) else { return };
+    fn add(&mut self, history: &History, facts: &Facts, id: BlockId, tokens: Tokens) {
+        let (block, fact) = (&history[id], &facts[id]);
         let is_result = fact.acts_as == BlockKind::Result;
         let before = self.rows.last().map_or(0, |row| row.results);
         let results = before + u32::from(is_result && tokens > COUNTED_RESULT);
@@ -144,7 +144,7 @@ impl Index {
             return None;
         };
         let handle = command.split(' ').find_map(hash_of_handle)?;
-        self.row(*self.named(handle).first()?)?.shows
+        self.row(*self.named(handle).first()?).shows
     }
 
     fn number(&mut self, key: &str) -> u32 {
@@ -158,8 +158,9 @@ impl Index {
         number
     }
 
-    pub(crate) fn row(&self, id: BlockId) -> Option<&Row> {
-        self.rows.get(widen(id.0))
+    /// Returns the row of a block.
+    pub(crate) fn row(&self, id: BlockId) -> &Row {
+        &self.rows[id]
     }
 
     /// Returns the blocks that a handle stands for, by the beginning of their hash, oldest first.
@@ -169,19 +170,17 @@ impl Index {
 
     /// Returns the last result that came as an earlier fit left it that made room.
     pub(crate) fn last_fitted(&self) -> Option<BlockId> {
-        self.rows.iter().rposition(|row| row.made_room).map(|index| BlockId(narrow(index)))
+        self.rows.ids().rfind(|id| self.rows[*id].made_room)
     }
 
     /// Returns how many results that count came after a block.
     pub(crate) fn later_results(&self, id: BlockId) -> u32 {
-        let last = self.rows.last().map_or(0, |row| row.results);
-        last - self.row(id).map_or(last, |row| row.results)
+        self.rows.last().map_or(0, |last| last.results) - self.row(id).results
     }
 
     /// Returns the first and the last change, after a block, of a file that it shows.
     pub(crate) fn changed_since(&self, id: BlockId) -> Option<(Changed, Changed)> {
-        let row = self.row(id)?;
-        let since = row.files.iter().filter_map(|file| {
+        let since = self.row(id).files.iter().filter_map(|file| {
             let changes = self.changes.get(widen(*file))?;
             let later = changes.get(changes.partition_point(|change| change.block <= id)..)?;
             Some((*later.first()?, *later.last()?))
@@ -208,14 +207,13 @@ impl Index {
 
     /// Returns how many results that count came before a block.
     pub(crate) fn results_before(&self, end: BlockId) -> u32 {
-        let last = widen(end.0).checked_sub(1).and_then(|last| self.rows.get(last)).or(self.rows.last());
-        last.map_or(0, |row| row.results)
+        end.0.checked_sub(1).map_or(0, |last| self.rows[BlockId(last)].results)
     }
 
     /// Tells whether a file that a block shows was ever changed.
     pub(crate) fn is_changed(&self, id: BlockId) -> bool {
         let changed = |file: &u32| self.changes.get(widen(*file)).is_some_and(|changes| !changes.is_empty());
-        self.row(id).is_some_and(|row| row.files.iter().any(changed))
+        self.row(id).files.iter().any(changed)
     }
 
     /// Returns how many results that count came after a change.
@@ -229,7 +227,7 @@ impl Index {
             let first = self.changes.get(widen(*file)).and_then(|changes| changes.first());
             first.is_some_and(|change| change.block < id)
         };
-        self.row(id).is_some_and(|row| row.files.iter().any(before))
+        self.row(id).files.iter().any(before)
     }
 
     /// Returns the last step that read or changed a file.
@@ -259,7 +257,7 @@ impl Index {
 
     /// Returns the files that a block shows or changes.
     pub(crate) fn files(&self, id: BlockId) -> &[u32] {
-        self.row(id).map_or(&[], |row| &row.files)
+        &self.row(id).files
     }
 
     /// Tells whether a file was changed between two blocks.
@@ -271,7 +269,7 @@ impl Index {
 
     /// Returns the file that a result is about, by a number that stands for all its spellings.
     pub(crate) fn file(&self, id: BlockId) -> Option<u32> {
-        self.row(id)?.files.first().copied()
+        self.row(id).files.first().copied()
     }
 }
 

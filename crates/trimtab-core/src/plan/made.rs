@@ -4,18 +4,26 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{disagree::Told, edits::encoded, seen::SeenLines};
-use crate::{count::Counter, files::Files, history::BlockId, json::widen, units::Tokens};
+use crate::{
+    count::Counter,
+    files::Files,
+    history::{BlockId, Blocks},
+    json::widen,
+    units::Tokens,
+};
 
 /// Texts made for blocks before, by what they were made with: making them again would give the same.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
-    blocks: Vec<Vec<(u64, Shorter)>>,
+    texts: Blocks<Vec<(u64, Shorter)>>,
     /// What texts counted that were sent again.
-    repeated: Vec<Option<(Arc<str>, Counter, Tokens)>>,
+    repeated: Blocks<Option<(Arc<str>, Counter, Tokens)>>,
     /// The handles of blocks that are not text alone: those are hashed as a whole.
     handles: HashMap<BlockId, String>,
     /// Texts that were sent, as JSON.
-    sent: Vec<Option<Json>>,
+    sent: Blocks<Option<Json>>,
+    /// The names in what blocks say, by hash.
+    names: Blocks<Option<Box<[u64]>>>,
     /// The lines of results.
     pub(super) lines: SeenLines,
     /// The files of the history; made where something asks for them.
@@ -33,10 +41,11 @@ type Json = (Arc<str>, Box<[u8]>);
 impl Made {
     /// Forgets the texts of all but the first blocks.
     pub(crate) fn truncate(&mut self, known: usize) {
-        self.blocks.truncate(known);
+        self.texts.truncate(known);
         self.repeated.truncate(known);
         self.handles.retain(|id, _| widen(id.0) < known);
         self.sent.truncate(known);
+        self.names.truncate(known);
         self.lines.truncate(known);
         self.told.retain(|(id, _), _| widen(id.0) < known);
         self.files = None;
@@ -49,41 +58,32 @@ impl Made {
 
     /// Returns a text that a block is sent as, as JSON; the same text is written once.
     pub(super) fn json(&mut self, id: BlockId, text: &Arc<str>) -> &[u8] {
-        let index = widen(id.0);
-        if self.sent.len() <= index {
-            self.sent.resize(index + 1, None);
-        }
-        let Some(slot) = self.sent.get_mut(index) else { return &[] };
+        let slot = self.sent.grown_to(id);
         if slot.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, text)) {
             *slot = Some((Arc::clone(text), encoded(text).into()));
         }
         slot.as_ref().map_or(&[], |(_, json)| json)
     }
 
-    pub(super) fn repeated(&self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
-        let (known, by, tokens) = self.repeated.get(widen(id.0))?.as_ref()?;
+    /// Returns the names in what a block says; the same block is read once.
+    pub(super) fn names(&mut self, id: BlockId, read: impl FnOnce() -> Box<[u64]>) -> &[u64] {
+        self.names.grown_to(id).get_or_insert_with(read)
+    }
+
+    pub(super) fn repeated(&mut self, id: BlockId, text: &Arc<str>, counter: Counter) -> Option<Tokens> {
+        let (known, by, tokens) = self.repeated.grown_to(id).as_ref()?;
         (Arc::ptr_eq(known, text) && *by == counter).then_some(*tokens)
     }
 
     pub(super) fn repeat(&mut self, id: BlockId, text: &Arc<str>, counter: Counter, tokens: Tokens) {
-        let index = widen(id.0);
-        if self.repeated.len() <= index {
-            self.repeated.resize(index + 1, None);
-        }
-        let slot = self.repeated.get_mut(index);
-        slot.into_iter().for_each(|slot| *slot = Some((Arc::clone(text), counter, tokens)));
+        *self.repeated.grown_to(id) = Some((Arc::clone(text), counter, tokens));
     }
 
-    pub(super) fn get(&self, id: BlockId, key: u64) -> Option<&Shorter> {
-        let made = self.blocks.get(widen(id.0))?;
-        made.iter().find(|(known, _)| *known == key).map(|(_, made)| made)
+    pub(super) fn get(&mut self, id: BlockId, key: u64) -> Option<&Shorter> {
+        self.texts.grown_to(id).iter().find(|(known, _)| *known == key).map(|(_, made)| made)
     }
 
     pub(super) fn put(&mut self, id: BlockId, key: u64, made: &Shorter) {
-        let index = widen(id.0);
-        if self.blocks.len() <= index {
-            self.blocks.resize_with(index + 1, Vec::new);
-        }
-        self.blocks.get_mut(index).into_iter().for_each(|of_block| of_block.push((key, made.clone())));
+        self.texts.grown_to(id).push((key, made.clone()));
     }
 }

@@ -1,20 +1,31 @@
 //! One verdict per block, each with its reason. Takes what a policy wants; gives a [`Plan`] that the protocol allows, or
 //! says what it would break. Never edits history, never calls a model, never looks at the clock.
 
+#[cfg(test)]
+mod bench;
 mod candidates;
-mod closing;
+mod close;
+mod context;
 mod cost;
+mod cut;
 mod disagree;
+mod draft;
 mod edits;
 mod fold;
 mod index;
 mod made;
+mod mend;
+mod passes;
 mod pays;
+mod pin;
 mod pressure;
+mod repeat;
 mod run;
 mod seen;
 mod series;
+mod steps;
 mod sums;
+mod unbind;
 mod units;
 mod visible;
 mod wishes;
@@ -22,25 +33,28 @@ mod work;
 
 use std::sync::Arc;
 
+pub(crate) use context::{CacheState, PlanContext, RequestView, SentBefore};
 pub use cost::Broken;
-pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, is_out, shortened};
+pub(crate) use cut::CachePrices;
+pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, shortened};
 pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::Index;
 pub(crate) use made::Made;
-pub(crate) use pays::CachePrices;
+pub use passes::{PassName, PassSum};
 pub(crate) use pressure::{NeedMoment, feature_line};
-pub(crate) use run::{Situation, plan};
+pub(crate) use run::plan;
 pub use sums::{Moment, Sum};
-pub(crate) use units::{Unit, UnitKind, turns, unit_of_block, units};
+pub(crate) use units::{Unit, UnitKind, Units, turns, units};
 pub(crate) use wishes::{Showing, Wished};
-pub(crate) use work::Sight;
+use work::Work;
 
 use crate::{
     count::Counts,
-    history::{BlockId, BlockKind, History, PartKind, Role},
+    history::{BlockId, BlockKind, Blocks, History, PartKind, Role, row_of},
     identity::{BlockHash, ChainHash},
-    json::{scan, widen},
-    memory::{Cost, Handle},
+    json::scan,
+    memory::{Cost, Handle, hidden_anew},
+    policy::Markers,
     summary::FoldRequest,
     units::{Millis, Tokens},
     verdict::{Decision, Reason, Verdict},
@@ -64,7 +78,9 @@ pub struct Plan {
     /// The blocks that are hidden otherwise than before, by themselves.
     pub(crate) hidden: Vec<(u32, BlockHash)>,
     /// Tokens of each block as it came.
-    blocks: Vec<Tokens>,
+    blocks: Blocks<Tokens>,
+    /// Tokens of each block as it is sent.
+    sent_tokens: Blocks<Tokens>,
     before: Tokens,
     after: Tokens,
     /// What came of the steps that fold.
@@ -73,8 +89,9 @@ pub struct Plan {
     pub(crate) cost: Cost,
     pub(crate) broken: Option<Broken>,
     /// When each block is hidden.
-    moments: Vec<Option<Moment>>,
+    moments: Blocks<Option<Moment>>,
     sums: Vec<Sum>,
+    passes: Vec<PassSum>,
     pub(crate) marker: Option<BlockId>,
     /// Whether steps that wait until it pays were left out, because nothing is known of the cache.
     leaves_cache_alone: bool,
@@ -104,45 +121,44 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Makes a plan of verdicts, one per block. Refuses what would break the protocol.
-    pub(crate) fn new(
-        history: &History,
-        counts: &Counts,
-        units: &[Unit],
-        decisions: Vec<Decision>,
-    ) -> Result<Plan, PlanError> {
-        for decision in &decisions {
-            check_block(history, counts, decision)?;
-        }
-        fold::check(history, &decisions)?;
-        let mut heads = units.iter().filter(|unit| unit.kind == UnitKind::Head);
-        heads.try_for_each(|unit| check_unit(unit, &decisions))?;
-        for turn in turns(units) {
-            if !is_whole_turn_gone(&turn, &decisions) {
-                turn.iter().try_for_each(|unit| check_unit(unit, &decisions))?;
-            }
-        }
-        let after = tokens_after(history, counts, &decisions);
-        let blocks = counts.blocks().to_vec();
+    /// Makes a plan of a draft. Refuses what would break the protocol.
+    fn new(work: Work<'_>, floor: Option<Floor>) -> Result<Plan, PlanError> {
+        let (request, context) = (work.request, work.context);
+        check(&work)?;
+        let broken = cost::broken(&work);
+        let moments = sums::moments(&work);
+        let sums = sums::sums(&work, &moments, broken);
+        let cost = cost::cost(&work);
+        let shown_again = context.wished.shown_again(&work);
+        // Where nothing may change, a wish waits.
+        let undone = if unbind::is_bound_loop(&work) { &[] } else { context.wished.done() };
+        let before = &context.before;
+        let draft = work.draft;
+        let blocks: Blocks<Tokens> = request.counts.blocks().iter().copied().collect();
+        let passes = passes::pass_sums(&draft, &blocks);
+        let decisions = draft.decisions.into_vec();
+        let in_blocks: Tokens = draft.sent_tokens.iter().copied().sum();
         Ok(Plan {
+            chain: before.chain.into(),
+            hidden: hidden_anew(request.history, &decisions, before.memory, before.sent.as_slice()),
+            before: request.counts.total(),
+            after: in_blocks + fold::frame(request.history, request.counts, &decisions),
+            fold: draft.fold,
+            floor,
+            cost,
+            marker: broken.and_then(|broken| marker(context, broken.block)),
+            broken,
+            moments,
+            sums,
+            passes,
+            leaves_cache_alone: draft.has_paid && context.cache.first_look && !context.cache.cold,
+            ends: before.assumed_ends.clone(),
+            shown_again,
+            pinned: context.wished.pinned().collect(),
+            undone: undone.to_vec(),
             decisions,
-            chain: Arc::default(),
-            hidden: Vec::new(),
             blocks,
-            before: counts.total(),
-            after,
-            fold: FoldNeed::default(),
-            floor: None,
-            cost: Cost::default(),
-            broken: None,
-            moments: Vec::new(),
-            sums: Vec::new(),
-            marker: None,
-            leaves_cache_alone: false,
-            ends: Vec::new(),
-            shown_again: Vec::new(),
-            pinned: Vec::new(),
-            undone: Vec::new(),
+            sent_tokens: draft.sent_tokens,
         })
     }
 
@@ -168,12 +184,7 @@ impl Plan {
 
     /// Returns the tokens of a block as it came and as it is sent.
     pub fn tokens_of(&self, block: BlockId) -> (Tokens, Tokens) {
-        let before = self.blocks.get(widen(block.0)).copied().unwrap_or_default();
-        match self.decisions.get(widen(block.0)).map(|decision| &decision.verdict) {
-            Some(Verdict::Keep) | None => (before, before),
-            Some(Verdict::Shorten { tokens, .. }) => (before, *tokens),
-            Some(Verdict::Drop) => (before, Tokens::ZERO),
-        }
+        (self.blocks[block], self.sent_tokens[block])
     }
 
     /// Returns how many tokens the verdict about a block saves.
@@ -219,12 +230,17 @@ impl Plan {
 
     /// Returns when a block is hidden, which says what that costs; nothing for what is kept.
     pub fn moment_of(&self, block: BlockId) -> Option<Moment> {
-        self.moments.get(widen(block.0)).copied().flatten()
+        self.moments[block]
     }
 
     /// Returns what is saved and paid, by the moment at which blocks are hidden.
     pub fn sums(&self) -> &[Sum] {
         &self.sums
+    }
+
+    /// Returns what each pass hid, in the order of the passes.
+    pub fn passes(&self) -> &[PassSum] {
+        &self.passes
     }
 
     /// Returns the block behind which a cache marker is added.
@@ -274,26 +290,61 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
     }
 }
 
-fn check_block(history: &History, counts: &Counts, decision: &Decision) -> Result<(), PlanError> {
-    let Verdict::Shorten { text, tokens } = &decision.verdict else { return Ok(()) };
-    // The message that stands for a range is none of this block's.
-    if decision.is_folded() {
-        return Ok(());
+/// Refuses a draft that would break the protocol.
+fn check(work: &Work<'_>) -> Result<(), PlanError> {
+    let RequestView { history, counts, units, .. } = work.request;
+    let decisions = work.draft.decisions.as_slice();
+    for decision in decisions {
+        check_block(history, counts, decision, work.draft.sent_tokens[decision.block])?;
     }
+    fold::check(history, decisions)?;
+    let check_unit = |unit: &Unit| {
+        let number = unit.blocks.first().and_then(|id| units.of_block(*id)).map(|(number, _)| number);
+        let is_kept = number.is_some_and(|number| work.draft.kept_units.contains(&number));
+        check_unit(unit, unit.may_go && !is_kept, decisions)
+    };
+    units.all().iter().filter(|unit| unit.kind == UnitKind::Head).try_for_each(check_unit)?;
+    for turn in turns(units.all()) {
+        if !is_whole_turn_gone(&turn, decisions) {
+            turn.iter().try_for_each(|unit| check_unit(unit))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says behind which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
+/// request before the first block that differs. Without it a provider that looks only a few blocks back finds nothing.
+fn marker(context: &PlanContext<'_>, first_changed: BlockId) -> Option<BlockId> {
+    if context.cache.cold || context.markers == Markers::AsTheyCame {
+        return None;
+    }
+    let (memory, chain) = (context.before.memory, context.before.chain);
+    // An end that nobody counts on any more may be in the cache all the same, and a marker costs nothing.
+    let is_end = |id: &BlockId| memory.is_end(*row_of(chain, *id), Millis(i64::MIN));
+    context.before.sent.ids().take_while(|id| *id < first_changed).filter(is_end).last()
+}
+
+fn check_block(
+    history: &History,
+    counts: &Counts,
+    decision: &Decision,
+    tokens: Tokens,
+) -> Result<(), PlanError> {
+    let Some(text) = decision.verdict.own_text() else { return Ok(()) };
     let number = decision.block.0;
-    let kind = history.block(decision.block).map_or(BlockKind::Unknown, |block| block.kind);
+    let kind = history[decision.block].kind;
     if !may_shorten(history, decision.block) {
         return Err(PlanError::Untouchable(number, kind.name()));
     }
-    if let Some(part) = history.block(decision.block).and_then(|block| arguments(history, block))
+    if let Some(part) = arguments(history, &history[decision.block])
         && kind == BlockKind::Call
         && !is_same_kind(&history.part_text(part), text, part.kind)
     {
         return Err(PlanError::Shape(number));
     }
-    let before = counts.blocks().get(widen(number)).copied().unwrap_or_default();
-    if *tokens > before {
-        return Err(PlanError::Larger(number, *tokens, before));
+    let before = counts[decision.block];
+    if tokens > before {
+        return Err(PlanError::Larger(number, tokens, before));
     }
     Ok(())
 }
@@ -306,38 +357,24 @@ fn is_same_kind(before: &str, after: &str, kind: PartKind) -> bool {
 
 /// Tells whether a turn that may go as a whole did.
 fn is_whole_turn_gone(turn: &[&Unit], decisions: &[Decision]) -> bool {
-    let dropped = |id: &BlockId| decisions.get(widen(id.0)).is_some_and(is_out);
+    let dropped = |id: &BlockId| row_of(decisions, *id).verdict.is_gone();
     turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
 }
 
 /// A unit goes as a whole or not at all.
-fn check_unit(unit: &Unit, decisions: &[Decision]) -> Result<(), PlanError> {
+fn check_unit(unit: &Unit, may_go: bool, decisions: &[Decision]) -> Result<(), PlanError> {
     // Reasoning whose signature no longer holds goes alone, and what is folded is checked by itself.
-    let unbound =
-        |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. })) || decision.is_folded();
-    let dropped = |id: &BlockId| {
-        let decision = decisions.get(widen(id.0));
-        decision.is_some_and(|decision| decision.verdict == Verdict::Drop && !unbound(decision))
+    let verdict = |id: &BlockId| &row_of(decisions, *id).verdict;
+    let alone = |verdict: &Verdict| {
+        matches!(verdict, Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } })
     };
+    let dropped = |id: &BlockId| matches!(verdict(id), Verdict::Drop { .. }) && !alone(verdict(id));
     let Some(gone) = unit.blocks.iter().find(|id| dropped(id)) else { return Ok(()) };
-    if !unit.may_go {
+    if !may_go {
         return Err(PlanError::Untouchable(gone.0, "block that the protocol needs"));
     }
-    let alone = |id: &&BlockId| decisions.get(widen(id.0)).is_some_and(unbound);
-    match unit.blocks.iter().find(|id| !dropped(id) && !alone(id)) {
+    match unit.blocks.iter().find(|id| !dropped(id) && !alone(verdict(id))) {
         Some(kept) => Err(PlanError::Torn(gone.0, kept.0)),
         None => Ok(()),
     }
-}
-
-fn tokens_after(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
-    let blocks = counts.blocks().iter().zip(decisions);
-    let in_blocks: Tokens = blocks
-        .map(|(before, decision)| match &decision.verdict {
-            Verdict::Keep => *before,
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => Tokens::ZERO,
-        })
-        .sum();
-    in_blocks + fold::frame(history, counts, decisions)
 }

@@ -1,136 +1,338 @@
-//! When an edit of what was sent before pays for itself. Takes what could be hidden and what the cache costs; gives the
-//! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
+//! The pass that hides what was sent before where that pays: what every later request saves is more than caching again what follows.
+//! It works on the draft and puts the earlier one back where what it really saved turns out to be less.
 
-use super::work::whole;
-use crate::{history::BlockId, units::Tokens};
+use std::collections::{HashMap, HashSet};
 
-/// What the provider's cache costs, as multiples of the plain input price.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CachePrices {
-    pub(crate) read: f64,
-    pub(crate) write: f64,
-}
+use super::{
+    candidates::{candidates, leaves},
+    context::PlanContext,
+    cost::{cost, is_same, tokens_anew},
+    cut::{Cut, Rates, best_cut},
+    mend::{mend, pointer},
+    steps::is_cacheless,
+    work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole},
+};
+use crate::{
+    facts::Shows,
+    history::BlockId,
+    json::narrow,
+    memory::Cost,
+    policy::Act,
+    units::Tokens,
+    verdict::{Reason, Verdict},
+};
 
-/// What a cut costs and saves, per token.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
-    /// What a token costs that was sent before.
-    pub(super) read: f64,
-    /// What it costs beyond that when it must be written anew.
-    pub(super) rewrite: f64,
-    /// How much dearer a cut may make this request.
-    pub(super) may_cost: f64,
-}
+/// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
+const GUARD: f64 = 1.007;
 
-/// Requests still expected per request made, and the least assumed: sessions that lasted last on (a fit over recorded ones).
-const EXPECTED_SHARE: f64 = 0.1;
-const LEAST_REQUESTS: f64 = 5.0;
+/// A block that a step may hide, why, and what the step does with it.
+type Pending<'a> = (BlockId, Reason, &'a Act);
 
-/// A cut that pays, and the sum behind it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cut {
-    /// The first of the possible edits that is made.
-    pub(super) from: usize,
-    /// What it hides, once it is made.
-    pub(super) edits: Vec<BlockId>,
-    /// How many tokens it saves at every later request.
-    pub(super) saved: Tokens,
-    /// How many tokens behind it are written anew.
-    pub(super) rewritten: Tokens,
-    /// How many requests it takes until it has paid for itself.
-    pub(super) break_even: f64,
-    /// How many more are expected.
-    pub(super) expected: f64,
-}
-
-impl Cut {
-    /// Returns the cut with what it really saves, and costs beyond what the request would have cost without it; nothing where
-    /// that is more than it may cost or does not pay.
-    pub(super) fn really(self, saved: Tokens, dearer: f64, rates: Rates) -> Option<Cut> {
-        let saves = rates.read * saved.float();
-        if dearer > rates.may_cost || dearer >= self.expected * saves {
-            return None;
+/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
+/// by estimates before anything is hidden, and by what was really saved afterwards.
+pub(super) fn take_what_pays(work: &mut Work<'_>) {
+    if work.draft.has_paid {
+        return;
+    }
+    work.draft.has_paid = true;
+    let cache = work.context.cache;
+    // What was never decided by us may all be in a cache that nothing is known about.
+    if cache.first_look && !cache.cold {
+        return;
+    }
+    let mut pending = what_may_pay(work);
+    let cost_before = cost(work);
+    let rates = rates(work, cost_before);
+    // What does not pay before something is spared does not pay afterwards.
+    if !cache.cold && best_sum(work, &pending, rates).is_none() {
+        return;
+    }
+    spare_the_young(work, &mut pending);
+    spare_sources(work, &mut pending, &HashSet::new());
+    if cache.cold {
+        return hide_pending(work, &pending);
+    }
+    let Some(cut) = best_sum(work, &pending, rates) else { return };
+    pending.drain(..cut.from);
+    // What pays, pays together or not at all.
+    let together: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
+    if is_cacheless(work, together) {
+        return;
+    }
+    let without = work.draft.clone();
+    hide_pending(work, &pending);
+    // Notes that point at what was hidden are part of the price.
+    mend(work);
+    let saved = without.total - work.draft.total;
+    let more_expensive = cost(work).ours - cost_before.ours;
+    match cut.really(saved, more_expensive, rates) {
+        Some(cut) => {
+            let is_edit = |id: &BlockId| work.context.was_sent(*id) && !is_same(work, *id);
+            let edits = work.request.history.ids().filter(is_edit).collect();
+            work.draft.cut = Some(Cut { edits, ..cut });
         }
-        let rewritten = whole((dearer + saves) / rates.rewrite);
-        let rewritten = Tokens(u64::try_from(rewritten).unwrap_or(u64::MAX));
-        Some(Cut { saved, rewritten, break_even: break_even(dearer, saves), ..self })
+        // What was hidden does not pay for itself: the draft without it is the better one.
+        None => work.draft = without,
     }
 }
 
-/// Returns how many more requests it takes until what a request costs more now is paid back by what each saves.
-pub(super) fn break_even(dearer: f64, saves: f64) -> f64 {
-    if dearer <= 0.0 { 0.0 } else { dearer / saves }
-}
-
-/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
-/// oldest first; `requests` is the number of requests made so far. A cut that would cost more now than it may is none.
-pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates) -> Option<Cut> {
-    let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
-    let mut best: Option<(Cut, f64)> = None;
-    let mut saved = Tokens::ZERO;
-    for (from, (saves, rewritten)) in pending.iter().enumerate().rev() {
-        saved += *saves;
-        let dearer = rates.rewrite * rewritten.float() - rates.read * saved.float();
-        let gain = expected * rates.read * saved.float() - dearer;
-        if dearer <= rates.may_cost && gain > 0.0 && best.as_ref().is_none_or(|(_, most)| gain > *most) {
-            let break_even = break_even(dearer, rates.read * saved.float());
-            let edits = Vec::new();
-            best = Some((Cut { from, edits, saved, rewritten: *rewritten, break_even, expected }, gain));
+/// Hides blocks but those that must stay as the newest views of files. Where the cache is cold each edit stands for itself, oldest
+/// first: what is left alone now is left alone the next time.
+fn hide_pending(work: &mut Work<'_>, pending: &[Pending<'_>]) {
+    let mut needed = newest_of_stale(work, pending);
+    let mut going = pending.to_vec();
+    spare_sources(work, &mut going, &needed);
+    for (at, (id, reason, act)) in going.iter().enumerate() {
+        if work.context.cache.cold && is_cacheless(work, saving(work, *id, act)) {
+            needed = newest_of_stale(work, going.get(at + 1..).unwrap_or_default());
+        } else if !needed.contains(id) {
+            work.apply(*id, act, reason);
         }
     }
-    best.map(|(cut, _)| cut)
+}
+
+/// Leaves out results that point at what is old but for them: without them, that would be hidden the next time.
+fn spare_the_young(work: &mut Work<'_>, pending: &mut Vec<Pending<'_>>) {
+    let due = ids(pending);
+    let young: HashMap<BlockId, BlockId> = pending
+        .iter()
+        .filter(|(id, ..)| work.is_trimmed(*id))
+        .filter_map(|(id, ..)| Some((*id, pointer(work, *id)?)))
+        .filter(|(_, source)| !due.contains(source))
+        .collect();
+    if young.is_empty() {
+        return;
+    }
+    let old_anyway = work.without_pointers(|work| ids(&what_may_pay(work)));
+    pending.retain(|(id, ..)| young.get(id).is_none_or(|source| !old_anyway.contains(source)));
+}
+
+/// Returns what the steps that wait until it pays would hide, oldest first.
+fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
+    let context: &'a PlanContext<'a> = work.context;
+    let sources = pointed_at(work);
+    let mut pending: Vec<Pending<'a>> = Vec::new();
+    let is_short = is_short_of_room(work);
+    for step in context.policy.steps.iter().filter(|step| context.waits(step)) {
+        let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
+        pending.extend(found.map(|(id, reason)| (id, reason, act_in(work, &step.act, id, is_short))));
+    }
+    pending.sort_by_key(|(id, ..)| *id);
+    pending.dedup_by_key(|(id, ..)| *id);
+    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
+    pending
+}
+
+/// Tells whether the whole conversation would not fit. A policy that makes room says as little as it can then.
+fn is_short_of_room(work: &Work<'_>) -> bool {
+    let makes_room = work.context.policy.steps.iter().any(|step| matches!(step.act, Act::MakeRoom { .. }));
+    makes_room && work.context.budget.is_some_and(|budget| work.request.counts.total() > budget)
+}
+
+/// Returns what is done with a block: where room is short, its names are not worth theirs.
+fn act_in<'a>(work: &Work<'_>, act: &'a Act, id: BlockId, is_short_of_room: bool) -> &'a Act {
+    if is_short_of_room && *act == Act::Names && !work.is_trimmed(id) { &Act::Clear } else { act }
+}
+
+fn ids(blocks: &[Pending<'_>]) -> HashSet<BlockId> {
+    blocks.iter().map(|(id, ..)| *id).collect()
+}
+
+/// Leaves out what a result points at that is sent in part and stays: its note says where the other lines stand.
+fn spare_sources(work: &Work<'_>, going: &mut Vec<Pending<'_>>, staying: &HashSet<BlockId>) {
+    let all = going.iter().map(|(id, ..)| *id);
+    let mut gone: HashSet<BlockId> = all.filter(|id| !staying.contains(id)).collect();
+    for id in work.request.history.ids().rev() {
+        if work.is_trimmed(id)
+            && !gone.contains(&id)
+            && let Some(source) = pointer(work, id)
+        {
+            gone.remove(&source);
+        }
+    }
+    going.retain(|(id, ..)| gone.contains(id));
+}
+
+/// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file
+/// was changed between them, or they show other lines in the same place.
+fn newest_of_stale(work: &mut Work<'_>, going: &[Pending<'_>]) -> HashSet<BlockId> {
+    let is_view = |id: &BlockId| {
+        let shows = work.request.index.row(*id).shows;
+        let is_view = matches!(shows, Some(Shows::File | Shows::ShellFile | Shows::Search));
+        is_view && (*work.verdict(*id) == Verdict::Keep || work.is_trimmed(*id))
+    };
+    let views: Vec<BlockId> = work.request.history.ids().filter(is_view).collect();
+    work.read_views(&views);
+    let going: HashSet<BlockId> = going.iter().map(|(id, ..)| *id).collect();
+    let mut oldest: HashMap<u32, BlockId> = HashMap::new();
+    let mut staying: Vec<BlockId> = Vec::new();
+    for id in views {
+        let files = work.request.index.files(id);
+        let is_stale = |file: &u32| {
+            oldest.get(file).is_some_and(|older| work.request.index.changed_between(*file, *older, id))
+        };
+        let is_needed =
+            || files.iter().any(is_stale) || staying.iter().any(|older| work.contradicts(id, *older));
+        if !going.contains(&id) || is_needed() {
+            staying.push(id);
+            for file in files {
+                oldest.entry(*file).or_insert(id);
+            }
+        }
+    }
+    staying.retain(|id| going.contains(id));
+    staying.into_iter().collect()
+}
+
+/// Finds the best cut that the guard allows.
+fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: Rates) -> Option<Cut> {
+    let anew = tokens_anew(work);
+    // What is written anew is what stands there now less what this and later edits take away.
+    let mut taken = Tokens::ZERO;
+    let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(pending.len());
+    for (id, _, act) in pending.iter().rev() {
+        let saves = saving(work, *id, act);
+        taken += saves;
+        survivors.push((saves, anew[*id] - taken));
+    }
+    survivors.reverse();
+    best_cut(&survivors, work.context.before.memory.requests(), rates)
+}
+
+/// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
+fn rates(work: &Work<'_>, now: Cost) -> Rates {
+    let prices = work.context.cache.prices;
+    Rates {
+        read: prices.read,
+        rewrite: prices.write - prices.read,
+        may_cost: may_cost(work, now),
+    }
+}
+
+/// Returns by how much this request may cost more than it does now.
+pub(super) fn may_cost(work: &Work<'_>, now: Cost) -> f64 {
+    let Cost { ours, raw } = work.context.before.memory.spent();
+    // What would not fit untouched has no price to be compared with.
+    if is_short_of_room(work) { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours }
+}
+
+/// Returns the blocks that notes point at which the request came with: those notes say what they say.
+fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
+    let blocks = work.request.history.ids();
+    let handles = blocks.filter_map(|id| work.request.index.row(id).points_at);
+    handles.flat_map(|handle| work.request.index.named(handle)).copied().collect()
+}
+
+/// Tells whether a block is worth hiding even where all its names stand nowhere else: which do depends on what else is hidden,
+/// and the same block must be hidden or not whatever that is.
+fn is_worth_it(work: &Work<'_>, id: BlockId, act: &Act) -> bool {
+    if *act != Act::Names {
+        return true;
+    }
+    let tokens = work.tokens_now(id);
+    let names = whole(f64::from(work.request.index.row(id).names) / LEAST_NAME_BYTES);
+    let left = LONGEST_NOTE + Tokens(u64::try_from(names).unwrap_or(u64::MAX));
+    left <= tokens.scaled(NAMES_LEAVE_AT_MOST) && left + NAMES_SAVE_AT_LEAST <= tokens
+}
+
+/// A note is hardly ever longer, nor a token of a name shorter.
+const LONGEST_NOTE: Tokens = Tokens(180);
+const LEAST_NAME_BYTES: f64 = 2.0;
+
+/// Estimates what is left of a block of which only names stay, as a share of its names.
+fn named_tokens(work: &Work<'_>, id: BlockId, share: f64) -> Tokens {
+    let names = work.request.index.row(id).names;
+    let tokens = whole(f64::from(names) * share / NAME_BYTES);
+    NOTE_TOKENS + Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
+}
+
+const NOTE_TOKENS: Tokens = Tokens(60);
+/// Bytes per token of names; assumed.
+const NAME_BYTES: f64 = 3.5;
+
+/// Estimates what hiding a block saves, without making the shorter text.
+fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
+    /// What a digest leaves; assumed, from a study of recorded sessions.
+    const DIGEST_LEAVES: f64 = 0.15;
+    /// The share of names that stand nowhere else; assumed.
+    const NAMES_ALONE: f64 = 0.5;
+    let tokens = work.tokens_now(id);
+    match act {
+        Act::Names => tokens - named_tokens(work, id, NAMES_ALONE),
+        Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
+        Act::Inputs(inputs) => {
+            let long = leaves(work, id, *inputs)
+                .map_or(0, |(leaves, _)| work.request.index.row(id).leaves.of(leaves));
+            let all = narrow(work.request.history[id].body.len().max(1));
+            tokens.scaled((f64::from(long) / f64::from(all)).min(1.0)) - NOTE_TOKENS
+        }
+        Act::Pin
+        | Act::Hold
+        | Act::Digest(_)
+        | Act::HeadTail { .. }
+        | Act::MiddleOut { .. }
+        | Act::Cap { .. }
+        | Act::HeadTailLines { .. }
+        | Act::Matching(_)
+        | Act::Seen
+        | Act::Fold
+        | Act::MakeRoom { .. } => tokens - tokens.scaled(DIGEST_LEAVES),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::bench::{Bench, lines},
+        *,
+    };
 
-    const CLAUDE: Rates = Rates { read: 0.1, rewrite: 1.15, may_cost: f64::INFINITY };
+    const CLEAR_OLD: &str = "[[step]]\nwhen = \"pays\"\nselect = { keep_last = 1 }\ndo = \"clear\"\n";
 
-    fn check(pending: &[(u64, u64)], requests: u32, cut: Option<usize>) {
-        let pending: Vec<(Tokens, Tokens)> = pending.iter().map(|(s, t)| (Tokens(*s), Tokens(*t))).collect();
-        assert_eq!(best_cut(&pending, requests, CLAUDE).map(|cut| cut.from), cut);
+    #[test]
+    fn a_large_old_result_goes_where_little_follows_and_nothing_where_much_does() {
+        let (large, small) = (lines("a", 900), lines("b", 12));
+        let bench = Bench::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
+        assert_eq!(bench.try_passes(take_what_pays)[0], "shorten");
+        let cut = bench.look_after(take_what_pays, |work| work.draft.cut.clone()).expect("a cut");
+        assert_eq!(cut.edits.first(), bench.results().first());
+        assert!(cut.break_even < cut.expected);
+        let bench = Bench::new(CLEAR_OLD, &[&small, &large, &large]).sent_up_to(2, &[]);
+        assert_eq!(bench.try_passes(take_what_pays), ["keep"; 3]);
     }
 
     #[test]
-    fn nothing_is_rewritten_for_little() {
-        // 1,000 tokens save 175 over the rest, rewriting 50,000 costs 57,500.
-        check(&[(1_000, 50_000)], 5, None);
+    fn what_saves_less_than_it_seemed_is_not_hidden_at_all() {
+        let act = |bytes: usize| {
+            format!(
+                "[[step]]\nwhen = \"pays\"\nselect = {{ keep_last = 1 }}\ndo = \"middle-out\"\nbytes = {bytes}\n"
+            )
+        };
+        let (large, small) = (lines("a", 900), lines("b", 12));
+        let [little, most] = [large.len() / 10, large.len() - 200].map(|bytes| {
+            let bench = Bench::new(&act(bytes), &[&large, &small, &small]).sent_up_to(1, &[]);
+            bench.look_after(take_what_pays, |work| {
+                (work.verdict(bench.results()[0]).word(), work.draft.has_paid)
+            })
+        });
+        // Both are taken to leave as little, before they are made.
+        assert_eq!((little, most), (("shorten", true), ("keep", true)));
     }
 
     #[test]
-    fn the_tail_that_pays_is_cut_and_not_more() {
-        // 40,000 saved x 0.1 x (0.75 + 1) = 7,000 against 1.15 x 2,000 = 2,300: it pays. The older edit would add 175 and
-        // cost 1.15 x 58,000 more.
-        check(&[(1_000, 60_000), (40_000, 2_000)], 5, Some(1));
+    fn on_a_cold_cache_all_that_is_old_goes_and_nothing_is_paid() {
+        let text = lines("a", 60);
+        let mut bench = Bench::new(CLEAR_OLD, &[text.as_str(); 3]).sent_up_to(2, &[]);
+        bench.cache.cold = true;
+        assert_eq!(bench.try_passes(take_what_pays), ["shorten", "shorten", "keep"]);
+        assert!(bench.look_after(take_what_pays, |work| work.draft.cut.is_none()));
     }
 
     #[test]
-    fn older_edits_ride_along_when_they_pay_together() {
-        check(&[(30_000, 3_000), (40_000, 2_000)], 5, Some(0));
-    }
-
-    #[test]
-    fn a_cut_that_saves_less_than_it_seemed_is_none() {
-        let cut = best_cut(&[(Tokens(3_300), Tokens(240))], 8, CLAUDE).unwrap();
-        // 2,100 tokens x 0.1 x 0.8 requests = 168.
-        let really =
-            |dearer| cut.clone().really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
-        let good = really(160.0).unwrap();
-        assert_eq!((good.saved, good.rewritten), (Tokens(2_100), Tokens(321)));
-        assert!(good.break_even < good.expected && really(170.0).is_none());
-        assert_eq!(
-            cut.clone().really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }),
-            None
-        );
-        assert_eq!(cut.really(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
-    }
-
-    #[test]
-    fn where_the_best_cut_would_cost_too_much_now_a_smaller_one_is_made() {
-        // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 dearer now, from the second on 1,700 cheaper.
-        let pending = [(Tokens(150_000), Tokens(20_000)), (Tokens(40_000), Tokens(2_000))];
-        let from = |may_cost| best_cut(&pending, 5, Rates { may_cost, ..CLAUDE }).map(|cut| cut.from);
-        assert_eq!([from(5_000.0), from(1_000.0), from(-5_000.0)], [Some(0), Some(1), None]);
+    fn nothing_is_hidden_where_nothing_is_known_of_the_cache() {
+        let (large, small) = (lines("a", 900), lines("b", 12));
+        let mut bench = Bench::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
+        bench.cache.first_look = true;
+        assert_eq!(bench.try_passes(take_what_pays), ["keep"; 3]);
     }
 }

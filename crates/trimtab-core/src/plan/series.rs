@@ -39,7 +39,7 @@ struct ToldSeries {
 }
 
 /// The series that are told, by file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SeriesLog(HashMap<u32, Vec<ToldSeries>>);
 
 /// The changes of one file.
@@ -57,7 +57,7 @@ impl Work<'_> {
         let mut found = HashMap::new();
         // An earlier fit looked at all changes up to here. What is dropped may have said where a command ran, so that now they seem
         // to be of other files; they are left as they are.
-        let fitted_up_to = self.index.last_fitted();
+        let fitted_up_to = self.request.index.last_fitted();
         for id in blocks {
             let Some((result, file)) = self.changed_file(*id) else { continue };
             let series = files.entry(file).or_insert_with(|| {
@@ -74,7 +74,7 @@ impl Work<'_> {
                 continue;
             };
             let reason = if place < series.covered {
-                self.series.covering(file, change)
+                self.draft.series.covering(file, change)
             } else {
                 series.untold().filter(|untold| untold.len() > most).and_then(told_by_first)
             };
@@ -86,19 +86,22 @@ impl Work<'_> {
     /// Returns the reason with the step at which the series is told, once something tells it.
     pub(super) fn placed_in_series(&self, id: BlockId, reason: &Reason) -> Reason {
         let Reason::EditedOften { changes, first, last, told: None } = reason else { return reason.clone() };
-        let told = self.changed_file(id).and_then(|(_, file)| self.series.find(file, *first, *last));
+        let told = self.changed_file(id).and_then(|(_, file)| self.draft.series.find(file, *first, *last));
         Reason::EditedOften { changes: *changes, first: *first, last: *last, told: told.map(|told| told.at) }
     }
 
     /// Notes that a block tells a series.
-    pub(super) fn note_series(&mut self, id: BlockId, verdict: &Verdict, reason: &Reason) {
-        let Reason::EditedOften { changes, first, last, told: None } = reason else { return };
-        let Verdict::Shorten { text, .. } = verdict else { return };
+    pub(super) fn note_series(&mut self, id: BlockId, verdict: &Verdict) {
+        let Verdict::Shorten { text, reason: Reason::EditedOften { changes, first, last, told: None } } =
+            verdict
+        else {
+            return;
+        };
         let Some((teller, file)) = self.changed_file(id) else { return };
-        if self.series.find(file, *first, *last).is_none() && tells_series(text) {
-            let at = self.facts.row(teller).map_or(0, |fact| fact.step);
+        if self.draft.series.find(file, *first, *last).is_none() && tells_series(text) {
+            let at = self.request.facts[teller].step;
             let told = ToldSeries { changes: *changes, first: *first, last: *last, teller, at };
-            self.series.0.entry(file).or_default().push(told);
+            self.draft.series.0.entry(file).or_default().push(told);
         }
     }
 
@@ -108,17 +111,17 @@ impl Work<'_> {
         let series = self.series_of_file(file);
         let told = |change: &&Changed| (first..=last).contains(&change.step);
         let blocks: Vec<BlockId> = series.changes.iter().filter(told).map(|change| change.block).collect();
-        let call = |id: &BlockId| self.facts.row(*id)?.partner;
+        let call = |id: &BlockId| self.request.facts[*id].partner;
         let calls: Vec<BlockId> = blocks.iter().filter_map(call).collect();
         let mut intents: Vec<(String, usize)> = Vec::new();
-        for intent in calls.iter().filter_map(|call| reason_of_change(self.history, *call)) {
+        for intent in calls.iter().filter_map(|call| reason_of_change(self.request.history, *call)) {
             match intents.iter_mut().find(|(known, _)| *known == intent) {
                 Some((_, times)) => *times += 1,
                 None => intents.push((intent, 1)),
             }
         }
-        let path = self.facts.row(result)?.actions.iter().find_map(|action| match &action.subject {
-            Subject::File { path, .. } => Some(self.facts.file_key(path).into_owned()),
+        let path = self.request.facts[result].actions.iter().find_map(|action| match &action.subject {
+            Subject::File { path, .. } => Some(self.request.facts.file_key(path).into_owned()),
             Subject::Directory { .. }
             | Subject::Command(_)
             | Subject::Query { .. }
@@ -150,7 +153,10 @@ impl Work<'_> {
         step: u32,
     ) -> Option<(Option<LineCount>, Vec<String>)> {
         let (first, last) = (blocks.first()?, blocks.last()?);
-        let files = self.made.files.get_or_insert_with(|| crate::files::files(self.history, self.facts));
+        let files = self
+            .made
+            .files
+            .get_or_insert_with(|| crate::files::files(self.request.history, self.request.facts));
         let accesses = files.accesses(path);
         let begins = accesses.iter().position(|access| access.block == *first)?;
         let after = &accesses.iter().rfind(|access| access.block == *last)?.state;
@@ -168,7 +174,7 @@ impl Work<'_> {
     fn sum_of(&self, path: &str, calls: &[BlockId]) -> Option<(usize, usize)> {
         let mut sum = (0, 0);
         for call in calls {
-            let actions = asked_of(self.history, self.facts, *call, path);
+            let actions = asked_of(self.request.history, self.request.facts, *call, path);
             if actions.is_empty() {
                 return None;
             }
@@ -182,16 +188,16 @@ impl Work<'_> {
 
     /// Returns the result that a block is, or that answers it, with the file that it is about.
     fn changed_file(&self, id: BlockId) -> Option<(BlockId, u32)> {
-        let fact = self.facts.row(id)?;
+        let fact = &self.request.facts[id];
         let result = if fact.acts_as == BlockKind::Call { fact.partner? } else { id };
-        Some((result, self.index.file(result)?))
+        Some((result, self.request.index.file(result)?))
     }
 
     fn series_of_file(&self, file: u32) -> FileSeries {
-        let mut changes = self.index.changes_of(file).to_vec();
+        let mut changes = self.request.index.changes_of(file).to_vec();
         // A call that changes a file in several places changes it once.
         changes.dedup_by_key(|change| change.block);
-        let until = self.series.0.get(&file).into_iter().flatten().map(|told| told.last).max();
+        let until = self.draft.series.0.get(&file).into_iter().flatten().map(|told| told.last).max();
         let covered = changes.partition_point(|change| until.is_some_and(|until| change.step <= until));
         FileSeries { changes, covered }
     }

@@ -4,12 +4,15 @@
 use serde::Serialize;
 
 use super::{
-    cost::{Broken, is_same, sent},
-    pays::{Cut, break_even},
-    run::Situation,
+    cost::{Broken, is_same},
+    cut::break_even,
     work::Work,
 };
-use crate::{history::BlockId, units::Tokens, verdict::Verdict};
+use crate::{
+    history::{BlockId, Blocks},
+    units::Tokens,
+    verdict::{Decision, Verdict},
+};
 
 /// The moment at which a block is hidden. It says what that costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -60,31 +63,28 @@ pub struct Sum {
 }
 
 /// Says when each block is hidden; nothing for what is not.
-pub(super) fn moments(work: &Work<'_>, situation: &Situation<'_>, cut: Option<&Cut>) -> Vec<Option<Moment>> {
+pub(super) fn moments(work: &Work<'_>) -> Blocks<Option<Moment>> {
+    let (context, cut) = (work.context, work.draft.cut.as_ref());
     let pays = |id: &BlockId| cut.is_some_and(|cut| cut.edits.contains(id));
-    let moment = |decision: &super::Decision| match decision.block {
+    let moment = |decision: &Decision| match decision.block {
         _ if decision.verdict == Verdict::Keep => None,
-        id if sent(situation, id).is_none() => Some(Moment::New),
-        id if is_same(work, situation, id) => Some(Moment::Before),
-        _ if situation.cold => Some(Moment::Cold),
+        id if !context.was_sent(id) => Some(Moment::New),
+        id if is_same(work, id) => Some(Moment::Before),
+        _ if context.cache.cold => Some(Moment::Cold),
         id if pays(&id) => Some(Moment::Pays),
         _ => Some(Moment::Warm),
     };
-    work.decisions.iter().map(moment).collect()
+    work.draft.decisions.iter().map(moment).collect()
 }
 
 /// Adds up what is saved and paid, by moment.
-pub(super) fn sums(
-    work: &Work<'_>,
-    situation: &Situation<'_>,
-    moments: &[Option<Moment>],
-    cut: Option<&Cut>,
-    broken: Option<Broken>,
-) -> Vec<Sum> {
-    let prices = situation.prices;
-    let anew = broken.filter(|_| !situation.cold).map_or(Tokens::ZERO, |broken| broken.rewritten);
+pub(super) fn sums(work: &Work<'_>, moments: &Blocks<Option<Moment>>, broken: Option<Broken>) -> Vec<Sum> {
+    let (context, cut) = (work.context, work.draft.cut.as_ref());
+    let prices = context.cache.prices;
+    let anew = broken.filter(|_| !context.cache.cold).map_or(Tokens::ZERO, |broken| broken.rewritten);
     let sum = |when: Moment| {
-        let hidden = moments.iter().zip(&work.decisions).filter(|(moment, _)| **moment == Some(when));
+        let hidden =
+            moments.iter().zip(work.draft.decisions.iter()).filter(|(moment, _)| **moment == Some(when));
         let hidden: Vec<BlockId> = hidden.map(|(_, decision)| decision.block).collect();
         if hidden.is_empty() {
             return None;

@@ -4,8 +4,8 @@
 
 use crate::{
     facts::{Facts, Voice},
-    history::{Block, BlockId, BlockKind, Entry, Format, History, Role, alternates},
-    json::{narrow, widen},
+    history::{Block, BlockId, BlockKind, Blocks, Entry, Format, History, Role, alternates},
+    json::widen,
 };
 
 /// Messages that belong together.
@@ -103,10 +103,8 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [U
         unit.turn = turn;
     }
     let instructs = |id: &BlockId| {
-        let fact = facts.row(*id);
-        fact.is_none_or(|fact| {
-            fact.instructions || matches!(fact.voice, Some(Voice::Instructions | Voice::Summary))
-        })
+        let fact = &facts[*id];
+        fact.instructions || matches!(fact.voice, Some(Voice::Instructions | Voice::Summary))
     };
     for of_turn in units.chunk_by_mut(|one, other| one.turn == other.turn) {
         let number = of_turn.first().map_or(0, |unit| unit.turn);
@@ -169,9 +167,8 @@ fn add_answer(history: &History, entry: &Entry, units: &mut Vec<Unit>) {
 
 /// Adds a message to the model: results to the exchange they answer, everything else as said.
 fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Unit>) {
-    let (results, others): (Vec<BlockId>, Vec<BlockId>) = all(entry)
-        .into_iter()
-        .partition(|id| facts.row(*id).is_some_and(|row| row.acts_as == BlockKind::Result));
+    let (results, others): (Vec<BlockId>, Vec<BlockId>) =
+        all(entry).into_iter().partition(|id| facts[*id].acts_as == BlockKind::Result);
     let has_results = !results.is_empty();
     if has_results {
         match units.last_mut().filter(|unit| matches!(unit.kind, UnitKind::Exchange | UnitKind::Answer)) {
@@ -194,7 +191,7 @@ pub(super) fn running_loop(units: &[Unit], facts: &Facts) -> usize {
 }
 
 fn by_person(unit: &Unit, facts: &Facts) -> bool {
-    let mut voices = unit.blocks.iter().filter_map(|id| facts.row(*id)?.voice);
+    let mut voices = unit.blocks.iter().filter_map(|id| facts[*id].voice);
     unit.kind == UnitKind::Said && voices.any(|voice| voice == Voice::Person)
 }
 
@@ -230,20 +227,18 @@ fn precedes_words(units: &[Unit], index: usize) -> bool {
 
 /// Tells whether the first of some blocks stands in a message behind others, as words do that come with results.
 fn begins_inside_a_message(history: &History, blocks: &[BlockId]) -> bool {
-    let Some((first, block)) = blocks.first().and_then(|id| Some((id, history.block(*id)?))) else {
-        return false;
-    };
-    history.entry_of(block).is_some_and(|entry| entry.first_block != first.0)
+    let Some(first) = blocks.first() else { return false };
+    history.entry_of(&history[*first]).is_some_and(|entry| entry.first_block != first.0)
 }
 
 /// Tells whether every block is understood: what is not stays as it is.
 fn known(history: &History, blocks: &[BlockId]) -> bool {
-    blocks.iter().filter_map(|id| history.block(*id)).all(|block| block.kind != BlockKind::Unknown)
+    blocks.iter().all(|id| history[*id].kind != BlockKind::Unknown)
 }
 
 /// Tells whether calls and results find their other half among these blocks.
 fn closed(facts: &Facts, blocks: &[BlockId]) -> bool {
-    let partners = blocks.iter().filter_map(|id| facts.row(*id)?.partner);
+    let partners = blocks.iter().filter_map(|id| facts[*id].partner);
     partners.into_iter().all(|partner| blocks.contains(&partner))
 }
 
@@ -253,14 +248,14 @@ fn whole_messages(history: &History, unit: &Unit) -> bool {
         let entry = history.entry_of(block);
         entry.is_none_or(|entry| all(entry).iter().all(|id| unit.blocks.contains(id)))
     };
-    history.format() != Format::Gemini || unit.blocks.iter().filter_map(|id| history.block(*id)).all(alone)
+    history.format() != Format::Gemini || unit.blocks.iter().map(|id| &history[*id]).all(alone)
 }
 
 /// With thinking switched on, the running tool loop must begin with the model's thinking.
 /// A loop that began without it stays free to lose its beginning, however much is thought later: what went stays gone.
 fn thinks(history: &History, unit: &Unit) -> bool {
-    let mut blocks = unit.blocks.iter().filter_map(|id| history.block(*id));
-    history.format() == Format::Anthropic && blocks.any(|block| block.kind == BlockKind::Reasoning)
+    let is_reasoning = |id: &BlockId| history[*id].kind == BlockKind::Reasoning;
+    history.format() == Format::Anthropic && unit.blocks.iter().any(is_reasoning)
 }
 
 /// Tells whether words that share a message with a unit's results would be left alone in it: a provider then counts the tool loop from
@@ -268,11 +263,10 @@ fn thinks(history: &History, unit: &Unit) -> bool {
 fn leaves_words_alone(history: &History, units: &[Unit], index: usize) -> bool {
     let Some(unit) = units.get(index).filter(|_| history.format() == Format::Anthropic) else { return false };
     let shares_message = |id: &BlockId| {
-        let entry = history.block(*id).and_then(|block| history.entry_of(block));
+        let entry = history.entry_of(&history[*id]);
         entry.is_some_and(|entry| all(entry).iter().any(|other| !unit.blocks.contains(other)))
     };
-    let is_reasoning =
-        |id: &BlockId| history.block(*id).is_some_and(|block| block.kind == BlockKind::Reasoning);
+    let is_reasoning = |id: &BlockId| history[*id].kind == BlockKind::Reasoning;
     let next = units.iter().skip(index + 1).find(|next| next.kind == UnitKind::Exchange);
     let begins_with_thinking = next.is_none_or(|next| next.blocks.first().is_some_and(is_reasoning));
     let end = unit.blocks.last().map_or(0, |last| last.0);
@@ -287,15 +281,35 @@ fn follows_words(units: &[Unit], index: usize) -> bool {
     before.is_none_or(|before| matches!(before.kind, UnitKind::Head | UnitKind::Said))
 }
 
-/// Returns, for every block, the number of its unit.
-pub(crate) fn unit_of_block(units: &[Unit], blocks: usize) -> Vec<u32> {
-    let mut numbers = vec![u32::MAX; blocks];
-    for (number, unit) in units.iter().enumerate() {
-        for id in &unit.blocks {
-            if let Some(slot) = numbers.get_mut(widen(id.0)) {
-                *slot = narrow(number);
+/// The units of a request, each found by its blocks.
+#[derive(Debug)]
+pub(crate) struct Units {
+    all: Vec<Unit>,
+    /// The number of each block's unit; none for what belongs to no unit.
+    of_block: Blocks<Option<u32>>,
+}
+
+impl Units {
+    /// Groups the blocks of a history into units.
+    pub(crate) fn of(history: &History, facts: &Facts) -> Units {
+        let all = units(history, facts);
+        let mut of_block = Blocks::filled(history.blocks().len(), None);
+        for (number, unit) in (0..).zip(&all) {
+            for id in &unit.blocks {
+                of_block[*id] = Some(number);
             }
         }
+        Units { all, of_block }
     }
-    numbers
+
+    /// Returns all units, in order.
+    pub(crate) fn all(&self) -> &[Unit] {
+        &self.all
+    }
+
+    /// Returns the unit of a block, with its number.
+    pub(super) fn of_block(&self, id: BlockId) -> Option<(u32, &Unit)> {
+        let number = self.of_block[id]?;
+        Some((number, self.all.get(widen(number))?))
+    }
 }

@@ -3,22 +3,27 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
 };
 
-use crate::{digest::names, history::readable};
+use crate::{digest::names, history::readable, memory::FirstBytesHasher};
 
 /// The names in sight.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Visible {
-    texts: HashMap<u64, u32>,
+    texts: HashMap<u64, u32, BuildHasherDefault<FirstBytesHasher>>,
 }
 
 impl Visible {
     /// Adds a text that is sent.
     pub(super) fn add(&mut self, text: &str) {
-        for name in distinct(text) {
-            *self.texts.entry(name).or_default() += 1;
+        self.add_names(&distinct_names(text));
+    }
+
+    /// Adds the names of a text that is sent, each once.
+    pub(super) fn add_names(&mut self, names: &[u64]) {
+        for name in names {
+            *self.texts.entry(*name).or_default() += 1;
         }
     }
 
@@ -39,6 +44,11 @@ impl Visible {
         };
         names(&readable(text)).filter(alone).filter(|name| seen.insert(*name)).map(str::to_owned).collect()
     }
+}
+
+/// Returns the names of a text, each once, by hash.
+pub(super) fn distinct_names(text: &str) -> Box<[u64]> {
+    distinct(text).into_iter().collect()
 }
 
 /// Returns the names of what a text says: in JSON, escapes would be taken for letters of names.

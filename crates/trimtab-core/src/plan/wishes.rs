@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Made, run::Situation, work::Work};
+use super::{Made, passes::PassName, work::Work};
 use crate::{
     facts::{Facts, Priority},
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
-    memory::{Handle, Sent, UndoWhen, Wishes},
+    memory::{Handle, UndoWhen, Wishes},
     policy::{Select, Step, When},
     recall::block_handle,
-    verdict::{Reason, Verdict},
+    verdict::{Reason, SentVerdict, Verdict},
 };
 
 /// The blocks of a request that wishes are about.
@@ -50,7 +50,7 @@ impl Wished {
         wishes: &Wishes,
         (history, facts): (&History, &Facts),
         made: &mut Made,
-        sent: &[Option<&Sent>],
+        sent: &[Option<&SentVerdict>],
         showing: Showing,
     ) -> Wished {
         let mut wished = Wished::default();
@@ -58,7 +58,7 @@ impl Wished {
             return wished;
         }
         let mut named: BTreeMap<Handle, Vec<BlockId>> = BTreeMap::new();
-        for id in (0..narrow(history.blocks().len())).map(BlockId) {
+        for id in history.ids() {
             if let Some(handle) = handle(history, facts, made, id) {
                 named.entry(handle).or_default().push(id);
             }
@@ -116,44 +116,42 @@ impl Wished {
     }
 
     /// Returns the blocks that were hidden and are not to be hidden again: with a block that was dropped, all that went with it.
-    pub(super) fn released(&self, work: &Work<'_>, situation: &Situation<'_>) -> BTreeSet<BlockId> {
+    pub(super) fn released(&self, work: &Work<'_>) -> BTreeSet<BlockId> {
         let mut released = BTreeSet::new();
         for id in self.pinned.iter().chain(&self.granted) {
-            match situation.sent.get(widen(id.0)).copied().flatten() {
-                Some(Sent::NotAtAll { .. }) => {
-                    released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
-                    released.insert(*id);
-                }
-                Some(Sent::Shortened { .. }) => drop(released.insert(*id)),
-                Some(Sent::Whole | Sent::WholeAgain) | None => {}
+            let Some(sent) = work.context.sent(*id) else { continue };
+            if *sent.verdict() != Verdict::Keep {
+                released.insert(*id);
+            }
+            if sent.verdict().leaves_nothing() {
+                released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
             }
         }
         released
     }
 
     /// Returns the blocks that were hidden before and are whole in this request because somebody asked for that.
-    pub(super) fn shown_again(&self, work: &Work<'_>, situation: &Situation<'_>) -> Vec<BlockId> {
-        let was_hidden = |id: BlockId| {
-            matches!(
-                situation.sent.get(widen(id.0)),
-                Some(Some(Sent::Shortened { .. } | Sent::NotAtAll { .. }))
-            )
-        };
+    pub(super) fn shown_again(&self, work: &Work<'_>) -> Vec<BlockId> {
+        let was_hidden =
+            |id: BlockId| work.context.sent(id).is_some_and(|sent| *sent.verdict() != Verdict::Keep);
         if !self.pinned.iter().chain(&self.granted).any(|id| was_hidden(*id)) {
             return Vec::new();
         }
-        let blocks = (0..narrow(work.decisions.len())).map(BlockId);
+        let blocks = work.request.history.ids();
         blocks.filter(|id| was_hidden(*id) && *work.verdict(*id) == Verdict::Keep).collect()
     }
 }
 
 /// Tells whether a block is hidden by itself or with its exchange. A summary is not taken back for one of its blocks.
-fn is_hidden(sent: &[Option<&Sent>], id: BlockId) -> bool {
-    match sent.get(widen(id.0)).copied().flatten() {
-        Some(Sent::Shortened { reason, .. } | Sent::NotAtAll { reason }) => {
-            !matches!(reason, Reason::Folded { .. } | Reason::Unbound { .. })
+fn is_hidden(sent: &[Option<&SentVerdict>], id: BlockId) -> bool {
+    match sent.get(widen(id.0)).copied().flatten().map(SentVerdict::verdict) {
+        None
+        | Some(Verdict::Keep | Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } }) => {
+            false
         }
-        Some(Sent::Whole | Sent::WholeAgain) | None => false,
+        Some(
+            Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. },
+        ) => true,
     }
 }
 
@@ -164,7 +162,7 @@ fn last_of_step(facts: &Facts, step: u32) -> BlockId {
 }
 
 fn handle(history: &History, facts: &Facts, made: &mut Made, id: BlockId) -> Option<Handle> {
-    let (block, fact) = (history.block(id)?, facts.row(id)?);
+    let (block, fact) = (&history[id], &facts[id]);
     let parts = history.parts_of(block);
     let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
     // The facts hold the hash of a block's text, or of its JSON where that is empty: what is only text need not be hashed again.
@@ -175,32 +173,22 @@ fn handle(history: &History, facts: &Facts, made: &mut Made, id: BlockId) -> Opt
 }
 
 impl Work<'_> {
-    /// Pins the blocks that were pinned by handle.
-    pub(super) fn pin_wished(&mut self, wished: &Wished) {
-        for id in wished.pinned() {
-            self.pin(id);
-            self.hold(id);
-        }
-        self.wished = wished.clone();
-    }
-
     /// Tells whether a block was pinned by handle.
     pub(super) fn is_pinned_by_handle(&self, id: BlockId) -> bool {
-        self.wished.pinned.contains(&id)
+        self.context.wished.pinned.contains(&id)
     }
 
     /// Tells whether a block was asked to be whole in this request.
     pub(super) fn is_wanted_whole(&self, id: BlockId) -> bool {
-        self.wished.wants_whole(id)
+        self.context.wished.wants_whole(id)
     }
 
     /// Lets the reasoning of an exchange that is shown again stay away, where the model bound it to what was sent then.
     pub(super) fn drop_released_reasoning(&mut self, released: &BTreeSet<BlockId>) {
-        let kind = |id: &BlockId| self.history.block(*id).map(|block| block.kind);
-        let reasoning: Vec<BlockId> =
-            released.iter().copied().filter(|id| kind(id) == Some(BlockKind::Reasoning)).collect();
+        let is_reasoning = |id: &BlockId| self.request.history[*id].kind == BlockKind::Reasoning;
+        let reasoning: Vec<BlockId> = released.iter().copied().filter(is_reasoning).collect();
         for id in reasoning {
-            let edit = self.facts.row(id).map_or(0, |fact| fact.step);
+            let edit = self.request.facts[id].step;
             self.drop_alone(id, &Reason::Unbound { edit });
         }
     }
@@ -212,28 +200,36 @@ impl Work<'_> {
             &step.select;
         let limits = [older_than, keep_last, protect, results_after, class_at_most];
         let is_by_age = *turn_since || limits.into_iter().any(Option::is_some);
-        self.wished.restarted.contains_key(&id) && !is_by_age && !matches!(step.when, When::Over { .. })
+        self.restart(id).is_some() && !is_by_age && !matches!(step.when, When::Over { .. })
+    }
+
+    /// Returns from when the age of a block counts whose hiding was taken back. Steps that keep blocks ask how old it really is.
+    fn restart(&self, id: BlockId) -> Option<Restart> {
+        let is_pinning = self.draft.pass == PassName::Pin;
+        self.context.wished.restarted.get(&id).copied().filter(|_| !is_pinning)
     }
 
     /// Returns the block in whose place a block whose hiding was taken back would be as old as it counts.
     pub(super) fn stand_in(&self, id: BlockId) -> Option<BlockId> {
-        self.wished.restarted.get(&id).map(|restart| restart.stand_in)
+        self.restart(id).map(|restart| restart.stand_in)
     }
 
     /// Returns how many steps ago a block was said, or its hiding taken back.
     pub(super) fn age(&self, id: BlockId) -> Option<u32> {
-        let age = self.facts.age(id);
-        match self.wished.restarted.get(&id) {
-            Some(restart) => age.map(|age| age.min(self.facts.current_step().saturating_sub(restart.step))),
+        let age = self.request.facts.age(id);
+        match self.restart(id) {
+            Some(restart) => {
+                age.map(|age| age.min(self.request.facts.current_step().saturating_sub(restart.step)))
+            }
             None => age,
         }
     }
 
     /// Returns the class of a block; one whose hiding was taken back is as recent as that.
     pub(super) fn priority(&self, id: BlockId) -> Option<Priority> {
-        let class = self.facts.priority(id, self.recent);
-        let is_recent =
-            self.wished.restarted.contains_key(&id) && self.age(id).is_some_and(|age| age <= self.recent);
+        let recent_steps = self.context.policy.recent_steps;
+        let class = self.request.facts.priority(id, recent_steps);
+        let is_recent = self.restart(id).is_some() && self.age(id).is_some_and(|age| age <= recent_steps);
         if is_recent { class.max(Some(Priority::RecentStep)) } else { class }
     }
 }

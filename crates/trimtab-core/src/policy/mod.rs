@@ -145,6 +145,14 @@ pub(crate) struct Select {
     pub(crate) but_not: Vec<Select>,
 }
 
+impl Select {
+    /// Tells whether it counts or spares some of the blocks that are meant, hidden or not.
+    pub(crate) fn counts_all_meant(&self) -> bool {
+        let Select { keep_last, protect, minimum, rereads_beyond, edits_beyond, .. } = self;
+        [keep_last, protect, minimum, rereads_beyond, edits_beyond].into_iter().any(Option::is_some)
+    }
+}
+
 /// What kind of block is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]

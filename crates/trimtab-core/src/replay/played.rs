@@ -61,16 +61,18 @@ pub(super) fn played(track: &Track<'_>, policy: &Policy, raw: &Raw, terms: &Term
         shown.resize_with(request.blocks, Shown::default);
         let mut changes = Vec::new();
         for (decision, before) in fitted.plan.decisions().iter().zip(&mut shown) {
-            let differs = match (&decision.verdict, &*before) {
-                (Verdict::Keep, Shown::Whole) | (Verdict::Drop, Shown::Gone) => false,
-                (Verdict::Shorten { text, .. }, Shown::Text { text: before, .. }) => text != before,
-                (Verdict::Keep | Verdict::Drop | Verdict::Shorten { .. }, _) => true,
+            let text = decision.verdict.text();
+            let differs = match &*before {
+                Shown::Whole => decision.verdict != Verdict::Keep,
+                Shown::Gone => !decision.verdict.leaves_nothing(),
+                Shown::Text { text: before, .. } => text != Some(before),
             };
             if differs {
-                *before = match &decision.verdict {
-                    Verdict::Keep => Shown::Whole,
-                    Verdict::Shorten { text, tokens } => Shown::Text { text: text.clone(), tokens: *tokens },
-                    Verdict::Drop => Shown::Gone,
+                let tokens = fitted.plan.tokens_of(decision.block).1;
+                *before = match (&decision.verdict, text) {
+                    (Verdict::Keep, _) => Shown::Whole,
+                    (_, Some(text)) => Shown::Text { text: text.clone(), tokens },
+                    (_, None) => Shown::Gone,
                 };
                 changes.push(Change { block: decision.block, shown: before.clone() });
             }

@@ -7,7 +7,7 @@ use crate::{
     count::Exactness,
     facts::facts,
     history::{BlockId, History},
-    plan::{Moment, Plan, Sum},
+    plan::{Moment, PassSum, Plan, Sum},
     policy::Policy,
     session::Fitted,
     units::Tokens,
@@ -43,6 +43,8 @@ pub struct FitReport<'a> {
     verdicts: Vec<Row>,
     /// What is saved and paid, by the moment at which blocks are hidden.
     sums: Vec<Sum>,
+    /// What each pass of the plan hid.
+    passes: Vec<PassSum>,
     supersedes: Vec<Superseding>,
     mended: Vec<String>,
 }
@@ -104,8 +106,8 @@ pub fn fit_report<'a>(
         block: decision.block.0,
         step: step_of(&fitted.history, decision.block),
         call: call_of(&fitted.history, decision.block),
-        verdict: decision.word().to_owned(),
-        reason: decision.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        verdict: decision.verdict.word().to_owned(),
+        reason: decision.reason().as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
         saved: plan.saved(decision.block),
         when: plan.moment_of(decision.block),
@@ -128,13 +130,14 @@ pub fn fit_report<'a>(
         floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
         sums: plan.sums().to_vec(),
+        passes: plan.passes().to_vec(),
         supersedes: supersedes(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }
 }
 
 fn folded_blocks(plan: &Plan) -> impl Iterator<Item = BlockId> {
-    plan.decisions().iter().filter(|decision| decision.is_folded()).map(|decision| decision.block)
+    plan.decisions().iter().filter(|decision| decision.verdict.is_fold()).map(|decision| decision.block)
 }
 
 fn supersedes(history: &History) -> Vec<Superseding> {

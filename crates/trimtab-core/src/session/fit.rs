@@ -5,15 +5,19 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     count::{Calibration, Counter, Exactness},
-    history::{Block, BlockKind, Format, History},
-    memory::{Memory, Sent},
-    plan::{CachePrices, Made, Plan, PlanError, Showing, Sight, Situation, Wished, edits, plan},
+    history::{Block, BlockKind, Blocks, Format, History},
+    memory::Memory,
+    plan::{
+        CachePrices, CacheState, Made, Plan, PlanContext, PlanError, RequestView, SentBefore, Showing, Units,
+        Wished, edits, plan,
+    },
     policy::{Folding, Markers, Policy},
     prices::{CacheRules, Model},
     render::RecallHint,
     session::Warm,
     summary::Asking,
     units::{Millis, Tokens},
+    verdict::SentVerdict,
     wire::{WireError, write},
 };
 
@@ -280,52 +284,61 @@ pub fn plan_latest(
     let (memory, wishes) = (begun.as_ref().unwrap_or(memory), memory.wishes());
     let gone = || memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
     let cold = settings.cache == CacheHint::Cold || gone();
-    let sent: Vec<Option<&Sent>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
+    let sent: Blocks<Option<&SentVerdict>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
     // Only there reasoning comes with a signature over what stands before it.
     let is_signed = history.format() == Format::Anthropic;
-    let bound = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);
-    let reasons = || history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning);
+    let may_bind = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);
+    let binds_reasoning = may_bind && history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning);
     // An edit makes bound reasoning invalid, so that none is free there.
-    let showing = if cold && !(bound && reasons()) { Showing::Free } else { Showing::Costs };
-    let wished = Wished::find(wishes, (&history, &warm.facts), &mut warm.made, &sent, showing);
-    let mut situation = Situation {
+    let showing = if cold && !binds_reasoning { Showing::Free } else { Showing::Costs };
+    let wished = Wished::find(wishes, (&history, &warm.facts), &mut warm.made, sent.as_slice(), showing);
+    let units = Units::of(&history, &warm.facts);
+    let request = RequestView {
+        history: &history,
+        facts: &warm.facts,
+        counts: &warm.counts,
+        counter,
+        index: &warm.index,
+        units: &units,
+    };
+    let context = PlanContext {
         policy: &settings.policy,
         budget,
-        memory,
-        chain: &warm.chain,
-        sent_elsewhere: memory.hidden_elsewhere(&history, &warm.chain, &sent),
-        sent,
-        cold,
-        first_look: is_new && !memory.is_empty(),
-        alive_after: Millis(now.0.saturating_sub(match keeping {
-            Keeping::Usual => lifetime.min(CACHE_LIFETIME),
-            Keeping::Hour => lifetime.min(Memory::ENDS_LAST_MS),
-        })),
-        unseen: settings.unseen,
-        prices,
-        minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
-        bound,
+        before: SentBefore {
+            memory,
+            chain: &warm.chain,
+            elsewhere: memory.hidden_elsewhere(&history, &warm.chain, sent.as_slice()),
+            sent,
+            assumed_ends: begun.as_ref().map(Memory::ends).unwrap_or_default(),
+        },
+        cache: CacheState {
+            cold,
+            first_look: is_new && !memory.is_empty(),
+            unseen: settings.unseen,
+            alive_after: Millis(now.0.saturating_sub(match keeping {
+                Keeping::Usual => lifetime.min(CACHE_LIFETIME),
+                Keeping::Hour => lifetime.min(Memory::ENDS_LAST_MS),
+            })),
+            prices,
+            minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
+            binds_reasoning,
+        },
         markers: settings.markers,
         folding: settings.folding,
         wished,
         recall: &settings.recall,
     };
-    let sight =
-        Sight { history: &history, facts: &warm.facts, counts: &warm.counts, counter, index: &warm.index };
-    let mut planned = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
-    let freed = planned.broken().and_then(|broken| situation.wished.freed_from(broken.block));
+    let mut planned = plan(request, &context, &mut warm.memo, &mut warm.made)?;
+    let freed = planned.broken().and_then(|broken| context.wished.freed_from(broken.block));
     if let Some(wished) = freed {
-        situation.wished = wished;
-        let freed = plan(sight, &mut warm.memo, &mut warm.made, &situation)?;
+        let freed = plan(request, &PlanContext { wished, ..context }, &mut warm.memo, &mut warm.made)?;
         let first = |plan: &Plan| plan.broken().map(|broken| broken.block);
         // With more to show, what paid before may not pay any more: then showing it would not be free either.
         if first(&freed) <= first(&planned) {
             planned = freed;
         }
     }
-    let mut plan = planned;
-    plan.ends = begun.as_ref().map(Memory::ends).unwrap_or_default();
-    Ok(Planned { history, plan, budget: asked, exactness, counter })
+    Ok(Planned { history, plan: planned, budget: asked, exactness, counter })
 }
 
 /// Writes what a plan sends; nothing where the request goes as it came.

@@ -3,12 +3,12 @@
 
 use super::Resent;
 use crate::{
-    json::widen,
-    memory::{Memory, Sent, StoredVerdict},
+    history::{Blocks, row_of},
+    memory::Memory,
     plan::Plan,
     summary::LastFold,
     units::{Millis, Tokens},
-    verdict::{Decision, Verdict},
+    verdict::{SentVerdict, Verdict},
 };
 
 impl Memory {
@@ -20,9 +20,7 @@ impl Memory {
         }
         self.record(&plan.chain, plan.decisions(), now);
         for block in plan.shown_again() {
-            if let Some(hash) = plan.chain.get(widen(block.0)) {
-                self.verdicts.insert(*hash, Sent::WholeAgain);
-            }
+            self.verdicts.insert(*row_of(&plan.chain, *block), SentVerdict::WholeAgain);
         }
         self.undos_done(&plan.undone);
         self.remember_hidden(&plan.chain, plan.decisions(), &plan.hidden);
@@ -44,13 +42,8 @@ impl Memory {
         let shows_again = !plan.shown_again().is_empty();
         shows_again
             || plan.chain.iter().zip(plan.decisions()).any(|(hash, decision)| {
-                match (&decision.verdict, self.verdicts.get(hash)) {
-                    (Verdict::Keep, _) | (Verdict::Drop, Some(Sent::NotAtAll { .. })) => false,
-                    (Verdict::Shorten { text, .. }, Some(Sent::Shortened { text: before, .. })) => {
-                        text != before
-                    }
-                    (Verdict::Shorten { .. } | Verdict::Drop, _) => true,
-                }
+                let before = self.verdicts.get(hash).map_or(&Verdict::Keep, SentVerdict::verdict);
+                decision.verdict != Verdict::Keep && !decision.verdict.sends_same(before)
             })
     }
 
@@ -67,21 +60,14 @@ impl Memory {
     }
 }
 
-impl StoredVerdict {
+impl SentVerdict {
     /// Returns the verdicts of a plan, one per block and in the order of the blocks.
-    pub fn of_plan(plan: &Plan) -> Vec<StoredVerdict> {
-        let stored = |decision: &Decision| match (&decision.verdict, decision.reason.clone()) {
-            (Verdict::Shorten { text, .. }, Some(reason)) => {
-                StoredVerdict::Shortened { text: text.to_string(), reason }
-            }
-            (Verdict::Drop, Some(reason)) => StoredVerdict::Dropped { reason },
-            (Verdict::Keep | Verdict::Shorten { .. } | Verdict::Drop, _) => StoredVerdict::Whole,
-        };
-        let mut verdicts: Vec<StoredVerdict> = plan.decisions().iter().map(stored).collect();
+    pub fn of_plan(plan: &Plan) -> Vec<SentVerdict> {
+        let sent = plan.decisions().iter().map(|decision| SentVerdict::As(decision.verdict.clone()));
+        let mut verdicts: Blocks<SentVerdict> = sent.collect();
         for block in plan.shown_again() {
-            let slot = verdicts.get_mut(widen(block.0));
-            slot.into_iter().for_each(|slot| *slot = StoredVerdict::WholeAgain);
+            verdicts[*block] = SentVerdict::WholeAgain;
         }
-        verdicts
+        verdicts.into_vec()
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use crate::{
     facts::facts,
-    history::{BlockId, History},
+    history::{BlockId, Blocks, History, row_of},
     identity::{ChainHash, chain},
-    json::{narrow, widen},
-    memory::{Memory, Sent, StoredVerdict},
-    plan::{Unit, edits_as_sent, edits_of, is_out, may_shorten, sent_fold, turns, units},
+    json::widen,
+    memory::Memory,
+    plan::{Unit, edits_as_sent, edits_of, may_shorten, sent_fold, turns, units},
     recall::block_handle,
-    units::Tokens,
-    verdict::{Decision, Reason, Verdict},
+    verdict::{Decision, Reason, SentVerdict, Verdict},
     wire::write,
 };
 
@@ -37,25 +36,19 @@ impl Resent {
 /// Repeats the verdicts that memory holds for a request: what an edge sends when there is no time to plan.
 pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
     let chain = chain(&history);
-    let sent: Vec<Option<&Sent>> = chain.iter().map(|hash| memory.verdict(*hash)).collect();
+    let sent: Vec<Option<&SentVerdict>> = chain.iter().map(|hash| memory.verdict(*hash)).collect();
     let folded = sent_fold(&history, &sent);
     let in_place: Vec<Decision> = (0..)
         .zip(&sent)
         .map(|(number, sent)| {
             let behind = folded.as_ref().is_none_or(|fold| number >= fold.end.0);
-            let in_summary = matches!(
-                sent,
-                Some(
-                    Sent::Shortened { reason: Reason::Folded { .. }, .. }
-                        | Sent::NotAtAll { reason: Reason::Folded { .. } },
-                )
-            );
+            let in_summary = sent.is_some_and(|sent| sent.verdict().is_fold());
             repeated(BlockId(number), sent.filter(|_| !(in_summary && behind)))
         })
         .collect();
     let elsewhere = memory.hidden_elsewhere(&history, &chain, &sent);
     let all = with_rewritten(&history, &in_place, &elsewhere);
-    let nothing = || (0..narrow(chain.len())).map(|number| repeated(BlockId(number), None)).collect();
+    let nothing = || history.ids().map(Decision::keep).collect();
     let decisions = [all, in_place].into_iter().find(|decisions| !is_torn(&history, decisions));
     let decisions = decisions.unwrap_or_else(nothing);
     let request = write(&history, &edits_of(&history, &decisions));
@@ -64,20 +57,12 @@ pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
 
 /// Returns the bytes that were sent for a request, by what became of the blocks that were not sent whole and the block behind which a
 /// cache marker was added.
-pub fn as_sent(history: &History, hidden: &[(BlockId, StoredVerdict)], marker: Option<BlockId>) -> Vec<u8> {
-    let keep =
-        |number| Decision { block: BlockId(number), verdict: Verdict::Keep, reason: None, handle: None };
-    let mut decisions: Vec<Decision> = (0..narrow(history.blocks().len())).map(keep).collect();
-    for (block, stored) in hidden {
-        let (verdict, reason) = match stored {
-            StoredVerdict::Whole | StoredVerdict::WholeAgain => continue,
-            StoredVerdict::Shortened { text, reason } => {
-                (Verdict::Shorten { text: text.as_str().into(), tokens: Tokens::ZERO }, reason)
-            }
-            StoredVerdict::Dropped { reason } => (Verdict::Drop, reason),
-        };
+pub fn as_sent(history: &History, hidden: &[(BlockId, SentVerdict)], marker: Option<BlockId>) -> Vec<u8> {
+    let mut decisions: Vec<Decision> = history.ids().map(Decision::keep).collect();
+    for (block, sent) in hidden {
+        // What a store says of another request's blocks is no reason to stop.
         if let Some(decision) = decisions.get_mut(widen(block.0)) {
-            (decision.verdict, decision.reason) = (verdict, Some(reason.clone()));
+            *decision = repeated(*block, Some(sent));
         }
     }
     if decisions.iter().all(|decision| decision.verdict == Verdict::Keep) {
@@ -87,70 +72,74 @@ pub fn as_sent(history: &History, hidden: &[(BlockId, StoredVerdict)], marker: O
 }
 
 /// Decides that a block is sent as it was.
-fn repeated(block: BlockId, sent: Option<&Sent>) -> Decision {
-    let (verdict, reason) = match sent {
-        // What a text counts is not asked here: only its bytes are used.
-        Some(Sent::Shortened { text, reason }) => {
-            (Verdict::Shorten { text: text.clone(), tokens: Tokens::ZERO }, Some(reason.clone()))
-        }
-        Some(Sent::NotAtAll { reason }) => (Verdict::Drop, Some(reason.clone())),
-        Some(Sent::Whole | Sent::WholeAgain) | None => (Verdict::Keep, None),
-    };
-    Decision { block, verdict, reason, handle: None }
+fn repeated(block: BlockId, sent: Option<&SentVerdict>) -> Decision {
+    let verdict = sent.map_or(Verdict::Keep, |sent| sent.verdict().clone());
+    Decision { block, verdict, handle: None }
 }
 
 /// Adds what was hidden before the client rewrote what stands before it: texts where the protocol lets them stand, exchanges
 /// where the whole of them was gone, pointers where what they point at is sent.
-fn with_rewritten(history: &History, in_place: &[Decision], elsewhere: &[Option<&Sent>]) -> Vec<Decision> {
-    let mut decisions = in_place.to_vec();
+fn with_rewritten(
+    history: &History,
+    in_place: &[Decision],
+    elsewhere: &[Option<&SentVerdict>],
+) -> Vec<Decision> {
+    let mut decisions: Blocks<Decision> = in_place.iter().cloned().collect();
     for (decision, sent) in decisions.iter_mut().zip(elsewhere).filter(|(_, sent)| sent.is_some()) {
         *decision = repeated(decision.block, *sent);
-        if matches!(decision.verdict, Verdict::Shorten { .. }) && !may_shorten(history, decision.block) {
-            *decision = repeated(decision.block, None);
+        if decision.verdict.text().is_some() && !may_shorten(history, decision.block) {
+            *decision = Decision::keep(decision.block);
         }
     }
-    if decisions.iter().zip(elsewhere).any(|(decision, sent)| sent.is_some() && is_out(decision)) {
+    if decisions.iter().zip(elsewhere).any(|(decision, sent)| sent.is_some() && decision.verdict.is_gone()) {
         keep_parts_of_exchanges(history, &mut decisions, elsewhere);
     }
     let pointers: Vec<BlockId> = decisions.iter().zip(elsewhere).filter_map(lone_pointer).collect();
     for id in pointers {
-        let target = match decisions.get(widen(id.0)).and_then(|decision| decision.reason.as_ref()) {
-            Some(Reason::Shown { handle, .. }) => Some(handle.clone()),
-            _ => history.block(id).map(|block| block_handle(history, block)),
+        let target = match &decisions[id].verdict {
+            Verdict::Trim { handle, .. } => handle.clone(),
+            // What is identical has the same handle.
+            _ => block_handle(history, &history[id]),
         };
         let shows = |decision: &Decision| {
             decision.block < id
                 && decision.verdict == Verdict::Keep
-                && history.block(decision.block).map(|block| block_handle(history, block)) == target
+                && block_handle(history, &history[decision.block]) == target
         };
         if !decisions.iter().any(shows) {
-            decisions.get_mut(widen(id.0)).into_iter().for_each(|decision| *decision = repeated(id, None));
+            decisions[id] = Decision::keep(id);
         }
     }
-    decisions
+    decisions.into_vec()
 }
 
-/// Returns a block whose note points at another, where the client rewrote what stands before it.
-fn lone_pointer((decision, sent): (&Decision, &Option<&Sent>)) -> Option<BlockId> {
-    let pointer = decision.reason.as_ref().is_some_and(Reason::is_pointer);
-    (sent.is_some() && pointer).then_some(decision.block)
+/// Returns a block that is hidden because another shows the same, where the client rewrote what stands before it.
+fn lone_pointer((decision, sent): (&Decision, &Option<&SentVerdict>)) -> Option<BlockId> {
+    let relies_on_another = matches!(
+        decision.verdict,
+        Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { reason: Reason::Identical { .. } }
+    );
+    (sent.is_some() && relies_on_another).then_some(decision.block)
 }
 
 /// Keeps exchanges of which only a part would go.
-fn keep_parts_of_exchanges(history: &History, decisions: &mut [Decision], elsewhere: &[Option<&Sent>]) {
+fn keep_parts_of_exchanges(
+    history: &History,
+    decisions: &mut Blocks<Decision>,
+    elsewhere: &[Option<&SentVerdict>],
+) {
     let units = units(history, &facts(history));
     for turn in turns(&units) {
-        let gone = |id: &BlockId| decisions.get(widen(id.0)).is_some_and(is_out);
+        let gone = |id: &BlockId| decisions[*id].verdict.is_gone();
         let whole_turn = turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone));
         let goes = |unit: &Unit| whole_turn || (unit.may_go && unit.blocks.iter().all(gone));
         let parts = turn.iter().filter(|unit| !goes(unit));
         let kept: Vec<BlockId> = parts.flat_map(|unit| unit.blocks.iter().copied()).collect();
         for id in kept {
-            let added = elsewhere.get(widen(id.0)).is_some_and(Option::is_some);
-            let decision = decisions.get_mut(widen(id.0)).filter(|decision| added && is_out(decision));
-            let alone = |decision: &Decision| matches!(decision.reason, Some(Reason::Unbound { .. }));
-            if let Some(decision) = decision.filter(|decision| !alone(decision)) {
-                *decision = repeated(id, None);
+            let verdict = &decisions[id].verdict;
+            let goes_alone = matches!(verdict, Verdict::Drop { reason: Reason::Unbound { .. } });
+            if row_of(elsewhere, id).is_some() && verdict.is_gone() && !goes_alone {
+                decisions[id] = Decision::keep(id);
             }
         }
     }
@@ -158,17 +147,15 @@ fn keep_parts_of_exchanges(history: &History, decisions: &mut [Decision], elsewh
 
 /// Tells whether a call would go without its result or the other way round.
 fn is_torn(history: &History, decisions: &[Decision]) -> bool {
-    let dropped = |number: u32| decisions.get(widen(number)).is_some_and(is_out);
-    let partners = (0..narrow(history.blocks().len())).zip(history.blocks());
-    partners
-        .filter_map(|(number, block)| Some((number, block.partner?)))
-        .any(|(number, partner)| dropped(number) != dropped(partner.0))
+    let goes = |id: BlockId| row_of(decisions, id).verdict.is_gone();
+    let mut calls = history.ids().filter_map(|id| Some((id, history[id].partner?)));
+    calls.any(|(id, partner)| goes(id) != goes(partner))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Millis, Policy, Settings, fit, parse};
+    use crate::{Millis, Policy, Settings, Tokens, fit, parse};
 
     fn read(request: Vec<u8>) -> Arc<History> {
         Arc::new(parse(request).unwrap())
@@ -263,7 +250,7 @@ mod tests {
         for block in before {
             let [was, is] =
                 [first.plan.decisions(), later.plan.decisions()].map(|decisions| verdict(decisions, block));
-            assert!(is == was || is == Verdict::Drop, "and so it stays, or goes: {was:?} {is:?}");
+            assert!(is == was || is.is_gone(), "and so it stays, or goes: {was:?} {is:?}");
         }
         assert!(later.request.len() <= late.request.len());
     }

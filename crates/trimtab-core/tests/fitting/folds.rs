@@ -188,10 +188,9 @@ fn sticky_a_folded_conversation_stays_folded() {
 /// What a summary stands for is shown never again; the message that stands for it is the same or stands for more.
 fn stays_folded(earlier: &Fitted, later: &Fitted) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
-        let out = |verdict: &Verdict, folded: bool| *verdict == Verdict::Drop || folded;
-        if was.is_folded() {
+        if was.verdict.is_fold() {
             assert!(
-                out(&is.verdict, is.is_folded()),
+                is.verdict.is_gone(),
                 "block {}\n{}\nlater\n{}",
                 was.block.0,
                 shown(earlier),
@@ -240,7 +239,7 @@ fn parts_of_message(format: Format, message: &Value) -> Vec<Value> {
 /// A memory that was stored and read back repeats the same.
 fn restored(memory: &Memory, bytes: &[u8], format: Format) {
     let mut again = Memory::default();
-    memory.verdicts().for_each(|(hash, verdict)| again.remember(hash, verdict));
+    memory.verdicts().for_each(|(hash, sent)| again.remember(hash, sent.clone()));
     let send = |memory: &Memory| resend(read(bytes, format), memory).request;
     assert_eq!(String::from_utf8_lossy(&send(&again)), String::from_utf8_lossy(&send(memory)));
 }
@@ -285,7 +284,7 @@ fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_agai
             .plan
             .decisions()
             .iter()
-            .filter(|decision| decision.is_folded() && is_result(&first, decision))
+            .filter(|decision| decision.verdict.is_fold() && is_result(&first, decision))
             .map(|decision| decision.block)
             .collect();
         let Some(block) = folded.get(folded.len() / 2) else { return false };

@@ -142,7 +142,7 @@ fn value(bytes: &[u8]) -> Value {
 fn shown(fitted: &Fitted) -> String {
     let decisions = fitted.plan.decisions().iter().map(|decision| {
         let block = fitted.history.block(decision.block).expect("a block");
-        let reason = decision.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        let reason = decision.reason().as_ref().map(ToString::to_string).unwrap_or_default();
         format!("  {:3} {:10} {} {reason}\n", decision.block.0, block.kind.name(), decision.verdict)
     });
     format!(
@@ -161,7 +161,7 @@ fn shown(fitted: &Fitted) -> String {
 fn silence_where_nothing_is_to_gain_the_request_passes_byte_for_byte() {
     for_each_case("silence", |case, request| {
         let fitted = request.fit(case, 100.0);
-        let pressed = |decision: &Decision| decision.reason == Some(Reason::OverBudget);
+        let pressed = |decision: &Decision| decision.reason() == Some(Reason::OverBudget);
         assert!(!fitted.plan.decisions().iter().any(pressed), "{}", shown(&fitted));
         // These hide under pressure only.
         let patient = matches!(case.policy, "none" | "age" | "priority" | "supersede");
@@ -221,7 +221,7 @@ fn valid_shortened_arguments_keep_their_shape_and_recall_gives_the_call_back() {
         let fitted = request.fit(case, case.share);
         for decision in fitted.plan.decisions() {
             let block = fitted.history.block(decision.block).expect("a block");
-            let (Verdict::Shorten { text, .. }, BlockKind::Call) = (&decision.verdict, block.kind) else {
+            let (Some(text), BlockKind::Call) = (decision.verdict.own_text(), block.kind) else {
                 continue;
             };
             shortened.set(shortened.get() + 1);
@@ -262,8 +262,8 @@ fn smaller_nothing_grows_and_fitting_twice_changes_nothing() {
         assert!(fitted_once.request.len() <= request.bytes.len(), "{}", shown(&fitted_once));
         let counts = request.counter.request(&request.history, &mut Memo::default());
         for (decision, before) in fitted_once.plan.decisions().iter().zip(counts.blocks()) {
-            let Verdict::Shorten { tokens, .. } = &decision.verdict else { continue };
-            assert!(tokens <= before, "{}", shown(&fitted_once));
+            let (_, tokens) = fitted_once.plan.tokens_of(decision.block);
+            assert!(tokens <= *before, "{}", shown(&fitted_once));
         }
         let settings = request.settings(case, case.share);
         let again = fitted(&fitted_once.request, &Memory::default(), &settings, 0);
@@ -288,8 +288,8 @@ fn monotone_a_smaller_budget_never_shows_more() {
             for (more_of_it, less_of_it) in more.plan.decisions().iter().zip(less.plan.decisions()) {
                 let hidden = |decision: &Decision| match decision.verdict {
                     Verdict::Keep => 0,
-                    Verdict::Shorten { .. } => 1,
-                    Verdict::Drop => 2,
+                    Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } => 1,
+                    Verdict::Fold { .. } | Verdict::Drop { .. } => 2,
                 };
                 let good = hidden(more_of_it) <= hidden(less_of_it);
                 assert!(
@@ -322,8 +322,7 @@ fn unseen_what_the_model_has_not_seen_is_hidden_last() {
             fitted.plan.decisions().iter().filter(|decision| is_result(&decision.block)).collect();
         let is_seen = |decision: &&&Decision| usize::try_from(decision.block.0).expect("small") < seen;
         let pressed = |decision: &&Decision| {
-            let reason = decision.reason.as_ref();
-            reason.is_some_and(|reason| {
+            decision.reason().is_some_and(|reason| {
                 !matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
             })
         };
@@ -428,23 +427,21 @@ fn named_break(earlier: Option<&Fitted>, fitted: &Fitted, policy: &str) {
 /// What was hidden stays hidden in the same words, or goes altogether; what was whole stays whole or a reason is named.
 fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
+        let pointer = |verdict: &Verdict| matches!(verdict, Verdict::Point { .. } | Verdict::Trim { .. });
         let same = match (&was.verdict, &is.verdict) {
-            (Verdict::Keep, Verdict::Keep) | (Verdict::Drop, Verdict::Drop) => true,
-            // A note that points at what is no longer shown says something else.
-            (Verdict::Shorten { text: before, .. }, Verdict::Shorten { text: after, .. }) => {
-                let pointed = |decision: &Decision| {
-                    matches!(decision.reason, Some(Reason::Identical { .. } | Reason::Shown { .. }))
-                };
-                before == after || (pointed(was) && !pointed(is))
-            }
-            (Verdict::Keep, Verdict::Shorten { .. })
-            | (Verdict::Keep | Verdict::Shorten { .. }, Verdict::Drop) => {
-                let late = matches!(is.reason, Some(Reason::TooLong))
+            (was, is) if was.sends_same(is) => true,
+            (Verdict::Keep, is) => {
+                let late = is.reason() == Some(Reason::TooLong)
                     && matches!(policy, "ladder" | "steady" | "steady.safe" | "steady.bold");
-                is.reason.is_some() && !late
+                !late
             }
-            (Verdict::Shorten { .. }, Verdict::Keep)
-            | (Verdict::Drop, Verdict::Keep | Verdict::Shorten { .. }) => false,
+            (was, Verdict::Drop { reason }) => {
+                let late = *reason == Reason::TooLong
+                    && matches!(policy, "ladder" | "steady" | "steady.safe" | "steady.bold");
+                !was.is_gone() && !late
+            }
+            // A note that points at what is no longer shown says something else.
+            (was, is) => pointer(was) && !pointer(is) && is.own_text().is_some(),
         };
         assert!(same, "{policy}, block {}\n{}\nlater\n{}", was.block.0, shown(earlier), shown(later));
     }
@@ -455,7 +452,7 @@ fn honest_a_shortened_text_is_whole_lines_of_the_original_and_notes() {
     for_each_case("honest", |case, request| {
         let fitted = request.fit(case, case.share);
         for decision in fitted.plan.decisions() {
-            let Verdict::Shorten { text, .. } = &decision.verdict else { continue };
+            let Some(text) = decision.verdict.own_text() else { continue };
             let block = fitted.history.block(decision.block).expect("a block");
             let original = fitted.history.block_text(block);
             if let Err(lie) = honest::check(&original, text) {

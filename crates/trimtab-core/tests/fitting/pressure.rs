@@ -365,9 +365,9 @@ fn what_came_last_is_not_shortened_for_room_while_what_was_seen_can_go() {
         let last = plan.decisions().last().expect("a block");
         // It may be shortened for its size, and not for room.
         assert!(
-            matches!(last.reason, None | Some(trimtab_core::Reason::TooLong)),
+            matches!(last.reason(), None | Some(trimtab_core::Reason::TooLong)),
             "{policy}: {:?}",
-            last.reason
+            last.reason()
         );
     }
 }
@@ -392,7 +392,7 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     let reasons = |plan: &trimtab_core::Plan| {
         let results =
             plan.decisions().iter().filter(|decision| plan.tokens_of(decision.block).0 > Tokens(200));
-        results.map(|decision| decision.reason.clone()).collect::<Vec<_>>()
+        results.map(|decision| decision.reason()).collect::<Vec<_>>()
     };
     let told = reasons(&plan);
     assert!(matches!(told.last(), Some(Some(trimtab_core::Reason::Shown { .. }))), "{told:?}");

@@ -6,7 +6,7 @@ use std::{cell::Cell, collections::BTreeMap};
 use serde_json::json;
 use trimtab_core::{
     BlockId, BlockKind, CacheHint, ChainHash, Decision, Fitted, Format, Handle, Memory, Millis, Policy,
-    Reason, Settings, StoredVerdict, Tokens, UndoWhen, Verdict, Warm, block_handle, chain, find_model, fit,
+    Reason, SentVerdict, Settings, Tokens, UndoWhen, Verdict, Warm, block_handle, chain, find_model, fit,
     fit_warm,
 };
 
@@ -27,7 +27,7 @@ fn hidden(fitted: &Fitted) -> impl Iterator<Item = &Decision> {
 
 /// Reasoning whose signature no longer holds goes, whatever is asked for, and so do summaries' blocks but for pins.
 fn is_unbound(decision: &Decision) -> bool {
-    matches!(decision.reason, Some(Reason::Unbound { .. }))
+    matches!(decision.verdict, Verdict::Drop { reason: Reason::Unbound { .. } })
 }
 
 /// Lets a part of the cases be those of a model that binds its reasoning to everything before it.
@@ -44,13 +44,15 @@ fn is_valid(request: &Request, fitted: &Fitted) {
 
 /// What a store keeps of a plan makes the same memory as sending it: the newest verdict that says more than "whole".
 fn keeps_the_same(before: &Memory, fitted: &Fitted, memory: &Memory) {
-    let mut kept: BTreeMap<ChainHash, StoredVerdict> = before.verdicts().collect();
-    for (hash, verdict) in chain(&fitted.history).into_iter().zip(StoredVerdict::of_plan(&fitted.plan)) {
-        if verdict != StoredVerdict::Whole || !kept.contains_key(&hash) {
+    let mut kept: BTreeMap<ChainHash, SentVerdict> =
+        before.verdicts().map(|(hash, sent)| (hash, sent.clone())).collect();
+    for (hash, verdict) in chain(&fitted.history).into_iter().zip(SentVerdict::of_plan(&fitted.plan)) {
+        if verdict != SentVerdict::WHOLE || !kept.contains_key(&hash) {
             kept.insert(hash, verdict);
         }
     }
-    let sent: BTreeMap<ChainHash, StoredVerdict> = memory.verdicts().collect();
+    let sent: BTreeMap<ChainHash, SentVerdict> =
+        memory.verdicts().map(|(hash, sent)| (hash, sent.clone())).collect();
     assert_eq!(kept, sent, "{}", shown(fitted));
 }
 
@@ -137,7 +139,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
         let mut memory = Memory::default();
         let tight = fitted(&request.bytes, &memory, &request.settings(case, case.share), 0);
         memory.sent(&tight.plan, Millis(0));
-        let folded = |decision: &&Decision| decision.is_folded() || is_unbound(decision);
+        let folded = |decision: &&Decision| decision.verdict.is_fold() || is_unbound(decision);
         if hidden(&tight).any(|decision| folded(&decision)) {
             return;
         }

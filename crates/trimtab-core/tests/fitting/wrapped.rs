@@ -3,7 +3,7 @@
 //! when it is fitted again; and originals come back byte for byte.
 
 use serde_json::{Value, json};
-use trimtab_core::{BlockKind, Fitted, Format, Memory, Policy, Settings, Tokens, Verdict};
+use trimtab_core::{BlockKind, Fitted, Format, Memory, Policy, Settings, Tokens};
 
 use super::{fitted, honest, shown};
 use crate::checker;
@@ -193,7 +193,7 @@ fn check(name: &str, fitted_once: &Fitted, format: Format, policy: &str, setting
     let history = &fitted_once.history;
     for decision in fitted_once.plan.decisions() {
         let block = history.block(decision.block).expect("a block");
-        let (Verdict::Shorten { text, .. }, BlockKind::Result) = (&decision.verdict, block.kind) else {
+        let (Some(text), BlockKind::Result) = (decision.verdict.own_text(), block.kind) else {
             continue;
         };
         shortened += 1;
@@ -281,10 +281,11 @@ fn a_log_in_json_is_digested_as_a_log_and_its_totals_are_told() {
     let bytes =
         request(&calls, Some(|_, text| json!({"output": text, "exit_code": 1}).to_string()), Format::Chat);
     let sent = fit(&bytes, "per-tool", Some(0.5), Format::Chat);
-    let texts = sent.plan.decisions().iter().filter_map(|decision| match &decision.verdict {
-        Verdict::Shorten { text, .. } => Some(text.to_string()),
-        Verdict::Keep | Verdict::Drop => None,
-    });
+    let texts = sent
+        .plan
+        .decisions()
+        .iter()
+        .filter_map(|decision| decision.verdict.own_text().map(ToString::to_string));
     let texts: Vec<String> = texts.collect();
     assert!(
         texts.iter().any(|text| text.contains("120 passed, 1 failed") && text.contains("passing lines")),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use trimtab_core::{BlockKind, ChainHash, History, PartKind, StoredVerdict, block_original};
+use trimtab_core::{BlockKind, ChainHash, History, PartKind, SentVerdict, Verdict, block_original};
 
 use super::{
     Writing,
@@ -31,7 +31,7 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
         own_chain = history.chain();
         &own_chain
     };
-    let verdicts = StoredVerdict::of_plan(asked.plan);
+    let verdicts = SentVerdict::of_plan(asked.plan);
     let said = said_since(&writing.transaction, asked.known.seen, chain, &verdicts)?;
     if !said.is_empty() {
         let seen = recognize::seen(&writing.transaction)?;
@@ -73,8 +73,8 @@ fn said_since(
     transaction: &Transaction<'_>,
     seen: i64,
     chain: &[ChainHash],
-    verdicts: &[StoredVerdict],
-) -> Result<Vec<(ChainHash, StoredVerdict)>, StoreError> {
+    verdicts: &[SentVerdict],
+) -> Result<Vec<(ChainHash, SentVerdict)>, StoreError> {
     if recognize::seen(transaction)? <= seen {
         return Ok(Vec::new());
     }
@@ -95,11 +95,11 @@ fn said_since(
 }
 
 /// Names what is sent instead of a block; nothing for a block that is sent whole.
-fn digest_of(verdict: &StoredVerdict) -> Option<Hash> {
-    match verdict {
-        StoredVerdict::Whole | StoredVerdict::WholeAgain => None,
-        StoredVerdict::Shortened { text, .. } => Some(hash_of(Kind::Sent, text.as_bytes())),
-        StoredVerdict::Dropped { .. } => Some(DROPPED),
+fn digest_of(sent: &SentVerdict) -> Option<Hash> {
+    let verdict = sent.verdict();
+    match verdict.text() {
+        Some(text) => Some(hash_of(Kind::Sent, text.as_bytes())),
+        None => (*verdict != Verdict::Keep).then_some(DROPPED),
     }
 }
 
@@ -210,7 +210,7 @@ fn put_plan(
     base: Option<&Recent>,
     shares: &Shares,
     chain: &[ChainHash],
-    verdicts: &[StoredVerdict],
+    verdicts: &[SentVerdict],
 ) -> Result<(Verdicts, Vec<u8>), StoreError> {
     let mut plan = Verdicts::new();
     let mut delta = Vec::new();
@@ -222,7 +222,7 @@ fn put_plan(
         let shared = usize::try_from(block).is_ok_and(|block| block < shares.blocks);
         let before = base.filter(|_| shared).and_then(|base| base.plan.get(&block)).copied();
         let digest = digest_of(planned);
-        if *planned == StoredVerdict::WholeAgain {
+        if *planned == SentVerdict::WholeAgain {
             put_verdict(transaction, packing, session, *hash, planned, WHOLE_AGAIN)?;
         }
         if before.map(|(_, digest)| digest) == digest {
@@ -252,7 +252,7 @@ fn put_verdict(
     packing: &mut Packing<'_, '_>,
     session: i64,
     hash: ChainHash,
-    planned: &StoredVerdict,
+    planned: &SentVerdict,
     digest: Hash,
 ) -> Result<i64, StoreError> {
     let first: Option<i64> = transaction
@@ -266,14 +266,12 @@ fn put_verdict(
             return Ok(first);
         }
     }
-    let (text, reason) = match planned {
-        StoredVerdict::Shortened { text, reason } => {
-            (Some(packing.put(Kind::Sent, text.as_bytes())?), Some(reason))
-        }
-        StoredVerdict::Dropped { reason } => (None, Some(reason)),
-        StoredVerdict::Whole | StoredVerdict::WholeAgain => (None, None),
+    let text = match planned.verdict().text() {
+        Some(text) => Some(packing.put(Kind::Sent, text.as_bytes())?),
+        None => None,
     };
-    let reason = reason.and_then(|reason| serde_json::to_string(reason).ok()).unwrap_or_default();
+    let reason = planned.verdict().reason();
+    let reason = reason.and_then(|reason| serde_json::to_string(&reason).ok()).unwrap_or_default();
     transaction
         .prepare_cached(
             "INSERT INTO verdict (session, digest, reason, text, instead_of) VALUES (?, ?, ?, ?, ?)",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
-use trimtab_core::{BlockId, Reason, StoredVerdict};
+use trimtab_core::{BlockId, Reason, SentVerdict, Verdict};
 
 use super::{
     contents::{Contents, lies},
@@ -193,7 +193,7 @@ pub(super) fn verdict(
     connection: &Connection,
     contents: &mut Contents<'_>,
     id: i64,
-) -> Result<StoredVerdict, StoreError> {
+) -> Result<SentVerdict, StoreError> {
     let (reason, text, digest) = connection
         .prepare_cached("SELECT reason, text, digest FROM verdict WHERE id = ?")?
         .query_row([id], |row| {
@@ -202,12 +202,16 @@ pub(super) fn verdict(
         .optional()?
         .ok_or_else(|| damaged(format!("verdict {id}"), "it is missing"))?;
     if digest == WHOLE_AGAIN {
-        return Ok(StoredVerdict::WholeAgain);
+        return Ok(SentVerdict::WholeAgain);
     }
     // A reason that this version does not know is still a reason.
     let reason = serde_json::from_str(&reason).unwrap_or(Reason::Rule(reason));
-    let Some(text) = text else { return Ok(StoredVerdict::Dropped { reason }) };
-    let text =
-        String::from_utf8(contents.get(text)?).map_err(|fault| damaged(format!("verdict {id}"), fault))?;
-    Ok(StoredVerdict::Shortened { text, reason })
+    let text = match text {
+        Some(text) => {
+            let text = String::from_utf8(contents.get(text)?);
+            Some(text.map_err(|fault| damaged(format!("verdict {id}"), fault))?.into())
+        }
+        None => None,
+    };
+    Ok(SentVerdict::As(Verdict::hiding(text, reason)))
 }

@@ -3,7 +3,7 @@
 //! project does: no request goes on in a session of another one.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trimtab_core::{Block, ChainHash, Cost, History, Memory, Millis, Role, StoredVerdict, Wishes};
+use trimtab_core::{Block, ChainHash, Cost, History, Memory, Millis, Role, SentVerdict, Wishes};
 
 use super::{contents::Contents, read, refused, wishes};
 use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};
@@ -232,7 +232,7 @@ fn memory(connection: &Connection, chain: &[ChainHash]) -> Result<Memory, StoreE
         let verdict: Option<i64> = statement.query_row([hash.0], |row| row.get(0))?;
         let verdict = match verdict {
             Some(id) => read::verdict(connection, &mut contents, id)?,
-            None => StoredVerdict::Whole,
+            None => SentVerdict::WHOLE,
         };
         memory.remember(*hash, verdict);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, Transaction, params};
 use trimtab_core::{
-    ChainHash, Handle, History, Millis, Reason, StoredVerdict, Undo, UndoWhen, Wishes, block_handle, parse_as,
+    ChainHash, Handle, History, Millis, Undo, UndoWhen, Verdict, Wishes, block_handle, parse_as,
 };
 
 use super::{contents::Contents, read, recognize, sessions};
@@ -73,11 +73,12 @@ fn check_hidden(connection: &Connection, latest: &History, handle: Handle) -> Re
     let mut in_summary = false;
     for hash in named(latest, &latest.chain(), handle) {
         let Some(id) = newest_verdict(connection, hash)? else { continue };
-        match read::verdict(connection, &mut contents, id)? {
-            StoredVerdict::Whole | StoredVerdict::WholeAgain => {}
-            StoredVerdict::Shortened { reason: Reason::Folded { .. }, .. }
-            | StoredVerdict::Dropped { reason: Reason::Folded { .. } } => in_summary = true,
-            StoredVerdict::Shortened { .. } | StoredVerdict::Dropped { .. } => return Ok(()),
+        match read::verdict(connection, &mut contents, id)?.verdict() {
+            Verdict::Keep => {}
+            Verdict::Fold { .. } => in_summary = true,
+            Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. } => {
+                return Ok(());
+            }
         }
     }
     let handle = handle.to_string();

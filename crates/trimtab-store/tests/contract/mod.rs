@@ -4,7 +4,7 @@ pub(crate) mod scopes;
 pub(crate) mod sent;
 pub(crate) mod wishes;
 
-use trimtab_core::{Millis, StoredVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
+use trimtab_core::{Millis, SentVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
 use trimtab_store::{Append, Appended, Forget, Mode, SessionLabel, Store, StoreError, Summary};
 
 use crate::common::{
@@ -84,9 +84,9 @@ pub(crate) fn identical_content_is_kept_once(store: &dyn Store) {
 
 pub(crate) fn what_is_hidden_is_remembered_with_its_reason(store: &dyn Store) {
     let kept = fit_and_keep(store, request(&working(20)), &settings("recent", 20_000), 1, None).unwrap();
-    let hidden: Vec<(u32, StoredVerdict)> = (0..)
-        .zip(StoredVerdict::of_plan(&kept.fitted.plan))
-        .filter(|(_, verdict)| *verdict != StoredVerdict::Whole)
+    let hidden: Vec<(u32, SentVerdict)> = (0..)
+        .zip(SentVerdict::of_plan(&kept.fitted.plan))
+        .filter(|(_, verdict)| *verdict != SentVerdict::WHOLE)
         .collect();
     assert!(hidden.len() > 3, "the policy hides: {hidden:?}");
     let stored = store.request(kept.request).unwrap();

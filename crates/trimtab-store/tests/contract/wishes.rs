@@ -1,7 +1,7 @@
 //! What every engine promises about pins and hidings that are taken back.
 
 use trimtab_core::{
-    Handle, History, Memory, Millis, Policy, Settings, StoredVerdict, UndoWhen, Verdict, block_handle, fit,
+    Handle, History, Memory, Millis, Policy, SentVerdict, Settings, UndoWhen, Verdict, block_handle, fit,
     parse,
 };
 use trimtab_store::{
@@ -126,7 +126,7 @@ pub(crate) fn what_is_shown_again_is_said_to_a_process_that_hides_it_still(store
     assert_ne!(fitted.plan.decisions()[block].verdict, Verdict::Keep, "it looked before");
     let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(3))).unwrap();
     let Appended::SaidBefore { verdicts, seen } = done else { panic!("two processes said two things") };
-    assert_eq!(verdicts, [(known.chain[block], StoredVerdict::WholeAgain)]);
+    assert_eq!(verdicts, [(known.chain[block], SentVerdict::WholeAgain)]);
     verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
     known.seen = seen;
     let fitted = fit(bytes, &known.memory, &settings("none", 1_000_000), Millis(3)).unwrap();

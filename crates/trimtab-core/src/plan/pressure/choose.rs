@@ -11,7 +11,7 @@ use std::{
     collections::BinaryHeap,
 };
 
-use super::super::pays::CachePrices;
+use super::super::CachePrices;
 
 /// The shares of the request at which a cut may begin.
 const STARTS: [f64; 7] = [0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.88];

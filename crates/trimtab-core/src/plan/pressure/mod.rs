@@ -13,7 +13,7 @@ use super::{
     UnitKind,
     cost::{cost, tokens_anew},
     may_shorten,
-    run::{Situation, may_cost},
+    pays::may_cost,
     work::{Work, is_exchange},
 };
 use crate::{
@@ -49,22 +49,22 @@ struct Found {
 }
 
 /// Hides until the request counts at most `goal`, where it counts more than `budget`; below that, what is hardly needed where it pays.
-pub(super) fn make_room(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens, goal: Tokens) {
-    let knows_cache = !(situation.cold || situation.first_look);
-    if knows_cache && work.total <= budget {
-        return hide_ahead(work, situation, budget);
+pub(super) fn make_room(work: &mut Work<'_>, budget: Tokens, goal: Tokens) {
+    let knows_cache = !(work.context.cache.cold || work.context.cache.first_look);
+    if knows_cache && work.draft.total <= budget {
+        return hide_ahead(work, budget);
     }
     let beginnings: &[Beginning] =
         if knows_cache { &[Beginning::Cheapest, Beginning::Anywhere] } else { &[Beginning::Anywhere] };
-    let stakes = stakes(situation, budget);
+    let stakes = stakes(work, budget);
     for beginning in beginnings {
-        if work.total <= budget {
+        if work.draft.total <= budget {
             return;
         }
-        let found = find(work, situation, goal);
+        let found = find(work, goal);
         let cut = choose(&found.room, stakes, *beginning);
         for take in cut.takes {
-            if work.total <= goal {
+            if work.draft.total <= goal {
                 break;
             }
             hide(work, &found, take);
@@ -73,24 +73,24 @@ pub(super) fn make_room(work: &mut Work<'_>, situation: &Situation<'_>, budget: 
     }
 }
 
-fn stakes(situation: &Situation<'_>, budget: Tokens) -> Stakes {
+fn stakes(work: &Work<'_>, budget: Tokens) -> Stakes {
     Stakes {
-        prices: situation.prices,
-        request: (budget + situation.unseen).float(),
-        expected: (EXPECTED_SHARE * f64::from(situation.memory.requests())).max(LEAST_REQUESTS),
-        miss: situation.policy.needs.weight("cost", "miss"),
-        ride: situation.policy.needs.weight("cost", "ride"),
+        prices: work.context.cache.prices,
+        request: (budget + work.context.cache.unseen).float(),
+        expected: (EXPECTED_SHARE * f64::from(work.context.before.memory.requests())).max(LEAST_REQUESTS),
+        miss: work.context.policy.needs.weight("cost", "miss"),
+        ride: work.context.policy.needs.weight("cost", "ride"),
     }
 }
 
 /// Hides what is hardly needed before there is need for room, where that pays.
-fn hide_ahead(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens) {
-    if work.counts.total() <= budget.scaled(NEAR) {
+fn hide_ahead(work: &mut Work<'_>, budget: Tokens) {
+    if work.request.counts.total() <= budget.scaled(NEAR) {
         return;
     }
-    let found = find(work, situation, work.total);
-    let may_cost = may_cost(work, situation, cost(work, situation));
-    for take in choose_ahead(&found.room, stakes(situation, budget), may_cost) {
+    let found = find(work, work.draft.total);
+    let may_cost = may_cost(work, cost(work));
+    for take in choose_ahead(&found.room, stakes(work, budget), may_cost) {
         hide(work, &found, take);
     }
 }
@@ -100,7 +100,7 @@ fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
         Take::Part(number) => {
             let Some(id) = found.parts.get(number).copied() else { return };
             let reason = reason(work, id);
-            if work.history.block(id).is_some_and(|block| block.kind == BlockKind::Call) {
+            if work.request.history.block(id).is_some_and(|block| block.kind == BlockKind::Call) {
                 work.apply(id, &Act::Inputs(Inputs::All), &reason);
             } else {
                 put_note(work, id, &reason);
@@ -118,50 +118,50 @@ fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
 /// Puts a note in the place of a result, or of what is left of it.
 fn put_note(work: &mut Work<'_>, id: BlockId, reason: &Reason) {
     let note = work.text_for(id, &Act::Clear, reason).filter(|(_, tokens)| *tokens < work.tokens_now(id));
-    if let Some((text, tokens)) = note {
-        work.hide(id, Verdict::Shorten { text, tokens }, reason);
+    if let Some(note) = note {
+        work.hide_behind(id, note, reason.clone());
     }
 }
 
 fn reason(work: &Work<'_>, id: BlockId) -> Reason {
-    let is_read = work.facts.row(id).is_some_and(|fact| {
+    let is_read = work.request.facts.row(id).is_some_and(|fact| {
         fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Read)
     });
-    match work.index.changed_since(id).filter(|_| is_read) {
+    match work.request.index.changed_since(id).filter(|_| is_read) {
         Some((first, _)) => Reason::Stale { edit: first.step },
         None => Reason::OverBudget,
     }
 }
 
 /// Finds all that may be hidden: results and arguments of calls that the model has seen, and whole exchanges.
-fn find(work: &Work<'_>, situation: &Situation<'_>, goal: Tokens) -> Found {
+fn find(work: &Work<'_>, goal: Tokens) -> Found {
     let mut found = Found { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
-    let end = BlockId(narrow(work.decisions.len()));
-    let moment = NeedMoment { facts: work.facts, index: work.index, end };
-    let latest = work.units.iter().rposition(is_exchange);
+    let end = BlockId(narrow(work.draft.decisions.len()));
+    let moment = NeedMoment { facts: work.request.facts, index: work.request.index, end };
+    let latest = work.request.units.all().iter().rposition(is_exchange);
     let mut part_of: HashMap<BlockId, usize> = HashMap::new();
-    for (number, unit) in work.units.iter().enumerate() {
+    for (number, unit) in work.request.units.all().iter().enumerate() {
         for id in unit.blocks.iter().copied().filter(|_| Some(number) != latest) {
-            let Some(frees) = frees(work, situation, id) else { continue };
+            let Some(frees) = frees(work, id) else { continue };
             let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
             part_of.insert(id, found.parts.len());
             found.parts.push(id);
             found.room.parts.push(Part {
                 place: widen(id.0),
                 frees,
-                need: situation.policy.needs.product(&features),
+                need: work.context.policy.needs.product(&features),
                 first: Vec::new(),
             });
         }
     }
     let views = views(work);
     for (number, id) in found.parts.iter().enumerate() {
-        let is_view = work.index.files(*id).iter().any(|file| views.get(file).is_some_and(|of| of.contains(id)));
+        let is_view = work.request.index.files(*id).iter().any(|file| views.get(file).is_some_and(|of| of.contains(id)));
         let older = older_views(work, &views, *id).filter(|_| is_view);
         let first: Vec<usize> = older.filter_map(|older| part_of.get(&older).copied()).collect();
         found.room.parts.get_mut(number).into_iter().for_each(|part| part.first.clone_from(&first));
     }
-    for (number, unit) in work.units.iter().enumerate() {
+    for (number, unit) in work.request.units.all().iter().enumerate() {
         let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
         let stays = |id: &BlockId| {
             let is_left = work.is_pinned(*id) || work.is_held(*id) || work.is_out(*id);
@@ -171,44 +171,44 @@ fn find(work: &Work<'_>, situation: &Situation<'_>, goal: Tokens) -> Found {
             continue;
         }
         let tokens: Tokens = unit.blocks.iter().map(|id| work.tokens_now(*id)).sum();
-        let is_recent = work.facts.age(*first).is_none_or(|age| age <= work.recent);
+        let is_recent = work.request.facts.age(*first).is_none_or(|age| age <= work.context.policy.recent_steps);
         let older = unit.blocks.iter().flat_map(|id| older_views(work, &views, *id));
         let older = older.filter(|id| !unit.blocks.contains(id));
         found.exchanges.push(*first);
         found.room.exchanges.push(Going {
             place: widen(first.0),
             frees: tokens.float(),
-            need: situation.policy.needs.weight("record", if is_recent { "recent" } else { "old" }),
+            need: work.context.policy.needs.weight("record", if is_recent { "recent" } else { "old" }),
             parts: unit.blocks.iter().filter_map(|id| part_of.get(id).copied()).collect(),
             first: older.filter_map(|id| part_of.get(&id).copied()).collect(),
         });
     }
-    found.room.cached_after = tokens_anew(work, situation).into_iter().map(Tokens::float).collect();
+    found.room.cached_after = tokens_anew(work).iter().map(|tokens| tokens.float()).collect();
     let mut before = Tokens::ZERO;
     for number in 0..end.0 {
         found.room.before.push(before.float());
         before += work.tokens_now(BlockId(number));
     }
-    found.room.excess = (work.total - goal).float();
+    found.room.excess = (work.draft.total - goal).float();
     found
 }
 
 /// Returns how many tokens hiding a block frees, about; nothing for what may not be hidden or is not worth it.
-fn frees(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> Option<f64> {
+fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
     let now = work.tokens_now(id);
-    let block = work.history.block(id)?;
-    let fact = work.facts.row(id)?;
-    let is_open = work.may_be_names(id) && may_shorten(work.history, id);
+    let block = work.request.history.block(id)?;
+    let fact = work.request.facts.row(id)?;
+    let is_open = work.may_be_names(id) && may_shorten(work.request.history, id);
     if !is_open || work.shows_unseen(id) || work.is_fresh_recall(id) {
         return None;
     }
     match (block.kind, fact.acts_as) {
         (BlockKind::Call, _) => {
-            let is_recent = work.facts.age(id).is_none_or(|age| age <= work.recent);
-            if is_recent || !situation.policy.inputs_under_pressure {
+            let is_recent = work.request.facts.age(id).is_none_or(|age| age <= work.context.policy.recent_steps);
+            if is_recent || !work.context.policy.inputs_under_pressure {
                 return None;
             }
-            let long = work.index.row(id)?.leaves.of(Leaves::All);
+            let long = work.request.index.row(id).leaves.of(Leaves::All);
             let bytes = narrow(block.body.len().max(1));
             let notes = f64::from(long) / f64::from(bytes) * now.float();
             let most = f64::from(long) / f64::from(narrow(LONGEST));
@@ -222,10 +222,10 @@ fn frees(work: &Work<'_>, situation: &Situation<'_>, id: BlockId) -> Option<f64>
 /// Returns the views of each file that are shown, oldest first.
 fn views(work: &Work<'_>) -> HashMap<u32, Vec<BlockId>> {
     let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
-    for id in (0..narrow(work.decisions.len())).map(BlockId) {
-        let is_view = matches!(work.index.row(id).and_then(|row| row.shows), Some(Shows::File | Shows::ShellFile));
+    for id in (0..narrow(work.draft.decisions.len())).map(BlockId) {
+        let is_view = matches!(work.request.index.row(id).shows, Some(Shows::File | Shows::ShellFile));
         if is_view && (*work.verdict(id) == Verdict::Keep || work.is_trimmed(id)) {
-            work.index.files(id).iter().for_each(|file| views.entry(*file).or_default().push(id));
+            work.request.index.files(id).iter().for_each(|file| views.entry(*file).or_default().push(id));
         }
     }
     views
@@ -237,10 +237,10 @@ fn older_views<'a>(
     views: &'a HashMap<u32, Vec<BlockId>>,
     id: BlockId,
 ) -> impl Iterator<Item = BlockId> + 'a {
-    work.index.files(id).iter().flat_map(move |file| {
+    work.request.index.files(id).iter().flat_map(move |file| {
         let older = views.get(file).into_iter().flatten().take_while(move |older| **older < id);
         // What a block changed itself, it changed after the older views.
-        let is_stale = move |older: &&BlockId| work.index.changed_between(*file, **older, BlockId(id.0 + 1));
+        let is_stale = move |older: &&BlockId| work.request.index.changed_between(*file, **older, BlockId(id.0 + 1));
         older.filter(is_stale).copied()
     })
 }

@@ -39,7 +39,7 @@ impl Moment<'_> {
         let changes = self.index.changes_around(result, self.end);
         let now = self.index.results_before(self.end);
         let since = |results: u32| now.saturating_sub(results);
-        let shown = self.index.row(result.max(seen_at))?.results;
+        let shown = self.index.row(result.max(seen_at)).results;
         let last_change = changes.last_after;
         let age = since(last_change.map_or(shown, |change| change.max(shown)));
         let edited = match (changes.before, last_change) {
@@ -70,7 +70,7 @@ impl Moment<'_> {
                 _ => "other-input",
             });
         }
-        let shows = self.index.row(result)?.shows?;
+        let shows = self.index.row(result).shows?;
         if fact.outcome == Outcome::Failed {
             return Some("failed");
         }

@@ -14,7 +14,7 @@ use super::{
         edits::shortened,
         may_shorten,
         series::{EXTENTS, LEAST_TELLER, LEAST_TELLING_BYTES},
-        visible::Visible,
+        visible::{Visible, distinct_names},
     },
     NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
 };
@@ -39,7 +39,7 @@ impl Work<'_> {
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
         let open = if *act == Act::Names { self.may_be_names(id) } else { self.is_open(id) };
-        if !open || !may_shorten(self.history, id) {
+        if !open || !may_shorten(self.request.history, id) {
             return None;
         }
         self.text_for(id, act, reason)
@@ -55,13 +55,13 @@ impl Work<'_> {
         // that is made anew; so is what tells a series, which is made of later blocks too.
         let tells = matches!(reason, Reason::EditedOften { told: None, .. });
         if tells || matches!(act, Act::Names | Act::Inputs(_)) {
-            return self.make(id, act, reason, self.style);
+            return self.make(id, act, reason, self.context.policy.style);
         }
         let key = self.key(id, act, reason);
         if let Some(made) = self.made.get(id, key) {
             return made.clone();
         }
-        let mut made = self.make(id, act, reason, self.style);
+        let mut made = self.make(id, act, reason, self.context.policy.style);
         // What is too short for a sentence about it may still be longer than its size and handle.
         if made.is_none() && *act == Act::Clear {
             made = self.make(id, act, reason, Style::Plain);
@@ -76,14 +76,14 @@ impl Work<'_> {
         self.terms_for(id, act).hash(&mut hasher);
         act.hash(&mut hasher);
         if let Act::Cap { share } = act {
-            self.budget.map(|budget| budget.scaled(*share)).hash(&mut hasher);
+            self.context.budget.map(|budget| budget.scaled(*share)).hash(&mut hasher);
         }
         reason.hash(&mut hasher);
-        self.style.hash(&mut hasher);
-        self.recall.hash(&mut hasher);
-        self.counter.tokenizer().hash(&mut hasher);
-        self.index.is_changed(id).hash(&mut hasher);
-        self.index.file(id).and_then(|file| self.index.last_access(file)).hash(&mut hasher);
+        self.context.policy.style.hash(&mut hasher);
+        self.context.recall.hash(&mut hasher);
+        self.request.counter.tokenizer().hash(&mut hasher);
+        self.request.index.is_changed(id).hash(&mut hasher);
+        self.request.index.file(id).and_then(|file| self.request.index.last_access(file)).hash(&mut hasher);
         self.compare_copy(id, reason).hash(&mut hasher);
         hasher.finish()
     }
@@ -93,25 +93,23 @@ impl Work<'_> {
         if !matches!(act, Act::Digest(Some(name)) if name == digest::RELEVANT) {
             return Vec::new();
         }
-        let (history, facts) = (self.history, self.facts);
+        let (history, facts) = (self.request.history, self.request.facts);
         let mut terms = self.task_words.get_or_insert_with(|| task_words(history, facts)).clone();
-        let query = facts.row(id).map(|fact| match fact.subject() {
-            Subject::Query { pattern, .. } => &**pattern,
+        let query: &str = match facts[id].subject() {
+            Subject::Query { pattern, .. } => pattern,
             Subject::Command(command) => command,
             Subject::File { path, .. } | Subject::Directory { path, .. } => path,
             Subject::Url(url) => url,
             Subject::Nothing => "",
-        });
-        let own: Vec<String> =
-            query_terms(query.unwrap_or_default()).into_iter().filter(|word| !terms.contains(word)).collect();
+        };
+        let own: Vec<String> = query_terms(query).into_iter().filter(|word| !terms.contains(word)).collect();
         terms.extend(own);
         terms
     }
 
     fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
+        let history = self.request.history;
+        let (block, fact) = (&history[id], &self.request.facts[id]);
         match (block.kind, act) {
             (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
             // The arguments of a call are no text to be cut, and no other text has arguments.
@@ -126,12 +124,12 @@ impl Work<'_> {
         let terms = self.terms_for(id, act);
         let about = About { terms: &terms, ..About::new(fact, tool.as_deref()) };
         let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
-        let shows = self.index.row(id).and_then(|row| row.shows);
+        let shows = self.request.index.row(id).shows;
         let text = Text::new(&text, about);
         let mut least = Tokens::ZERO;
         let mut pieces = match act {
             Act::Cap { share } => {
-                let most = self.budget?.scaled(*share);
+                let most = self.context.budget?.scaled(*share);
                 // What leaves less than a note would is not worth reading.
                 let note = self.make(id, &Act::Clear, reason, style).map(|(_, tokens)| tokens);
                 least = note.unwrap_or_default();
@@ -180,7 +178,7 @@ impl Work<'_> {
     ) -> Option<(Arc<str>, Tokens)> {
         let is_file = digest::may_be_file(text);
         let pieces = (!is_file).then(|| (digest::choose(text).shorten)(text)).flatten()?;
-        self.written(id, &pieces, reason, self.style).filter(|(_, tokens)| *tokens <= most)
+        self.written(id, &pieces, reason, self.context.policy.style).filter(|(_, tokens)| *tokens <= most)
     }
 
     /// Writes a result of a long series of edits: the one that tells the series as much of it as is smaller, the others where.
@@ -191,7 +189,7 @@ impl Work<'_> {
             return self.written(id, &[], reason, style).filter(is_smaller);
         };
         let series = self.describe_series(id, (*first, *last))?;
-        if most < LEAST_TELLER + self.counter.text(&series.path) {
+        if most < LEAST_TELLER + self.request.counter.text(&series.path) {
             return None;
         }
         EXTENTS.into_iter().find_map(|extent| {
@@ -208,9 +206,8 @@ impl Work<'_> {
         reason: &Reason,
         style: Style,
     ) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
-        let fact = self.facts.row(id)?;
+        let history = self.request.history;
+        let (block, fact) = (&history[id], &self.request.facts[id]);
         let text = history.block_text(block);
         let tool = history.tool_name(block);
         let handle = self.handle(id);
@@ -224,12 +221,12 @@ impl Work<'_> {
             reason,
             handle: &handle,
             style,
-            recall: self.recall,
+            recall: self.context.recall,
         };
         let shorter = if text.is_empty() {
             render::render(&text, pieces, &context)
         } else {
-            render::shorten(&text, pieces, &context, &|text| self.counter.text(text).0)?
+            render::shorten(&text, pieces, &context, &|text| self.request.counter.text(text).0)?
         };
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
@@ -239,38 +236,45 @@ impl Work<'_> {
 
     /// Returns what is known now of the file that a block shows.
     fn shown_file(&self, id: BlockId, fact: &Fact, reason: &Reason) -> ShownFile {
-        let last = self.index.file(id).and_then(|file| self.index.last_access(file));
+        let last = self.request.index.file(id).and_then(|file| self.request.index.last_access(file));
         let last_access = last.unwrap_or(fact.step).max(fact.step);
-        ShownFile { last_access, modified: self.index.is_changed(id), copy: self.compare_copy(id, reason) }
+        ShownFile {
+            last_access,
+            modified: self.request.index.is_changed(id),
+            copy: self.compare_copy(id, reason),
+        }
     }
 
     /// Compares a view of a file with the copy that its note points at.
     pub(super) fn compare_copy(&self, id: BlockId, reason: &Reason) -> ShownCopy {
-        let Some(file) = self.index.file(id) else { return ShownCopy::default() };
+        let Some(file) = self.request.index.file(id) else { return ShownCopy::default() };
         if let Reason::ReadOften { first, last } = reason {
-            let digest = self.facts.row(id).map(|fact| fact.digest);
-            let is_same = |other: BlockId| self.facts.row(other).map(|fact| fact.digest) == digest;
-            let shows_same = |step: &u32| self.index.accesses_at(file, *step).any(is_same);
+            let is_same = |other: BlockId| self.request.facts[other].digest == self.request.facts[id].digest;
+            let shows_same = |step: &u32| self.request.index.accesses_at(file, *step).any(is_same);
             let same_at = [*last, *first].into_iter().find(shows_same);
-            return ShownCopy { same_at, changed_at: self.index.first_change_after(file, id) };
+            return ShownCopy { same_at, changed_at: self.request.index.first_change_after(file, id) };
         }
-        let source = self.source(id, reason);
-        let changed_at = source.and_then(|source| self.index.first_change_after(file, source));
+        let source = match reason {
+            Reason::Identical { to } => self.copy_at(id, *to),
+            Reason::Shown { handle, .. } => self.named_before(id, handle),
+            _ => None,
+        };
+        let changed_at = source.and_then(|source| self.request.index.first_change_after(file, source));
         ShownCopy { same_at: None, changed_at }
     }
 
     /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
     fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
-        let history = self.history;
-        let block = history.block(id)?;
+        let history = self.request.history;
+        let block = &history[id];
         let part = arguments(history, block)?;
         let text = history.part_text(part);
         let (leaves, _) = leaves(self, id, inputs)?;
-        if self.index.row(id).is_none_or(|row| row.leaves.of(leaves) == 0) || holds_note(&text) {
+        if self.request.index.row(id).leaves.of(leaves) == 0 || holds_note(&text) {
             return None;
         }
         let handle = self.handle(id);
-        let recall = self.recall;
+        let recall = self.context.recall;
         let written = |note: &dyn Fn(&str, Leaves) -> String| {
             let rule = LeafRule { leaves, longest: digest::LONGEST, note };
             match part.kind {
@@ -310,24 +314,26 @@ impl Work<'_> {
 
     /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
     fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
-        if self.visible.is_none() {
+        if self.draft.visible.is_none() {
             let mut visible = Visible::default();
-            for (decision, block) in self.decisions.iter().zip(self.history.blocks()) {
-                match &decision.verdict {
-                    Verdict::Keep => visible.add(&self.history.block_text(block)),
-                    Verdict::Shorten { text, .. } => visible.add(text),
-                    Verdict::Drop => {}
+            let history = self.request.history;
+            for decision in self.draft.decisions.iter() {
+                let id = decision.block;
+                let read = || distinct_names(&history.block_text(&history[id]));
+                match (&decision.verdict, decision.verdict.text()) {
+                    (Verdict::Keep, _) => visible.add_names(self.made.names(id, read)),
+                    (_, Some(text)) => visible.add(text),
+                    (_, None) => {}
                 }
             }
-            self.visible = Some(visible);
+            self.draft.visible = Some(visible);
         }
         let sent = self.text_now(id).unwrap_or_default();
-        self.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
+        self.draft.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
     }
 
     pub(super) fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {
-        let Some(block) = self.history.block(id) else { return Tokens::ZERO };
-        self.counter.block_as_text(self.history, block, text, self.memo)
+        self.request.counter.block_as_text(self.request.history, &self.request.history[id], text, self.memo)
     }
 }
 
@@ -337,9 +343,8 @@ fn pieces(
     text: &Text<'_>,
     (act, names, shows): (&Act, Vec<String>, Option<Shows>),
 ) -> Option<Vec<Piece>> {
-    let block = history.block(id)?;
     let media = history
-        .parts_of(block)
+        .parts_of(&history[id])
         .iter()
         .find(|part| matches!(part.kind, PartKind::Image | PartKind::Document | PartKind::Audio));
     if let Some(part) = media

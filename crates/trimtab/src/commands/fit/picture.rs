@@ -1,7 +1,7 @@
-//! A plan as a picture: one line per block, on standard error. Takes a fitted request; gives verdict, tokens before and
+//! A plan as a picture: one line per block, per moment and per pass, on standard error. Takes a fitted request; gives verdict, tokens before and
 //! after, and why.
 
-use trimtab_core::{BlockId, Fitted, Moment, Plan, Role, Sum, Verdict};
+use trimtab_core::{BlockId, Fitted, Moment, PassSum, Plan, Role, Sum};
 
 use crate::output::{grouped, on_one_line, padded, say};
 
@@ -17,12 +17,12 @@ pub(super) fn explain(fitted: &Fitted) {
         let Some(block) = fitted.history.block(decision.block) else { continue };
         let entry = fitted.history.entry_of(block);
         let (before, after) = fitted.plan.tokens_of(decision.block);
-        let why = match (&decision.verdict, &decision.reason) {
-            (Verdict::Keep, _) | (_, None) => {
+        let why = match decision.reason() {
+            None => {
                 let text = on_one_line(&fitted.history.block_text(block), TEXT_WIDTH);
                 format!("{}{text}", wish_of(&fitted.plan, decision.block))
             }
-            (_, Some(reason)) => {
+            Some(reason) => {
                 let handle = decision.handle.as_deref().unwrap_or_default();
                 format!("{reason}; recall {handle}")
             }
@@ -33,7 +33,7 @@ pub(super) fn explain(fitted: &Fitted) {
             entry.map_or(0, |entry| entry.step),
             entry.map_or(Role::Other, |entry| entry.role).name(),
             block.kind.name(),
-            padded(decision.word(), 8),
+            padded(decision.verdict.word(), 8),
             fitted.plan.moment_of(decision.block).map_or("", Moment::word),
             grouped(before.0),
             grouped(after.0)
@@ -42,6 +42,7 @@ pub(super) fn explain(fitted: &Fitted) {
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
     say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
     fitted.plan.sums().iter().for_each(say_sum);
+    fitted.plan.passes().iter().for_each(say_pass);
 }
 
 /// Says what was asked for about a block that is sent whole.
@@ -52,6 +53,17 @@ fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
         (false, true) => "[shown again] ",
         (false, false) => "",
     }
+}
+
+/// Says what one pass of the plan hid.
+fn say_pass(sum: &PassSum) {
+    say(format_args!(
+        "pass {} {} {}: {} tokens fewer",
+        padded(sum.pass.word(), 8),
+        sum.blocks,
+        if sum.blocks == 1 { "block" } else { "blocks" },
+        grouped(sum.saved.0),
+    ));
 }
 
 /// Says what is saved and paid by all that is hidden at one moment.

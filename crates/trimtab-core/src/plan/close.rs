@@ -1,12 +1,10 @@
-//! The last step of every policy but `none`: hide in one fixed order until the request fits. Takes what is decided so far;
-//! gives the floor where even the end of the order does not suffice. Never touches system, instructions or the current task.
+//! The pass that closes every policy but `none`: it hides in one fixed order until the request fits, and gives the floor where even
+//! the end of the order does not suffice. Never touches system, instructions or the current task.
 
 use std::sync::Arc;
 
 use super::{
-    Floor, Unit, UnitKind, may_shorten,
-    run::{Situation, was_sent},
-    units,
+    Floor, Unit, UnitKind, may_shorten, units,
     work::{Work, is_exchange},
 };
 use crate::{
@@ -14,46 +12,46 @@ use crate::{
     history::{BlockId, BlockKind},
     policy::{Act, Closing},
     units::Tokens,
-    verdict::{Reason, Verdict},
+    verdict::Reason,
 };
 
 /// Hides until the request counts at most `budget`, and a little less where what is left to hide was seen before: then the next
 /// requests need not hide again.
-pub(super) fn close(work: &mut Work<'_>, situation: &Situation<'_>, budget: Tokens) -> Option<Floor> {
-    let policy = situation.policy;
-    if policy.closing == Closing::Nothing || work.total <= budget {
+pub(super) fn close(work: &mut Work<'_>, budget: Tokens) -> Option<Floor> {
+    let (context, policy) = (work.context, work.context.policy);
+    if policy.closing == Closing::Nothing || work.draft.total <= budget {
         return None;
     }
     let goal = budget.scaled(policy.room);
     let last = hide_seen_first(work, policy.closing, goal);
     for id in last {
-        if work.total <= budget {
+        if work.draft.total <= budget {
             return None;
         }
         // What was said in a block's place before stays said.
-        if work.is_open(id) || !was_sent(situation, id) {
+        if work.is_open(id) || !context.was_sent(id) {
             shorten_to_fit(work, id, budget);
         }
     }
-    if work.total > budget {
+    if work.draft.total > budget {
         // What new results pointed at shows nothing unseen any more, and may go as a whole.
         hide_seen_first(work, policy.closing, goal);
     }
-    (work.total > budget).then(|| floor(work))
+    (work.draft.total > budget).then(|| floor(work))
 }
 
 /// Hides what the model has seen until the request counts at most `goal`; gives the results that go last.
 fn hide_seen_first(work: &mut Work<'_>, closing: Closing, goal: Tokens) -> Vec<BlockId> {
     let (seen, last) = order(work);
     for (id, act) in seen {
-        if work.total <= goal {
+        if work.draft.total <= goal {
             return last;
         }
         work.apply(id, &act, &Reason::OverBudget);
     }
     if closing == Closing::Turns {
         for turn in turns(work) {
-            if work.total <= goal {
+            if work.draft.total <= goal {
                 return last;
             }
             turn.into_iter().for_each(|id| work.drop_alone(id, &Reason::OverBudget));
@@ -64,18 +62,18 @@ fn hide_seen_first(work: &mut Work<'_>, closing: Closing, goal: Tokens) -> Vec<B
 
 /// Leaves as much of a result as there is room for, where that is more than a note.
 fn shorten_to_fit(work: &mut Work<'_>, id: BlockId, budget: Tokens) {
-    if work.is_out(id) || work.is_pinned(id) || !may_shorten(work.history, id) {
+    if work.is_out(id) || work.is_pinned(id) || !may_shorten(work.request.history, id) {
         return;
     }
-    let room = work.tokens_now(id) - (work.total - budget);
+    let room = work.tokens_now(id) - (work.draft.total - budget);
     let part = Act::Cap { share: room.float() / budget.float().max(1.0) };
     let part = if work.is_open(id) { work.text_for(id, &part, &Reason::OverBudget) } else { None };
     let note = work.text_for(id, &Act::Clear, &Reason::OverBudget);
     let part_fits = |part: &(Arc<str>, Tokens)| {
         part.1 <= room && note.as_ref().is_none_or(|(_, tokens)| part.1 >= *tokens)
     };
-    if let Some((text, tokens)) = part.filter(part_fits).or(note) {
-        work.hide(id, Verdict::Shorten { text, tokens }, &Reason::OverBudget);
+    if let Some(shorter) = part.filter(part_fits).or(note) {
+        work.hide_behind(id, shorter, Reason::OverBudget);
     }
 }
 
@@ -87,15 +85,15 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
         let classes = unit.blocks.iter().filter_map(|id| work.priority(*id));
         classes.filter(|class| *class < Priority::CurrentTask).max()
     };
-    let latest = work.units.iter().rposition(is_exchange);
+    let latest = work.request.units.all().iter().rposition(is_exchange);
     let results = |unit: &Unit| -> Vec<BlockId> {
-        let is_result =
-            |id: &BlockId| work.facts.row(*id).is_some_and(|fact| fact.acts_as == BlockKind::Result);
+        let is_result = |id: &BlockId| work.request.facts[*id].acts_as == BlockKind::Result;
         unit.blocks.iter().copied().filter(is_result).collect()
     };
     // Where a client says something between a call and its results, these make no exchange, and are results all the same.
     let has_results = |(_, unit): &(usize, &Unit)| is_exchange(unit) || !results(unit).is_empty();
-    let mut exchanges: Vec<(usize, &Unit)> = work.units.iter().enumerate().filter(has_results).collect();
+    let mut exchanges: Vec<(usize, &Unit)> =
+        work.request.units.all().iter().enumerate().filter(has_results).collect();
     exchanges.sort_by_key(|(index, unit)| (class(unit), *index));
     let goes_last = |(index, unit): &(usize, &Unit)| {
         let last = |id: &BlockId| work.shows_unseen(*id) || work.is_fresh_recall(*id);
@@ -115,7 +113,7 @@ fn order(work: &Work<'_>) -> (Vec<(BlockId, Act)>, Vec<BlockId>) {
     for (_, unit) in old() {
         order.extend(results(unit).into_iter().map(|id| (id, Act::Clear)));
     }
-    for unit in work.units.iter().filter(|unit| unit.kind == UnitKind::Answer) {
+    for unit in work.request.units.all().iter().filter(|unit| unit.kind == UnitKind::Answer) {
         order.extend(unit.blocks.first().map(|id| (*id, Act::Drop)));
         order.extend(unit.blocks.iter().map(|id| (*id, Act::Clear)));
     }
@@ -137,20 +135,16 @@ fn turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
     let held = |unit: &Unit| {
         unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id) || work.shows_unseen(*id))
     };
-    let going = units::going_turns(&work.units, |turn| !turn.iter().any(|unit| held(unit)));
+    let going = units::going_turns(work.request.units.all(), |turn| !turn.iter().any(|unit| held(unit)));
     going.into_iter().map(|turn| turn.iter().flat_map(|unit| unit.blocks.clone()).collect()).collect()
 }
 
 /// Says what is left and what makes it.
 fn floor(work: &Work<'_>) -> Floor {
     let mut classes: Vec<(&'static str, Tokens)> = Vec::new();
-    for decision in &work.decisions {
-        let tokens = match &decision.verdict {
-            Verdict::Keep => work.tokens(decision.block),
-            Verdict::Shorten { tokens, .. } => *tokens,
-            Verdict::Drop => continue,
-        };
-        if decision.is_folded() {
+    for decision in work.draft.decisions.iter().filter(|decision| !decision.verdict.leaves_nothing()) {
+        let tokens = work.tokens_now(decision.block);
+        if decision.verdict.is_fold() {
             classes.push(("summary", tokens));
             continue;
         }
@@ -162,7 +156,38 @@ fn floor(work: &Work<'_>) -> Floor {
         }
     }
     let in_blocks: Tokens = classes.iter().map(|(_, tokens)| *tokens).sum();
-    classes.push(("framing", work.total - in_blocks));
+    classes.push(("framing", work.draft.total - in_blocks));
     classes.sort_by_key(|(name, tokens)| (std::cmp::Reverse(*tokens), *name));
-    Floor { tokens: work.total, made_of: classes }
+    Floor { tokens: work.draft.total, made_of: classes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::bench::{Bench, lines},
+        *,
+    };
+
+    #[test]
+    fn the_oldest_go_first_and_what_cannot_go_is_named() {
+        let text = lines("a", 60);
+        let bench = Bench::new("", &[text.as_str(); 5]);
+        let total = bench.look_after(|_| {}, |work| work.draft.total);
+        let to = |share: f64| {
+            bench.look_after(
+                |work| drop(close(work, total.scaled(share))),
+                |work| bench.results().into_iter().map(|id| work.verdict(id).word()).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(to(1.0), ["keep"; 5]);
+        let some = to(0.7);
+        assert!(some[0] != "keep" && some[4] == "keep", "{some:?}");
+        let mut floor = None;
+        bench.try_passes(|work| floor = close(work, Tokens(10)));
+        let floor = floor.expect("a person's words stay");
+        assert!(
+            floor.made_of.iter().any(|(class, _)| *class == "current-task" || class.contains("task")),
+            "{floor:?}"
+        );
+    }
 }

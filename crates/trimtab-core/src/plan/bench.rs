@@ -1,0 +1,129 @@
+//! A small conversation on which a single pass is tried: results of commands, a policy of a few steps, what was sent before.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{
+    CachePrices, CacheState, Index, Made, PlanContext, RequestView, SentBefore, Units, wishes::Wished,
+    work::Work,
+};
+use crate::{
+    count::{Counter, Memo},
+    facts::facts,
+    history::{BlockId, BlockKind, History},
+    identity::{ChainHash, chain},
+    memory::Memory,
+    policy::{Folding, Markers, Policy},
+    render::USUAL_RECALL,
+    units::{Millis, Tokens},
+    verdict::{SentVerdict, Verdict},
+    wire::parse,
+};
+
+/// What a pass is tried on.
+pub(super) struct Bench {
+    history: History,
+    policy: Policy,
+    chain: Vec<ChainHash>,
+    sent: BTreeMap<BlockId, SentVerdict>,
+    pub(super) budget: Option<Tokens>,
+    pub(super) cache: CacheState,
+}
+
+impl Bench {
+    /// Makes a conversation in which each of these was printed by a command of its own.
+    pub(super) fn new(steps: &str, results: &[&str]) -> Bench {
+        let mut messages = vec![json!({"role": "user", "content": "Go on."})];
+        for (number, text) in results.iter().enumerate() {
+            let arguments = json!({"command": format!("print {number}")}).to_string();
+            let call = json!({"id": format!("c{number}"), "type": "function",
+                "function": {"name": "bash", "arguments": arguments}});
+            messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+            messages.push(json!({"role": "tool", "tool_call_id": format!("c{number}"), "content": text}));
+        }
+        let request = json!({"model": "gpt-5", "messages": messages}).to_string();
+        let history = parse(request.into_bytes()).unwrap();
+        let policy = Policy::from_toml("test", &format!("about = \"A test.\"\n{steps}"), &[]).unwrap();
+        let chain = chain(&history);
+        let cache = CacheState {
+            cold: false,
+            first_look: false,
+            unseen: Tokens::ZERO,
+            alive_after: Millis(0),
+            prices: CachePrices { read: 0.1, write: 1.25 },
+            minimum: Tokens::ZERO,
+            binds_reasoning: false,
+        };
+        Bench { history, policy, chain, sent: BTreeMap::new(), budget: None, cache }
+    }
+
+    /// Returns the blocks of the results, in order.
+    pub(super) fn results(&self) -> Vec<BlockId> {
+        self.history.ids().filter(|id| self.history[*id].kind == BlockKind::Result).collect()
+    }
+
+    /// Says that all up to a result was sent whole, but these results, by number.
+    pub(super) fn sent_up_to(mut self, last: usize, hidden: &[(usize, Verdict)]) -> Bench {
+        let results = self.results();
+        let up_to = self.history.ids().take_while(|id| *id <= results[last]);
+        self.sent.extend(up_to.map(|id| (id, SentVerdict::WHOLE)));
+        let hidden =
+            hidden.iter().map(|(number, verdict)| (results[*number], SentVerdict::As(verdict.clone())));
+        self.sent.extend(hidden);
+        self
+    }
+
+    /// Tries passes; gives what becomes of each result, in a word.
+    pub(super) fn try_passes(&self, passes: impl FnOnce(&mut Work<'_>)) -> Vec<&'static str> {
+        self.look_after(passes, |work| self.results().into_iter().map(|id| work.verdict(id).word()).collect())
+    }
+
+    /// Tries passes, and looks at what they leave.
+    pub(super) fn look_after<T>(
+        &self,
+        passes: impl FnOnce(&mut Work<'_>),
+        look: impl FnOnce(&Work<'_>) -> T,
+    ) -> T {
+        let facts = facts(&self.history);
+        let (mut memo, mut made) = (Memo::default(), Made::default());
+        let counter = Counter::for_model("gpt-5");
+        let counts = counter.request(&self.history, &mut memo);
+        let mut index = Index::default();
+        index.extend(&self.history, &facts, &counts, 0);
+        let units = Units::of(&self.history, &facts);
+        let history = &self.history;
+        let request =
+            RequestView { history, facts: &facts, counts: &counts, counter, index: &index, units: &units };
+        let mut memory = Memory::default();
+        for (id, sent) in &self.sent {
+            memory.remember(self.chain[usize::try_from(id.0).unwrap()], sent.clone());
+        }
+        memory.resume(Millis(1), 20, crate::memory::Cost::default());
+        memory.ended_with(self.sent.keys().map(|id| (self.chain[usize::try_from(id.0).unwrap()], Millis(1))));
+        let context = PlanContext {
+            policy: &self.policy,
+            budget: self.budget,
+            before: SentBefore {
+                memory: &memory,
+                chain: &self.chain,
+                sent: history.ids().map(|id| self.sent.get(&id)).collect(),
+                elsewhere: Vec::new(),
+                assumed_ends: Vec::new(),
+            },
+            cache: self.cache,
+            markers: Markers::AsTheyCame,
+            folding: Folding::Off,
+            wished: Wished::default(),
+            recall: &USUAL_RECALL,
+        };
+        let mut work = Work::new(request, &context, &mut memo, &mut made);
+        passes(&mut work);
+        look(&work)
+    }
+}
+
+/// Lines that a command printed, all different.
+pub(super) fn lines(name: &str, count: usize) -> String {
+    (0..count).map(|number| format!("{name} line {number} says {}\n", number * 7919)).collect()
+}

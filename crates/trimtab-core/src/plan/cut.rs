@@ -1,0 +1,136 @@
+//! When an edit of what was sent before pays for itself: the arithmetic of the pass that hides what pays. Takes what could be hidden and what the cache costs; gives the
+//! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
+
+use super::work::whole;
+use crate::{history::BlockId, units::Tokens};
+
+/// What the provider's cache costs, as multiples of the plain input price.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CachePrices {
+    pub(crate) read: f64,
+    pub(crate) write: f64,
+}
+
+/// What a cut costs and saves, per token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    /// What a token costs that was sent before.
+    pub(super) read: f64,
+    /// What it costs beyond that when it must be written anew.
+    pub(super) rewrite: f64,
+    /// How much dearer a cut may make this request.
+    pub(super) may_cost: f64,
+}
+
+/// Requests still expected per request made, and the least assumed: sessions that lasted last on (a fit over recorded ones).
+const EXPECTED_SHARE: f64 = 0.1;
+const LEAST_REQUESTS: f64 = 5.0;
+
+/// A cut that pays, and the sum behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cut {
+    /// The first of the possible edits that is made.
+    pub(super) from: usize,
+    /// What it hides, once it is made.
+    pub(super) edits: Vec<BlockId>,
+    /// How many tokens it saves at every later request.
+    pub(super) saved: Tokens,
+    /// How many tokens behind it are written anew.
+    pub(super) rewritten: Tokens,
+    /// How many requests it takes until it has paid for itself.
+    pub(super) break_even: f64,
+    /// How many more are expected.
+    pub(super) expected: f64,
+}
+
+impl Cut {
+    /// Returns the cut with what it really saves, and costs beyond what the request would have cost without it; nothing where
+    /// that is more than it may cost or does not pay.
+    pub(super) fn really(self, saved: Tokens, dearer: f64, rates: Rates) -> Option<Cut> {
+        let saves = rates.read * saved.float();
+        if dearer > rates.may_cost || dearer >= self.expected * saves {
+            return None;
+        }
+        let rewritten = whole((dearer + saves) / rates.rewrite);
+        let rewritten = Tokens(u64::try_from(rewritten).unwrap_or(u64::MAX));
+        Some(Cut { saved, rewritten, break_even: break_even(dearer, saves), ..self })
+    }
+}
+
+/// Returns how many more requests it takes until what a request costs more now is paid back by what each saves.
+pub(super) fn break_even(dearer: f64, saves: f64) -> f64 {
+    if dearer <= 0.0 { 0.0 } else { dearer / saves }
+}
+
+/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
+/// oldest first; `requests` is the number of requests made so far. A cut that would cost more now than it may is none.
+pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates) -> Option<Cut> {
+    let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
+    let mut best: Option<(Cut, f64)> = None;
+    let mut saved = Tokens::ZERO;
+    for (from, (saves, rewritten)) in pending.iter().enumerate().rev() {
+        saved += *saves;
+        let dearer = rates.rewrite * rewritten.float() - rates.read * saved.float();
+        let gain = expected * rates.read * saved.float() - dearer;
+        if dearer <= rates.may_cost && gain > 0.0 && best.as_ref().is_none_or(|(_, most)| gain > *most) {
+            let break_even = break_even(dearer, rates.read * saved.float());
+            let edits = Vec::new();
+            best = Some((Cut { from, edits, saved, rewritten: *rewritten, break_even, expected }, gain));
+        }
+    }
+    best.map(|(cut, _)| cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAUDE: Rates = Rates { read: 0.1, rewrite: 1.15, may_cost: f64::INFINITY };
+
+    fn check(pending: &[(u64, u64)], requests: u32, cut: Option<usize>) {
+        let pending: Vec<(Tokens, Tokens)> = pending.iter().map(|(s, t)| (Tokens(*s), Tokens(*t))).collect();
+        assert_eq!(best_cut(&pending, requests, CLAUDE).map(|cut| cut.from), cut);
+    }
+
+    #[test]
+    fn nothing_is_rewritten_for_little() {
+        // 1,000 tokens save 175 over the rest, rewriting 50,000 costs 57,500.
+        check(&[(1_000, 50_000)], 5, None);
+    }
+
+    #[test]
+    fn the_tail_that_pays_is_cut_and_not_more() {
+        // 40,000 saved x 0.1 x (0.75 + 1) = 7,000 against 1.15 x 2,000 = 2,300: it pays. The older edit would add 175 and
+        // cost 1.15 x 58,000 more.
+        check(&[(1_000, 60_000), (40_000, 2_000)], 5, Some(1));
+    }
+
+    #[test]
+    fn older_edits_ride_along_when_they_pay_together() {
+        check(&[(30_000, 3_000), (40_000, 2_000)], 5, Some(0));
+    }
+
+    #[test]
+    fn a_cut_that_saves_less_than_it_seemed_is_none() {
+        let cut = best_cut(&[(Tokens(3_300), Tokens(240))], 8, CLAUDE).unwrap();
+        // 2,100 tokens x 0.1 x 0.8 requests = 168.
+        let really =
+            |dearer| cut.clone().really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
+        let good = really(160.0).unwrap();
+        assert_eq!((good.saved, good.rewritten), (Tokens(2_100), Tokens(321)));
+        assert!(good.break_even < good.expected && really(170.0).is_none());
+        assert_eq!(
+            cut.clone().really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }),
+            None
+        );
+        assert_eq!(cut.really(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
+    }
+
+    #[test]
+    fn where_the_best_cut_would_cost_too_much_now_a_smaller_one_is_made() {
+        // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 dearer now, from the second on 1,700 cheaper.
+        let pending = [(Tokens(150_000), Tokens(20_000)), (Tokens(40_000), Tokens(2_000))];
+        let from = |may_cost| best_cut(&pending, 5, Rates { may_cost, ..CLAUDE }).map(|cut| cut.from);
+        assert_eq!([from(5_000.0), from(1_000.0), from(-5_000.0)], [Some(0), Some(1), None]);
+    }
+}

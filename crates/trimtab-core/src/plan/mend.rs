@@ -1,0 +1,59 @@
+//! The pass that mends pointers: a note that points at what is no longer shown says what became of that instead.
+
+use super::work::Work;
+use crate::{history::BlockId, policy::Act, verdict::Reason};
+
+/// Mends what points at what is no longer shown: it is the same content. Tells whether there was anything to mend.
+pub(super) fn mend(work: &mut Work<'_>) -> bool {
+    let pointers = work.request.history.ids();
+    let broken: Vec<(BlockId, Reason)> = pointers
+        .filter_map(|id| {
+            let reason = work.verdict(pointer(work, id)?).reason()?;
+            // This block is in no summary itself, and what came before it says nothing about it.
+            let step = work.request.facts[id].step;
+            let reason = match reason {
+                Reason::Folded { .. } => Reason::OverBudget,
+                Reason::Stale { edit: at } | Reason::Superseded { by: at } if at <= step => Reason::TooOld,
+                reason => reason,
+            };
+            Some((id, reason))
+        })
+        .collect();
+    let is_broken = !broken.is_empty();
+    for (id, reason) in broken {
+        work.say_instead(id, &Act::Clear, reason);
+    }
+    is_broken
+}
+
+/// Returns what a block points at, where a note stands in its place that says so.
+pub(super) fn pointer(work: &Work<'_>, id: BlockId) -> Option<BlockId> {
+    work.source(id, work.verdict(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::bench::{Bench, lines},
+        *,
+    };
+    use crate::{policy::Act, verdict::Verdict};
+
+    #[test]
+    fn a_pointer_whose_copy_goes_says_why_that_went() {
+        let text = lines("a", 60);
+        let bench = Bench::new("", &[text.as_str(); 3]);
+        let results = bench.results();
+        let point_at_hidden = |work: &mut Work<'_>| {
+            work.apply(results[1], &Act::Clear, &Reason::Identical { to: 1 });
+            assert!(!mend(work), "the copy is visible");
+            work.apply(results[0], &Act::Clear, &Reason::TooOld);
+            assert!(mend(work) && !mend(work), "each note changes once");
+        };
+        assert_eq!(bench.try_passes(point_at_hidden), ["shorten", "shorten", "keep"]);
+        let reason = bench.look_after(point_at_hidden, |work| work.verdict(results[1]).reason());
+        assert_eq!(reason, Some(Reason::TooOld));
+        let trim = Verdict::Trim { text: "x".into(), at: 1, handle: String::new() };
+        assert_eq!(bench.look_after(|_| {}, |work| work.source(results[1], &trim)), None, "no such block");
+    }
+}

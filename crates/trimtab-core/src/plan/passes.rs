@@ -1,0 +1,189 @@
+//! The passes that make a plan, in order: [`PassName`] says which there are, [`pipeline`] which of them a policy takes and with which
+//! steps, [`PassSum`] what came of each. Each pass is a function over a [`Work`] in a file of its own.
+
+use serde::Serialize;
+
+use super::{
+    context::PlanContext, draft::Draft, pays::take_what_pays, pin::pin, repeat::repeat, steps::take_steps,
+    work::Work,
+};
+use crate::{
+    history::Blocks,
+    policy::{Act, Step, When},
+    units::Tokens,
+    verdict::Verdict,
+};
+
+/// A pass over the draft of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PassName {
+    /// What must stay is pinned.
+    Pin,
+    /// What was sent before is sent again as it was.
+    Repeat,
+    /// What is sent for the first time is shortened before it is.
+    Birth,
+    /// Steps that are taken when the provider's cache is gone anyway.
+    Cold,
+    /// Steps that are taken at every request.
+    Always,
+    /// What was sent before is hidden where that pays for caching again what follows.
+    Pays,
+    /// Steps that are taken over a share of the budget.
+    Pressure,
+    /// One message takes the place of the beginning.
+    Fold,
+    /// What is still too much is hidden in one fixed order.
+    Close,
+    /// Notes that point at what is no longer shown say something else.
+    Mend,
+    /// Reasoning goes that the model bound to what is sent otherwise now.
+    Unbind,
+}
+
+impl PassName {
+    const ALL: [PassName; 11] = [
+        PassName::Pin,
+        PassName::Repeat,
+        PassName::Birth,
+        PassName::Cold,
+        PassName::Always,
+        PassName::Pays,
+        PassName::Pressure,
+        PassName::Fold,
+        PassName::Close,
+        PassName::Mend,
+        PassName::Unbind,
+    ];
+
+    /// Returns the pass in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            PassName::Pin => "pin",
+            PassName::Repeat => "repeat",
+            PassName::Birth => "birth",
+            PassName::Cold => "cold",
+            PassName::Always => "always",
+            PassName::Pays => "pays",
+            PassName::Pressure => "pressure",
+            PassName::Fold => "fold",
+            PassName::Close => "close",
+            PassName::Mend => "mend",
+            PassName::Unbind => "unbind",
+        }
+    }
+}
+
+/// What a pass did. A block counts for the pass that said last what it is sent as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PassSum {
+    /// The pass.
+    pub pass: PassName,
+    /// How many blocks it hid.
+    pub blocks: usize,
+    /// How many tokens fewer they count.
+    pub saved: Tokens,
+}
+
+/// A pass with the steps of the policy that it takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pass<'a> {
+    pub(super) name: PassName,
+    steps: &'a [Step],
+}
+
+impl Pass<'_> {
+    /// Takes the pass.
+    pub(super) fn run(self, work: &mut Work<'_>) {
+        work.draft.pass = self.name;
+        match self.name {
+            PassName::Pin => pin(work),
+            PassName::Repeat => repeat(work),
+            PassName::Birth | PassName::Cold | PassName::Always | PassName::Pressure | PassName::Fold => {
+                take_steps(work, self.steps);
+            }
+            PassName::Pays => take_what_pays(work),
+            // These come after the steps of any policy, as often as it takes.
+            PassName::Close | PassName::Mend | PassName::Unbind => {}
+        }
+    }
+}
+
+/// Returns the passes up to closing: what stays, what was, then the steps of the policy in its order.
+pub(super) fn pipeline<'a>(context: &PlanContext<'a>) -> Vec<Pass<'a>> {
+    let steps: &'a [Step] = &context.policy.steps;
+    let pass_of = |step: &Step| pass_of(context, step);
+    let of_policy = steps.chunk_by(|one, next| pass_of(one) == pass_of(next));
+    let first = [PassName::Pin, PassName::Repeat].map(|name| Pass { name, steps: &[] });
+    let of_policy = of_policy.filter_map(|steps| Some(Pass { name: pass_of(steps.first()?)?, steps }));
+    first.into_iter().chain(of_policy).collect()
+}
+
+/// Returns the pass that takes a step; none where no pass does now.
+fn pass_of(context: &PlanContext<'_>, step: &Step) -> Option<PassName> {
+    match (step.when, &step.act) {
+        // Steps that keep blocks were taken first.
+        (_, Act::Pin | Act::Hold) => None,
+        // Where reasoning is bound to what stands before it, nothing that was sent changes but under pressure.
+        (When::Cold | When::Pays, _) if context.cache.binds_reasoning => None,
+        // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
+        _ if context.waits(step) => Some(PassName::Pays),
+        (_, Act::Fold) => Some(PassName::Fold),
+        (When::Birth, _) => Some(PassName::Birth),
+        (When::Cold, _) => Some(PassName::Cold),
+        (When::Always | When::Pays, _) => Some(PassName::Always),
+        (When::Over { .. }, _) => Some(PassName::Pressure),
+    }
+}
+
+/// Adds up what each pass did.
+pub(super) fn pass_sums(draft: &Draft, counts: &Blocks<Tokens>) -> Vec<PassSum> {
+    let sum = |pass: PassName| {
+        let mut sum = PassSum { pass, blocks: 0, saved: Tokens::ZERO };
+        for decision in draft.decisions.iter().filter(|decision| decision.verdict != Verdict::Keep) {
+            if draft.decided_by[decision.block] == Some(pass) {
+                sum.blocks += 1;
+                sum.saved += counts[decision.block] - draft.sent_tokens[decision.block];
+            }
+        }
+        (sum.blocks > 0).then_some(sum)
+    };
+    PassName::ALL.into_iter().filter_map(sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::bench::Bench,
+        PassName::{Birth, Cold, Pays, Pin, Pressure, Repeat},
+        *,
+    };
+
+    #[track_caller]
+    fn check(is_cold: bool, binds_reasoning: bool, expected: &[PassName]) {
+        let step = |when: &str, act: &str| format!("[[step]]\nwhen = \"{when}\"\ndo = \"{act}\"\n");
+        let steps = [
+            ("birth", "clear"),
+            ("birth", "seen"),
+            ("always", "pin"),
+            ("pays", "names"),
+            ("over 1.0", "clear"),
+            ("cold", "clear"),
+        ];
+        let steps: String = steps.iter().map(|(when, act)| step(when, act)).collect();
+        let mut bench = Bench::new(&steps, &["x"]);
+        (bench.cache.cold, bench.cache.binds_reasoning) = (is_cold, binds_reasoning);
+        let names = bench.look_after(
+            |_| {},
+            |work| pipeline(work.context).iter().map(|pass| pass.name).collect::<Vec<_>>(),
+        );
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn the_steps_of_a_policy_are_taken_in_its_order_after_what_stays_and_what_was() {
+        check(false, false, &[Pin, Repeat, Birth, Pays, Pressure, Cold]);
+        check(true, true, &[Pin, Repeat, Birth, Pressure]);
+    }
+}

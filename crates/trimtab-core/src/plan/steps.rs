@@ -1,0 +1,131 @@
+//! The passes that take steps of the policy one after the other: at a block's birth, on a cold cache, over a share of the budget, always.
+
+use super::{
+    candidates::{candidates, redundancy},
+    fold::fold,
+    pressure::make_room,
+    work::Work,
+};
+use crate::{
+    json::widen,
+    policy::{Act, Batch, Policy, Step, When},
+    units::Tokens,
+};
+
+/// Takes steps in their order.
+pub(super) fn take_steps(work: &mut Work<'_>, steps: &[Step]) {
+    steps.iter().for_each(|step| take_step(work, step));
+}
+
+/// Takes one step.
+fn take_step(work: &mut Work<'_>, step: &Step) {
+    if step.act == Act::Fold {
+        return fold(work, step.when);
+    }
+    if let (Act::MakeRoom { cold }, When::Over { until, .. }, Some(budget)) =
+        (&step.act, step.when, work.context.budget)
+    {
+        let share = if work.context.cache.cold { *cold } else { until.unwrap_or(1.0) };
+        return make_room(work, budget, budget.scaled(share));
+    }
+    let until = match (step.when, work.context.budget) {
+        (When::Over { .. }, None) => return,
+        (When::Over { share, until }, Some(budget)) => {
+            if work.draft.total <= budget.scaled(share) {
+                return;
+            }
+            let room = if until == Some(share) { work.context.policy.room } else { 1.0 };
+            until.map(|until| budget.scaled(until * room))
+        }
+        (When::Cold, _) if !work.context.cache.cold => return,
+        (When::Birth | When::Cold | When::Pays | When::Always, _) => None,
+    };
+    let chosen = candidates(work, step);
+    if !is_batch(work.context.policy, step, chosen.len()) {
+        return;
+    }
+    for (id, reason) in chosen {
+        if until.is_some_and(|until| work.draft.total <= until) {
+            break;
+        }
+        // What makes a block redundant may itself have been hidden by this step.
+        if !step.select.redundant.is_empty() && redundancy(work, step, id).is_none() {
+            continue;
+        }
+        if step.when == When::Birth && work.context.was_sent(id) {
+            continue;
+        }
+        if step.when == When::Birth && is_cacheless(work, work.tokens(id)) {
+            continue;
+        }
+        work.apply(id, &step.act, &reason);
+    }
+}
+
+/// Tells whether so many results are enough for a step that moves on in batches.
+fn is_batch(policy: &Policy, step: &Step, results: usize) -> bool {
+    match policy.batch {
+        Batch::Results(least) if step.when == When::Always && step.moves_on() => results >= widen(least),
+        Batch::Results(_) | Batch::WhatPays => true,
+    }
+}
+
+/// Tells whether a request that says so much less is too small for the provider's cache, and may then cost more at every turn.
+/// Only policies that look at prices ask.
+pub(super) fn is_cacheless(work: &Work<'_>, less: Tokens) -> bool {
+    let priced = work.context.policy.steps.iter().any(|step| step.when == When::Pays);
+    priced && work.draft.total - less + work.context.cache.unseen < work.context.cache.minimum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            bench::{Bench, lines},
+            repeat::repeat,
+        },
+        *,
+    };
+    use crate::verdict::{Reason, Verdict};
+
+    fn take_all(work: &mut Work<'_>) {
+        take_steps(work, &work.context.policy.steps);
+    }
+
+    #[test]
+    fn at_birth_only_what_was_never_sent_is_shortened() {
+        let steps = "[[step]]\nwhen = \"birth\"\nselect = { tokens_over = 60 }\ndo = \"clear\"\n";
+        let text = lines("a", 40);
+        let bench = Bench::new(steps, &[text.as_str(); 3]).sent_up_to(1, &[]);
+        assert_eq!(bench.try_passes(take_all), ["keep", "keep", "shorten"]);
+    }
+
+    #[test]
+    fn under_pressure_the_oldest_go_until_it_is_enough() {
+        let steps = "[[step]]\nwhen = \"over 1.0 until 0.8\"\nselect = { keep_last = 1 }\ndo = \"clear\"\n";
+        let text = lines("a", 60);
+        let mut bench = Bench::new(steps, &[text.as_str(); 5]);
+        let total = bench.look_after(|_| {}, |work| work.draft.total);
+        bench.budget = Some(total);
+        assert_eq!(bench.try_passes(take_all), ["keep"; 5], "it fits");
+        bench.budget = Some(total.scaled(0.9));
+        let [goal, left] = [total.scaled(0.72), bench.look_after(take_all, |work| work.draft.total)];
+        assert!(left <= goal);
+        assert_eq!(bench.try_passes(take_all), ["shorten", "shorten", "keep", "keep", "keep"]);
+    }
+
+    #[test]
+    fn a_copy_of_what_is_sent_whole_is_a_pointer_and_one_of_what_is_hidden_is_not() {
+        let steps = "[[step]]\nwhen = \"always\"\nselect = { redundant = [\"identical\"] }\ndo = \"clear\"\n";
+        let text = lines("a", 40);
+        let bench = Bench::new(steps, &[text.as_str(); 2]);
+        assert_eq!(bench.try_passes(take_all), ["keep", "point"]);
+        let shorter = Verdict::hiding(Some("[less]".into()), Reason::TooOld);
+        let bench = Bench::new(steps, &[text.as_str(); 2]).sent_up_to(0, &[(0, shorter)]);
+        let passes = |work: &mut Work<'_>| {
+            repeat(work);
+            take_all(work);
+        };
+        assert_eq!(bench.try_passes(passes), ["shorten", "keep"]);
+    }
+}
