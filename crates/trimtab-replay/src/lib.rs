@@ -14,6 +14,7 @@ pub use inspect::{
 };
 pub use recording::{Problem, ReadError, Recording, Segment, Start, agents, read};
 pub use replay::{
-    Budget, CacheSimulation, Contender, ContenderError, Family, Figure, Kept, Knobs, Missed, Prediction,
-    Probe, Row, Score, SessionScores, Share, Terms, contenders, pool, predicted_usage, probe, replay,
+    Budget, CacheSimulation, Contender, ContenderError, Family, Figure, Kept, Knobs, Missed, NeedSums,
+    Prediction, Probe, Row, Score, SessionScores, Share, Terms, contenders, pool, predicted_usage, probe,
+    replay,
 };

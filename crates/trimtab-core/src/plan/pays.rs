@@ -116,14 +116,30 @@ fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
     let context: &'a PlanContext<'a> = work.context;
     let sources = pointed_at(work);
     let mut pending: Vec<Pending<'a>> = Vec::new();
+    let is_short = is_short_of_room(work);
     for step in context.policy.steps.iter().filter(|step| context.waits(step)) {
         let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
-        pending.extend(found.map(|(block, reason)| Pending { block, reason, act: &step.act }));
+        pending.extend(found.map(|(block, reason)| Pending {
+            block,
+            reason,
+            act: act_in(work, &step.act, block, is_short),
+        }));
     }
     pending.sort_by_key(|pending| pending.block);
     pending.dedup_by_key(|pending| pending.block);
     pending.retain(|pending| saving(work, pending) > Tokens::ZERO && is_worth_it(work, pending));
     pending
+}
+
+/// Tells whether the whole conversation would not fit. A policy that makes room says as little as it can then.
+fn is_short_of_room(work: &Work<'_>) -> bool {
+    let makes_room = work.context.policy.steps.iter().any(|step| matches!(step.act, Act::MakeRoom { .. }));
+    makes_room && work.context.budget.is_some_and(|budget| work.request.counts.total() > budget)
+}
+
+/// Returns what is done with a block: where room is short, its names are not worth theirs.
+fn act_in<'a>(work: &Work<'_>, act: &'a Act, id: BlockId, is_short_of_room: bool) -> &'a Act {
+    if is_short_of_room && *act == Act::Names && !work.is_trimmed(id) { &Act::Clear } else { act }
 }
 
 fn ids(blocks: &[Pending<'_>]) -> HashSet<BlockId> {
@@ -193,13 +209,15 @@ fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: Rates) -> Option<Cu
 
 /// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
 fn rates(work: &Work<'_>, now: Cost) -> Rates {
-    let Cost { ours, raw } = work.context.before.memory.spent();
     let prices = work.context.cache.prices;
-    Rates {
-        read: prices.read,
-        rewrite: prices.write - prices.read,
-        may_cost: GUARD * (raw + now.raw) - ours - now.ours,
-    }
+    Rates { read: prices.read, rewrite: prices.write - prices.read, may_cost: may_cost(work, now) }
+}
+
+/// Returns by how much this request may cost more than it does now.
+pub(super) fn may_cost(work: &Work<'_>, now: Cost) -> f64 {
+    let Cost { ours, raw } = work.context.before.memory.spent();
+    // What would not fit untouched has no price to be compared with.
+    if is_short_of_room(work) { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours }
 }
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.
@@ -263,7 +281,8 @@ fn saving(work: &Work<'_>, pending: &Pending<'_>) -> Tokens {
         | Act::HeadTailLines { .. }
         | Act::Matching(_)
         | Act::Seen
-        | Act::Fold => tokens - tokens.scaled(DIGEST_LEAVES),
+        | Act::Fold
+        | Act::MakeRoom { .. } => tokens - tokens.scaled(DIGEST_LEAVES),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     candidates::{candidates, redundancy},
     fold::fold,
+    pressure::make_room,
     work::Work,
 };
 use crate::{
@@ -20,6 +21,12 @@ pub(super) fn take_steps(work: &mut Work<'_>, steps: &[Step]) {
 fn take_step(work: &mut Work<'_>, step: &Step) {
     if step.act == Act::Fold {
         return fold(work, step.when);
+    }
+    if let (Act::MakeRoom { cold }, When::Over { until, .. }, Some(budget)) =
+        (&step.act, step.when, work.context.budget)
+    {
+        let share = if work.context.cache.cold { *cold } else { until.unwrap_or(1.0) };
+        return make_room(work, budget, budget.scaled(share));
     }
     let until = match (step.when, work.context.budget) {
         (When::Over { .. }, None) => return,

@@ -139,7 +139,7 @@ impl<'a> Work<'a> {
                 true
             }
             Act::Drop => self.drop_unit(id, reason),
-            Act::Fold => false,
+            Act::Fold | Act::MakeRoom { .. } => false,
             Act::Seen => self.hide_seen(id),
             Act::Digest(_)
             | Act::HeadTail { .. }

@@ -183,6 +183,17 @@ pub(super) const KNOBS: &[Knob] = &[
         "Once the budget is exceeded, results are hidden down to this share of it.",
     ),
     knob(
+        "cold_low_water",
+        Unit::Share,
+        "The same where the provider's cache is gone anyway: room made then costs nothing.",
+    ),
+    knob(
+        "inputs_under_pressure",
+        Unit::Switch,
+        "Once the budget is exceeded, long arguments of calls that are not recent may become notes, where they are needed less than \
+         what would go otherwise.",
+    ),
+    knob(
         "inputs",
         Unit::Inputs,
         "Which long arguments of calls that are not recent become notes: off, safe (what an edit replaced; what was written to a \

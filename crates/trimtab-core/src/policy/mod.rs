@@ -4,6 +4,7 @@
 mod adapt;
 mod config;
 mod knobs;
+mod needs;
 mod parse;
 mod rows;
 mod source;
@@ -15,6 +16,7 @@ pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
 pub use parse::PolicyError;
 pub use switches::{Folding, Markers};
 
+pub(crate) use needs::NeedTable;
 pub(crate) use rows::Rule;
 
 use std::hash::{Hash, Hasher};
@@ -42,6 +44,10 @@ pub struct Policy {
     pub(crate) batch: Batch,
     /// How far steps that hide just enough go, and the closing step, as a share of that: the next requests need not hide again.
     pub(crate) room: f64,
+    /// How much blocks are expected to be needed, for steps that make room.
+    pub(crate) needs: NeedTable,
+    /// Whether steps that make room may shorten the arguments of calls.
+    pub(crate) inputs_under_pressure: bool,
 }
 
 /// How many results go at once by steps that leave the latest alone.
@@ -88,7 +94,9 @@ impl Step {
     pub(crate) fn moves_on(&self) -> bool {
         let Select { keep_last, protect, older_than, .. } = &self.select;
         let leaves_latest = keep_last.is_some() || protect.is_some() || older_than.is_some();
-        leaves_latest && self.rule.is_none() && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold)
+        leaves_latest
+            && self.rule.is_none()
+            && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold | Act::MakeRoom { .. })
     }
 }
 
@@ -225,6 +233,9 @@ pub(crate) enum Act {
     Inputs(Inputs),
     /// A summary is asked for.
     Fold,
+    /// What is needed least is hidden, in one decision about how much, from which place on, and what; down to this share of the
+    /// budget where the cache is cold.
+    MakeRoom { cold: f64 },
 }
 
 impl Hash for Act {
@@ -235,7 +246,9 @@ impl Hash for Act {
             Act::HeadTail { above: one, keep: other } | Act::HeadTailLines { head: one, tail: other } => {
                 [one.to_bits(), other.to_bits()].hash(state);
             }
-            Act::MiddleOut { bytes: one } | Act::Cap { share: one } => one.to_bits().hash(state),
+            Act::MiddleOut { bytes: one } | Act::Cap { share: one } | Act::MakeRoom { cold: one } => {
+                one.to_bits().hash(state)
+            }
             Act::Matching(patterns) => patterns.hash(state),
             Act::Inputs(inputs) => inputs.hash(state),
             Act::Pin | Act::Hold | Act::Names | Act::Seen | Act::Clear | Act::Drop | Act::Fold => {}

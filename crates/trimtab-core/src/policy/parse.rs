@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Batch, Circumstances, Closing, Policy, Rule, SHARED, SHIPPED, Style,
+    Batch, Circumstances, Closing, NeedTable, Policy, Rule, SHARED, SHIPPED, Style,
     adapt::{ADAPTIVE, adapted},
     knobs::Unit,
     rows::{Number, Reader, RuleRow, StepRow, read_rules},
@@ -80,6 +80,8 @@ struct File {
     closing: Option<Closing>,
     plain_notes: Option<Spanned<Number>>,
     cold_ages: Option<Spanned<Number>>,
+    /// A table of needs in the place of the one that ships.
+    needs: Option<Spanned<String>>,
     #[serde(default, rename = "step")]
     steps: Vec<Spanned<StepRow>>,
     #[serde(default, rename = "rule")]
@@ -152,6 +154,8 @@ pub(super) fn parse(
             Batch::EACH => 1.0,
             Batch::WhatPays | Batch::Results(_) => general("low_water").unwrap_or(ROOM),
         },
+        needs: whole.needs.unwrap_or_else(NeedTable::shipped),
+        inputs_under_pressure: general("inputs_under_pressure").is_some_and(|on| on != 0.0),
         settings: settings.into_iter().collect(),
     };
     Ok(policy.with_rules(&whole.rules))
@@ -194,6 +198,7 @@ struct Whole<'a> {
     closing: Option<Closing>,
     plain_notes: Option<Spanned<Number>>,
     cold_ages: Option<Spanned<Number>>,
+    needs: Option<NeedTable>,
     steps: Vec<(Source<'a>, Spanned<StepRow>)>,
     rules: Vec<Rule>,
 }
@@ -211,6 +216,10 @@ fn find_shipped(
         return Err(source.fault(&name.span(), what));
     };
     gather(Source { file, text })
+}
+
+fn read_needs(source: Source<'_>, needs: &Spanned<String>) -> Result<NeedTable, PolicyError> {
+    NeedTable::read(needs.get_ref()).map_err(|what| source.fault(&needs.span(), format!("needs: {what}")))
 }
 
 /// Puts together what a file includes, says itself and builds on.
@@ -240,6 +249,7 @@ fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
         closing: file.closing,
         plain_notes: file.plain_notes,
         cold_ages: file.cold_ages,
+        needs: file.needs.map(|needs| read_needs(source, &needs)).transpose()?,
         steps,
         rules: read_rules(source, file.rules)?,
     };
@@ -251,6 +261,7 @@ fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
         whole.closing = whole.closing.or(base.closing);
         whole.plain_notes = whole.plain_notes.or(base.plain_notes);
         whole.cold_ages = whole.cold_ages.or(base.cold_ages);
+        whole.needs = whole.needs.or(base.needs);
     }
     whole.settings.extend(file.settings);
     if whole.rules.is_empty()

@@ -23,7 +23,7 @@ const LINES_AT_EACH_END: f64 = 10.0;
 /// What a step can do.
 const STEP_ACTS: &[&str] = &[
     "pin", "hold", "digest", "head-tail", "head-tail-chars", "middle-out", "cap", "lines", "matching",
-    "names", "seen", "inputs", "clear", "drop", "fold",
+    "names", "seen", "inputs", "clear", "drop", "fold", "make-room",
 ];
 
 /// What a rule can do.
@@ -353,6 +353,7 @@ impl Reader<'_> {
             ["clear"] => Act::Clear,
             ["drop"] => Act::Drop,
             ["fold"] => Act::Fold,
+            ["make-room"] => Act::MakeRoom { cold: needed("share", Unit::Share, &row.share)? },
             _ => return Err(wrong(format!("do = {words:?}: write one of {}", STEP_ACTS.join(", ")))),
         };
         let ends = [row.head.as_ref(), row.tail.as_ref()].map(|end| end.map(Spanned::span));

@@ -352,7 +352,10 @@ pub fn plan_latest(
             cold,
             first_look: is_new && !memory.is_empty(),
             unseen: settings.unseen,
-            alive_after: Millis(now.0.saturating_sub(lifetime.min(Memory::ENDS_LAST_MS))),
+            alive_after: Millis(now.0.saturating_sub(match keeping {
+                Keeping::Usual => lifetime.min(CACHE_LIFETIME),
+                Keeping::Hour => lifetime.min(Memory::ENDS_LAST_MS),
+            })),
             prices,
             minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
             binds_reasoning,

@@ -34,7 +34,7 @@ pub use simulated::CacheSimulation;
 pub(crate) use bill::{Bill, Charge, bill};
 pub(crate) use fidelity::{Fidelity, Miss, Uses, fidelity};
 #[doc(hidden)]
-pub use fidelity::{Figure, Probe, probe};
+pub use fidelity::{Figure, NeedSums, Probe, probe};
 pub(crate) use oracle::Need;
 pub(crate) use peers::Case;
 pub use predicted::{Prediction, predicted_usage};

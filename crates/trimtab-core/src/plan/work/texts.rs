@@ -150,7 +150,8 @@ impl Work<'_> {
             | Act::Clear
             | Act::Drop
             | Act::Inputs(_)
-            | Act::Fold => pieces(history, id, &text, (act, names, shows))?,
+            | Act::Fold
+            | Act::MakeRoom { .. } => pieces(history, id, &text, (act, names, shows))?,
         };
         if let Reason::EditedOften { .. } = reason {
             let intent = fact.partner.and_then(|call| reason_of_change(history, call));
@@ -372,7 +373,14 @@ fn pieces(
                 patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
             digest::lines_matching(text, &patterns)
         }
-        Act::Cap { .. } | Act::Seen | Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold => None,
+        Act::Cap { .. }
+        | Act::Seen
+        | Act::Pin
+        | Act::Hold
+        | Act::Inputs(_)
+        | Act::Drop
+        | Act::Fold
+        | Act::MakeRoom { .. } => None,
     }
 }
 

@@ -23,7 +23,7 @@ mod visible;
 
 use std::collections::HashSet;
 
-pub use probe::{Figure, Probe, probe};
+pub use probe::{Figure, NeedSums, Probe, probe};
 pub(crate) use uses::Uses;
 
 use super::{Track, Views};
