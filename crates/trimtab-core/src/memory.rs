@@ -18,8 +18,8 @@ pub use wishes::{Handle, Undo, UndoWhen, Wishes};
 
 use crate::{
     history::{BlockId, History, Role},
-    json::widen,
     identity::{BlockHash, ChainHash, chain},
+    json::widen,
     summary::LastFold,
     units::{Millis, Tokens},
     verdict::{Decision, SentVerdict, Verdict},

@@ -202,11 +202,7 @@ fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: Rates) -> Option<Cu
 /// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
 fn rates(work: &Work<'_>, now: Cost) -> Rates {
     let prices = work.context.cache.prices;
-    Rates {
-        read: prices.read,
-        rewrite: prices.write - prices.read,
-        may_cost: may_cost(work, now),
-    }
+    Rates { read: prices.read, rewrite: prices.write - prices.read, may_cost: may_cost(work, now) }
 }
 
 /// Returns by how much this request may cost more than it does now.

@@ -94,7 +94,9 @@ impl Step {
     pub(crate) fn moves_on(&self) -> bool {
         let Select { keep_last, protect, older_than, .. } = &self.select;
         let leaves_latest = keep_last.is_some() || protect.is_some() || older_than.is_some();
-        leaves_latest && self.rule.is_none() && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold | Act::MakeRoom { .. })
+        leaves_latest
+            && self.rule.is_none()
+            && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold | Act::MakeRoom { .. })
     }
 }
 
@@ -244,7 +246,9 @@ impl Hash for Act {
             Act::HeadTail { above: one, keep: other } | Act::HeadTailLines { head: one, tail: other } => {
                 [one.to_bits(), other.to_bits()].hash(state);
             }
-            Act::MiddleOut { bytes: one } | Act::Cap { share: one } | Act::MakeRoom { cold: one } => one.to_bits().hash(state),
+            Act::MiddleOut { bytes: one } | Act::Cap { share: one } | Act::MakeRoom { cold: one } => {
+                one.to_bits().hash(state)
+            }
             Act::Matching(patterns) => patterns.hash(state),
             Act::Inputs(inputs) => inputs.hash(state),
             Act::Pin | Act::Hold | Act::Names | Act::Seen | Act::Clear | Act::Drop | Act::Fold => {}

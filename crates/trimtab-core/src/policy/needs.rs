@@ -30,7 +30,8 @@ impl NeedTable {
                 continue;
             }
             let columns: Vec<&str> = line.split('\t').collect();
-            let weight = |text: &str| text.parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight >= 0.0);
+            let weight =
+                |text: &str| text.parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight >= 0.0);
             let [factor, level, text] = columns.as_slice() else {
                 return Err(format!("line {} is no factor, level and weight: {line}", number + 1));
             };

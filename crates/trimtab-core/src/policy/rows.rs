@@ -23,8 +23,7 @@ const LINES_AT_EACH_END: f64 = 10.0;
 /// What a step can do.
 const STEP_ACTS: &[&str] = &[
     "pin", "hold", "digest", "head-tail", "head-tail-chars", "middle-out", "cap", "lines", "matching",
-    "names", "seen", "inputs", "clear", "drop", "fold",
-    "make-room",
+    "names", "seen", "inputs", "clear", "drop", "fold", "make-room",
 ];
 
 /// What a rule can do.

@@ -104,8 +104,10 @@ pub(super) enum Beginning {
 /// What to hide, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Cut {
-    /// What is to be hidden until there is room enough.
+    /// What is to be hidden until there is room enough; where the cut may begin anywhere, all there is.
     pub(super) takes: Vec<Take>,
+    /// How many of these are enough, by what they are expected to free.
+    pub(super) enough: usize,
     /// What is worth hiding with it, because caching again what follows is paid anyway.
     pub(super) riding: Vec<Take>,
 }
@@ -249,18 +251,27 @@ impl<'a> Greedy<'a> {
         while let Some(Reverse(ranked)) = self.queue.pop() {
             let Some(first) = self.open_before(ranked) else { continue };
             let steps = first.into_iter().map(Take::Part).chain([ranked.take]);
-            let steps: Vec<(Take, f64, f64, usize)> =
-                steps.filter_map(|take| self.take(take).map(|(frees, need, at)| (take, frees, need, at))).collect();
+            let steps: Vec<(Take, f64, f64, usize)> = steps
+                .filter_map(|take| self.take(take).map(|(frees, need, at)| (take, frees, need, at)))
+                .collect();
             let is_enough = freed >= self.room.excess;
+            if is_enough && beginning == Beginning::Anywhere {
+                // What frees less than expected is made up for by what comes next.
+                cut.takes.extend(steps.iter().map(|(take, ..)| *take));
+                continue;
+            }
             if is_enough {
                 // Caching again what follows the first change is paid: what is gone by then need not be.
                 let gain = stakes.expected * stakes.prices.read + stakes.rewriting();
-                let worth: f64 =
-                    steps.iter().map(|(_, frees, need, _)| gain * frees - stakes.ride * stakes.loss(*need, *frees)).sum();
+                let worth: f64 = steps
+                    .iter()
+                    .map(|(_, frees, need, _)| gain * frees - stakes.ride * stakes.loss(*need, *frees))
+                    .sum();
                 let is_after = steps.iter().all(|(.., at)| *at >= place);
-                if beginning == Beginning::Cheapest && is_after && worth > 0.0 {
+                if is_after && worth > 0.0 {
                     cut.riding.extend(steps.iter().map(|(take, ..)| *take));
                     freed += steps.iter().map(|(_, frees, ..)| frees).sum::<f64>();
+                    // It puts the next cut off, too: what it saves now counts here beside the tokens that are not cached again.
                     loss -= worth;
                 }
                 continue;
@@ -270,6 +281,7 @@ impl<'a> Greedy<'a> {
                 loss += stakes.loss(need, frees);
                 place = place.min(at);
                 cut.takes.push(take);
+                cut.enough = cut.takes.len();
             }
         }
         let is_enough = freed >= self.room.excess;
@@ -348,7 +360,9 @@ mod tests {
         let thousand = |number: usize| 1000.0 * f64::from(u32::try_from(number).unwrap());
         let parts = needs.iter().enumerate();
         Room {
-            parts: parts.map(|(place, need)| Part { place, frees: 900.0, need: *need, first: Vec::new() }).collect(),
+            parts: parts
+                .map(|(place, need)| Part { place, frees: 900.0, need: *need, first: Vec::new() })
+                .collect(),
             exchanges: Vec::new(),
             cached_after: (0..needs.len()).map(|place| thousand(needs.len() - place)).collect(),
             before: (0..needs.len()).map(thousand).collect(),
@@ -366,7 +380,8 @@ mod tests {
 
     #[track_caller]
     fn check(room: &Room, beginning: Beginning, takes: &[usize]) {
-        assert_eq!(parts(&choose(room, STAKES, beginning).takes), takes);
+        let cut = choose(room, STAKES, beginning);
+        assert_eq!(parts(&cut.takes[..cut.enough]), takes);
     }
 
     #[test]
@@ -399,7 +414,7 @@ mod tests {
         // (5 x 0.1 + 1.9) x 900 = 2,160 against 2 x 106,500 x 0.0001 = 21.
         assert_eq!((parts(&cut.takes), parts(&cut.riding)), (vec![1], vec![3]));
         let cut = choose(&room(&needs, 900.0), STAKES, Beginning::Anywhere);
-        assert_eq!((parts(&cut.takes), parts(&cut.riding)), (vec![1], vec![]));
+        assert_eq!((cut.enough, parts(&cut.takes), parts(&cut.riding)), (1, vec![1, 3, 4, 0, 2], vec![]));
     }
 
     #[test]

@@ -124,9 +124,11 @@ fn put_note(work: &mut Work<'_>, id: BlockId, reason: &Reason) {
 }
 
 fn reason(work: &Work<'_>, id: BlockId) -> Reason {
-    let is_read = work.request.facts.row(id).is_some_and(|fact| {
-        fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Read)
-    });
+    let is_read = work
+        .request
+        .facts
+        .row(id)
+        .is_some_and(|fact| fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Read));
     match work.request.index.changed_since(id).filter(|_| is_read) {
         Some((first, _)) => Reason::Stale { edit: first.step },
         None => Reason::OverBudget,
@@ -156,7 +158,12 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
     }
     let views = views(work);
     for (number, id) in found.parts.iter().enumerate() {
-        let is_view = work.request.index.files(*id).iter().any(|file| views.get(file).is_some_and(|of| of.contains(id)));
+        let is_view = work
+            .request
+            .index
+            .files(*id)
+            .iter()
+            .any(|file| views.get(file).is_some_and(|of| of.contains(id)));
         let older = older_views(work, &views, *id).filter(|_| is_view);
         let first: Vec<usize> = older.filter_map(|older| part_of.get(&older).copied()).collect();
         found.room.parts.get_mut(number).into_iter().for_each(|part| part.first.clone_from(&first));
@@ -171,7 +178,8 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
             continue;
         }
         let tokens: Tokens = unit.blocks.iter().map(|id| work.tokens_now(*id)).sum();
-        let is_recent = work.request.facts.age(*first).is_none_or(|age| age <= work.context.policy.recent_steps);
+        let is_recent =
+            work.request.facts.age(*first).is_none_or(|age| age <= work.context.policy.recent_steps);
         let older = unit.blocks.iter().flat_map(|id| older_views(work, &views, *id));
         let older = older.filter(|id| !unit.blocks.contains(id));
         found.exchanges.push(*first);
@@ -204,7 +212,8 @@ fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
     }
     match (block.kind, fact.acts_as) {
         (BlockKind::Call, _) => {
-            let is_recent = work.request.facts.age(id).is_none_or(|age| age <= work.context.policy.recent_steps);
+            let is_recent =
+                work.request.facts.age(id).is_none_or(|age| age <= work.context.policy.recent_steps);
             if is_recent || !work.context.policy.inputs_under_pressure {
                 return None;
             }
@@ -240,7 +249,8 @@ fn older_views<'a>(
     work.request.index.files(id).iter().flat_map(move |file| {
         let older = views.get(file).into_iter().flatten().take_while(move |older| **older < id);
         // What a block changed itself, it changed after the older views.
-        let is_stale = move |older: &&BlockId| work.request.index.changed_between(*file, **older, BlockId(id.0 + 1));
+        let is_stale =
+            move |older: &&BlockId| work.request.index.changed_between(*file, **older, BlockId(id.0 + 1));
         older.filter(is_stale).copied()
     })
 }

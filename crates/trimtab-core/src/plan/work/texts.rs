@@ -373,9 +373,14 @@ fn pieces(
                 patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
             digest::lines_matching(text, &patterns)
         }
-        Act::Cap { .. } | Act::Seen | Act::Pin | Act::Hold | Act::Inputs(_) | Act::Drop | Act::Fold | Act::MakeRoom { .. } => {
-            None
-        }
+        Act::Cap { .. }
+        | Act::Seen
+        | Act::Pin
+        | Act::Hold
+        | Act::Inputs(_)
+        | Act::Drop
+        | Act::Fold
+        | Act::MakeRoom { .. } => None,
     }
 }
 

@@ -77,7 +77,8 @@ impl Probe<'_> {
         }
         let mut sums = NeedSums::new();
         for (number, request) in track.requests.iter().enumerate().skip(FIRST_LOOK).step_by(LOOK_EVERY) {
-            let moment = NeedMoment { facts: &track.facts, index: &index, end: BlockId(narrow(request.blocks)) };
+            let moment =
+                NeedMoment { facts: &track.facts, index: &index, end: BlockId(narrow(request.blocks)) };
             for id in (0..moment.end.0).map(BlockId) {
                 let Some(features) = moment.features(id, id, track.tokens(id)) else { continue };
                 let sum = sums.entry(feature_line(&features)).or_default();
