@@ -22,12 +22,10 @@ impl Memory {
     /// that.
     pub fn remember(&mut self, hash: ChainHash, sent: SentVerdict) {
         let is_news = match (self.verdicts.get(&hash), &sent) {
-            (None, _) => true,
             (Some(_), SentVerdict::As(Verdict::Keep)) => false,
-            (Some(before), _) if !before.verdict().leaves_nothing() => true,
             // The message that stands for a range takes the place of its last block, whatever became of that before.
-            (Some(_), SentVerdict::WholeAgain | SentVerdict::As(Verdict::Fold { text: Some(_), .. })) => true,
-            (Some(_), SentVerdict::As(_)) => false,
+            (_, SentVerdict::WholeAgain | SentVerdict::As(Verdict::Fold { text: Some(_), .. })) => true,
+            (before, SentVerdict::As(_)) => !before.is_some_and(|before| before.verdict().leaves_nothing()),
         };
         if is_news {
             self.verdicts.insert(hash, sent);

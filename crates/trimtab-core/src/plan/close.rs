@@ -164,26 +164,26 @@ fn floor(work: &Work<'_>) -> Floor {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::{Bench, lines},
+        super::pass_case::{PassCase, lines},
         *,
     };
 
     #[test]
     fn the_oldest_go_first_and_what_cannot_go_is_named() {
         let text = lines("a", 60);
-        let bench = Bench::new("", &[text.as_str(); 5]);
-        let total = bench.look_after(|_| {}, |work| work.draft.total);
+        let case = PassCase::new("", &[text.as_str(); 5]);
+        let total = case.look_after(|_| {}, |work| work.draft.total);
         let to = |share: f64| {
-            bench.look_after(
+            case.look_after(
                 |work| drop(close(work, total.scaled(share))),
-                |work| bench.results().into_iter().map(|id| work.verdict(id).word()).collect::<Vec<_>>(),
+                |work| case.results().into_iter().map(|id| work.verdict(id).word()).collect::<Vec<_>>(),
             )
         };
         assert_eq!(to(1.0), ["keep"; 5]);
         let some = to(0.7);
         assert!(some[0] != "keep" && some[4] == "keep", "{some:?}");
         let mut floor = None;
-        bench.try_passes(|work| floor = close(work, Tokens(10)));
+        case.try_passes(|work| floor = close(work, Tokens(10)));
         let floor = floor.expect("a person's words stay");
         assert!(
             floor.made_of.iter().any(|(class, _)| *class == "current-task" || class.contains("task")),

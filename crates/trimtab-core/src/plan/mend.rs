@@ -34,7 +34,7 @@ pub(super) fn pointer(work: &Work<'_>, id: BlockId) -> Option<BlockId> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::{Bench, lines},
+        super::pass_case::{PassCase, lines},
         *,
     };
     use crate::{policy::Act, verdict::Verdict};
@@ -42,18 +42,18 @@ mod tests {
     #[test]
     fn a_pointer_whose_copy_goes_says_why_that_went() {
         let text = lines("a", 60);
-        let bench = Bench::new("", &[text.as_str(); 3]);
-        let results = bench.results();
+        let case = PassCase::new("", &[text.as_str(); 3]);
+        let results = case.results();
         let point_at_hidden = |work: &mut Work<'_>| {
             work.apply(results[1], &Act::Clear, &Reason::Identical { to: 1 });
             assert!(!mend(work), "the copy is visible");
             work.apply(results[0], &Act::Clear, &Reason::TooOld);
             assert!(mend(work) && !mend(work), "each note changes once");
         };
-        assert_eq!(bench.try_passes(point_at_hidden), ["shorten", "shorten", "keep"]);
-        let reason = bench.look_after(point_at_hidden, |work| work.verdict(results[1]).reason());
+        assert_eq!(case.try_passes(point_at_hidden), ["shorten", "shorten", "keep"]);
+        let reason = case.look_after(point_at_hidden, |work| work.verdict(results[1]).reason());
         assert_eq!(reason, Some(Reason::TooOld));
         let trim = Verdict::Trim { text: "x".into(), at: 1, handle: String::new() };
-        assert_eq!(bench.look_after(|_| {}, |work| work.source(results[1], &trim)), None, "no such block");
+        assert_eq!(case.look_after(|_| {}, |work| work.source(results[1], &trim)), None, "no such block");
     }
 }

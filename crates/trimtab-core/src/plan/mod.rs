@@ -1,8 +1,6 @@
 //! One verdict per block, each with its reason. Takes what a policy wants; gives a [`Plan`] that the protocol allows, or
 //! says what it would break. Never edits history, never calls a model, never looks at the clock.
 
-#[cfg(test)]
-mod bench;
 mod candidates;
 mod close;
 mod context;
@@ -15,6 +13,8 @@ mod fold;
 mod index;
 mod made;
 mod mend;
+#[cfg(test)]
+mod pass_case;
 mod passes;
 mod pays;
 mod pin;
@@ -133,9 +133,8 @@ impl Plan {
         // Where nothing may change, a wish waits.
         let undone = if unbind::is_bound_loop(&work) { &[] } else { context.wished.done() };
         let before = &context.before;
+        let passes = passes::pass_sums(&work);
         let draft = work.draft;
-        let blocks: Blocks<Tokens> = request.counts.blocks().iter().copied().collect();
-        let passes = passes::pass_sums(&draft, &blocks);
         let decisions = draft.decisions.into_vec();
         let in_blocks: Tokens = draft.sent_tokens.iter().copied().sum();
         Ok(Plan {
@@ -157,7 +156,7 @@ impl Plan {
             pinned: context.wished.pinned().collect(),
             undone: undone.to_vec(),
             decisions,
-            blocks,
+            blocks: request.counts.blocks().iter().copied().collect(),
             sent_tokens: draft.sent_tokens,
         })
     }

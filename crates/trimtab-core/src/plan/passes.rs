@@ -1,14 +1,12 @@
 //! The passes that make a plan, in order: [`PassName`] says which there are, [`pipeline`] which of them a policy takes and with which
-//! steps, [`PassSum`] what came of each. Each pass is a function over a [`Work`] in a file of its own.
+//! steps, [`PassSum`] what came of each. Each pass is a function over a [`Work`], in its own file with its own tests.
 
 use serde::Serialize;
 
 use super::{
-    context::PlanContext, draft::Draft, pays::take_what_pays, pin::pin, repeat::repeat, steps::take_steps,
-    work::Work,
+    context::PlanContext, pays::take_what_pays, pin::pin, repeat::repeat, steps::take_steps, work::Work,
 };
 use crate::{
-    history::Blocks,
     policy::{Act, Step, When},
     units::Tokens,
     verdict::Verdict,
@@ -103,6 +101,8 @@ impl Pass<'_> {
             PassName::Birth | PassName::Cold | PassName::Always | PassName::Pressure | PassName::Fold => {
                 take_steps(work, self.steps);
             }
+            // All steps that wait are taken the first time.
+            PassName::Pays if work.draft.has_paid => {}
             PassName::Pays => take_what_pays(work),
             // These come after the steps of any policy, as often as it takes.
             PassName::Close | PassName::Mend | PassName::Unbind => {}
@@ -137,25 +137,26 @@ fn pass_of(context: &PlanContext<'_>, step: &Step) -> Option<PassName> {
     }
 }
 
-/// Adds up what each pass did.
-pub(super) fn pass_sums(draft: &Draft, counts: &Blocks<Tokens>) -> Vec<PassSum> {
-    let sum = |pass: PassName| {
-        let mut sum = PassSum { pass, blocks: 0, saved: Tokens::ZERO };
-        for decision in draft.decisions.iter().filter(|decision| decision.verdict != Verdict::Keep) {
-            if draft.decided_by[decision.block] == Some(pass) {
-                sum.blocks += 1;
-                sum.saved += counts[decision.block] - draft.sent_tokens[decision.block];
-            }
+/// Adds up what each pass did, in the order of the passes; nothing for those that hid nothing.
+pub(super) fn pass_sums(work: &Work<'_>) -> Vec<PassSum> {
+    let empty = |pass| PassSum { pass, blocks: 0, saved: Tokens::ZERO };
+    let mut sums: Vec<PassSum> = PassName::ALL.into_iter().map(empty).collect();
+    let hidden = work.draft.decisions.iter().filter(|decision| decision.verdict != Verdict::Keep);
+    for id in hidden.map(|decision| decision.block) {
+        let decided_by = work.draft.decided_by[id];
+        if let Some(sum) = sums.iter_mut().find(|sum| Some(sum.pass) == decided_by) {
+            sum.blocks += 1;
+            sum.saved += work.tokens(id) - work.tokens_now(id);
         }
-        (sum.blocks > 0).then_some(sum)
-    };
-    PassName::ALL.into_iter().filter_map(sum).collect()
+    }
+    sums.retain(|sum| sum.blocks > 0);
+    sums
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::Bench,
+        super::pass_case::PassCase,
         PassName::{Birth, Cold, Pays, Pin, Pressure, Repeat},
         *,
     };
@@ -169,12 +170,11 @@ mod tests {
             ("always", "pin"),
             ("pays", "names"),
             ("over 1.0", "clear"),
-            ("cold", "clear"),
         ];
         let steps: String = steps.iter().map(|(when, act)| step(when, act)).collect();
-        let mut bench = Bench::new(&steps, &["x"]);
-        (bench.cache.cold, bench.cache.binds_reasoning) = (is_cold, binds_reasoning);
-        let names = bench.look_after(
+        let mut case = PassCase::new(&steps, &["x"]);
+        (case.cache.cold, case.cache.binds_reasoning) = (is_cold, binds_reasoning);
+        let names = case.look_after(
             |_| {},
             |work| pipeline(work.context).iter().map(|pass| pass.name).collect::<Vec<_>>(),
         );

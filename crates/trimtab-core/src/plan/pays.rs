@@ -25,15 +25,18 @@ use crate::{
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
 const GUARD: f64 = 1.007;
 
-/// A block that a step may hide, why, and what the step does with it.
-type Pending<'a> = (BlockId, Reason, &'a Act);
+/// A block that a step may hide.
+#[derive(Debug, Clone)]
+struct Pending<'a> {
+    block: BlockId,
+    reason: Reason,
+    /// What the step does with it.
+    act: &'a Act,
+}
 
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
 /// by estimates before anything is hidden, and by what was really saved afterwards.
 pub(super) fn take_what_pays(work: &mut Work<'_>) {
-    if work.draft.has_paid {
-        return;
-    }
     work.draft.has_paid = true;
     let cache = work.context.cache;
     // What was never decided by us may all be in a cache that nothing is known about.
@@ -55,7 +58,7 @@ pub(super) fn take_what_pays(work: &mut Work<'_>) {
     let Some(cut) = best_sum(work, &pending, rates) else { return };
     pending.drain(..cut.from);
     // What pays, pays together or not at all.
-    let together: Tokens = pending.iter().map(|(id, _, act)| saving(work, *id, act)).sum();
+    let together: Tokens = pending.iter().map(|pending| saving(work, pending)).sum();
     if is_cacheless(work, together) {
         return;
     }
@@ -82,11 +85,11 @@ fn hide_pending(work: &mut Work<'_>, pending: &[Pending<'_>]) {
     let mut needed = newest_of_stale(work, pending);
     let mut going = pending.to_vec();
     spare_sources(work, &mut going, &needed);
-    for (at, (id, reason, act)) in going.iter().enumerate() {
-        if work.context.cache.cold && is_cacheless(work, saving(work, *id, act)) {
+    for (at, next) in going.iter().enumerate() {
+        if work.context.cache.cold && is_cacheless(work, saving(work, next)) {
             needed = newest_of_stale(work, going.get(at + 1..).unwrap_or_default());
-        } else if !needed.contains(id) {
-            work.apply(*id, act, reason);
+        } else if !needed.contains(&next.block) {
+            work.apply(next.block, next.act, &next.reason);
         }
     }
 }
@@ -96,15 +99,16 @@ fn spare_the_young(work: &mut Work<'_>, pending: &mut Vec<Pending<'_>>) {
     let due = ids(pending);
     let young: HashMap<BlockId, BlockId> = pending
         .iter()
-        .filter(|(id, ..)| work.is_trimmed(*id))
-        .filter_map(|(id, ..)| Some((*id, pointer(work, *id)?)))
+        .map(|pending| pending.block)
+        .filter(|id| work.is_trimmed(*id))
+        .filter_map(|id| Some((id, pointer(work, id)?)))
         .filter(|(_, source)| !due.contains(source))
         .collect();
     if young.is_empty() {
         return;
     }
     let old_anyway = work.without_pointers(|work| ids(&what_may_pay(work)));
-    pending.retain(|(id, ..)| young.get(id).is_none_or(|source| !old_anyway.contains(source)));
+    pending.retain(|pending| young.get(&pending.block).is_none_or(|source| !old_anyway.contains(source)));
 }
 
 /// Returns what the steps that wait until it pays would hide, oldest first.
@@ -115,11 +119,15 @@ fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
     let is_short = is_short_of_room(work);
     for step in context.policy.steps.iter().filter(|step| context.waits(step)) {
         let found = candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
-        pending.extend(found.map(|(id, reason)| (id, reason, act_in(work, &step.act, id, is_short))));
+        pending.extend(found.map(|(block, reason)| Pending {
+            block,
+            reason,
+            act: act_in(work, &step.act, block, is_short),
+        }));
     }
-    pending.sort_by_key(|(id, ..)| *id);
-    pending.dedup_by_key(|(id, ..)| *id);
-    pending.retain(|(id, _, act)| saving(work, *id, act) > Tokens::ZERO && is_worth_it(work, *id, act));
+    pending.sort_by_key(|pending| pending.block);
+    pending.dedup_by_key(|pending| pending.block);
+    pending.retain(|pending| saving(work, pending) > Tokens::ZERO && is_worth_it(work, pending));
     pending
 }
 
@@ -135,12 +143,12 @@ fn act_in<'a>(work: &Work<'_>, act: &'a Act, id: BlockId, is_short_of_room: bool
 }
 
 fn ids(blocks: &[Pending<'_>]) -> HashSet<BlockId> {
-    blocks.iter().map(|(id, ..)| *id).collect()
+    blocks.iter().map(|pending| pending.block).collect()
 }
 
 /// Leaves out what a result points at that is sent in part and stays: its note says where the other lines stand.
 fn spare_sources(work: &Work<'_>, going: &mut Vec<Pending<'_>>, staying: &HashSet<BlockId>) {
-    let all = going.iter().map(|(id, ..)| *id);
+    let all = going.iter().map(|pending| pending.block);
     let mut gone: HashSet<BlockId> = all.filter(|id| !staying.contains(id)).collect();
     for id in work.request.history.ids().rev() {
         if work.is_trimmed(id)
@@ -150,7 +158,7 @@ fn spare_sources(work: &Work<'_>, going: &mut Vec<Pending<'_>>, staying: &HashSe
             gone.remove(&source);
         }
     }
-    going.retain(|(id, ..)| gone.contains(id));
+    going.retain(|pending| gone.contains(&pending.block));
 }
 
 /// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file
@@ -163,7 +171,7 @@ fn newest_of_stale(work: &mut Work<'_>, going: &[Pending<'_>]) -> HashSet<BlockI
     };
     let views: Vec<BlockId> = work.request.history.ids().filter(is_view).collect();
     work.read_views(&views);
-    let going: HashSet<BlockId> = going.iter().map(|(id, ..)| *id).collect();
+    let going = ids(going);
     let mut oldest: HashMap<u32, BlockId> = HashMap::new();
     let mut staying: Vec<BlockId> = Vec::new();
     for id in views {
@@ -190,10 +198,10 @@ fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: Rates) -> Option<Cu
     // What is written anew is what stands there now less what this and later edits take away.
     let mut taken = Tokens::ZERO;
     let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(pending.len());
-    for (id, _, act) in pending.iter().rev() {
-        let saves = saving(work, *id, act);
+    for next in pending.iter().rev() {
+        let saves = saving(work, next);
         taken += saves;
-        survivors.push((saves, anew[*id] - taken));
+        survivors.push((saves, anew[next.block] - taken));
     }
     survivors.reverse();
     best_cut(&survivors, work.context.before.memory.requests(), rates)
@@ -221,8 +229,9 @@ fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
 
 /// Tells whether a block is worth hiding even where all its names stand nowhere else: which do depends on what else is hidden,
 /// and the same block must be hidden or not whatever that is.
-fn is_worth_it(work: &Work<'_>, id: BlockId, act: &Act) -> bool {
-    if *act != Act::Names {
+fn is_worth_it(work: &Work<'_>, pending: &Pending<'_>) -> bool {
+    let id = pending.block;
+    if *pending.act != Act::Names {
         return true;
     }
     let tokens = work.tokens_now(id);
@@ -247,13 +256,14 @@ const NOTE_TOKENS: Tokens = Tokens(60);
 const NAME_BYTES: f64 = 3.5;
 
 /// Estimates what hiding a block saves, without making the shorter text.
-fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
+fn saving(work: &Work<'_>, pending: &Pending<'_>) -> Tokens {
     /// What a digest leaves; assumed, from a study of recorded sessions.
     const DIGEST_LEAVES: f64 = 0.15;
     /// The share of names that stand nowhere else; assumed.
     const NAMES_ALONE: f64 = 0.5;
+    let id = pending.block;
     let tokens = work.tokens_now(id);
-    match act {
+    match pending.act {
         Act::Names => tokens - named_tokens(work, id, NAMES_ALONE),
         Act::Clear | Act::Drop => tokens - NOTE_TOKENS,
         Act::Inputs(inputs) => {
@@ -279,7 +289,7 @@ fn saving(work: &Work<'_>, id: BlockId, act: &Act) -> Tokens {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::{Bench, lines},
+        super::pass_case::{PassCase, lines},
         *,
     };
 
@@ -288,13 +298,13 @@ mod tests {
     #[test]
     fn a_large_old_result_goes_where_little_follows_and_nothing_where_much_does() {
         let (large, small) = (lines("a", 900), lines("b", 12));
-        let bench = Bench::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
-        assert_eq!(bench.try_passes(take_what_pays)[0], "shorten");
-        let cut = bench.look_after(take_what_pays, |work| work.draft.cut.clone()).expect("a cut");
-        assert_eq!(cut.edits.first(), bench.results().first());
+        let case = PassCase::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
+        assert_eq!(case.try_passes(take_what_pays)[0], "shorten");
+        let cut = case.look_after(take_what_pays, |work| work.draft.cut.clone()).expect("a cut");
+        assert_eq!(cut.edits.first(), case.results().first());
         assert!(cut.break_even < cut.expected);
-        let bench = Bench::new(CLEAR_OLD, &[&small, &large, &large]).sent_up_to(2, &[]);
-        assert_eq!(bench.try_passes(take_what_pays), ["keep"; 3]);
+        let case = PassCase::new(CLEAR_OLD, &[&small, &large, &large]).sent_up_to(2, &[]);
+        assert_eq!(case.try_passes(take_what_pays), ["keep"; 3]);
     }
 
     #[test]
@@ -306,9 +316,9 @@ mod tests {
         };
         let (large, small) = (lines("a", 900), lines("b", 12));
         let [little, most] = [large.len() / 10, large.len() - 200].map(|bytes| {
-            let bench = Bench::new(&act(bytes), &[&large, &small, &small]).sent_up_to(1, &[]);
-            bench.look_after(take_what_pays, |work| {
-                (work.verdict(bench.results()[0]).word(), work.draft.has_paid)
+            let case = PassCase::new(&act(bytes), &[&large, &small, &small]).sent_up_to(1, &[]);
+            case.look_after(take_what_pays, |work| {
+                (work.verdict(case.results()[0]).word(), work.draft.has_paid)
             })
         });
         // Both are taken to leave as little, before they are made.
@@ -318,17 +328,17 @@ mod tests {
     #[test]
     fn on_a_cold_cache_all_that_is_old_goes_and_nothing_is_paid() {
         let text = lines("a", 60);
-        let mut bench = Bench::new(CLEAR_OLD, &[text.as_str(); 3]).sent_up_to(2, &[]);
-        bench.cache.cold = true;
-        assert_eq!(bench.try_passes(take_what_pays), ["shorten", "shorten", "keep"]);
-        assert!(bench.look_after(take_what_pays, |work| work.draft.cut.is_none()));
+        let mut case = PassCase::new(CLEAR_OLD, &[text.as_str(); 3]).sent_up_to(2, &[]);
+        case.cache.cold = true;
+        assert_eq!(case.try_passes(take_what_pays), ["shorten", "shorten", "keep"]);
+        assert!(case.look_after(take_what_pays, |work| work.draft.cut.is_none()));
     }
 
     #[test]
     fn nothing_is_hidden_where_nothing_is_known_of_the_cache() {
         let (large, small) = (lines("a", 900), lines("b", 12));
-        let mut bench = Bench::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
-        bench.cache.first_look = true;
-        assert_eq!(bench.try_passes(take_what_pays), ["keep"; 3]);
+        let mut case = PassCase::new(CLEAR_OLD, &[&large, &small, &small]).sent_up_to(1, &[]);
+        case.cache.first_look = true;
+        assert_eq!(case.try_passes(take_what_pays), ["keep"; 3]);
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn pin(work: &mut Work<'_>) {
 mod tests {
     use super::{
         super::{
-            bench::{Bench, lines},
+            pass_case::{PassCase, lines},
             steps::take_steps,
         },
         *,
@@ -32,8 +32,8 @@ mod tests {
         let steps = "[[step]]\nwhen = \"always\"\nselect = { keep_last = 1 }\ndo = \"drop\"\n\
                      [[step]]\nwhen = \"always\"\nselect = { chars_over = 2000 }\ndo = \"pin\"\n";
         let (long, short) = (lines("a", 100), lines("b", 20));
-        let bench = Bench::new(steps, &[&short, &long, &short, &short]);
-        let hidden = bench.try_passes(|work| {
+        let case = PassCase::new(steps, &[&short, &long, &short, &short]);
+        let hidden = case.try_passes(|work| {
             pin(work);
             take_steps(work, &work.context.policy.steps[..1]);
         });

@@ -103,7 +103,7 @@ fn pin_running_loop(work: &mut Work<'_>) {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::{Bench, lines},
+        super::pass_case::{PassCase, lines},
         *,
     };
 
@@ -121,19 +121,19 @@ mod tests {
             (2, hidden(Some("[some]"), named)),
             (3, hidden(None, Reason::OverBudget)),
         ];
-        let bench = Bench::new("", &[text.as_str(); 6]).sent_up_to(4, &sent);
-        assert_eq!(bench.try_passes(repeat), ["shorten", "point", "trim", "drop", "keep", "keep"]);
+        let case = PassCase::new("", &[text.as_str(); 6]).sent_up_to(4, &sent);
+        assert_eq!(case.try_passes(repeat), ["shorten", "point", "trim", "drop", "keep", "keep"]);
         let texts = |work: &Work<'_>| -> Vec<_> {
-            bench.results().into_iter().filter_map(|id| work.verdict(id).text().cloned()).collect()
+            case.results().into_iter().filter_map(|id| work.verdict(id).text().cloned()).collect()
         };
-        assert_eq!(bench.look_after(repeat, texts), ["[less]".into(), "[same]".into(), "[some]".into()]);
+        assert_eq!(case.look_after(repeat, texts), ["[less]".into(), "[same]".into(), "[some]".into()]);
     }
 
     #[test]
     fn what_a_summary_stood_for_is_whole_where_the_summary_is_not_there() {
         let text = lines("a", 40);
         let folded = hidden(None, Reason::Folded { messages: 3, through: 1, at: 4 });
-        let bench = Bench::new("", &[text.as_str(); 3]).sent_up_to(1, &[(0, folded)]);
-        assert_eq!(bench.try_passes(repeat), ["keep", "keep", "keep"]);
+        let case = PassCase::new("", &[text.as_str(); 3]).sent_up_to(1, &[(0, folded)]);
+        assert_eq!(case.try_passes(repeat), ["keep", "keep", "keep"]);
     }
 }

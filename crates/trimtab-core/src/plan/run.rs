@@ -39,7 +39,8 @@ pub(crate) fn plan(
         let has_closed = work.draft.total != before;
         work.draft.pass = PassName::Fold;
         // With less behind its cut, a fold that could not help before closing may help now.
-        if !has_mended && !(has_closed && fold_what_is_left(&mut work)) {
+        let goes_on = has_mended || (has_closed && fold_what_is_left(&mut work));
+        if !goes_on {
             break floor;
         }
     };
@@ -57,7 +58,6 @@ fn take_again_what_is_longer(work: &mut Work<'_>) {
     }
     if work.draft.has_paid {
         work.draft.pass = PassName::Pays;
-        work.draft.has_paid = false;
         take_what_pays(work);
     }
 }

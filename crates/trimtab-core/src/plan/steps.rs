@@ -81,7 +81,7 @@ pub(super) fn is_cacheless(work: &Work<'_>, less: Tokens) -> bool {
 mod tests {
     use super::{
         super::{
-            bench::{Bench, lines},
+            pass_case::{PassCase, lines},
             repeat::repeat,
         },
         *,
@@ -96,36 +96,36 @@ mod tests {
     fn at_birth_only_what_was_never_sent_is_shortened() {
         let steps = "[[step]]\nwhen = \"birth\"\nselect = { tokens_over = 60 }\ndo = \"clear\"\n";
         let text = lines("a", 40);
-        let bench = Bench::new(steps, &[text.as_str(); 3]).sent_up_to(1, &[]);
-        assert_eq!(bench.try_passes(take_all), ["keep", "keep", "shorten"]);
+        let case = PassCase::new(steps, &[text.as_str(); 3]).sent_up_to(1, &[]);
+        assert_eq!(case.try_passes(take_all), ["keep", "keep", "shorten"]);
     }
 
     #[test]
     fn under_pressure_the_oldest_go_until_it_is_enough() {
         let steps = "[[step]]\nwhen = \"over 1.0 until 0.8\"\nselect = { keep_last = 1 }\ndo = \"clear\"\n";
         let text = lines("a", 60);
-        let mut bench = Bench::new(steps, &[text.as_str(); 5]);
-        let total = bench.look_after(|_| {}, |work| work.draft.total);
-        bench.budget = Some(total);
-        assert_eq!(bench.try_passes(take_all), ["keep"; 5], "it fits");
-        bench.budget = Some(total.scaled(0.9));
-        let [goal, left] = [total.scaled(0.72), bench.look_after(take_all, |work| work.draft.total)];
+        let mut case = PassCase::new(steps, &[text.as_str(); 5]);
+        let total = case.look_after(|_| {}, |work| work.draft.total);
+        case.budget = Some(total);
+        assert_eq!(case.try_passes(take_all), ["keep"; 5], "it fits");
+        case.budget = Some(total.scaled(0.9));
+        let [goal, left] = [total.scaled(0.72), case.look_after(take_all, |work| work.draft.total)];
         assert!(left <= goal);
-        assert_eq!(bench.try_passes(take_all), ["shorten", "shorten", "keep", "keep", "keep"]);
+        assert_eq!(case.try_passes(take_all), ["shorten", "shorten", "keep", "keep", "keep"]);
     }
 
     #[test]
     fn a_copy_of_what_is_sent_whole_is_a_pointer_and_one_of_what_is_hidden_is_not() {
         let steps = "[[step]]\nwhen = \"always\"\nselect = { redundant = [\"identical\"] }\ndo = \"clear\"\n";
         let text = lines("a", 40);
-        let bench = Bench::new(steps, &[text.as_str(); 2]);
-        assert_eq!(bench.try_passes(take_all), ["keep", "point"]);
+        let case = PassCase::new(steps, &[text.as_str(); 2]);
+        assert_eq!(case.try_passes(take_all), ["keep", "point"]);
         let shorter = Verdict::hiding(Some("[less]".into()), Reason::TooOld);
-        let bench = Bench::new(steps, &[text.as_str(); 2]).sent_up_to(0, &[(0, shorter)]);
+        let case = PassCase::new(steps, &[text.as_str(); 2]).sent_up_to(0, &[(0, shorter)]);
         let passes = |work: &mut Work<'_>| {
             repeat(work);
             take_all(work);
         };
-        assert_eq!(bench.try_passes(passes), ["shorten", "keep"]);
+        assert_eq!(case.try_passes(passes), ["shorten", "keep"]);
     }
 }

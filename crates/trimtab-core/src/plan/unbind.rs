@@ -32,16 +32,16 @@ pub(super) fn is_bound_loop(work: &Work<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::bench::{Bench, lines},
+        super::pass_case::{PassCase, lines},
         *,
     };
 
     #[test]
     fn nothing_goes_where_nothing_is_bound() {
         let text = lines("a", 60);
-        let mut bench = Bench::new("", &[text.as_str(); 3]).sent_up_to(2, &[]);
-        bench.cache.binds_reasoning = true;
-        assert_eq!(bench.try_passes(unbind), ["keep"; 3], "there is no reasoning");
-        assert!(!bench.look_after(|_| {}, |work| is_bound_loop(work)));
+        let mut case = PassCase::new("", &[text.as_str(); 3]).sent_up_to(2, &[]);
+        case.cache.binds_reasoning = true;
+        assert_eq!(case.try_passes(unbind), ["keep"; 3], "there is no reasoning");
+        assert!(!case.look_after(|_| {}, is_bound_loop));
     }
 }

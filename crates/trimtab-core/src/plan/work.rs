@@ -1,6 +1,6 @@
-//! The bench at which passes work: [`Work`] holds the request, the context, what was made before and the [`Draft`]. It takes one wish
-//! after the other and tells, each time, whether it was granted: a block is hidden only where the protocol allows it and the request
-//! gets smaller. Never undoes what was decided before.
+//! What the passes work on: [`Work`] holds the request, the context, the texts made before and the [`Draft`]. A pass asks for one change
+//! after the other, and is told each time whether it was made: a block is hidden only where the protocol allows it and the request gets
+//! smaller.
 
 mod texts;
 mod views;

@@ -393,7 +393,7 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     let reasons = |plan: &trimtab_core::Plan| {
         let results =
             plan.decisions().iter().filter(|decision| plan.tokens_of(decision.block).0 > Tokens(200));
-        results.map(|decision| decision.reason()).collect::<Vec<_>>()
+        results.map(trimtab_core::Decision::reason).collect::<Vec<_>>()
     };
     let told = reasons(&plan);
     assert!(matches!(told.last(), Some(Some(trimtab_core::Reason::Shown { .. }))), "{told:?}");

@@ -13,7 +13,7 @@ use crate::{
     facts::facts,
     history::{BlockId, BlockKind, History},
     identity::{ChainHash, chain},
-    memory::Memory,
+    memory::{Cost, Memory},
     policy::{Folding, Markers, Policy},
     render::USUAL_RECALL,
     units::{Millis, Tokens},
@@ -21,8 +21,11 @@ use crate::{
     wire::parse,
 };
 
+/// A step that is about nothing: a policy must have one.
+const NO_STEP: &str = "[[step]]\nwhen = \"cold\"\nselect = { tokens_over = 1000000 }\ndo = \"clear\"\n";
+
 /// What a pass is tried on.
-pub(super) struct Bench {
+pub(super) struct PassCase {
     history: History,
     policy: Policy,
     chain: Vec<ChainHash>,
@@ -31,9 +34,9 @@ pub(super) struct Bench {
     pub(super) cache: CacheState,
 }
 
-impl Bench {
+impl PassCase {
     /// Makes a conversation in which each of these was printed by a command of its own.
-    pub(super) fn new(steps: &str, results: &[&str]) -> Bench {
+    pub(super) fn new(steps: &str, results: &[&str]) -> PassCase {
         let mut messages = vec![json!({"role": "user", "content": "Go on."})];
         for (number, text) in results.iter().enumerate() {
             let arguments = json!({"command": format!("print {number}")}).to_string();
@@ -44,7 +47,8 @@ impl Bench {
         }
         let request = json!({"model": "gpt-5", "messages": messages}).to_string();
         let history = parse(request.into_bytes()).unwrap();
-        let policy = Policy::from_toml("test", &format!("about = \"A test.\"\n{steps}"), &[]).unwrap();
+        let policy =
+            Policy::from_toml("test", &format!("about = \"A test.\"\n{steps}{NO_STEP}"), &[]).unwrap();
         let chain = chain(&history);
         let cache = CacheState {
             cold: false,
@@ -55,7 +59,7 @@ impl Bench {
             minimum: Tokens::ZERO,
             binds_reasoning: false,
         };
-        Bench { history, policy, chain, sent: BTreeMap::new(), budget: None, cache }
+        PassCase { history, policy, chain, sent: BTreeMap::new(), budget: None, cache }
     }
 
     /// Returns the blocks of the results, in order.
@@ -64,7 +68,7 @@ impl Bench {
     }
 
     /// Says that all up to a result was sent whole, but these results, by number.
-    pub(super) fn sent_up_to(mut self, last: usize, hidden: &[(usize, Verdict)]) -> Bench {
+    pub(super) fn sent_up_to(mut self, last: usize, hidden: &[(usize, Verdict)]) -> PassCase {
         let results = self.results();
         let up_to = self.history.ids().take_while(|id| *id <= results[last]);
         self.sent.extend(up_to.map(|id| (id, SentVerdict::WHOLE)));
@@ -99,7 +103,8 @@ impl Bench {
         for (id, sent) in &self.sent {
             memory.remember(self.chain[usize::try_from(id.0).unwrap()], sent.clone());
         }
-        memory.resume(Millis(1), 20, crate::memory::Cost::default());
+        // The session was cheaper than untrimmed so far, so that an edit may cost something.
+        memory.resume(Millis(1), 20, Cost { ours: 100_000.0, raw: 200_000.0 });
         memory.ended_with(self.sent.keys().map(|id| (self.chain[usize::try_from(id.0).unwrap()], Millis(1))));
         let context = PlanContext {
             policy: &self.policy,
