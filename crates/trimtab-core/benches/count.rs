@@ -20,7 +20,7 @@ use std::{
 };
 
 use trimtab_core::{
-    Counter, Memo, Tokens,
+    CountMemo, Counter, Tokens,
     count::{Tokenizer, Vocabulary},
 };
 
@@ -38,7 +38,7 @@ fn main() {
         return count_file(path);
     }
     let start = Instant::now();
-    COUNTER.text("load");
+    COUNTER.count_text("load");
     println!("vocabulary loaded in {:.0} ms", millis(start.elapsed()));
     let start = Instant::now();
     bpe_openai::o200k_base().count("load");
@@ -55,17 +55,17 @@ fn compare_texts() {
     );
     for (name, text) in texts() {
         let pieces = pieces(&text);
-        let mut known = Memo::default();
+        let mut known = CountMemo::default();
         for piece in &pieces {
-            known.text(COUNTER, piece);
+            known.count_text(COUNTER, piece);
         }
         let [ours, bare, fresh, old, second] = best(
             &pieces,
             [
-                &mut |piece| COUNTER.text(piece),
+                &mut |piece| COUNTER.count_text(piece),
                 &mut |piece| Tokens::from_len(bare.count(piece)),
-                &mut |piece| Memo::default().text(COUNTER, piece),
-                &mut |piece| known.text(COUNTER, piece),
+                &mut |piece| CountMemo::default().count_text(COUNTER, piece),
+                &mut |piece| known.count_text(COUNTER, piece),
                 &mut |piece| Tokens::from_len(bpe_openai::o200k_base().count(piece)),
             ],
         );
@@ -89,9 +89,11 @@ fn compare_worst_cases() {
     for (name, text) in worst_cases() {
         let [ours, bare, second] = best(
             &[&text],
-            [&mut |text| COUNTER.text(text), &mut |text| Tokens::from_len(bare.count(text)), &mut |text| {
-                Tokens::from_len(bpe_openai::o200k_base().count(text))
-            }],
+            [
+                &mut |text| COUNTER.count_text(text),
+                &mut |text| Tokens::from_len(bare.count(text)),
+                &mut |text| Tokens::from_len(bpe_openai::o200k_base().count(text)),
+            ],
         );
         println!(
             "{name:16} {:>8.2} {:>8.2} {:>13.2} {:>17.2}",
@@ -106,9 +108,9 @@ fn compare_worst_cases() {
 fn count_file(path: &str) {
     let text = fs::read_to_string(path).expect("a readable text file");
     let pieces = pieces(&text);
-    COUNTER.text("load");
+    COUNTER.count_text("load");
     let start = Instant::now();
-    let tokens: Tokens = pieces.iter().map(|piece| COUNTER.text(piece)).sum();
+    let tokens: Tokens = pieces.iter().map(|piece| COUNTER.count_text(piece)).sum();
     let time = start.elapsed();
     println!("{tokens} {}", time.as_micros());
 }

@@ -16,8 +16,8 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab_core::{
-    Counter, Format, Memo, Memory, Millis, Policy, Settings, Tokens, Warm, parse_as, policy::policies,
-    session::fit_warm, wire::request_of,
+    CountMemo, Counter, Format, Memory, Millis, Policy, Settings, Tokens, WarmState, parse_as,
+    policy::policies, session::fit_warm, wire::request_of,
 };
 
 const TRIES: usize = 30;
@@ -26,7 +26,7 @@ const TRIES: usize = 30;
 struct Contest {
     name: &'static str,
     settings: Settings,
-    warm: Warm,
+    warm: WarmState,
     memory: Memory,
     best: Duration,
     sent: usize,
@@ -50,7 +50,7 @@ fn for_others(path: &str) {
     let (request, contests, _) = race(4_000_000, |_| true, TRIES);
     std::fs::write(path, &request).expect("the file can be written");
     let history = parse_as(request, Format::Chat).expect("a request");
-    let tokens = Counter::for_model("gpt-5").request(&history, &mut Memo::default()).total();
+    let tokens = Counter::for_model("gpt-5").count_request(&history, &mut CountMemo::default()).total();
     for contest in contests.iter().filter(|contest| matches!(contest.name, "recent" | "priority" | "steady"))
     {
         let budget = contest.settings.budget.expect("a budget");
@@ -81,15 +81,15 @@ fn race(bytes: usize, takes_part: impl Fn(&str) -> bool, tries: usize) -> (Vec<u
     let mut contests: Vec<Contest> = policies()
         .filter(|(name, _)| takes_part(name))
         .map(|(name, _)| {
-            let policy = Policy::shipped(name).expect("a shipped policy");
+            let policy = Policy::find_shipped(name).expect("a shipped policy");
             // Half of what it counts, so that every policy has much to hide.
             let budget = Some(Tokens::from_len(bytes / 8));
             let settings =
                 Settings::new(policy).with_model("gpt-5").with_format(Format::Chat).with_budget(budget);
-            let (mut warm, mut memory) = (Warm::default(), Memory::default());
+            let (mut warm, mut memory) = (WarmState::default(), Memory::default());
             let fitted =
                 fit_warm(before.clone(), &mut warm, &memory, &settings, Millis(0)).expect("it can be fitted");
-            memory.sent(&fitted.plan, Millis(0));
+            memory.remember_sent(&fitted.plan, Millis(0));
             Contest { name, settings, warm, memory, best: Duration::MAX, sent: 0 }
         })
         .collect();

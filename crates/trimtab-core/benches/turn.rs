@@ -13,7 +13,7 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab_core::{
-    Counter, Format, History, Memo,
+    CountMemo, Counter, Format, History,
     count::{Counts, Tokenizer, Vocabulary},
     parse_as,
     wire::{parse_after, request_of},
@@ -34,7 +34,7 @@ fn main() {
         for turn in &mut turns {
             // The history's counts are known and the new turn's are not.
             let mut counts = turn.counted.clone();
-            let mut memo = Memo::default();
+            let mut memo = CountMemo::default();
             let start = Instant::now();
             COUNTER.request_after(&mut counts, &turn.history, &mut memo);
             turn.best = turn.best.min(start.elapsed());
@@ -57,7 +57,7 @@ fn turn(bytes: usize) -> Turn {
     let request = measure::request_with_last_turn(Format::Chat, bytes, 4096);
     let whole = parse_as(request, Format::Chat).expect("a request");
     let before = parse_as(request_of(&whole, whole.messages().len() - 2), Format::Chat).expect("a request");
-    let counted = COUNTER.request(&before, &mut Memo::default());
+    let counted = COUNTER.count_request(&before, &mut CountMemo::default());
     let history = parse_after(&before, whole.into_bytes()).expect("a request");
     Turn { history, counted, best: Duration::MAX }
 }

@@ -21,7 +21,7 @@ const FILES: usize = 10;
 fn main() -> Result<(), Box<dyn Error>> {
     let provider = start_provider()?;
     let settings =
-        Settings::new(Policy::shipped("steady")?).with_model("claude-opus-5").with_budget(Tokens(6_000));
+        Settings::new(Policy::find_shipped("steady")?).with_model("claude-opus-5").with_budget(Tokens(6_000));
     let mut session = Session::new(settings);
     let mut messages =
         vec![json!({"role": "user", "content": "Read the files and say what they have in common."})];

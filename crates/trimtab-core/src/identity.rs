@@ -35,7 +35,7 @@ impl History {
 
 /// Returns the identity of a block by itself.
 pub(crate) fn block_hash(history: &History, block: &Block) -> BlockHash {
-    BlockHash(link(history, block, ChainHash([0; 16])).0)
+    BlockHash(link_block(history, block, ChainHash([0; 16])).0)
 }
 
 /// Returns the identity of every block of a history, in order.
@@ -50,24 +50,24 @@ pub(crate) fn chain_after(chain: &mut Vec<ChainHash>, history: &History, known: 
     chain.truncate(known);
     for block in history.blocks().iter().skip(chain.len()) {
         let before = chain.last().copied().unwrap_or(ChainHash([0; 16]));
-        chain.push(link(history, block, before));
+        chain.push(link_block(history, block, before));
     }
 }
 
-pub(crate) fn link(history: &History, block: &Block, before: ChainHash) -> ChainHash {
+pub(crate) fn link_block(history: &History, block: &Block, before: ChainHash) -> ChainHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0);
     let role = history.entry_of(block).map_or("", |entry| entry.role.name());
     for field in [
         role.as_bytes(),
         block.kind.name().as_bytes(),
-        block.name.of(history.bytes()),
-        block.id.of(history.bytes()),
+        block.name.bytes_in(history.bytes()),
+        block.id.bytes_in(history.bytes()),
     ] {
-        update(&mut hasher, field);
+        hash_field(&mut hasher, field);
     }
     for part in history.parts_of(block) {
-        let raw = part.span.of(history.bytes());
+        let raw = part.span.bytes_in(history.bytes());
         match (block.kind, part.kind) {
             // Cache markers move from request to request without changing what is said.
             (
@@ -76,7 +76,7 @@ pub(crate) fn link(history: &History, block: &Block, before: ChainHash) -> Chain
             ) => {
                 update_without_marker(&mut hasher, raw);
             }
-            _ => update(&mut hasher, raw),
+            _ => hash_field(&mut hasher, raw),
         }
     }
     let mut half = [0; 16];
@@ -85,16 +85,18 @@ pub(crate) fn link(history: &History, block: &Block, before: ChainHash) -> Chain
 }
 
 /// Adds a field with its length, so that fields cannot run into each other.
-fn update(hasher: &mut blake3::Hasher, field: &[u8]) {
+fn hash_field(hasher: &mut blake3::Hasher, field: &[u8]) {
     hasher.update(&u64::try_from(field.len()).unwrap_or(u64::MAX).to_le_bytes());
     hasher.update(field);
 }
 
 fn update_without_marker(hasher: &mut blake3::Hasher, raw: &[u8]) {
-    let Ok(tape) = scan(raw) else { return update(hasher, raw) };
-    let Some(value) = tape.root(raw).filter(|value| value.is_object()) else { return update(hasher, raw) };
+    let Ok(tape) = scan(raw) else { return hash_field(hasher, raw) };
+    let Some(value) = tape.root(raw).filter(|value| value.is_object()) else {
+        return hash_field(hasher, raw);
+    };
     for (key, member) in value.members().filter(|(key, _)| !key.is("cache_control")) {
-        update(hasher, key.raw());
-        update(hasher, member.raw());
+        hash_field(hasher, key.raw());
+        hash_field(hasher, member.raw());
     }
 }

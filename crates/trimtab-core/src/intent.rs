@@ -8,7 +8,7 @@ use crate::{
     facts::changes_files,
     history::{Block, BlockKind, History},
     json::{Object, Span, Value, encode, narrow, scan},
-    plan::{arguments, shortened},
+    plan::{arguments_part, replace_content},
     wire::{Edit, write},
 };
 
@@ -20,7 +20,7 @@ const ABOUT: &str = "Brief description of why this change is being made";
 
 /// A request whose edit tools take an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intended {
+pub struct RequestWithIntents {
     /// The request.
     pub request: Vec<u8>,
     /// The tools that take one and did not before.
@@ -29,9 +29,10 @@ pub struct Intended {
 
 /// Offers the argument to every tool that changes files, and puts back what calls said in it, by their [`call_key`]; nothing
 /// where no tool changes files.
-pub fn offer_intent(history: &History, known: &dyn Fn(&str) -> Option<String>) -> Option<Intended> {
+pub fn offer_intent(history: &History, known: &dyn Fn(&str) -> Option<String>) -> Option<RequestWithIntents> {
     let definitions = history.blocks().iter().filter(|block| block.kind == BlockKind::Definition);
-    let offered: Vec<(String, Edit)> = definitions.filter_map(|block| offered(history, block)).collect();
+    let offered: Vec<(String, Edit)> =
+        definitions.filter_map(|block| offer_in_tool(history, block)).collect();
     let tools: Vec<String> = offered.iter().map(|(name, _)| name.clone()).collect();
     if tools.is_empty() {
         return None;
@@ -39,13 +40,13 @@ pub fn offer_intent(history: &History, known: &dyn Fn(&str) -> Option<String>) -
     let calls = history.blocks().iter().filter(|block| block.kind == BlockKind::Call);
     let put_back = calls.filter_map(|block| {
         let name = history.tool_name(block).filter(|name| tools.iter().any(|tool| *tool == **name))?;
-        let text = history.part_text(arguments(history, block)?);
+        let text = history.part_text(arguments_part(history, block)?);
         let id = history.call_id(block);
         let intent = known(&call_key(id.as_deref(), &name, &text))?;
-        shortened(history, block, &with_intent(&text, &intent)?)
+        replace_content(history, block, &with_intent(&text, &intent)?)
     });
     let edits: Vec<Edit> = offered.iter().map(|(_, edit)| edit.clone()).chain(put_back).collect();
-    Some(Intended { request: write(history, &edits), tools })
+    Some(RequestWithIntents { request: write(history, &edits), tools })
 }
 
 /// Returns what a call is known by when it comes back without its intent: its id, or what it does.
@@ -100,20 +101,20 @@ fn with_intent(arguments: &str, intent: &str) -> Option<String> {
 }
 
 /// Returns a tool that changes files, and the edit that lets it take an intent.
-fn offered(history: &History, block: &Block) -> Option<(String, Edit)> {
+fn offer_in_tool(history: &History, block: &Block) -> Option<(String, Edit)> {
     let name = history.tool_name(block).filter(|name| changes_files(name))?;
-    let bytes = block.span.of(history.bytes());
+    let bytes = block.span.bytes_in(history.bytes());
     let tape = scan(bytes).ok()?;
     let root = tape.root(bytes)?;
     let tool = root.get("function").filter(|inner| inner.is_object()).unwrap_or(root);
     let schema =
         tool.get("input_schema").or_else(|| tool.get("parameters")).filter(|schema| schema.is_object())?;
     let properties = schema.get("properties").filter(|properties| properties.is_object())?;
-    if tool.flag("strict") || root.flag("strict") || properties.get(INTENT).is_some() {
+    if tool.is_flag_set("strict") || root.is_flag_set("strict") || properties.get(INTENT).is_some() {
         return None;
     }
     // Gemini spells types in capitals, as its other properties here do.
-    let capitals = properties.members().any(|(_, property)| property.has("type", "STRING"));
+    let capitals = properties.members().any(|(_, property)| property.member_is("type", "STRING"));
     let kind = if capitals { "STRING" } else { "string" };
     let argument = Object::new().text("type", kind).text("description", ABOUT).end();
     let comma = if properties.members().next().is_some() { "," } else { "" };
@@ -179,7 +180,7 @@ mod tests {
             let both = offer_intent(&history, &known).unwrap();
             let back = parse(both.request.clone()).unwrap();
             let call = back.blocks().iter().find(|block| block.kind == BlockKind::Call).unwrap();
-            let said = take_intent(&back.part_text(arguments(&back, call).unwrap()));
+            let said = take_intent(&back.part_text(arguments_part(&back, call).unwrap()));
             assert_eq!(said, Some(("why".to_owned(), r#"{"path":"a.rs"}"#.to_owned())));
             assert_eq!(offer_intent(&history, &known), Some(both), "the same each time");
         }

@@ -54,7 +54,7 @@ pub struct Ledger {
     /// The last step in the range, counted over earlier folds.
     pub last_step: u32,
     /// The user's words that go, oldest first.
-    pub said: Vec<Said>,
+    pub said: Vec<UserMessage>,
     /// Files that were modified, in the order in which they were first changed.
     pub modified: Vec<FileLine>,
     /// Files that were only read, the latest last.
@@ -77,7 +77,7 @@ pub struct Ledger {
 
 /// One message of the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct UserMessage {
     /// The step before which it was said.
     pub step: u32,
     /// The words.
@@ -90,7 +90,7 @@ pub struct Said {
 
 /// How much of instructions is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum InstructionExtent {
     /// All of them.
     Whole,
     /// The sentences that set limits.
@@ -109,7 +109,7 @@ pub struct Instructions {
     /// Whether the file was changed since.
     pub changed: bool,
     /// How much of it `lines` tell.
-    pub extent: Extent,
+    pub extent: InstructionExtent,
     /// The words.
     pub lines: Vec<String>,
     /// The name by which the whole is brought back.

@@ -15,7 +15,7 @@
 //! ```
 //! use trimtab_core::{Millis, Policy, Session, Settings, Tokens, Usage};
 //!
-//! let settings = Settings::new(Policy::shipped("steady")?).with_model("gpt-5").with_budget(Tokens(150_000));
+//! let settings = Settings::new(Policy::find_shipped("steady")?).with_model("gpt-5").with_budget(Tokens(150_000));
 //! let mut session = Session::new(settings);
 //! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#;
 //!
@@ -71,9 +71,9 @@ pub mod usage;
 mod verdict;
 pub mod wire;
 
-pub use count::{Counter, Memo};
+pub use count::{CountMemo, Counter};
 pub use facts::{Facts, facts};
-pub use files::{Files, files};
+pub use files::{FileTimeline, files};
 pub use history::{Block, BlockId, BlockKind, Entry, EntryId, Format, History, Part, PartKind, Role};
 pub use identity::{BlockHash, ChainHash, chain};
 pub use memory::{Handle, Memory};
@@ -82,7 +82,10 @@ pub use policy::Policy;
 pub use prices::{Model, find_model};
 pub use recall::{block_handle, block_original, recall};
 pub use render::RecallHint;
-pub use session::{CacheHint, FitError, Fitted, Resent, Session, SessionState, Settings, Warm, fit, resend};
+pub use session::{
+    CacheHint, FitError, FittedRequest, ResentRequest, Session, SessionState, Settings, WarmState, fit,
+    resend,
+};
 pub use units::{Millis, Tokens};
 pub use usage::{Point, Usage};
 pub use verdict::{Decision, Reason, SentVerdict, Verdict};

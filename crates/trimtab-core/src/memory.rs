@@ -1,9 +1,9 @@
 //! What was sent before, by identity. Takes the plan of a request that was forwarded; gives the verdicts to repeat. Never
 //! holds a conversation: a block is known by the hash of everything up to and including it.
 
-mod held;
 mod hidden;
 mod stored;
+mod summaries;
 mod wishes;
 
 use std::{
@@ -11,10 +11,10 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-pub(crate) use held::Held;
 use hidden::HiddenBlock;
 pub(crate) use hidden::hidden_anew;
-pub use wishes::{Handle, Undo, UndoWhen, Wishes};
+pub(crate) use summaries::FoldContent;
+pub use wishes::{Handle, UndoWhen, UndoWish, Wishes};
 
 use crate::{
     history::{BlockId, History, Role},
@@ -41,7 +41,7 @@ impl Hasher for FirstBytesHasher {
 
 /// Input costs in tokens at the plain input price.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Cost {
+pub struct InputCosts {
     /// As sent.
     pub ours: f64,
     /// As it came.
@@ -60,9 +60,9 @@ pub struct Memory {
     /// The last block of each request.
     pub(crate) ends: HashMap<ChainHash, Millis, BuildHasherDefault<FirstBytesHasher>>,
     pub(crate) requests: u32,
-    pub(crate) spent: Cost,
+    pub(crate) spent: InputCosts,
     /// What was handed back for ranges that are to be folded, by their last block.
-    pub(crate) held: HashMap<ChainHash, Held, BuildHasherDefault<FirstBytesHasher>>,
+    pub(crate) summaries: HashMap<ChainHash, FoldContent, BuildHasherDefault<FirstBytesHasher>>,
     pub(crate) last_fold: Option<LastFold>,
     /// What the provider reported for the last request.
     pub(crate) reported: Option<Tokens>,
@@ -106,7 +106,7 @@ impl Memory {
             verdicts: own.filter_map(|hash| Some((*hash, self.verdicts.get(hash)?.clone()))).collect(),
             hidden: self.hidden.clone(),
             ends: self.ends.clone(),
-            held: self.held.clone(),
+            summaries: self.summaries.clone(),
             wishes: self.wishes.clone(),
             ..*self
         }
@@ -114,7 +114,7 @@ impl Memory {
 
     /// Takes a conversation that is first seen in mid-flight as already sent whole at `now`, so that a live cache is not
     /// broken in ignorance.
-    pub fn seen(&mut self, history: &History, now: Millis) {
+    pub fn adopt_history(&mut self, history: &History, now: Millis) {
         for hash in chain(history) {
             self.verdicts.entry(hash).or_insert(SentVerdict::WHOLE);
         }
@@ -136,7 +136,7 @@ impl Memory {
     }
 
     /// Returns where requests ended, and when.
-    pub(crate) fn ends(&self) -> Vec<(ChainHash, Millis)> {
+    pub(crate) fn request_ends(&self) -> Vec<(ChainHash, Millis)> {
         let mut ends: Vec<_> = self.ends.iter().map(|(end, at)| (*end, *at)).collect();
         ends.sort_unstable_by_key(|(end, _)| *end);
         ends
@@ -191,7 +191,7 @@ impl Memory {
     }
 
     /// Returns what the requests so far have cost as input.
-    pub fn spent(&self) -> Cost {
+    pub fn total_cost(&self) -> InputCosts {
         self.spent
     }
 
@@ -205,12 +205,12 @@ impl Memory {
     }
 
     /// Returns how many requests were sent.
-    pub(crate) fn requests(&self) -> u32 {
+    pub(crate) fn request_count(&self) -> u32 {
         self.requests
     }
 
     /// Returns the milliseconds since the last request was sent.
-    pub(crate) fn idle(&self, now: Millis) -> Option<i64> {
+    pub(crate) fn idle_time(&self, now: Millis) -> Option<i64> {
         self.last_request.map(|last| now.0.saturating_sub(last.0))
     }
 }

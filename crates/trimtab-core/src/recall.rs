@@ -46,7 +46,7 @@ pub fn recall<'a>(history: &'a History, handle: &str) -> Option<Cow<'a, [u8]>> {
 pub fn block_original<'a>(history: &'a History, block: &Block) -> Cow<'a, [u8]> {
     let parts = history.parts_of(block);
     if parts.is_empty() || parts.iter().any(|part| part.kind != PartKind::Text) {
-        return Cow::Borrowed(block.span.of(history.bytes()));
+        return Cow::Borrowed(block.span.bytes_in(history.bytes()));
     }
     match history.block_text(block) {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),

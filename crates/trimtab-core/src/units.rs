@@ -48,13 +48,13 @@ impl Tokens {
         clippy::cast_precision_loss,
         reason = "no context comes near 2^52 tokens"
     )]
-    pub fn float(self) -> f64 {
+    pub fn to_float(self) -> f64 {
         self.0 as f64
     }
 
     /// Returns this number in millions, as prices are per million.
     pub(crate) fn in_millions(self) -> f64 {
-        self.float() / 1e6
+        self.to_float() / 1e6
     }
 
     /// Returns this number times `factor`, rounded to the nearest token; nothing below zero.
@@ -65,7 +65,7 @@ impl Tokens {
         clippy::cast_sign_loss,
         reason = "a float-to-integer `as` saturates, and no context comes near 2^52 tokens"
     )]
-    pub fn scaled(self, factor: f64) -> Self {
+    pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
 }
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn scaling_rounds_to_the_nearest() {
-        assert_eq!(Tokens(10).scaled(1.25), Tokens(13));
-        assert_eq!(Tokens(10).scaled(-1.0), Tokens::ZERO);
+        assert_eq!(Tokens(10).scale(1.25), Tokens(13));
+        assert_eq!(Tokens(10).scale(-1.0), Tokens::ZERO);
     }
 
     #[test]

@@ -73,14 +73,14 @@ impl Usage {
         let report = tape.root(report)?;
         let has = |key: &str| report.get(key).and_then(Value::number).is_some();
         if has("promptTokenCount") || has("prompt_token_count") {
-            return gemini(report);
+            return parse_gemini(report);
         }
         // Anthropic alone counts what is cached beside `input_tokens`.
         let beside = has("cache_read_input_tokens") || has("cache_creation_input_tokens");
         if has("input_tokens") && !has("prompt_tokens") && beside {
-            return anthropic(Some(report));
+            return parse_anthropic(Some(report));
         }
-        openai(Some(report))
+        parse_openai(Some(report))
     }
 
     /// Takes the larger of every figure: a report that comes in pieces repeats the sums so far.
@@ -103,31 +103,31 @@ pub(crate) fn in_answer(format: Format, answer: Value<'_>) -> Option<Usage> {
     };
     match format {
         Format::Anthropic => report([&["usage"], &["message", "usage"]]).map(anthropic_piece),
-        Format::Chat => openai(report([&["usage"], &["x_groq", "usage"]])),
-        Format::Responses => openai(report([&["usage"], &["response", "usage"]])),
-        Format::Gemini => gemini(report([&["usageMetadata"], &["usage_metadata"]])?),
+        Format::Chat => parse_openai(report([&["usage"], &["x_groq", "usage"]])),
+        Format::Responses => parse_openai(report([&["usage"], &["response", "usage"]])),
+        Format::Gemini => parse_gemini(report([&["usageMetadata"], &["usage_metadata"]])?),
     }
 }
 
 /// The keys of all input, of what was read from and written to the cache, and of the output.
-pub type Keys = [&'static str; 4];
+pub type UsageKeys = [&'static str; 4];
 
 /// The keys that agents written in JavaScript use.
-pub const CAMEL_CASE: Keys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
+pub const CAMEL_CASE: UsageKeys = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"];
 
 /// Reads a report whose input includes what was cached.
-pub fn cached_within(report: Value<'_>, keys: Keys) -> Option<Usage> {
+pub fn cached_within(report: Value<'_>, keys: UsageKeys) -> Option<Usage> {
     let [all, cache_read, cache_write, output] = keys;
-    number(report, &[all])?;
+    number_at(report, &[all])?;
     let [all, cache_read, cache_write, output] =
-        [all, cache_read, cache_write, output].map(|key| number(report, &[key]).unwrap_or_default());
-    Some(split(all, cache_read, cache_write, output))
+        [all, cache_read, cache_write, output].map(|key| number_at(report, &[key]).unwrap_or_default());
+    Some(split_input(all, cache_read, cache_write, output))
 }
 
 /// Reads the usage that OpenAI and the many servers that speak its formats report: input includes cached tokens.
-pub fn openai(report: Option<Value<'_>>) -> Option<Usage> {
+pub fn parse_openai(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
-    let largest = |paths: &[&[&str]]| paths.iter().filter_map(|path| number(report, path)).max();
+    let largest = |paths: &[&[&str]]| paths.iter().filter_map(|path| number_at(report, path)).max();
     let all = largest(&[&["prompt_tokens"], &["input_tokens"]])?;
     let cache_read = largest(&[
         &["prompt_tokens_details", "cached_tokens"],
@@ -147,19 +147,19 @@ pub fn openai(report: Option<Value<'_>>) -> Option<Usage> {
     ]);
     let output = largest(&[&["completion_tokens"], &["output_tokens"]]);
     let [cache_read, cache_write, output] = [cache_read, cache_write, output].map(Option::unwrap_or_default);
-    Some(split(all, cache_read, cache_write, output))
+    Some(split_input(all, cache_read, cache_write, output))
 }
 
 /// Reads the usage that Anthropic reports.
-pub fn anthropic(report: Option<Value<'_>>) -> Option<Usage> {
+pub fn parse_anthropic(report: Option<Value<'_>>) -> Option<Usage> {
     let report = report?;
-    number(report, &["input_tokens"])?;
+    number_at(report, &["input_tokens"])?;
     Some(anthropic_piece(report))
 }
 
 /// Reads a piece of such a report, in which some figures may be missing.
 fn anthropic_piece(report: Value<'_>) -> Usage {
-    let figure = |keys: &[&str]| number(report, keys).unwrap_or_default();
+    let figure = |keys: &[&str]| number_at(report, keys).unwrap_or_default();
     Usage {
         input: figure(&["input_tokens"]),
         cache_read: figure(&["cache_read_input_tokens"]),
@@ -171,18 +171,19 @@ fn anthropic_piece(report: Value<'_>) -> Usage {
 
 /// Reads the usage that Gemini reports: the prompt includes what was cached, not what its own tools read in; thoughts
 /// are counted beside what was said.
-fn gemini(report: Value<'_>) -> Option<Usage> {
-    let figure = |camel: &str, snake: &str| number(report, &[camel]).or_else(|| number(report, &[snake]));
+fn parse_gemini(report: Value<'_>) -> Option<Usage> {
+    let figure =
+        |camel: &str, snake: &str| number_at(report, &[camel]).or_else(|| number_at(report, &[snake]));
     let prompt = figure("promptTokenCount", "prompt_token_count")?;
     let tools = figure("toolUsePromptTokenCount", "tool_use_prompt_token_count").unwrap_or_default();
     let cached = figure("cachedContentTokenCount", "cached_content_token_count").unwrap_or_default();
     let said = figure("candidatesTokenCount", "candidates_token_count").unwrap_or_default();
     let thought = figure("thoughtsTokenCount", "thoughts_token_count").unwrap_or_default();
-    Some(split(prompt + tools, cached, 0, said + thought))
+    Some(split_input(prompt + tools, cached, 0, said + thought))
 }
 
 /// Parts all input into kinds that do not overlap.
-pub fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
+pub fn split_input(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
     // LiteLLM counted written tokens beside the prompt at first, and within it later. With cache markers the
     // rest of the prompt is tiny, so a prompt that cannot hold both is of the first kind.
     let both = cache_read.saturating_add(cache_write);
@@ -191,7 +192,7 @@ pub fn split(all: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage 
 }
 
 /// Returns the figure at a path.
-pub fn number(report: Value<'_>, path: &[&str]) -> Option<u64> {
+pub fn number_at(report: Value<'_>, path: &[&str]) -> Option<u64> {
     report.path(path)?.number()
 }
 

@@ -52,7 +52,7 @@ fn identity_parsing_then_writing_gives_the_same_bytes() {
         assert_eq!(String::from_utf8_lossy(&write(&history, &[])), request);
         // Every part taken out and put back where it was.
         let same: Vec<Edit> = parts(&history)
-            .map(|part| Edit { span: part.span, with: part.span.of(history.bytes()).to_vec() })
+            .map(|part| Edit { span: part.span, with: part.span.bytes_in(history.bytes()).to_vec() })
             .collect();
         assert_eq!(String::from_utf8_lossy(&write(&history, &same)), request);
     });
@@ -74,7 +74,7 @@ fn verbatim_an_edit_changes_its_own_bytes_only() {
         let (request, _) = conversation.write(format, style);
         let history = read(&request, format);
         let Some(part) =
-            parts(&history).filter(|part| part.span.of(request.as_bytes()).starts_with(b"\"")).last()
+            parts(&history).filter(|part| part.span.bytes_in(request.as_bytes()).starts_with(b"\"")).last()
         else {
             return;
         };

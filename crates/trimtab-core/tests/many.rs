@@ -14,13 +14,13 @@ fn equal_messages(count: usize) -> Vec<u8> {
 
 /// Fits a conversation at every length, and returns how long it took to remember what was sent.
 fn time_to_remember(lengths: &[usize]) -> Duration {
-    let settings = Settings::new(Policy::shipped("ladder").expect("a policy")).with_budget(Tokens(2000));
+    let settings = Settings::new(Policy::find_shipped("ladder").expect("a policy")).with_budget(Tokens(2000));
     let mut memory = Memory::default();
     let mut took = Duration::ZERO;
     for length in lengths {
         let fitted = fit(equal_messages(*length), &memory, &settings, Millis(0)).expect("a plan");
         let started = Instant::now();
-        memory.sent(&fitted.plan, Millis(0));
+        memory.remember_sent(&fitted.plan, Millis(0));
         took += started.elapsed();
     }
     took

@@ -25,7 +25,7 @@ pub fn check_json(data: &[u8]) {
     check_order(&spans, data);
     let strings: Vec<&Span> = spans.iter().filter(|span| data[span.start()] == b'"').collect();
     for string in &strings {
-        check_string(string.of(data));
+        check_string(string.bytes_in(data));
     }
     assert!(is_accepted_without_strings(data, &strings), "accepted, though it is not JSON");
 }

@@ -1,4 +1,4 @@
-//! Changes JSON as JSON, so that most inputs get past the scanner: values are replaced, removed, doubled, moved and wrapped.
+//! Changes JSON, so that most inputs get past the scanner: values are replaced, removed, doubled, moved and wrapped.
 //! One change in four is libFuzzer's own, to bytes.
 
 use libfuzzer_sys::fuzzer_mutate;

@@ -17,7 +17,7 @@ const RESULTS: usize = 12;
 
 /// Policies that shorten, read once.
 static POLICIES: LazyLock<[Policy; 4]> = LazyLock::new(|| {
-    ["recent", "steady", "priority", "ladder"].map(|name| Policy::shipped(name).expect("a shipped policy"))
+    ["recent", "steady", "priority", "ladder"].map(|name| Policy::find_shipped(name).expect("a shipped policy"))
 });
 
 /// Checks what is read in a text, and what is left of it when it is shortened.

@@ -22,7 +22,7 @@ pub fn check_recording(data: &[u8]) {
         // Many requests of a long session are the same but for their length.
         for point in segment.points.iter().take(3).chain(segment.points.last()) {
             assert!(point.messages <= history.messages().len(), "{point:?}");
-            let request = segment.request(point);
+            let request = segment.request_at(point);
             let read = parse_as(request.clone(), history.format()).expect("a request");
             assert_eq!(read.messages().len(), point.messages);
             assert!(write(&read, &[]) == request);

@@ -16,7 +16,7 @@ use crate::{checker, number_of, settings};
 
 /// Every shipped policy, read once.
 static POLICIES: LazyLock<Vec<Policy>> =
-    LazyLock::new(|| policies().map(|(name, _)| Policy::shipped(name).expect("a shipped policy")).collect());
+    LazyLock::new(|| policies().map(|(name, _)| Policy::find_shipped(name).expect("a shipped policy")).collect());
 
 /// Checks a request of a format.
 pub fn check_request(data: &[u8], format: Format) {
@@ -74,7 +74,7 @@ fn check_fit(data: &[u8], format: Format, before: &Value) {
             assert!(recall(&fitted.history, handle).is_some(), "{handle} names nothing");
         }
     }
-    memory.sent(&fitted.plan, Millis(0));
+    memory.remember_sent(&fitted.plan, Millis(0));
     let again = resend(Arc::clone(&fitted.history), &memory);
     let _ = again.keeps_all();
     let next = fit(data.to_vec(), &memory, &settings, Millis(1000)).expect("fitted before");

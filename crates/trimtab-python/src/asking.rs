@@ -5,10 +5,10 @@
 use pyo3::prelude::*;
 use trimtab_core::{
     Tokens, find_model,
-    summary::{Answer, Asking, FoldRange, read_answer},
+    summary::{FoldRange, SummaryAnswer, SummaryTask, read_answer},
 };
 
-use crate::errors::{Kind, raise};
+use crate::errors::{ErrorKind, new_exception};
 
 /// The window of a summarizer that is not in the table of models: what small local models are run with.
 const UNKNOWN_WINDOW: Tokens = Tokens(32_000);
@@ -16,16 +16,16 @@ const UNKNOWN_WINDOW: Tokens = Tokens(32_000);
 /// A summary that is asked for.
 #[pyclass(frozen, module = "trimtab._engine", name = "Asking")]
 pub(crate) struct PyAsking {
-    pub(crate) asking: Asking,
+    pub(crate) asking: SummaryTask,
     window: Tokens,
     parts: Vec<FoldRange>,
 }
 
 impl PyAsking {
-    pub(crate) fn new(asking: Asking, model: Option<&str>) -> PyAsking {
-        let longest = asking.request().target.scaled(2.0);
+    pub(crate) fn new(asking: SummaryTask, model: Option<&str>) -> PyAsking {
+        let longest = asking.request().target.scale(2.0);
         let known = model.and_then(|model| find_model(model).ok());
-        let window = known.map_or(UNKNOWN_WINDOW, |model| model.budget(longest));
+        let window = known.map_or(UNKNOWN_WINDOW, |model| model.request_budget(longest));
         let parts = asking.parts(window);
         PyAsking { asking, window, parts }
     }
@@ -56,7 +56,7 @@ impl PyAsking {
     fn prompt(&self, py: Python<'_>, part: usize, notes: Option<&str>) -> PyResult<String> {
         let Some(range) = self.parts.get(part) else {
             let words = format!("there is no part {part}: there are {}", self.parts.len());
-            return Err(raise(py, Kind::NotFound, words));
+            return Err(new_exception(py, ErrorKind::NotFound, words));
         };
         Ok(py.detach(|| self.asking.prompt(range, notes, self.window)))
     }
@@ -65,14 +65,14 @@ impl PyAsking {
     #[pyo3(signature = (answer, *, is_reply=false))]
     fn check_part(&self, py: Python<'_>, answer: &str, is_reply: bool) -> PyResult<String> {
         let answer = read(py, answer, is_reply)?;
-        self.asking.check_part(&answer).map_err(|fault| raise(py, Kind::Summary, fault))
+        self.asking.check_part(&answer).map_err(|fault| new_exception(py, ErrorKind::Summary, fault))
     }
 }
 
 /// Reads an answer: a text, or the JSON of a provider's reply.
-pub(crate) fn read(py: Python<'_>, answer: &str, is_reply: bool) -> PyResult<Answer> {
+pub(crate) fn read(py: Python<'_>, answer: &str, is_reply: bool) -> PyResult<SummaryAnswer> {
     if !is_reply {
-        return Ok(Answer::of_text(answer));
+        return Ok(SummaryAnswer::of_text(answer));
     }
-    read_answer(answer.as_bytes()).map_err(|fault| raise(py, Kind::Summary, fault))
+    read_answer(answer.as_bytes()).map_err(|fault| new_exception(py, ErrorKind::Summary, fault))
 }

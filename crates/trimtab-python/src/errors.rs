@@ -7,7 +7,7 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyType};
 
 /// The exceptions of the package.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorKind {
     /// The messages cannot be read as a conversation.
     Request,
     /// A policy, setting, model or budget is not what it should be.
@@ -20,21 +20,21 @@ pub(crate) enum Kind {
     NotFound,
 }
 
-impl Kind {
+impl ErrorKind {
     fn class_name(self) -> &'static str {
         match self {
-            Kind::Request => "RequestError",
-            Kind::Settings => "SettingsError",
-            Kind::Store => "StoreError",
-            Kind::Summary => "SummaryError",
-            Kind::NotFound => "NotFoundError",
+            ErrorKind::Request => "RequestError",
+            ErrorKind::Settings => "SettingsError",
+            ErrorKind::Store => "StoreError",
+            ErrorKind::Summary => "SummaryError",
+            ErrorKind::NotFound => "NotFoundError",
         }
     }
 }
 
 /// Makes an exception of a fault.
-pub(crate) fn raise(py: Python<'_>, kind: Kind, fault: impl Display) -> PyErr {
-    match class(py, kind.class_name()) {
+pub(crate) fn new_exception(py: Python<'_>, kind: ErrorKind, fault: impl Display) -> PyErr {
+    match exception_class(py, kind.class_name()) {
         Ok(class) => PyErr::from_type(class, fault.to_string()),
         Err(fault) => fault,
     }
@@ -42,13 +42,13 @@ pub(crate) fn raise(py: Python<'_>, kind: Kind, fault: impl Display) -> PyErr {
 
 /// Makes the exception of a request that cannot be made to fit; it carries the best that could be done.
 pub(crate) fn over_budget(py: Python<'_>, sentence: String, floor: u64, fitted: Py<PyAny>) -> PyErr {
-    let made = class(py, "BudgetError").and_then(|class| {
+    let made = exception_class(py, "BudgetError").and_then(|class| {
         let arguments = (sentence, floor, fitted).into_py_any(py)?;
         class.call1(arguments.cast_bound(py)?)
     });
     made.map_or_else(|fault| fault, PyErr::from_value)
 }
 
-fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+fn exception_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     Ok(py.import("trimtab._errors")?.getattr(name)?.cast_into()?)
 }

@@ -9,13 +9,13 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use serde::Serialize;
-use trimtab_core::{Fitted, Role, Tokens, count::Exactness};
+use trimtab_core::{FittedRequest, Role, Tokens, count::Exactness};
 
 use crate::{
     asking::PyAsking,
-    errors::{Kind, over_budget, raise},
-    settings::InForce,
-    turn::Done,
+    errors::{ErrorKind, new_exception, over_budget},
+    settings::EffectiveSettings,
+    turn::TurnOutcome,
 };
 
 /// How many classes of what cannot be hidden are named.
@@ -26,14 +26,14 @@ const CLASSES_NAMED: usize = 4;
 pub(crate) struct PyFitted {
     messages: Py<PyList>,
     sources: Vec<Option<usize>>,
-    fitted: Fitted,
+    fitted: FittedRequest,
     took: Duration,
-    in_force: InForce,
+    in_force: EffectiveSettings,
 }
 
 /// What became of a block.
 #[derive(Serialize)]
-struct Row {
+struct FittedRow {
     block: u32,
     /// The number of the message, counted from 0; none for what stands beside the messages.
     message: Option<usize>,
@@ -49,15 +49,19 @@ struct Row {
 }
 
 /// Makes what Python sees of a turn; raises where it does not fit or there is nothing to fit into.
-pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
-    let Done { messages, sources, fitted, took } = done;
+pub(crate) fn fitted_or_raise(
+    py: Python<'_>,
+    done: TurnOutcome,
+    in_force: &EffectiveSettings,
+) -> PyResult<Py<PyFitted>> {
+    let TurnOutcome { messages, sources, fitted, took } = done;
     if fitted.budget.is_none() && in_force.settings.policy.name != "none" {
         let words = "no budget: the model is not known; give budget=TOKENS or model=NAME";
-        return Err(raise(py, Kind::Settings, words));
+        return Err(new_exception(py, ErrorKind::Settings, words));
     }
-    let sentence = sentence(&fitted);
+    let sentence = floor_sentence(&fitted);
     let floor = fitted.plan.floor().map(|floor| floor.tokens.0);
-    let fitted = unchecked(py, Done { messages, sources, fitted, took }, in_force)?;
+    let fitted = fitted_unchecked(py, TurnOutcome { messages, sources, fitted, took }, in_force)?;
     match (sentence, floor) {
         (Some(sentence), Some(floor)) => Err(over_budget(py, sentence, floor, fitted.into_any())),
         (Some(_) | None, _) => Ok(fitted),
@@ -65,28 +69,32 @@ pub(crate) fn fitted(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult
 }
 
 /// Makes what Python sees of a turn, whether it fits or not.
-pub(crate) fn unchecked(py: Python<'_>, done: Done, in_force: &InForce) -> PyResult<Py<PyFitted>> {
-    let Done { messages, sources, fitted, took } = done;
+pub(crate) fn fitted_unchecked(
+    py: Python<'_>,
+    done: TurnOutcome,
+    in_force: &EffectiveSettings,
+) -> PyResult<Py<PyFitted>> {
+    let TurnOutcome { messages, sources, fitted, took } = done;
     Py::new(py, PyFitted { messages, sources, fitted, took, in_force: in_force.clone() })
 }
 
 /// Says why a request does not fit.
-fn sentence(fitted: &Fitted) -> Option<String> {
+fn floor_sentence(fitted: &FittedRequest) -> Option<String> {
     let (floor, budget) = (fitted.plan.floor()?, fitted.budget?);
     let classes = floor.made_of.iter().take(CLASSES_NAMED);
     let made_of: Vec<String> =
-        classes.map(|(class, tokens)| format!("{class} {}", grouped(tokens.0))).collect();
+        classes.map(|(class, tokens)| format!("{class} {}", group_thousands(tokens.0))).collect();
     Some(format!(
         "does not fit into {} tokens: {} cannot be hidden ({}); raise the budget to at least {}",
-        grouped(budget.0),
-        grouped(floor.tokens.0),
+        group_thousands(budget.0),
+        group_thousands(floor.tokens.0),
         made_of.join(", "),
-        grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
+        group_thousands(floor.tokens.scale(fitted.exactness.guard()).0 + 1)
     ))
 }
 
 /// Writes a number with commas between thousands.
-fn grouped(number: u64) -> String {
+fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
@@ -152,7 +160,7 @@ impl PyFitted {
     /// The summary that the policy asks for, to be had from a model of this name.
     #[pyo3(signature = (model=None))]
     fn asking(&self, py: Python<'_>, model: Option<&str>) -> Option<PyAsking> {
-        py.detach(|| Some(PyAsking::new(self.fitted.asking()?, model)))
+        py.detach(|| Some(PyAsking::new(self.fitted.summary_task()?, model)))
     }
 
     /// The request as it was fitted.
@@ -164,7 +172,7 @@ impl PyFitted {
     /// What became of every block.
     #[getter]
     fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = py.detach(|| self.rows());
+        let rows = py.detach(|| self.fitted_rows());
         to_python(py, &rows)
     }
 
@@ -175,7 +183,7 @@ impl PyFitted {
         let rows = policy.settings.iter().map(|(name, value)| trimtab_core::report::SettingRow {
             name: name.clone(),
             value: trimtab_core::policy::find_knob(name)
-                .map_or_else(|| value.to_string(), |knob| knob.write(*value)),
+                .map_or_else(|| value.to_string(), |knob| knob.format_value(*value)),
             from: if set.contains(name) { "settings" } else { "default" }.to_owned(),
         });
         let rows: Vec<trimtab_core::report::SettingRow> = rows.collect();
@@ -183,19 +191,19 @@ impl PyFitted {
             let report = trimtab_core::report::fit_report(policy, &rows, &self.fitted, &[]);
             serde_json::to_vec(&report)
         });
-        load(py, report)
+        load_json(py, report)
     }
 }
 
 impl PyFitted {
-    fn rows(&self) -> Vec<Row> {
-        let Fitted { history, plan, .. } = &self.fitted;
+    fn fitted_rows(&self) -> Vec<FittedRow> {
+        let FittedRequest { history, plan, .. } = &self.fitted;
         let first = history.entries().len() - history.messages().len();
         let rows = plan.decisions().iter().filter_map(|decision| {
             let block = history.block(decision.block)?;
             let entry = history.entry_of(block);
             let (tokens, sent) = plan.tokens_of(decision.block);
-            Some(Row {
+            Some(FittedRow {
                 block: decision.block.0,
                 message: usize::try_from(block.entry.0).ok().and_then(|entry| entry.checked_sub(first)),
                 step: entry.map_or(0, |entry| entry.step),
@@ -215,11 +223,11 @@ impl PyFitted {
 
 /// Makes plain Python values of what can be written as JSON.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    load(py, serde_json::to_vec(value))
+    load_json(py, serde_json::to_vec(value))
 }
 
 /// Reads JSON that the library wrote.
-pub(crate) fn load(py: Python<'_>, json: serde_json::Result<Vec<u8>>) -> PyResult<Bound<'_, PyAny>> {
-    let json = json.map_err(|fault| raise(py, Kind::Request, fault))?;
+pub(crate) fn load_json(py: Python<'_>, json: serde_json::Result<Vec<u8>>) -> PyResult<Bound<'_, PyAny>> {
+    let json = json.map_err(|fault| new_exception(py, ErrorKind::Request, fault))?;
     py.import("json")?.call_method1("loads", (PyBytes::new(py, &json),))
 }

@@ -11,7 +11,7 @@ use crate::write::MOST_LEVELS;
 
 /// A step of the walk through a message.
 #[derive(Debug)]
-enum Leaf {
+enum MessageNode {
     /// A value that cannot change. It is held, so that its address is not another's meanwhile.
     Value(Py<PyAny>),
     Dict(usize),
@@ -22,42 +22,49 @@ enum Leaf {
 
 /// A message as it was looked at.
 #[derive(Debug)]
-pub(crate) struct Leaves(Vec<Leaf>);
+pub(crate) struct MessageLeaves(Vec<MessageNode>);
 
-impl Leaves {
+impl MessageLeaves {
     /// Notes the leaves of a message; nothing where something in it cannot be looked into.
-    pub(crate) fn of(message: &Bound<'_, PyAny>) -> Option<Leaves> {
+    pub(crate) fn from_message(message: &Bound<'_, PyAny>) -> Option<MessageLeaves> {
         let mut leaves = Vec::new();
-        let whole = walk(message, 0, &mut |step| {
+        let whole = walk_value(message, 0, &mut |step| {
             leaves.push(match step {
-                Step::Value(value) => Leaf::Value(value.clone().unbind()),
-                Step::Dict(length) => Leaf::Dict(length),
-                Step::List(length) => Leaf::List(length),
-                Step::Object(class) => Leaf::Object(class.clone().unbind()),
+                BorrowedNode::Value(value) => MessageNode::Value(value.clone().unbind()),
+                BorrowedNode::Dict(length) => MessageNode::Dict(length),
+                BorrowedNode::List(length) => MessageNode::List(length),
+                BorrowedNode::Object(class) => MessageNode::Object(class.clone().unbind()),
             });
             true
         });
         leaves.shrink_to_fit();
-        whole.then_some(Leaves(leaves))
+        whole.then_some(MessageLeaves(leaves))
     }
 
     /// Tells whether a message has these leaves.
     pub(crate) fn are_of(&self, message: &Bound<'_, PyAny>) -> bool {
         let mut known = self.0.iter();
-        let whole = walk(message, 0, &mut |step| match (known.next(), step) {
-            (Some(Leaf::Value(known)), Step::Value(now)) | (Some(Leaf::Object(known)), Step::Object(now)) => {
-                known.is(now)
-            }
-            (Some(Leaf::Dict(known)), Step::Dict(now)) | (Some(Leaf::List(known)), Step::List(now)) => {
-                *known == now
-            }
-            (Some(Leaf::Value(_) | Leaf::Dict(_) | Leaf::List(_) | Leaf::Object(_)) | None, _) => false,
+        let whole = walk_value(message, 0, &mut |step| match (known.next(), step) {
+            (Some(MessageNode::Value(known)), BorrowedNode::Value(now))
+            | (Some(MessageNode::Object(known)), BorrowedNode::Object(now)) => known.is(now),
+            (Some(MessageNode::Dict(known)), BorrowedNode::Dict(now))
+            | (Some(MessageNode::List(known)), BorrowedNode::List(now)) => *known == now,
+            (
+                Some(
+                    MessageNode::Value(_)
+                    | MessageNode::Dict(_)
+                    | MessageNode::List(_)
+                    | MessageNode::Object(_),
+                )
+                | None,
+                _,
+            ) => false,
         });
         whole && known.next().is_none()
     }
 }
 
-enum Step<'a, 'py> {
+enum BorrowedNode<'a, 'py> {
     Value(&'a Bound<'py, PyAny>),
     Dict(usize),
     List(usize),
@@ -65,42 +72,60 @@ enum Step<'a, 'py> {
 }
 
 /// Walks through a value as long as `visit` agrees; tells whether it came to the end.
-fn walk(value: &Bound<'_, PyAny>, level: usize, visit: &mut dyn FnMut(Step<'_, '_>) -> bool) -> bool {
+fn walk_value(
+    value: &Bound<'_, PyAny>,
+    level: usize,
+    visit: &mut dyn FnMut(BorrowedNode<'_, '_>) -> bool,
+) -> bool {
     if level > MOST_LEVELS {
         return false;
     }
     if value.is_instance_of::<PyString>() || value.is_none() {
-        return visit(Step::Value(value));
+        return visit(BorrowedNode::Value(value));
     }
     if let Ok(dict) = value.cast::<PyDict>() {
         return walk_dict(dict, level, visit);
     }
     if let Ok(list) = value.cast::<PyList>() {
-        return visit(Step::List(list.len())) && list.iter().all(|item| walk(&item, level + 1, visit));
+        return visit(BorrowedNode::List(list.len()))
+            && list.iter().all(|item| walk_value(&item, level + 1, visit));
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return visit(Step::List(tuple.len())) && tuple.iter().all(|item| walk(&item, level + 1, visit));
+        return visit(BorrowedNode::List(tuple.len()))
+            && tuple.iter().all(|item| walk_value(&item, level + 1, visit));
     }
     let is_scalar = value.is_instance_of::<PyInt>()
         || value.is_instance_of::<PyFloat>()
         || value.is_instance_of::<PyBool>()
         || value.is_instance_of::<PyBytes>();
     if is_scalar {
-        return visit(Step::Value(value));
+        return visit(BorrowedNode::Value(value));
     }
     walk_object(value, level, visit)
 }
 
-fn walk_dict(dict: &Bound<'_, PyDict>, level: usize, visit: &mut dyn FnMut(Step<'_, '_>) -> bool) -> bool {
-    visit(Step::Dict(dict.len()))
-        && dict.iter().all(|(key, item)| visit(Step::Value(&key)) && walk(&item, level + 1, visit))
+fn walk_dict(
+    dict: &Bound<'_, PyDict>,
+    level: usize,
+    visit: &mut dyn FnMut(BorrowedNode<'_, '_>) -> bool,
+) -> bool {
+    visit(BorrowedNode::Dict(dict.len()))
+        && dict
+            .iter()
+            .all(|(key, item)| visit(BorrowedNode::Value(&key)) && walk_value(&item, level + 1, visit))
 }
 
 /// Looks into a model of pydantic: its fields, and those that it does not know.
-fn walk_object(object: &Bound<'_, PyAny>, level: usize, visit: &mut dyn FnMut(Step<'_, '_>) -> bool) -> bool {
+fn walk_object(
+    object: &Bound<'_, PyAny>,
+    level: usize,
+    visit: &mut dyn FnMut(BorrowedNode<'_, '_>) -> bool,
+) -> bool {
     let class = object.get_type();
     let Ok(extra) = object.getattr("__pydantic_extra__") else { return false };
     let fields = object.getattr("__dict__").ok().and_then(|fields| fields.cast_into::<PyDict>().ok());
     let Some(fields) = fields else { return false };
-    visit(Step::Object(class.as_any())) && walk_dict(&fields, level, visit) && walk(&extra, level + 1, visit)
+    visit(BorrowedNode::Object(class.as_any()))
+        && walk_dict(&fields, level, visit)
+        && walk_value(&extra, level + 1, visit)
 }

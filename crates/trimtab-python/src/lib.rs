@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
 mod asking;
-mod back;
 mod errors;
 mod fitted;
 mod leaves;
+mod messages_back;
 mod read;
 mod request;
 mod session;
@@ -22,8 +22,8 @@ use trimtab_core::{CacheHint, Millis};
 
 use crate::{
     fitted::PyFitted,
-    settings::{Asked, changes},
-    turn::{Going, State, Turn, take},
+    settings::{RequestedSettings, parse_changes},
+    turn::{ConversationState, TurnContinuation, TurnInput, take_turn},
 };
 
 // Requests of several megabytes come and go: an allocator that keeps its pages is worth more than any tuning.
@@ -51,16 +51,23 @@ fn fit(
     now: i64,
 ) -> PyResult<Py<PyFitted>> {
     let py = messages.py();
-    let set = changes(settings)?;
-    let mut in_force = settings::in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+    let set = parse_changes(settings)?;
+    let mut in_force =
+        settings::in_force(py, RequestedSettings { policy, model, budget, format, set, spent, fold })?;
     if cold {
         in_force.settings.cache = CacheHint::Cold;
     }
-    let turn = Turn { messages, system, tools, max_output, now: Millis(now), going: Going::Once };
+    let turn =
+        TurnInput { messages, system, tools, max_output, now: Millis(now), going: TurnContinuation::Once };
     let pins = pin.unwrap_or_default();
     let pins = pins.iter().map(|word| session::handle_of(py, word)).collect::<PyResult<_>>()?;
-    let done = take(&turn, &mut State::with_pins(in_force.settings.clone(), pins), &in_force, None)?;
-    fitted::fitted(py, done, &in_force)
+    let done = take_turn(
+        &turn,
+        &mut ConversationState::with_pins(in_force.settings.clone(), pins),
+        &in_force,
+        None,
+    )?;
+    fitted::fitted_or_raise(py, done, &in_force)
 }
 
 /// The module `trimtab._engine`.

@@ -13,21 +13,22 @@ use std::{
 use pyo3::{prelude::*, types::PyList};
 use serde::Serialize;
 use trimtab_core::{
-    Counter, History, Memo, Policy, Tokens, Usage, facts,
+    CountMemo, Counter, History, Policy, Tokens, Usage, facts,
     facts::ToolKind,
-    files::{Changes, FileChanges},
+    files::{ChangeGroup, FileChanges},
     find_model, parse_as,
     prices::models,
     report::{FilePart, FileQuestion, FileTracker},
 };
 use trimtab_replay::{
-    Budget, Contender, Kept, Knobs, Recording, Segment, SessionScores, Terms, contenders, pool, read,
+    CacheRetention, Contender, KnobRange, Recording, ReplayBudget, ReplayTerms, Segment, SessionScores,
+    contenders, pool_sessions, read,
 };
 
 use crate::{
-    errors::{Kind, raise},
+    errors::{ErrorKind, new_exception},
     fitted::to_python,
-    request::{Beside, json_of, look},
+    request::{RequestFields, json_of, read_messages},
     settings::format_named,
     turn::told_format,
 };
@@ -55,7 +56,7 @@ struct PolicyRow {
 }
 
 #[derive(Serialize)]
-struct ChangedFile<'a> {
+struct ChangedFileRow<'a> {
     path: &'a str,
     changes: Vec<ChangesRow<'a>>,
 }
@@ -69,7 +70,7 @@ struct ChangesRow<'a> {
 }
 
 #[derive(Serialize)]
-struct TouchedFiles<'a> {
+struct TouchedFilesRow<'a> {
     step: u32,
     files: Vec<&'a FilePart>,
 }
@@ -84,8 +85,8 @@ impl PyConversation {
         let name = path.display().to_string();
         let bytes = py.detach(|| fs::read(&path))?;
         let recording = py.detach(|| read(&bytes));
-        let recording =
-            recording.map_err(|fault| raise(py, Kind::Request, format_args!("{name}: {fault}")))?;
+        let recording = recording
+            .map_err(|fault| new_exception(py, ErrorKind::Request, format_args!("{name}: {fault}")))?;
         PyConversation::new(py, name, recording, segment)
     }
 
@@ -114,10 +115,10 @@ impl PyConversation {
                 self.number,
                 model,
                 &models(),
-                &mut Memo::default(),
+                &mut CountMemo::default(),
             )
         });
-        to_python(py, &measured.map_err(|fault| raise(py, Kind::Settings, fault))?)
+        to_python(py, &measured.map_err(|fault| new_exception(py, ErrorKind::Settings, fault))?)
     }
 
     /// Tells what was known of a file after a step.
@@ -128,8 +129,8 @@ impl PyConversation {
         path: &str,
         step: Option<u32>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let missing = |words: String| raise(py, Kind::NotFound, words);
-        let history = &self.segment(py)?.history;
+        let missing = |words: String| new_exception(py, ErrorKind::NotFound, words);
+        let history = &self.find_segment(py)?.history;
         let (facts, files) = py.detach(|| {
             let facts = facts(history);
             let files = trimtab_core::files(history, &facts);
@@ -154,15 +155,15 @@ impl PyConversation {
         stale: Option<u32>,
         modified: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let segment = self.segment(py)?;
-        let tracker = py.detach(|| tracker(segment));
+        let segment = self.find_segment(py)?;
+        let tracker = py.detach(|| track_files(segment));
         let files = tracker.find(FileQuestion { recent, stale, modified });
-        to_python(py, &TouchedFiles { step: tracker.step, files })
+        to_python(py, &TouchedFilesRow { step: tracker.step, files })
     }
 
     /// Tells what was done to which file, and why.
     fn changelog<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let history = &self.segment(py)?.history;
+        let history = &self.find_segment(py)?.history;
         let files = py.detach(|| trimtab_core::files::changelog(history, &facts(history)));
         to_python(py, &files.iter().map(changed_file).collect::<Vec<_>>())
     }
@@ -170,11 +171,11 @@ impl PyConversation {
     /// Counts the tokens of the whole request.
     #[pyo3(signature = (*, model=None))]
     fn count(&self, py: Python<'_>, model: Option<&str>) -> PyResult<u64> {
-        let history = &self.segment(py)?.history;
+        let history = &self.find_segment(py)?.history;
         let named = history.model();
         let model = model.or(named.as_deref()).unwrap_or_default();
         let counter = Counter::for_model(model);
-        Ok(py.detach(|| counter.request(history, &mut Memo::default())).total().0)
+        Ok(py.detach(|| counter.count_request(history, &mut CountMemo::default())).total().0)
     }
 }
 
@@ -187,15 +188,19 @@ impl PyConversation {
     ) -> PyResult<PyConversation> {
         let number = segment.unwrap_or_else(|| recording.longest_number());
         let made = PyConversation { name, recording, number };
-        made.segment(py)?;
+        made.find_segment(py)?;
         Ok(made)
     }
 
-    fn segment(&self, py: Python<'_>) -> PyResult<&Segment> {
+    fn find_segment(&self, py: Python<'_>) -> PyResult<&Segment> {
         let found = self.number.checked_sub(1).and_then(|index| self.recording.segments.get(index));
         let (name, number, segments) = (&self.name, self.number, self.recording.segments.len());
         found.ok_or_else(|| {
-            raise(py, Kind::NotFound, format_args!("{name}: has no segment {number}: there are {segments}"))
+            new_exception(
+                py,
+                ErrorKind::NotFound,
+                format_args!("{name}: has no segment {number}: there are {segments}"),
+            )
         })
     }
 }
@@ -208,10 +213,10 @@ fn history(
     format: Option<&str>,
 ) -> PyResult<History> {
     let py = messages.py();
-    let wrong = |fault: trimtab_core::WireError| raise(py, Kind::Request, fault);
+    let wrong = |fault: trimtab_core::WireError| new_exception(py, ErrorKind::Request, fault);
     let mut known = Vec::new();
-    let looked = look(messages, &mut known)?;
-    let beside = Beside {
+    let looked = read_messages(messages, &mut known)?;
+    let beside = RequestFields {
         model,
         system: system.map(|system| json_of(system, "system")).transpose()?,
         tools: tools.map(|tools| json_of(tools, "tools")).transpose()?,
@@ -225,27 +230,27 @@ fn history(
             format
         }
     };
-    py.detach(|| parse_as(looked.request(format, &beside, &known, None).bytes, format)).map_err(wrong)
+    py.detach(|| parse_as(looked.build_request(format, &beside, &known, None).bytes, format)).map_err(wrong)
 }
 
-fn tracker(segment: &Segment) -> FileTracker {
+fn track_files(segment: &Segment) -> FileTracker {
     let history = &segment.history;
     let recorded = || segment.points.iter().rev().find_map(|point| point.model.clone());
     let model = history.model().map(Cow::into_owned).or_else(recorded).unwrap_or_default();
-    let counts = Counter::for_model(&model).request(history, &mut Memo::default());
+    let counts = Counter::for_model(&model).count_request(history, &mut CountMemo::default());
     let facts = facts(history);
     let files = trimtab_core::files(history, &facts);
-    FileTracker::of(history, &facts, &files, &counts, &segment.points)
+    FileTracker::from_conversation(history, &facts, &files, &counts, &segment.points)
 }
 
-fn changed_file(file: &FileChanges) -> ChangedFile<'_> {
-    let rows = file.changes.iter().map(|Changes { count, first, last, words }| ChangesRow {
+fn changed_file(file: &FileChanges) -> ChangedFileRow<'_> {
+    let rows = file.changes.iter().map(|ChangeGroup { count, first, last, words }| ChangesRow {
         count: *count,
         first_step: *first,
         last_step: *last,
         words,
     });
-    ChangedFile { path: &file.path, changes: rows.collect() }
+    ChangedFileRow { path: &file.path, changes: rows.collect() }
 }
 
 /// Counts the tokens of a text.
@@ -253,7 +258,7 @@ fn changed_file(file: &FileChanges) -> ChangedFile<'_> {
 #[pyo3(signature = (text, *, model=None))]
 pub(crate) fn count_text(py: Python<'_>, text: &str, model: Option<&str>) -> u64 {
     let counter = Counter::for_model(model.unwrap_or_default());
-    py.detach(|| counter.text(text)).0
+    py.detach(|| counter.count_text(text)).0
 }
 
 /// Reads what a provider reports to have used, in JSON: input, cache read, cache write, the part of it for an hour, and
@@ -269,7 +274,7 @@ pub(crate) fn read_usage(report: &str) -> Option<(u64, u64, u64, u64, u64)> {
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let rows = trimtab_core::policy::policies().filter_map(|(name, _)| {
-        let Policy { name, about, settings, .. } = Policy::shipped(name).ok()?;
+        let Policy { name, about, settings, .. } = Policy::find_shipped(name).ok()?;
         Some(PolicyRow { name, about, settings })
     });
     to_python(py, &rows.collect::<Vec<_>>())
@@ -298,36 +303,37 @@ pub(crate) fn replay<'py>(
     budget: Option<u64>,
     resamples: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let wrong = |fault: String| raise(py, Kind::Settings, fault);
+    let wrong = |fault: String| new_exception(py, ErrorKind::Settings, fault);
     let policies = policies.unwrap_or_default();
     let asked: Vec<Contender> = if policies.is_empty() {
-        contenders(Knobs::Default)
+        contenders(KnobRange::Default)
     } else {
-        policies.iter().map(|words| contender(words)).collect::<Result<_, _>>().map_err(wrong)?
+        policies.iter().map(|words| parse_contender(words)).collect::<Result<_, _>>().map_err(wrong)?
     };
     let names = models.unwrap_or_else(|| MODELS.iter().map(|name| (*name).to_owned()).collect());
     let found: Result<Vec<_>, _> = names.iter().map(|name| find_model(name)).collect();
     let found = found.map_err(|fault| wrong(fault.to_string()))?;
-    let budget = budget.map(|tokens| Budget::Tokens(Tokens(tokens)));
-    let terms = Terms { budget, clock: since_start, kept: Kept::Usually, ..Terms::default() };
+    let budget = budget.map(|tokens| ReplayBudget::Tokens(Tokens(tokens)));
+    let terms =
+        ReplayTerms { budget, clock: since_start, kept: CacheRetention::Usually, ..ReplayTerms::default() };
     let sessions = py.detach(|| {
         let mut files = Vec::new();
         paths.iter().for_each(|path| files_of(path, &mut files));
         files.sort();
         files.dedup();
-        files.iter().map(|file| session(file, &asked, &found, &terms)).collect::<Result<Vec<_>, _>>()
+        files.iter().map(|file| replay_file(file, &asked, &found, &terms)).collect::<Result<Vec<_>, _>>()
     });
-    let sessions = sessions.map_err(|fault| raise(py, Kind::Request, fault))?;
+    let sessions = sessions.map_err(|fault| new_exception(py, ErrorKind::Request, fault))?;
     if sessions.is_empty() {
         let endings = ENDINGS.join(", .");
         let words = format!("no recording found: a folder is searched for names ending in .{endings}");
-        return Err(raise(py, Kind::NotFound, words));
+        return Err(new_exception(py, ErrorKind::NotFound, words));
     }
-    let rows = py.detach(|| pool(&sessions, resamples));
+    let rows = py.detach(|| pool_sessions(&sessions, resamples));
     to_python(py, &rows)
 }
 
-fn contender(words: &str) -> Result<Contender, String> {
+fn parse_contender(words: &str) -> Result<Contender, String> {
     let file = words.split('(').next().unwrap_or(words).trim_end();
     if Path::new(file).extension().is_none_or(|kind| kind != "toml") {
         return Contender::parse(words).map_err(|fault| fault.to_string());
@@ -337,18 +343,18 @@ fn contender(words: &str) -> Result<Contender, String> {
     Contender::from_toml(words, &toml).map_err(|fault| fault.to_string())
 }
 
-fn session(
+fn replay_file(
     file: &Path,
     contenders: &[Contender],
     models: &[trimtab_core::Model],
-    terms: &Terms,
+    terms: &ReplayTerms,
 ) -> Result<SessionScores, String> {
     let name = file.display().to_string();
     let bytes = fs::read(file).map_err(|fault| format!("{name}: {fault}"))?;
     let recording = read(&bytes).map_err(|fault| format!("{name}: {fault}"))?;
     let segments = recording.segments.iter();
     let scores = segments.map(|segment| trimtab_replay::replay(segment, contenders, models, terms));
-    SessionScores::of(name.clone(), scores)
+    SessionScores::from_segments(name.clone(), scores)
         .ok_or_else(|| format!("{name}: holds no request: nothing was answered in it"))
 }
 

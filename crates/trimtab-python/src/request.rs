@@ -11,9 +11,9 @@ use pyo3::{
 use trimtab_core::{Format, History, WireError, parse};
 
 use crate::{
-    errors::{Kind, raise},
-    leaves::Leaves,
-    write::{Written, write},
+    errors::{ErrorKind, new_exception},
+    leaves::MessageLeaves,
+    write::{WriteOutcome, write_value},
 };
 
 /// How many messages are looked at to tell a format, as the library does.
@@ -21,7 +21,7 @@ const MESSAGES_LOOKED_AT: usize = 40;
 
 /// What stands beside the messages, as JSON.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Beside {
+pub(crate) struct RequestFields {
     pub(crate) model: Option<String>,
     pub(crate) system: Option<Vec<u8>>,
     pub(crate) tools: Option<Vec<u8>>,
@@ -30,28 +30,28 @@ pub(crate) struct Beside {
 
 /// A message that was read.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownMessage {
     /// What must be the same for the message to be what it was; nothing where that cannot be told.
-    leaves: Option<Leaves>,
+    leaves: Option<MessageLeaves>,
     /// Its place in the latest request.
     pub(crate) place: Range<usize>,
     /// Whether it is, or holds, an object of an SDK.
     pub(crate) foreign: bool,
     /// What was given back instead of it, and for which bytes.
-    pub(crate) given: Option<Given>,
+    pub(crate) given: Option<ReplacedMessage>,
 }
 
 /// A message that was given back in place of another.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct ReplacedMessage {
     pub(crate) bytes: Vec<u8>,
     pub(crate) message: Py<PyAny>,
-    pub(crate) leaves: Option<Leaves>,
+    pub(crate) leaves: Option<MessageLeaves>,
 }
 
 /// Where the bytes of a message are.
 #[derive(Debug)]
-enum Source {
+enum MessageBytes {
     /// In the latest request, at the place that is known.
     Latest,
     /// Among those just written.
@@ -60,8 +60,8 @@ enum Source {
 
 /// Messages that were looked at: what is new is JSON, what is known is not touched.
 #[derive(Debug)]
-pub(crate) struct Looked {
-    sources: Vec<Source>,
+pub(crate) struct ReadMessages {
+    sources: Vec<MessageBytes>,
     written: Vec<u8>,
     /// The format that a message shows by itself, with its number.
     signs: Vec<(usize, Format)>,
@@ -71,7 +71,7 @@ pub(crate) struct Looked {
 
 /// A request, and where its messages are.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct BuiltRequest {
     pub(crate) bytes: Vec<u8>,
     pub(crate) places: Vec<Range<usize>>,
     /// How many bytes stand before the first message that the caller gave.
@@ -83,14 +83,17 @@ pub(crate) struct Request {
 /// Writes the JSON of a value beside the messages; SDK objects in it become plain first.
 pub(crate) fn json_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
     let mut out = Vec::new();
-    add(value, &mut out).map_err(|fault| named(value.py(), &fault, what))?;
+    add_value(value, &mut out).map_err(|fault| name_fault(value.py(), &fault, what))?;
     Ok(out)
 }
 
 /// Looks at messages: brings `known` in step with them, and writes what is new.
-pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyResult<Looked> {
+pub(crate) fn read_messages(
+    messages: &Bound<'_, PyList>,
+    known: &mut Vec<KnownMessage>,
+) -> PyResult<ReadMessages> {
     let py = messages.py();
-    let mut looked = Looked {
+    let mut looked = ReadMessages {
         sources: Vec::with_capacity(messages.len()),
         written: Vec::new(),
         signs: Vec::new(),
@@ -102,12 +105,13 @@ pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyRe
             .and_then(|known| known.leaves.as_ref())
             .is_some_and(|leaves| leaves.are_of(&message));
         if same {
-            looked.sources.push(Source::Latest);
+            looked.sources.push(MessageBytes::Latest);
             continue;
         }
         let what = || format!("message {number}");
         let from = looked.written.len();
-        let plain = add(&message, &mut looked.written).map_err(|fault| named(py, &fault, &what()))?;
+        let plain =
+            add_value(&message, &mut looked.written).map_err(|fault| name_fault(py, &fault, &what()))?;
         let foreign = plain.is_some();
         let plain = plain.unwrap_or_else(|| message.clone());
         let Ok(dict) = plain.cast::<PyDict>() else {
@@ -120,9 +124,10 @@ pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyRe
         if looked.with_content.is_none() && dict.contains("content")? {
             looked.with_content = Some(number);
         }
-        looked.signs.extend(sign(dict)?.map(|format| (number, format)));
-        looked.sources.push(Source::New(from..looked.written.len()));
-        let read = Known { leaves: Leaves::of(&message), place: 0..0, foreign, given: None };
+        looked.signs.extend(format_sign(dict)?.map(|format| (number, format)));
+        looked.sources.push(MessageBytes::New(from..looked.written.len()));
+        let read =
+            KnownMessage { leaves: MessageLeaves::from_message(&message), place: 0..0, foreign, given: None };
         match known.get_mut(number) {
             Some(place) => *place = read,
             None => known.push(read),
@@ -132,10 +137,10 @@ pub(crate) fn look(messages: &Bound<'_, PyList>, known: &mut Vec<Known>) -> PyRe
     Ok(looked)
 }
 
-impl Looked {
+impl ReadMessages {
     /// Tells whether nothing of these messages was read before.
     pub(crate) fn is_all_new(&self) -> bool {
-        self.sources.iter().all(|source| matches!(source, Source::New(_)))
+        self.sources.iter().all(|source| matches!(source, MessageBytes::New(_)))
     }
 
     /// Refuses a message that shows another format.
@@ -144,7 +149,7 @@ impl Looked {
             let words = format!(
                 "message {number} has `content`, where those of Gemini have `parts`: a conversation has one format"
             );
-            return Err(raise(py, Kind::Request, words));
+            return Err(new_exception(py, ErrorKind::Request, words));
         }
         let Some((number, other)) = self.signs.iter().find(|(_, sign)| *sign != format) else {
             return Ok(());
@@ -154,7 +159,7 @@ impl Looked {
             "message {number} is written as {other}, the others as {format}: a conversation has one format; name it with \
              format= where this is meant"
         );
-        Err(raise(py, Kind::Request, words))
+        Err(new_exception(py, ErrorKind::Request, words))
     }
 
     /// Tells whether there are no messages.
@@ -168,13 +173,13 @@ impl Looked {
     }
 
     /// Tells the format of messages of which none was read before.
-    pub(crate) fn format(&self, beside: &Beside) -> Result<Format, WireError> {
+    pub(crate) fn detect_format(&self, beside: &RequestFields) -> Result<Format, WireError> {
         if let Some((_, format)) = self.signs.first() {
             return Ok(*format);
         }
         let some = self.sources.iter().take(MESSAGES_LOOKED_AT).filter_map(|source| match source {
-            Source::New(range) => self.written.get(range.clone()),
-            Source::Latest => None,
+            MessageBytes::New(range) => self.written.get(range.clone()),
+            MessageBytes::Latest => None,
         });
         let list = some.collect::<Vec<_>>().join(&b","[..]);
         let bare = parse([b"[", list.as_slice(), b"]"].concat())?.format();
@@ -184,13 +189,13 @@ impl Looked {
         // Plain words look the same in both formats that say `messages`: what stands beside them decides.
         let mut request = b"{".to_vec();
         if let Some(model) = &beside.model {
-            field(&mut request, "model", &serde_json::to_vec(model).unwrap_or_default());
+            write_field(&mut request, "model", &serde_json::to_vec(model).unwrap_or_default());
         }
         if let Some(tools) = &beside.tools {
-            field(&mut request, "tools", tools);
+            write_field(&mut request, "tools", tools);
         }
         if beside.system.is_some() && beside.model.is_none() && beside.tools.is_none() && !has_system(&list) {
-            field(&mut request, "system", b"\"\"");
+            write_field(&mut request, "system", b"\"\"");
         }
         request.extend_from_slice(b"\"messages\":[");
         request.extend_from_slice(&list);
@@ -199,14 +204,14 @@ impl Looked {
     }
 
     /// Makes the request. Only bytes are copied: `latest` holds those of messages that were read before.
-    pub(crate) fn request(
+    pub(crate) fn build_request(
         &self,
         format: Format,
-        beside: &Beside,
-        known: &[Known],
+        beside: &RequestFields,
+        known: &[KnownMessage],
         latest: Option<&History>,
-    ) -> Request {
-        let (mut bytes, lead) = head(format, beside);
+    ) -> BuiltRequest {
+        let (mut bytes, lead) = write_head(format, beside);
         let latest = latest.map_or(&[][..], History::bytes);
         bytes.reserve(latest.len() + self.written.len() + self.sources.len());
         let head = bytes.len();
@@ -217,13 +222,13 @@ impl Looked {
             }
             let from = bytes.len();
             bytes.extend_from_slice(match source {
-                Source::Latest => latest.get(known.place.clone()).unwrap_or_default(),
-                Source::New(range) => self.written.get(range.clone()).unwrap_or_default(),
+                MessageBytes::Latest => latest.get(known.place.clone()).unwrap_or_default(),
+                MessageBytes::New(range) => self.written.get(range.clone()).unwrap_or_default(),
             });
             places.push(from..bytes.len());
         }
         bytes.extend_from_slice(b"]}");
-        Request { bytes, places, head, lead }
+        BuiltRequest { bytes, places, head, lead }
     }
 }
 
@@ -234,33 +239,33 @@ fn has_system(list: &[u8]) -> bool {
 }
 
 /// Adds the JSON of a value; returns the plain form of one that is, or holds, an object of an SDK.
-fn add<'py>(value: &Bound<'py, PyAny>, out: &mut Vec<u8>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn add_value<'py>(value: &Bound<'py, PyAny>, out: &mut Vec<u8>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let from = out.len();
-    if write(value, out)? == Written::Whole {
+    if write_value(value, out)? == WriteOutcome::Whole {
         return Ok(None);
     }
     out.truncate(from);
     let plain = value.py().import("trimtab._kinds")?.call_method1("plain", (value,))?;
-    if write(&plain, out)? == Written::Foreign {
+    if write_value(&plain, out)? == WriteOutcome::Foreign {
         return Err(PyTypeError::new_err("it holds a value that JSON does not know"));
     }
     Ok(Some(plain))
 }
 
 /// Says of which value a fault tells.
-fn named(py: Python<'_>, fault: &PyErr, what: &str) -> PyErr {
+fn name_fault(py: Python<'_>, fault: &PyErr, what: &str) -> PyErr {
     let value = fault.value(py);
     if fault.is_instance_of::<PyTypeError>(py) {
         return PyTypeError::new_err(format!("{what}: {value}"));
     }
     if fault.is_instance_of::<pyo3::exceptions::PyValueError>(py) {
-        return raise(py, Kind::Request, format_args!("{what}: {value}"));
+        return new_exception(py, ErrorKind::Request, format_args!("{what}: {value}"));
     }
     fault.clone_ref(py)
 }
 
 /// Returns the format that a message shows by itself, where it is no other's.
-fn sign(message: &Bound<'_, PyDict>) -> PyResult<Option<Format>> {
+fn format_sign(message: &Bound<'_, PyDict>) -> PyResult<Option<Format>> {
     let text = |key: &str| -> PyResult<Option<String>> {
         let value = message.get_item(key)?;
         Ok(value.and_then(|value| value.cast_into::<PyString>().ok()).and_then(|text| text.extract().ok()))
@@ -300,24 +305,28 @@ fn sign(message: &Bound<'_, PyDict>) -> PyResult<Option<Format>> {
 }
 
 /// Writes what stands before the messages; tells how many messages of ours are among it.
-fn head(format: Format, beside: &Beside) -> (Vec<u8>, usize) {
+fn write_head(format: Format, beside: &RequestFields) -> (Vec<u8>, usize) {
     let mut out = b"{".to_vec();
     if let Some(model) = &beside.model {
-        field(&mut out, "model", &serde_json::to_vec(model).unwrap_or_default());
+        write_field(&mut out, "model", &serde_json::to_vec(model).unwrap_or_default());
     }
     if let Some(most) = beside.max_output {
         let most = most.to_string();
         match format {
-            Format::Anthropic => field(&mut out, "max_tokens", most.as_bytes()),
-            Format::Chat => field(&mut out, "max_completion_tokens", most.as_bytes()),
-            Format::Responses => field(&mut out, "max_output_tokens", most.as_bytes()),
+            Format::Anthropic => write_field(&mut out, "max_tokens", most.as_bytes()),
+            Format::Chat => write_field(&mut out, "max_completion_tokens", most.as_bytes()),
+            Format::Responses => write_field(&mut out, "max_output_tokens", most.as_bytes()),
             Format::Gemini => {
-                field(&mut out, "generationConfig", format!(r#"{{"maxOutputTokens":{most}}}"#).as_bytes());
+                write_field(
+                    &mut out,
+                    "generationConfig",
+                    format!(r#"{{"maxOutputTokens":{most}}}"#).as_bytes(),
+                );
             }
         }
     }
     if let Some(tools) = &beside.tools {
-        field(&mut out, "tools", tools);
+        write_field(&mut out, "tools", tools);
     }
     let mut lead = 0;
     let key = match format {
@@ -326,16 +335,16 @@ fn head(format: Format, beside: &Beside) -> (Vec<u8>, usize) {
         Format::Gemini => "contents",
     };
     match (format, &beside.system) {
-        (Format::Anthropic, Some(system)) => field(&mut out, "system", system),
-        (Format::Responses, Some(system)) => field(&mut out, "instructions", system),
+        (Format::Anthropic, Some(system)) => write_field(&mut out, "system", system),
+        (Format::Responses, Some(system)) => write_field(&mut out, "instructions", system),
         (Format::Gemini, Some(system)) if system.starts_with(b"\"") => {
-            field(
+            write_field(
                 &mut out,
                 "systemInstruction",
                 &[br#"{"parts":[{"text":"#, system.as_slice(), b"}]}"].concat(),
             );
         }
-        (Format::Gemini, Some(system)) => field(&mut out, "systemInstruction", system),
+        (Format::Gemini, Some(system)) => write_field(&mut out, "systemInstruction", system),
         (Format::Anthropic | Format::Chat | Format::Responses | Format::Gemini, _) => {}
     }
     out.extend_from_slice(format!("\"{key}\":[").as_bytes());
@@ -349,7 +358,7 @@ fn head(format: Format, beside: &Beside) -> (Vec<u8>, usize) {
 }
 
 /// Adds a field and the comma behind it.
-fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(format!("\"{name}\":").as_bytes());
     out.extend_from_slice(value);
     out.push(b',');

@@ -19,48 +19,48 @@ use trimtab_store::{SessionLabel, Sqlite, Store, StoreError, WishKind, current_p
 
 use crate::{
     asking::{PyAsking, read},
-    errors::{Kind, raise},
-    fitted::{PyFitted, fitted, unchecked},
-    settings::{Asked, InForce, changes, in_force},
-    turn::{Going, Place, State, Turn, take, wants_summary},
+    errors::{ErrorKind, new_exception},
+    fitted::{PyFitted, fitted_or_raise, fitted_unchecked},
+    settings::{EffectiveSettings, RequestedSettings, in_force, parse_changes},
+    turn::{ConversationState, StoreLocation, TurnContinuation, TurnInput, take_turn, wants_summary},
 };
 
 /// A conversation that goes on from turn to turn.
 #[pyclass(frozen, module = "trimtab._engine", name = "Session")]
 pub(crate) struct PySession {
-    in_force: InForce,
-    place: Option<Place>,
-    slot: Mutex<Slot>,
+    in_force: EffectiveSettings,
+    place: Option<StoreLocation>,
+    slot: Mutex<StateSlot>,
 }
 
 /// Where the state is while nobody works with it. The lock is only ever held for a moment, by a thread that holds Python's: so
 /// no process is forked while it is taken.
 #[derive(Default)]
-struct Slot {
-    held: Option<Box<Held>>,
+struct StateSlot {
+    held: Option<Box<SlotContent>>,
     taken_by: Option<u32>,
 }
 
-struct Held {
-    state: State,
+struct SlotContent {
+    state: ConversationState,
     store: Option<(u32, Sqlite)>,
 }
 
 /// What was taken out, to be put back whatever happens.
-struct Taken<'a> {
-    slot: &'a Mutex<Slot>,
-    held: Option<Box<Held>>,
+struct TakenState<'a> {
+    slot: &'a Mutex<StateSlot>,
+    held: Option<Box<SlotContent>>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for TakenState<'_> {
     fn drop(&mut self) {
-        let mut slot = lock(self.slot);
+        let mut slot = lock_slot(self.slot);
         slot.held = self.held.take();
         slot.taken_by = None;
     }
 }
 
-fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+fn lock_slot(slot: &Mutex<StateSlot>) -> MutexGuard<'_, StateSlot> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -81,16 +81,17 @@ impl PySession {
         name: Option<String>,
         fold: Option<&str>,
     ) -> PyResult<PySession> {
-        let set = changes(settings)?;
-        let mut in_force = in_force(py, Asked { policy, model, budget, format, set, spent, fold })?;
+        let set = parse_changes(settings)?;
+        let mut in_force =
+            in_force(py, RequestedSettings { policy, model, budget, format, set, spent, fold })?;
         if let Some(path) = &store {
             in_force.settings.recall = recall_from(path);
         }
-        let place = store.map(|path| Place { path, name });
+        let place = store.map(|path| StoreLocation { path, name });
         let session = PySession { in_force, place, slot: Mutex::default() };
-        let mut held = session.begin();
-        session.open(&mut held).map_err(|fault| raise(py, Kind::Store, fault))?;
-        lock(&session.slot).held = Some(held);
+        let mut held = session.new_state();
+        session.open_store(&mut held).map_err(|fault| new_exception(py, ErrorKind::Store, fault))?;
+        lock_slot(&session.slot).held = Some(held);
         Ok(session)
     }
 
@@ -106,21 +107,21 @@ impl PySession {
         may_wait: bool,
     ) -> PyResult<Py<PyFitted>> {
         let py = messages.py();
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
-        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
-        let Held { state, store } = held;
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
+        self.open_store(held).map_err(|fault| new_exception(py, ErrorKind::Store, fault))?;
+        let SlotContent { state, store } = held;
         let name = self.place.as_ref().and_then(|place| place.name.as_deref());
         let project = store.as_ref().and_then(|_| current_project());
         let label = SessionLabel { name, project: project.as_deref() };
         let store = store.as_ref().map(|(_, store)| (store, label));
-        let going = if may_wait { Going::OnUnlessFolding } else { Going::On };
-        let turn = Turn { messages, system, tools, max_output, now: Millis(now), going };
-        let done = take(&turn, state, &self.in_force, store)?;
+        let going = if may_wait { TurnContinuation::OnUnlessFolding } else { TurnContinuation::On };
+        let turn = TurnInput { messages, system, tools, max_output, now: Millis(now), going };
+        let done = take_turn(&turn, state, &self.in_force, store)?;
         if may_wait && wants_summary(&done.fitted) {
-            return unchecked(py, done, &self.in_force);
+            return fitted_unchecked(py, done, &self.in_force);
         }
-        fitted(py, done, &self.in_force)
+        fitted_or_raise(py, done, &self.in_force)
     }
 
     /// Learns what the provider reported for the last request, in tokens of each kind.
@@ -134,14 +135,14 @@ impl PySession {
         cache_write_1h: u64,
         output: u64,
     ) -> PyResult<()> {
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
-        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
-        let Held { state, store } = held;
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
+        self.open_store(held).map_err(|fault| new_exception(py, ErrorKind::Store, fault))?;
+        let SlotContent { state, store } = held;
         let usage = Usage { input, cache_read, cache_write, cache_write_1h, output };
         let store = store.as_ref().map(|(_, store)| store);
-        let done = py.detach(|| state.answered(usage, store));
-        done.map_err(|fault| raise(py, Kind::Store, fault))
+        let done = py.detach(|| state.record_usage(usage, store));
+        done.map_err(|fault| new_exception(py, ErrorKind::Store, fault))
     }
 
     /// Takes an answer to the last prompt of what was asked for, a text or a provider's reply; raises where it is not to be used.
@@ -154,26 +155,26 @@ impl PySession {
         now: i64,
         is_reply: bool,
     ) -> PyResult<()> {
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
         let answer = read(py, answer, is_reply)?;
-        let done = held.state.folded(&asking.asking, &answer, Millis(now));
-        done.map_err(|fault| raise(py, Kind::Summary, fault))
+        let done = held.state.accept_summary(&asking.asking, &answer, Millis(now));
+        done.map_err(|fault| new_exception(py, ErrorKind::Summary, fault))
     }
 
     /// Learns that no summary could be had for what was asked for: it is folded by the ledger alone.
     fn no_summary(&self, py: Python<'_>, asking: &PyAsking) -> PyResult<()> {
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
         held.state.no_summary(&asking.asking);
         Ok(())
     }
 
     /// Returns the original that a handle names: of the latest request, else of the store.
     fn recall(&self, py: Python<'_>, handle: &str) -> PyResult<String> {
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
-        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
+        self.open_store(held).map_err(|fault| new_exception(py, ErrorKind::Store, fault))?;
         let found = py.detach(|| {
             let latest = held.state.latest.as_ref();
             let here = latest.and_then(|latest| Some(recall(latest, handle)?.into_owned()));
@@ -206,35 +207,35 @@ impl PySession {
 
 impl PySession {
     /// Returns the state of a conversation of which nothing is known.
-    fn begin(&self) -> Box<Held> {
-        Box::new(Held { state: State::new(self.in_force.settings.clone()), store: None })
+    fn new_state(&self) -> Box<SlotContent> {
+        Box::new(SlotContent { state: ConversationState::new(self.in_force.settings.clone()), store: None })
     }
 
-    fn take(&self, _attached: Python<'_>) -> PyResult<Taken<'_>> {
-        let mut slot = lock(&self.slot);
+    fn take_state(&self, _attached: Python<'_>) -> PyResult<TakenState<'_>> {
+        let mut slot = lock_slot(&self.slot);
         let here = process::id();
         let held = match (slot.held.take(), slot.taken_by) {
             (Some(held), _) => held,
             // Another thread had it when the process was forked: that thread is not here.
-            (None, Some(other)) if other != here => self.begin(),
-            (None, _) => return Err(busy()),
+            (None, Some(other)) if other != here => self.new_state(),
+            (None, _) => return Err(busy_error()),
         };
         slot.taken_by = Some(here);
-        Ok(Taken { slot: &self.slot, held: Some(held) })
+        Ok(TakenState { slot: &self.slot, held: Some(held) })
     }
 
     fn set_pin(&self, py: Python<'_>, handle: &str, kind: WishKind) -> PyResult<()> {
         let handle = handle_of(py, handle)?;
-        let mut taken = self.take(py)?;
-        let Some(held) = taken.held.as_deref_mut() else { return Err(busy()) };
-        self.open(held).map_err(|fault| raise(py, Kind::Store, fault))?;
-        let Held { state, store } = held;
+        let mut taken = self.take_state(py)?;
+        let Some(held) = taken.held.as_deref_mut() else { return Err(busy_error()) };
+        self.open_store(held).map_err(|fault| new_exception(py, ErrorKind::Store, fault))?;
+        let SlotContent { state, store } = held;
         let store = store.as_ref().map(|(_, store)| store);
-        py.detach(|| state.pin(handle, kind, store)).map_err(|fault| not_found(py, fault))
+        py.detach(|| state.set_pin(handle, kind, store)).map_err(|fault| not_found(py, fault))
     }
 
     /// Opens the store, once in every process.
-    fn open(&self, held: &mut Held) -> Result<(), StoreError> {
+    fn open_store(&self, held: &mut SlotContent) -> Result<(), StoreError> {
         let Some(place) = &self.place else { return Ok(()) };
         let here = process::id();
         match held.store.take() {
@@ -258,18 +259,20 @@ impl PySession {
 
 /// Reads a handle.
 pub(crate) fn handle_of(py: Python<'_>, word: &str) -> PyResult<Handle> {
-    let wrong = || raise(py, Kind::NotFound, StoreError::NotAHandle(word.to_owned()));
+    let wrong = || new_exception(py, ErrorKind::NotFound, StoreError::NotAHandle(word.to_owned()));
     Handle::parse(word).ok_or_else(wrong)
 }
 
 fn not_found(py: Python<'_>, fault: StoreError) -> PyErr {
     match fault {
-        StoreError::UnknownHandle(_) | StoreError::NotAHandle(_) => raise(py, Kind::NotFound, fault),
-        fault => raise(py, Kind::Store, fault),
+        StoreError::UnknownHandle(_) | StoreError::NotAHandle(_) => {
+            new_exception(py, ErrorKind::NotFound, fault)
+        }
+        fault => new_exception(py, ErrorKind::Store, fault),
     }
 }
 
-fn busy() -> PyErr {
+fn busy_error() -> PyErr {
     PyRuntimeError::new_err("the session is at work: a message's own code asked it again")
 }
 

@@ -13,14 +13,14 @@ use trimtab_core::{
     policy::{Circumstances, Folding, find_knob, policies},
 };
 
-use crate::errors::{Kind, raise};
+use crate::errors::{ErrorKind, new_exception};
 
 /// The policy where none is named.
 const DEFAULT_POLICY: &str = "steady";
 
 /// What was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestedSettings<'a> {
     pub(crate) policy: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) budget: Option<u64>,
@@ -35,22 +35,22 @@ pub(crate) struct Asked<'a> {
 
 /// What is in force.
 #[derive(Debug, Clone)]
-pub(crate) struct InForce {
+pub(crate) struct EffectiveSettings {
     pub(crate) settings: Settings,
     /// The settings that were asked for by name.
     pub(crate) set: Vec<String>,
 }
 
 /// Resolves what is in force.
-pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
+pub(crate) fn in_force(py: Python<'_>, asked: RequestedSettings<'_>) -> PyResult<EffectiveSettings> {
     let known = asked.model.as_deref().and_then(|model| find_model(model).ok());
-    let wrong = |fault: String| raise(py, Kind::Settings, fault);
+    let wrong = |fault: String| new_exception(py, ErrorKind::Settings, fault);
     let name = asked.policy.as_deref().unwrap_or(DEFAULT_POLICY);
     let toml = policy_text(name).map_err(wrong)?;
     let circumstances =
         Circumstances { window: known.as_ref().map(|model| model.window), spent: asked.spent };
-    let policy =
-        Policy::adapted(name, &toml, &asked.set, &circumstances).map_err(|fault| wrong(fault.to_string()))?;
+    let policy = Policy::from_toml_adapted(name, &toml, &asked.set, &circumstances)
+        .map_err(|fault| wrong(fault.to_string()))?;
     let folding = match asked.fold {
         None | Some("given") => Folding::WhenGiven,
         Some("ledger") => Folding::Ledger,
@@ -65,18 +65,18 @@ pub(crate) fn in_force(py: Python<'_>, asked: Asked<'_>) -> PyResult<InForce> {
     // Where the model's window leaves less than the policy allows, the library takes that.
     let most = policy
         .max_context()
-        .filter(|most| known.as_ref().is_none_or(|model| model.budget(Tokens::ZERO) > *most));
+        .filter(|most| known.as_ref().is_none_or(|model| model.request_budget(Tokens::ZERO) > *most));
     let budget = asked.budget.map(Tokens).or(most);
     let mut settings = Settings::new(policy).with_budget(budget).with_prices(known).with_folding(folding);
     (settings.model, settings.format) = (asked.model, format);
     // Where nothing is kept, no note promises a recall.
     settings.recall = RecallHint::Nothing;
     let set = asked.set.into_iter().map(|(name, _)| name).collect();
-    Ok(InForce { settings, set })
+    Ok(EffectiveSettings { settings, set })
 }
 
 /// Reads settings as Python gives them: numbers, truths, or words with a unit.
-pub(crate) fn changes(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, f64)>> {
+pub(crate) fn parse_changes(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, f64)>> {
     let Some(settings) = settings else { return Ok(Vec::new()) };
     let py = settings.py();
     let mut changes = Vec::new();
@@ -92,7 +92,7 @@ pub(crate) fn changes(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(Str
                 || words.parse().map_err(|_| format!("{words:?} is neither a number nor true or false")),
                 |knob| knob.read(words),
             );
-            read.map_err(|fault| raise(py, Kind::Settings, format_args!("{name}: {fault}")))?
+            read.map_err(|fault| new_exception(py, ErrorKind::Settings, format_args!("{name}: {fault}")))?
         } else {
             let kind = value.get_type();
             let kind = kind.name()?;
@@ -107,11 +107,11 @@ pub(crate) fn changes(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(Str
 
 /// Finds a format by its name.
 pub(crate) fn format_named(py: Python<'_>, name: &str) -> PyResult<Format> {
-    Format::named(name).ok_or_else(|| {
+    Format::find_by_name(name).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-        raise(
+        new_exception(
             py,
-            Kind::Settings,
+            ErrorKind::Settings,
             format_args!("there is no format {name:?}; there are: {}", names.join(", ")),
         )
     })
@@ -126,6 +126,6 @@ fn policy_text(name: &str) -> Result<String, String> {
         return fs::read_to_string(name)
             .map_err(|fault| format!("{name}: the policy cannot be read: {fault}"));
     }
-    let unknown = Policy::shipped(name).err().map(|unknown| unknown.to_string());
+    let unknown = Policy::find_shipped(name).err().map(|unknown| unknown.to_string());
     Err(format!("{}; or name a file that ends in .toml", unknown.unwrap_or_default()))
 }

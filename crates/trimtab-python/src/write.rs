@@ -12,7 +12,7 @@ pub(crate) const MOST_LEVELS: usize = 1000;
 
 /// What came of writing a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     /// The JSON was added.
     Whole,
     /// Some value is neither a container nor a scalar: an object of an SDK, perhaps.
@@ -20,11 +20,11 @@ pub(crate) enum Written {
 }
 
 /// Adds a value's JSON to a text. Where a value is foreign, what was added before it stands there and must be taken away.
-pub(crate) fn write(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<Written> {
+pub(crate) fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<WriteOutcome> {
     write_at(value, out, 0)
 }
 
-fn write_at(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, level: usize) -> PyResult<Written> {
+fn write_at(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, level: usize) -> PyResult<WriteOutcome> {
     if level > MOST_LEVELS {
         return Err(PyValueError::new_err(format!(
             "it is nested more than {MOST_LEVELS} levels deep, or holds itself"
@@ -47,12 +47,12 @@ fn write_at(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, level: usize) -> PyResu
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         return write_items(tuple.iter(), out, level);
     } else {
-        return Ok(Written::Foreign);
+        return Ok(WriteOutcome::Foreign);
     }
-    Ok(Written::Whole)
+    Ok(WriteOutcome::Whole)
 }
 
-fn write_dict(dict: &Bound<'_, PyDict>, out: &mut Vec<u8>, level: usize) -> PyResult<Written> {
+fn write_dict(dict: &Bound<'_, PyDict>, out: &mut Vec<u8>, level: usize) -> PyResult<WriteOutcome> {
     out.push(b'{');
     for (place, (key, value)) in dict.iter().enumerate() {
         if place > 0 {
@@ -67,35 +67,35 @@ fn write_dict(dict: &Bound<'_, PyDict>, out: &mut Vec<u8>, level: usize) -> PyRe
         };
         write_text(key, out)?;
         out.push(b':');
-        if write_at(&value, out, level + 1)? == Written::Foreign {
-            return Ok(Written::Foreign);
+        if write_at(&value, out, level + 1)? == WriteOutcome::Foreign {
+            return Ok(WriteOutcome::Foreign);
         }
     }
     out.push(b'}');
-    Ok(Written::Whole)
+    Ok(WriteOutcome::Whole)
 }
 
 fn write_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     out: &mut Vec<u8>,
     level: usize,
-) -> PyResult<Written> {
+) -> PyResult<WriteOutcome> {
     out.push(b'[');
     for (place, item) in items.enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        if write_at(&item, out, level + 1)? == Written::Foreign {
-            return Ok(Written::Foreign);
+        if write_at(&item, out, level + 1)? == WriteOutcome::Foreign {
+            return Ok(WriteOutcome::Foreign);
         }
     }
     out.push(b']');
-    Ok(Written::Whole)
+    Ok(WriteOutcome::Whole)
 }
 
 fn write_text(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> PyResult<()> {
     match text.to_str() {
-        Ok(text) => escape(text, out),
+        Ok(text) => write_quoted(text, out),
         // A lone half of a surrogate pair is no UTF-8: JSON can spell it all the same.
         Err(_) => spell_halves(text, out)?,
     }
@@ -103,7 +103,7 @@ fn write_text(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> PyResult<()> {
 }
 
 /// Writes a text in quotes; what JSON forbids inside is escaped, everything else copied in runs.
-fn escape(text: &str, out: &mut Vec<u8>) {
+fn write_quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut copied = 0;

@@ -16,7 +16,7 @@ mod measure;
 use std::time::{Duration, Instant};
 
 use trimtab_core::{Format, find_model, parse_as};
-use trimtab_replay::{Contender, Recording, Terms, replay};
+use trimtab_replay::{Contender, Recording, ReplayTerms, replay};
 
 const TRIES: usize = 3;
 
@@ -35,7 +35,7 @@ fn main() {
         let mut best = Duration::MAX;
         for _ in 0..TRIES {
             let start = Instant::now();
-            std::hint::black_box(replay(segment, &contenders, &models, &Terms::default()));
+            std::hint::black_box(replay(segment, &contenders, &models, &ReplayTerms::default()));
             best = best.min(start.elapsed());
         }
         let each = best.as_secs_f64() / f64::from(u32::try_from(requests).expect("few requests"));

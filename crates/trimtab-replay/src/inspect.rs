@@ -10,9 +10,9 @@ use std::{
 use serde::Serialize;
 use trimtab_core::{
     BlockId, BlockKind, History, Role, Tokens,
-    count::{Counter, Counts, Exactness, Memo},
-    facts::{Fact, Facts, Lines, Priority, Subject, ToolKind, facts},
-    files::{AccessKind, Files, LineNow, files},
+    count::{CountMemo, Counter, Counts, Exactness},
+    facts::{Fact, Facts, Priority, Subject, SubjectLines, ToolKind, facts},
+    files::{AccessKind, FileTimeline, LineNow, files},
     prices::{Model, UnknownModel, find_model_in},
     report::{FilePart, FileTracker},
     usage::{Point, Usage},
@@ -78,30 +78,30 @@ pub struct Inspection {
     /// The largest input that the provider reported for one request, where it did.
     pub largest_request: Option<u64>,
     /// By who speaks.
-    pub roles: Vec<Part>,
+    pub roles: Vec<InspectedPart>,
     /// By tool, the most first.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolPart>,
     /// By file, the most first.
     pub files: Vec<FilePart>,
     /// By priority class, the highest first.
-    pub priorities: Vec<Part>,
+    pub priorities: Vec<InspectedPart>,
     /// The biggest blocks.
-    pub biggest: Vec<Big>,
+    pub biggest: Vec<LargeBlock>,
     /// What was read of files.
-    pub reads: Reads,
+    pub reads: FileReads,
     /// Whether calls and results make half of it or more.
     pub tool_heavy: bool,
     /// How many requests were made.
     pub requests: usize,
     /// What it cost, where the model is known.
-    pub cost: Option<Cost>,
+    pub cost: Option<ConversationCost>,
     /// What the provider reported, summed over all requests.
-    pub usage: Option<Sum>,
+    pub usage: Option<UsageSum>,
 }
 
 /// Tokens of one kind.
 #[derive(Debug, Clone, Serialize)]
-pub struct Part {
+pub struct InspectedPart {
     /// Its name.
     pub name: String,
     /// How many blocks.
@@ -112,7 +112,7 @@ pub struct Part {
 
 /// Tokens of one tool, calls and results together.
 #[derive(Debug, Clone, Serialize)]
-pub struct Tool {
+pub struct ToolPart {
     /// What it does.
     pub kind: &'static str,
     /// Its name.
@@ -125,7 +125,7 @@ pub struct Tool {
 
 /// One of the biggest blocks.
 #[derive(Debug, Clone, Serialize)]
-pub struct Big {
+pub struct LargeBlock {
     /// The number of the block.
     pub number: usize,
     /// Its step.
@@ -138,7 +138,7 @@ pub struct Big {
 
 /// What was read of files.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
-pub struct Reads {
+pub struct FileReads {
     /// How many reads there were.
     pub reads: usize,
     /// Their tokens.
@@ -155,7 +155,7 @@ pub struct Reads {
 
 /// What a conversation cost, in US dollars.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Cost {
+pub struct ConversationCost {
     /// In US dollars.
     pub dollars: f64,
     /// Whether it is of reported usage; else it is of counted tokens, none of them cached.
@@ -164,7 +164,7 @@ pub struct Cost {
 
 /// Reported usage of many requests.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
-pub struct Sum {
+pub struct UsageSum {
     /// How many requests reported theirs.
     pub requests: usize,
     /// Input that no cache knew.
@@ -187,7 +187,7 @@ pub fn inspect(
     number: usize,
     asked: Option<&str>,
     table: &[Model],
-    memo: &mut Memo,
+    memo: &mut CountMemo,
 ) -> Result<Inspection, InspectError> {
     let segments = recording.segments.len();
     let Some(segment) = number.checked_sub(1).and_then(|index| recording.segments.get(index)) else {
@@ -203,12 +203,12 @@ pub fn inspect(
         (None, None) => None,
     };
     let counter = Counter::for_model(model.as_deref().unwrap_or_default());
-    let counts = counter.request(history, memo);
+    let counts = counter.count_request(history, memo);
     let facts = facts(history);
     let files = files(history, &facts);
-    let view = View { history, facts: &facts, counts: &counts };
+    let view = InspectedHistory { history, facts: &facts, counts: &counts };
     let sums: Vec<Usage> = segment.points.iter().filter_map(|point| point.usage).collect();
-    let usage = (!sums.is_empty()).then(|| Sum::of(&sums));
+    let usage = (!sums.is_empty()).then(|| UsageSum::from_usages(&sums));
     let tool_tokens: u64 =
         view.rows().filter(|(.., fact, _)| is_tool(fact)).map(|(.., tokens)| tokens.0).sum();
     let guard = match counter.tokenizer().exactness() {
@@ -228,15 +228,15 @@ pub fn inspect(
         steps: facts.current_step(),
         tokens: counts.total(),
         largest_request: sums.iter().map(|usage| usage.total_input()).max(),
-        roles: view.roles(),
-        tools: view.tools(),
+        roles: view.tokens_by_role(),
+        tools: view.tokens_by_tool(),
         files: files_by_tokens(&view, &files, &segment.points),
-        priorities: view.priorities(),
-        biggest: view.biggest(),
-        reads: view.reads(&files),
+        priorities: view.tokens_by_priority(),
+        biggest: view.biggest_blocks(),
+        reads: view.file_reads(&files),
         tool_heavy: ratio(tool_tokens, counts.total().0) >= TOOL_HEAVY,
         requests: segment.points.len(),
-        cost: known.as_ref().map(|model| cost(segment, model, &view, &sums)),
+        cost: known.as_ref().map(|model| conversation_cost(segment, model, &view, &sums)),
         usage,
         model,
     })
@@ -255,14 +255,14 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
 impl Inspection {
     /// Returns how much of the window the largest request filled, where the window is known: by what was reported, else
     /// by what is counted.
-    pub fn filled(&self) -> Option<f64> {
+    pub fn window_share(&self) -> Option<f64> {
         Some(ratio(self.largest_request.unwrap_or(0).max(self.tokens.0), self.window?.0))
     }
 }
 
-impl Sum {
-    fn of(all: &[Usage]) -> Sum {
-        all.iter().fold(Sum::default(), |sum, usage| Sum {
+impl UsageSum {
+    fn from_usages(all: &[Usage]) -> UsageSum {
+        all.iter().fold(UsageSum::default(), |sum, usage| UsageSum {
             requests: sum.requests + 1,
             input: sum.input + usage.input,
             cache_read: sum.cache_read + usage.cache_read,
@@ -273,8 +273,8 @@ impl Sum {
 
     /// Returns both together.
     #[must_use]
-    pub fn plus(self, other: Sum) -> Sum {
-        Sum {
+    pub fn plus(self, other: UsageSum) -> UsageSum {
+        UsageSum {
             requests: self.requests + other.requests,
             input: self.input + other.input,
             cache_read: self.cache_read + other.cache_read,
@@ -289,7 +289,7 @@ impl Sum {
     }
 }
 
-struct View<'a> {
+struct InspectedHistory<'a> {
     history: &'a History,
     facts: &'a Facts,
     counts: &'a Counts,
@@ -299,7 +299,7 @@ fn is_tool(fact: &Fact) -> bool {
     matches!(fact.acts_as, BlockKind::Call | BlockKind::Result)
 }
 
-impl View<'_> {
+impl InspectedHistory<'_> {
     /// Returns every block with its number, row and tokens.
     fn rows(&self) -> impl Iterator<Item = (usize, BlockId, &Fact, Tokens)> {
         let rows = self.facts.rows().iter().zip(self.counts.blocks()).enumerate();
@@ -308,23 +308,27 @@ impl View<'_> {
         })
     }
 
-    fn roles(&self) -> Vec<Part> {
+    fn tokens_by_role(&self) -> Vec<InspectedPart> {
         let mut parts: BTreeMap<usize, (usize, Tokens)> = BTreeMap::new();
         for (_, _, fact, tokens) in self.rows() {
-            let part = parts.entry(role(fact)).or_default();
+            let part = parts.entry(role_number(fact)).or_default();
             *part = (part.0 + 1, part.1 + tokens);
         }
-        let named = |(place, (blocks, tokens)): (usize, (usize, Tokens))| Part {
+        let named = |(place, (blocks, tokens)): (usize, (usize, Tokens))| InspectedPart {
             name: ROLES.get(place).copied().unwrap_or_default().to_owned(),
             blocks,
             tokens,
         };
-        let mut parts: Vec<Part> = parts.into_iter().map(named).collect();
-        parts.push(Part { name: "around the blocks".to_owned(), blocks: 0, tokens: self.counts.frame() });
+        let mut parts: Vec<InspectedPart> = parts.into_iter().map(named).collect();
+        parts.push(InspectedPart {
+            name: "around the blocks".to_owned(),
+            blocks: 0,
+            tokens: self.counts.frame(),
+        });
         parts
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tokens_by_tool(&self) -> Vec<ToolPart> {
         let mut tools: HashMap<(ToolKind, String), (usize, Tokens)> = HashMap::new();
         for (_, id, fact, tokens) in self.rows().filter(|(.., fact, _)| is_tool(fact)) {
             let call = if fact.acts_as == BlockKind::Result { fact.partner.unwrap_or(id) } else { id };
@@ -335,48 +339,46 @@ impl View<'_> {
             let tool = tools.entry((kind, name)).or_default();
             *tool = (tool.0 + usize::from(fact.acts_as == BlockKind::Call), tool.1 + tokens);
         }
-        let named = |((kind, name), (calls, tokens)): ((ToolKind, String), (usize, Tokens))| Tool {
+        let named = |((kind, name), (calls, tokens)): ((ToolKind, String), (usize, Tokens))| ToolPart {
             kind: kind.name(),
             name,
             calls,
             tokens,
         };
-        let mut tools: Vec<Tool> = tools.into_iter().map(named).collect();
+        let mut tools: Vec<ToolPart> = tools.into_iter().map(named).collect();
         tools.sort_by(|one, other| {
             (Reverse(one.tokens), one.kind, &one.name).cmp(&(Reverse(other.tokens), other.kind, &other.name))
         });
         tools
     }
 
-    fn priorities(&self) -> Vec<Part> {
+    fn tokens_by_priority(&self) -> Vec<InspectedPart> {
         let mut parts = BTreeMap::new();
         for (_, id, _, tokens) in self.rows() {
             let Some(priority) = self.facts.priority(id, RECENT_STEPS) else { continue };
             let part: &mut (usize, Tokens) = parts.entry(Reverse(priority)).or_default();
             *part = (part.0 + 1, part.1 + tokens);
         }
-        let named = |(Reverse(priority), (blocks, tokens)): (Reverse<Priority>, (usize, Tokens))| Part {
-            name: format!("{} {}", priority.number(), priority.name()),
-            blocks,
-            tokens,
+        let named = |(Reverse(priority), (blocks, tokens)): (Reverse<Priority>, (usize, Tokens))| {
+            InspectedPart { name: format!("{} {}", priority.number(), priority.name()), blocks, tokens }
         };
         parts.into_iter().map(named).collect()
     }
 
-    fn biggest(&self) -> Vec<Big> {
+    fn biggest_blocks(&self) -> Vec<LargeBlock> {
         let mut rows: Vec<(usize, BlockId, &Fact, Tokens)> = self.rows().collect();
         rows.sort_by_key(|(number, .., tokens)| (Reverse(*tokens), *number));
-        let big = |(number, id, fact, tokens): (usize, BlockId, &Fact, Tokens)| Big {
+        let big = |(number, id, fact, tokens): (usize, BlockId, &Fact, Tokens)| LargeBlock {
             number,
             step: fact.step,
-            what: self.what(id, fact),
+            what: self.describe_block(id, fact),
             tokens,
         };
         rows.into_iter().take(BIGGEST).map(big).collect()
     }
 
     /// Says in a few words what a block is.
-    fn what(&self, id: BlockId, fact: &Fact) -> String {
+    fn describe_block(&self, id: BlockId, fact: &Fact) -> String {
         let name = self.history.block(id).and_then(|block| self.history.tool_name(block));
         match (fact.acts_as, fact.tool(), fact.subject()) {
             (BlockKind::Call | BlockKind::Result, Some(kind), subject) => {
@@ -390,10 +392,10 @@ impl View<'_> {
         }
     }
 
-    fn reads(&self, files: &Files) -> Reads {
-        let mut sum = Reads::default();
-        let shown = self.shown(files);
-        let mut before: HashMap<String, Vec<Lines>> = HashMap::new();
+    fn file_reads(&self, files: &FileTimeline) -> FileReads {
+        let mut sum = FileReads::default();
+        let shown = self.repeated_shares(files);
+        let mut before: HashMap<String, Vec<SubjectLines>> = HashMap::new();
         for (_, id, fact, tokens) in self.rows() {
             let is_read = fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Read);
             let (true, Subject::File { path, lines }) = (is_read, fact.subject()) else { continue };
@@ -401,7 +403,7 @@ impl View<'_> {
             sum.tokens += tokens;
             let seen = shown.get(&id);
             if let Some(seen) = seen {
-                sum.stale_tokens += tokens.scaled(seen.stale);
+                sum.stale_tokens += tokens.scale(seen.stale);
             }
             let known = before.entry(self.facts.file_key(path).into_owned()).or_default();
             if known.iter().any(|known| known.covers(*lines)) {
@@ -409,7 +411,7 @@ impl View<'_> {
                 sum.again_tokens += tokens;
                 let same =
                     if fact.identical_to.is_some() { 1.0 } else { seen.map_or(0.0, |seen| seen.unchanged) };
-                sum.unchanged_tokens += tokens.scaled(same);
+                sum.unchanged_tokens += tokens.scale(same);
             }
             known.push(*lines);
         }
@@ -417,11 +419,11 @@ impl View<'_> {
     }
 
     /// Returns for each result that showed lines which share of them was the same before, and which is gone by now.
-    fn shown(&self, files: &Files) -> HashMap<BlockId, Seen> {
+    fn repeated_shares(&self, files: &FileTimeline) -> HashMap<BlockId, RereadShares> {
         let mut found = HashMap::new();
         for path in files.paths() {
             for (index, access) in files.accesses(path).iter().enumerate() {
-                let count = access.shown().count();
+                let count = access.shown_lines().count();
                 if access.kind != AccessKind::Read || count == 0 {
                     continue;
                 }
@@ -435,8 +437,10 @@ impl View<'_> {
                 let now = files.lines_now(path, index, u32::MAX);
                 let stale = now.iter().filter(|(_, now)| *now == LineNow::Stale).count();
                 let share = |part: usize| ratio(Tokens::from_len(part).0, Tokens::from_len(count).0);
-                let seen =
-                    Seen { unchanged: share(access.shown().filter(same).count()), stale: share(stale) };
+                let seen = RereadShares {
+                    unchanged: share(access.shown_lines().filter(same).count()),
+                    stale: share(stale),
+                };
                 found.insert(access.block, seen);
             }
         }
@@ -445,13 +449,14 @@ impl View<'_> {
 }
 
 /// Returns the files that the conversation touched, the most tokens first.
-fn files_by_tokens(view: &View<'_>, files: &Files, points: &[Point]) -> Vec<FilePart> {
-    let mut parts = FileTracker::of(view.history, view.facts, files, view.counts, points).files;
+fn files_by_tokens(view: &InspectedHistory<'_>, files: &FileTimeline, points: &[Point]) -> Vec<FilePart> {
+    let mut parts =
+        FileTracker::from_conversation(view.history, view.facts, files, view.counts, points).files;
     parts.sort_by_key(|file| Reverse(file.tokens));
     parts
 }
 
-struct Seen {
+struct RereadShares {
     unchanged: f64,
     stale: f64,
 }
@@ -459,7 +464,7 @@ struct Seen {
 /// Who speaks, as people ask for it.
 pub const ROLES: [&str; 6] = ["system", "tool definitions", "user", "assistant", "tool results", "other"];
 
-fn role(fact: &Fact) -> usize {
+fn role_number(fact: &Fact) -> usize {
     match (fact.acts_as, fact.role) {
         (BlockKind::Result, _) | (_, Role::Tool) => 4,
         (BlockKind::Definition, _) | (_, Role::Tools) => 1,
@@ -471,10 +476,15 @@ fn role(fact: &Fact) -> usize {
 }
 
 /// Prices what was reported; where nothing was, every request as counted, without a cache.
-fn cost(segment: &Segment, model: &Model, view: &View<'_>, reported: &[Usage]) -> Cost {
+fn conversation_cost(
+    segment: &Segment,
+    model: &Model,
+    view: &InspectedHistory<'_>,
+    reported: &[Usage],
+) -> ConversationCost {
     if !reported.is_empty() {
         let dollars = reported.iter().map(|usage| model.cost(*usage)).sum();
-        return Cost { dollars, reported: true };
+        return ConversationCost { dollars, reported: true };
     }
     let dollars = segment.points.iter().map(|point| {
         let carried = segment.history.messages().get(..point.messages).and_then(<[_]>::last);
@@ -488,7 +498,7 @@ fn cost(segment: &Segment, model: &Model, view: &View<'_>, reported: &[Usage]) -
             .sum();
         model.cost(Usage { input, output, ..Usage::default() })
     });
-    Cost { dollars: dollars.sum(), reported: false }
+    ConversationCost { dollars: dollars.sum(), reported: false }
 }
 
 #[cfg(test)]
@@ -497,13 +507,13 @@ mod tests {
     use crate::recording::read;
     use trimtab_core::{
         Tokens,
-        count::Memo,
-        prices::{Cliff, find_model},
+        count::CountMemo,
+        prices::{PriceCliff, find_model},
     };
 
     #[test]
     fn a_request_beyond_the_cliff_is_priced_as_the_table_says() {
-        let cliff = Some(Cliff { above: Tokens(100_000), input_factor: 5.0, output_factor: 4.0 });
+        let cliff = Some(PriceCliff { above: Tokens(100_000), input_factor: 5.0, output_factor: 4.0 });
         let mut model = find_model("claude-opus-4-6").expect("a model");
         model.cliff = cliff;
         let line = |kind: &str, content: &str, more: &str| {
@@ -515,7 +525,8 @@ mod tests {
         let file = [line("user", "Hi", ""), line("assistant", "Yes?", usage)].join("\n");
         let recording = read(file.as_bytes()).expect("a recording");
         let table = [model.clone()];
-        let found = inspect("file", &recording, 1, None, &table, &mut Memo::default()).expect("a segment");
+        let found =
+            inspect("file", &recording, 1, None, &table, &mut CountMemo::default()).expect("a segment");
         let dollars = found.cost.expect("a price").dollars;
         let expected = 5.0 * 0.2 * model.prices.input + 4.0 * 0.001 * model.prices.output;
         assert!((dollars - expected).abs() < 1e-9, "{dollars} instead of {expected}");

@@ -35,7 +35,7 @@ fn every_recording_is_read_by_its_agent_and_its_requests_are_written_back() {
         picture.push_str(&format!("{path}\n"));
         for segment in &recording.segments {
             for point in &segment.points {
-                let request = segment.request(point);
+                let request = segment.request_at(point);
                 let history = parse_as(request.clone(), segment.history.format()).expect(&path);
                 assert_eq!(history.messages().len(), point.messages, "{path}");
                 assert!(write(&history, &[]) == request, "{path}: not the same bytes");

@@ -77,7 +77,7 @@ fn appends(folder: &Path) -> (Vec<Duration>, Vec<Duration>) {
             theirs.push(timed(|| bare.append(&known, &new)));
         }
         ours.push(timed(|| {
-            let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(1)));
+            let done = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(1)));
             assert!(matches!(done, Ok(Appended::Stored { .. })));
         }));
         if !steps.is_multiple_of(2) {

@@ -2,11 +2,11 @@
 //! back without trusting them.
 
 /// The first half of a BLAKE3 hash: a handle is its first six bytes.
-pub(crate) type Hash = [u8; 16];
+pub(crate) type StoredHash = [u8; 16];
 
 /// What a stored content is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StoredKind {
     /// The original of a block that can be read and searched.
     Block,
     /// The original of a block that holds an image, a sound or a document.
@@ -19,29 +19,30 @@ pub(crate) enum Kind {
     Summary,
 }
 
-impl Kind {
+impl StoredKind {
     pub(crate) fn number(self) -> u8 {
         match self {
-            Kind::Block => 0,
-            Kind::Media => 1,
-            Kind::Parts => 2,
-            Kind::Sent => 3,
-            Kind::Summary => 4,
+            StoredKind::Block => 0,
+            StoredKind::Media => 1,
+            StoredKind::Parts => 2,
+            StoredKind::Sent => 3,
+            StoredKind::Summary => 4,
         }
     }
 
-    pub(crate) fn of_number(number: u8) -> Option<Kind> {
-        let all = [Kind::Block, Kind::Media, Kind::Parts, Kind::Sent, Kind::Summary];
+    pub(crate) fn of_number(number: u8) -> Option<StoredKind> {
+        let all =
+            [StoredKind::Block, StoredKind::Media, StoredKind::Parts, StoredKind::Sent, StoredKind::Summary];
         all.into_iter().find(|kind| kind.number() == number)
     }
 }
 
 /// Names a content. Blocks are named by their bytes alone, as their handles are; other kinds cannot be mistaken for them.
-pub(crate) fn hash_of(kind: Kind, content: &[u8]) -> Hash {
+pub(crate) fn hash_of(kind: StoredKind, content: &[u8]) -> StoredHash {
     let mut hasher = blake3::Hasher::new();
     match kind {
-        Kind::Block | Kind::Media => {}
-        Kind::Parts | Kind::Sent | Kind::Summary => {
+        StoredKind::Block | StoredKind::Media => {}
+        StoredKind::Parts | StoredKind::Sent | StoredKind::Summary => {
             hasher.update(&[0, kind.number()]);
         }
     }
@@ -94,11 +95,11 @@ pub(crate) fn take_bytes<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u
 }
 
 /// A length as the numbers of a store: no content is longer than 1 GiB.
-pub(crate) fn number(length: usize) -> i64 {
+pub(crate) fn to_number(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn size(number: i64) -> usize {
+pub(crate) fn to_size(number: i64) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_block_is_named_as_its_handle_names_it() {
-        assert_eq!(handle_of(&hash_of(Kind::Block, b"")), "af1349b9f5f9", "BLAKE3 of nothing");
-        assert_ne!(hash_of(Kind::Block, b"x"), hash_of(Kind::Sent, b"x"));
+        assert_eq!(handle_of(&hash_of(StoredKind::Block, b"")), "af1349b9f5f9", "BLAKE3 of nothing");
+        assert_ne!(hash_of(StoredKind::Block, b"x"), hash_of(StoredKind::Sent, b"x"));
     }
 }

@@ -145,6 +145,6 @@ fn is_write_fault(error: &rusqlite::Error) -> bool {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]
-pub(crate) fn damaged(what: impl Into<String>, why: impl ToString) -> StoreError {
+pub(crate) fn damage_error(what: impl Into<String>, why: impl ToString) -> StoreError {
     StoreError::Damaged { what: what.into(), why: why.to_string() }
 }

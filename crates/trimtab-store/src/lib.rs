@@ -12,9 +12,9 @@
 //! let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
 //! let history = parse(request.clone())?;
 //! let known = store.recognize(&history, SessionLabel::default())?;
-//! let settings = Settings::new(Policy::shipped("steady")?);
+//! let settings = Settings::new(Policy::find_shipped("steady")?);
 //! let fitted = fit(request.clone(), &known.memory, &settings, Millis(0))?;
-//! let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0)))?;
+//! let done = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0)))?;
 //! let Appended::Stored { request: id, .. } = done else { panic!("nobody else writes") };
 //! assert_eq!(store.request(id)?.bytes, request);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,9 +38,9 @@ pub use project::{PROJECT_VARIABLE, current_project, project_in_header, project_
 pub use secrets::{COVERED, Secrets};
 pub use sqlite::Sqlite;
 pub use types::{
-    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Holder, Mode, Recognized,
-    RequestId, RequestInfo, Retention, SearchQuery, SearchWithin, SessionId, SessionInfo, SessionLabel,
-    StoredRequest, Summary, Tidied, Wish, WishKind,
+    Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
+    Recognized, RequestId, RequestInfo, Retention, RunMode, SearchHit, SearchQuery, SearchWithin, SessionId,
+    SessionInfo, SessionLabel, StoredRequest, StoredSummary, TidyOutcome, Wish, WishKind,
 };
 
 use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn place(
+    fn find_place(
         &self,
         history: &History,
         chain: Vec<ChainHash>,
@@ -69,37 +69,37 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Says what is wrong with the store; nothing of the request was then kept.
-    fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError>;
+    fn append_request(&self, request: &Append<'_>) -> Result<Appended, StoreError>;
 
     /// Keeps what the provider reported for a request.
     ///
     /// # Errors
     /// Says what is wrong with the store, or that there is no such request.
-    fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError>;
+    fn record_usage(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError>;
 
     /// Notes that the provider refused a request: its verdicts are taken back, and what was new in it counts as never sent.
     ///
     /// # Errors
     /// Says what is wrong with the store, or that there is no such request.
-    fn refused(&self, request: RequestId) -> Result<(), StoreError>;
+    fn record_refusal(&self, request: RequestId) -> Result<(), StoreError>;
 
     /// Keeps a summary.
     ///
     /// # Errors
     /// Says what is wrong with the store, or that there is no such session.
-    fn summarized(&self, session: SessionId, summary: &Summary) -> Result<(), StoreError>;
+    fn add_summary(&self, session: SessionId, summary: &StoredSummary) -> Result<(), StoreError>;
 
     /// Returns the summaries of a session, oldest first.
     ///
     /// # Errors
     /// Says what is wrong with the store, or which summary is damaged.
-    fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError>;
+    fn summaries(&self, session: SessionId) -> Result<Vec<StoredSummary>, StoreError>;
 
     /// Keeps what is asked for about a block: every process that goes on with its session obeys from its next request on.
     ///
     /// # Errors
     /// Says what is wrong with the store, that no session holds the block, or that there is nothing to take back.
-    fn wish(&self, wish: &AskedWish) -> Result<Wish, StoreError>;
+    fn add_wish(&self, wish: &NewWish) -> Result<Wish, StoreError>;
 
     /// Returns the pins that hold, oldest first: of a session, or of all.
     ///
@@ -135,7 +135,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Says that there is no such block, or what is wrong with the store.
-    fn holders(&self, handle: &str) -> Result<Vec<Holder>, StoreError>;
+    fn holders(&self, handle: &str) -> Result<Vec<HoldingSession>, StoreError>;
 
     /// Returns the sessions, the newest first.
     ///
@@ -159,29 +159,29 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError>;
+    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<SearchHit>, StoreError>;
 
     /// Forgets sessions, with everything that no other session holds.
     ///
     /// # Errors
     /// Says what is wrong with the store, or that there is no such session.
-    fn forget(&self, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError>;
+    fn forget(&self, which: &ForgetSelection, mode: RunMode) -> Result<ForgetOutcome, StoreError>;
 
     /// Puts what was appended in small pieces together, so that it takes less space. Safe at any time.
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn tidy(&self) -> Result<Tidied, StoreError>;
+    fn tidy(&self) -> Result<TidyOutcome, StoreError>;
 
     /// Tells how much is kept.
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    fn disk(&self) -> Result<Disk, StoreError>;
+    fn disk_usage(&self) -> Result<DiskUsage, StoreError>;
 
     /// Reads everything and compares it with its hashes.
     ///
     /// # Errors
     /// Names the first thing that is damaged.
-    fn check(&self) -> Result<Checked, StoreError>;
+    fn check_contents(&self) -> Result<CheckedCounts, StoreError>;
 }

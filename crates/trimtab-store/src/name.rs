@@ -18,28 +18,28 @@ const LONGEST: usize = 120;
 pub fn name_from_headers<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let sent: Vec<(&str, &str)> = headers.into_iter().collect();
     let value_of = |name: &&str| sent.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(name));
-    HEADERS.iter().filter_map(value_of).find_map(|(_, value)| name(value))
+    HEADERS.iter().filter_map(value_of).find_map(|(_, value)| name_of_value(value))
 }
 
 /// Returns the name that a request itself gives the conversation.
 pub fn name_from_request(request: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Keys {
+    struct SessionKeys {
         prompt_cache_key: Option<Value>,
         metadata: Option<Value>,
     }
-    let keys: Keys = serde_json::from_slice(request).ok()?;
-    named(keys.metadata.as_ref(), keys.prompt_cache_key.as_ref())
+    let keys: SessionKeys = serde_json::from_slice(request).ok()?;
+    name_from_fields(keys.metadata.as_ref(), keys.prompt_cache_key.as_ref())
 }
 
 /// Returns the name that a request gives the conversation, where it was read already.
 pub fn name_in_history(history: &History) -> Option<String> {
     let field = |key: &str| history.field(key).and_then(|value| serde_json::from_slice(value).ok());
-    named(field("metadata").as_ref(), field("prompt_cache_key").as_ref())
+    name_from_fields(field("metadata").as_ref(), field("prompt_cache_key").as_ref())
 }
 
-fn named(metadata: Option<&Value>, prompt_cache_key: Option<&Value>) -> Option<String> {
-    let text = |value: &Value| value.as_str().and_then(name);
+fn name_from_fields(metadata: Option<&Value>, prompt_cache_key: Option<&Value>) -> Option<String> {
+    let text = |value: &Value| value.as_str().and_then(name_of_value);
     let of_key = |key: &str| metadata?.get(key).and_then(text);
     let said = ["session_id", "conversation_id", "thread_id"].into_iter().find_map(of_key);
     said.or_else(|| metadata?.get("user_id")?.as_str().and_then(name_in_user))
@@ -49,14 +49,14 @@ fn named(metadata: Option<&Value>, prompt_cache_key: Option<&Value>) -> Option<S
 /// Claude Code writes its session's id into the id of the user: behind `_session_`, or as a key of a JSON text.
 fn name_in_user(user: &str) -> Option<String> {
     if let Some((_, session)) = user.rsplit_once("_session_") {
-        return name(session);
+        return name_of_value(session);
     }
     let keys: Value = serde_json::from_str(user).ok()?;
-    name(keys.get("session_id")?.as_str()?)
+    name_of_value(keys.get("session_id")?.as_str()?)
 }
 
 /// Takes a value as a name where it can be one. What looks like a key never is.
-fn name(value: &str) -> Option<String> {
+fn name_of_value(value: &str) -> Option<String> {
     let value = value.trim();
     let letters = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter);
     let secret =

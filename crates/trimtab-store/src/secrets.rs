@@ -9,10 +9,10 @@ use regex::{Captures, Regex};
 pub const COVERED: &str = "[secret]";
 
 /// Tells whether what a pattern found is a secret.
-type Check = fn(&str) -> bool;
+type SecretCheck = fn(&str) -> bool;
 
 /// Patterns, and what their matches must be. Where a pattern has a group named `secret`, only that group is covered.
-const USUAL: &[(&str, Check)] = &[
+const USUAL: &[(&str, SecretCheck)] = &[
     // Private keys in PEM, of OpenSSH and of PGP; also cut off, and on one line of JSON.
     (
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:\\[nr]|\s|[A-Za-z0-9+/=]{16,})*)",
@@ -50,7 +50,7 @@ const USUAL: &[(&str, Check)] = &[
 ];
 
 static USUAL_RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
-    let rule = |(pattern, check): &(&str, Check)| {
+    let rule = |(pattern, check): &(&str, SecretCheck)| {
         Some(SecretRule { pattern: Regex::new(pattern).ok()?, check: *check })
     };
     USUAL.iter().filter_map(rule).collect()
@@ -59,7 +59,7 @@ static USUAL_RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
 #[derive(Debug, Clone)]
 struct SecretRule {
     pattern: Regex,
-    check: Check,
+    check: SecretCheck,
 }
 
 /// Patterns of secrets.
@@ -84,7 +84,7 @@ impl Secrets {
     ///
     /// # Errors
     /// Says what is wrong with the expression.
-    pub fn add(&mut self, pattern: &str) -> Result<(), String> {
+    pub fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
         let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
         self.rules.push(SecretRule { pattern, check: is_any });
         Ok(())
@@ -93,11 +93,11 @@ impl Secrets {
     /// Returns a text with its secrets covered. Lines keep their numbers.
     ///
     /// ```
-    /// let covered = trimtab_store::Secrets::default().cover("DB_PASSWORD=hunter2\nport = 80");
+    /// let covered = trimtab_store::Secrets::default().cover_secrets("DB_PASSWORD=hunter2\nport = 80");
     /// assert_eq!(covered, "DB_PASSWORD=[secret]\nport = 80");
     /// ```
-    pub fn cover<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let found = self.find(text);
+    pub fn cover_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.find_secrets(text);
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -115,7 +115,7 @@ impl Secrets {
     }
 
     /// Returns where secrets are, in order; those that overlap as one.
-    fn find(&self, text: &str) -> Vec<Range<usize>> {
+    fn find_secrets(&self, text: &str) -> Vec<Range<usize>> {
         let of_rule = |rule: &SecretRule| -> Vec<Range<usize>> {
             let secret = |found: Captures<'_>| {
                 let secret = found.name("secret").or_else(|| found.get(0))?;
@@ -181,7 +181,7 @@ mod tests {
                 "[secret]\n\n[cut] the rest is prose",
             ),
         ] {
-            assert_eq!(Secrets::default().cover(text), expected, "{text}");
+            assert_eq!(Secrets::default().cover_secrets(text), expected, "{text}");
         }
     }
 
@@ -197,16 +197,16 @@ mod tests {
             "a basic understanding of everything",
             "see https://example.com:8080/a@b",
         ] {
-            assert_eq!(Secrets::default().cover(text), text);
+            assert_eq!(Secrets::default().cover_secrets(text), text);
         }
     }
 
     #[test]
     fn patterns_are_added_and_left_out() {
         let mut secrets = Secrets::none();
-        assert_eq!(secrets.cover("DB_PASSWORD=hunter2"), "DB_PASSWORD=hunter2");
-        secrets.add(r"employee (?P<secret>\d+)").expect("an expression");
-        assert_eq!(secrets.cover("employee 4711"), "employee [secret]");
-        assert!(secrets.add("(").expect_err("unclosed").contains("unclosed"));
+        assert_eq!(secrets.cover_secrets("DB_PASSWORD=hunter2"), "DB_PASSWORD=hunter2");
+        secrets.add_pattern(r"employee (?P<secret>\d+)").expect("an expression");
+        assert_eq!(secrets.cover_secrets("employee 4711"), "employee [secret]");
+        assert!(secrets.add_pattern("(").expect_err("unclosed").contains("unclosed"));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// A way of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spelling {
+pub(crate) enum JsonSpelling {
     /// The bytes themselves: what is not a string.
     Raw,
     /// Only what must be escaped is: JavaScript, serde, Go without HTML escapes.
@@ -16,67 +16,67 @@ pub(crate) enum Spelling {
     Html,
 }
 
-impl Spelling {
+impl JsonSpelling {
     pub(crate) fn number(self) -> u8 {
         match self {
-            Spelling::Raw => 0,
-            Spelling::Plain => 1,
-            Spelling::Ascii => 2,
-            Spelling::Html => 3,
+            JsonSpelling::Raw => 0,
+            JsonSpelling::Plain => 1,
+            JsonSpelling::Ascii => 2,
+            JsonSpelling::Html => 3,
         }
     }
 
-    pub(crate) fn of_number(number: u8) -> Option<Spelling> {
-        let all = [Spelling::Raw, Spelling::Plain, Spelling::Ascii, Spelling::Html];
+    pub(crate) fn of_number(number: u8) -> Option<JsonSpelling> {
+        let all = [JsonSpelling::Raw, JsonSpelling::Plain, JsonSpelling::Ascii, JsonSpelling::Html];
         all.into_iter().find(|spelling| spelling.number() == number)
     }
 
     /// Finds the way of writing that makes `string` of `text`.
-    pub(crate) fn of(text: &str, string: &[u8]) -> Option<Spelling> {
-        let makes = |spelling: &Spelling| {
+    pub(crate) fn find_spelling(text: &str, string: &[u8]) -> Option<JsonSpelling> {
+        let makes = |spelling: &JsonSpelling| {
             let mut written = Vec::with_capacity(string.len());
-            spelling.write(text.as_bytes(), &mut written);
+            spelling.write_text(text.as_bytes(), &mut written);
             written == string
         };
-        [Spelling::Plain, Spelling::Ascii, Spelling::Html].into_iter().find(makes)
+        [JsonSpelling::Plain, JsonSpelling::Ascii, JsonSpelling::Html].into_iter().find(makes)
     }
 
     /// Writes a text this way, with its quotes.
-    pub(crate) fn write(self, text: &[u8], out: &mut Vec<u8>) {
-        if self == Spelling::Raw {
+    pub(crate) fn write_text(self, text: &[u8], out: &mut Vec<u8>) {
+        if self == JsonSpelling::Raw {
             return out.extend_from_slice(text);
         }
         out.push(b'"');
         for letters in text.utf8_chunks() {
-            self.letters(letters.valid(), out);
+            self.write_letters(letters.valid(), out);
         }
         out.push(b'"');
     }
 
-    fn letters(self, text: &str, out: &mut Vec<u8>) {
+    fn write_letters(self, text: &str, out: &mut Vec<u8>) {
         let mut plain = 0;
         for (at, letter) in text.char_indices() {
-            if !self.escapes(letter) {
+            if !self.must_escape(letter) {
                 continue;
             }
             out.extend_from_slice(text.get(plain..at).unwrap_or_default().as_bytes());
             plain = at + letter.len_utf8();
-            escape(letter, out);
+            escape_letter(letter, out);
         }
         out.extend_from_slice(text.get(plain..).unwrap_or_default().as_bytes());
     }
 
-    fn escapes(self, letter: char) -> bool {
+    fn must_escape(self, letter: char) -> bool {
         match letter {
             '"' | '\\' | '\0'..='\x1f' => true,
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' if self == Spelling::Html => true,
-            '\u{80}'.. => self == Spelling::Ascii,
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' if self == JsonSpelling::Html => true,
+            '\u{80}'.. => self == JsonSpelling::Ascii,
             _ => false,
         }
     }
 }
 
-fn escape(letter: char, out: &mut Vec<u8>) {
+fn escape_letter(letter: char, out: &mut Vec<u8>) {
     let short = match letter {
         '"' => b'"',
         '\\' => b'\\',
@@ -100,15 +100,15 @@ fn escape(letter: char, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn check(text: &str, string: &str, expected: Option<Spelling>) {
-        assert_eq!(Spelling::of(text, string.as_bytes()), expected, "{string}");
+    fn check(text: &str, string: &str, expected: Option<JsonSpelling>) {
+        assert_eq!(JsonSpelling::find_spelling(text, string.as_bytes()), expected, "{string}");
     }
 
     #[test]
     fn each_client_s_way_of_writing_is_told() {
-        check("a \"b\"\n\u{1}é", r#""a \"b\"\n\u0001é""#, Some(Spelling::Plain));
-        check("é😀", r#""\u00e9\ud83d\ude00""#, Some(Spelling::Ascii));
-        check("<b> & c", r#""\u003cb\u003e \u0026 c""#, Some(Spelling::Html));
+        check("a \"b\"\n\u{1}é", r#""a \"b\"\n\u0001é""#, Some(JsonSpelling::Plain));
+        check("é😀", r#""\u00e9\ud83d\ude00""#, Some(JsonSpelling::Ascii));
+        check("<b> & c", r#""\u003cb\u003e \u0026 c""#, Some(JsonSpelling::Html));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use trimtab_core::{
     parse_as, session::as_sent,
 };
 
-use crate::{Secrets, StoreError, error::damaged};
+use crate::{Secrets, StoreError, error::damage_error};
 
 /// The number of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +19,7 @@ impl std::fmt::Display for SessionId {
 
 impl SessionId {
     /// Reads what [`Display`](std::fmt::Display) writes.
-    pub fn named(word: &str) -> Option<SessionId> {
+    pub fn parse_name(word: &str) -> Option<SessionId> {
         let digits = word.strip_prefix('s')?;
         let plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         if plain { digits.parse().ok().map(SessionId) } else { None }
@@ -42,7 +42,7 @@ pub struct SessionLabel<'a> {
 
 impl<'a> SessionLabel<'a> {
     /// Labels a conversation whose project is not known.
-    pub fn named(name: Option<&'a str>) -> SessionLabel<'a> {
+    pub fn with_name(name: Option<&'a str>) -> SessionLabel<'a> {
         SessionLabel { name, project: None }
     }
 }
@@ -109,7 +109,7 @@ pub enum Appended {
 
 /// A model's summary of the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct StoredSummary {
     /// When it was made.
     pub at: Millis,
     /// The last block that it covers.
@@ -156,7 +156,7 @@ impl SessionInfo {
 
 /// A session that holds a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct HoldingSession {
     /// Its number.
     pub session: SessionId,
     /// The name the client gave.
@@ -206,10 +206,10 @@ impl StoredRequest {
     ///
     /// # Errors
     /// Says that what is stored cannot be read as a request.
-    pub fn sent(&self) -> Result<Vec<u8>, StoreError> {
+    pub fn sent_bytes(&self) -> Result<Vec<u8>, StoreError> {
         let what = || format!("request {}", self.info.id.0);
         let history =
-            parse_as(self.bytes.clone(), self.info.format).map_err(|fault| damaged(what(), fault))?;
+            parse_as(self.bytes.clone(), self.info.format).map_err(|fault| damage_error(what(), fault))?;
         let hidden: Vec<(BlockId, SentVerdict)> =
             self.hidden.iter().map(|(block, verdict)| (BlockId(*block), verdict.clone())).collect();
         Ok(as_sent(&history, &hidden, self.marker))
@@ -242,7 +242,7 @@ pub enum SearchWithin<'a> {
 
 /// A block that a search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchHit {
     /// The name by which it is recalled.
     pub handle: String,
     /// The session that held it first.
@@ -257,7 +257,7 @@ pub struct Found {
 
 /// What to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Forget {
+pub enum ForgetSelection {
     /// These sessions.
     Sessions(Vec<SessionId>),
     /// Sessions whose last request is older.
@@ -290,7 +290,7 @@ impl Retention {
 
 /// Whether it is done or only told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum RunMode {
     /// Do it.
     Do,
     /// Tell what would be done.
@@ -299,7 +299,7 @@ pub enum Mode {
 
 /// What was forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct ForgetOutcome {
     /// The sessions.
     pub sessions: Vec<SessionInfo>,
     /// Bytes of the store before.
@@ -310,7 +310,7 @@ pub struct Forgotten {
 
 /// What was put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tidied {
+pub struct TidyOutcome {
     /// How many small pieces.
     pub pieces: u64,
     /// Their bytes before.
@@ -321,7 +321,7 @@ pub struct Tidied {
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Disk {
+pub struct DiskUsage {
     /// Bytes of the file and of what belongs to it.
     pub bytes: u64,
     /// Bytes of the index for searching, which can be made again.
@@ -340,7 +340,7 @@ pub struct Disk {
 
 /// What was found to be whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Checked {
+pub struct CheckedCounts {
     /// Requests.
     pub requests: u64,
     /// Stored contents.
@@ -360,7 +360,7 @@ pub enum WishKind {
 
 /// A wish to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AskedWish {
+pub struct NewWish {
     /// The session that is meant; without it, the one used last that holds the block.
     pub session: Option<SessionId>,
     /// The block.

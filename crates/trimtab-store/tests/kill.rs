@@ -169,7 +169,7 @@ fn check(path: &Path, acknowledged: &BTreeMap<i64, (usize, usize, usize)>) -> u6
         let stored = store.request(RequestId(*id)).expect("what was acknowledged is there");
         assert!(stored.bytes == request(&conversation(*round, *thread, *steps)), "request {id} is another");
     }
-    let checked = store.check().expect("nothing is half-written");
+    let checked = store.check_contents().expect("nothing is half-written");
     keep(&store, &[user("And it goes on.")], 2);
     checked.requests.saturating_sub(u64::try_from(acknowledged.len()).unwrap())
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use common::{Said, fit_and_keep, long, request, search, settings, tool, user};
 use trimtab_core::{Handle, Millis, block_handle, block_original, memory::UndoWhen, parse};
-use trimtab_store::{AskedWish, RequestId, SessionLabel, Sqlite, Store, StoreError, WishKind};
+use trimtab_store::{NewWish, RequestId, SessionLabel, Sqlite, Store, StoreError, WishKind};
 
 /// The requests that were kept: number, thread, and how many steps its conversation had by then.
 const KEPT: [(i64, usize, usize); 14] = [
@@ -89,12 +89,12 @@ fn a_store_of_the_third_version_is_brought_forward_and_takes_wishes() {
     let history = parse(stored.bytes).unwrap();
     let block = &history.blocks()[usize::try_from(stored.hidden[0].0).unwrap()];
     let handle = Handle::parse(&block_handle(&history, block)).unwrap();
-    let wish = AskedWish { session: None, handle, kind: WishKind::Undo(UndoWhen::Now), at: Millis(5) };
-    assert_eq!(store.wish(&wish).unwrap().session, stored.info.session);
+    let wish = NewWish { session: None, handle, kind: WishKind::Undo(UndoWhen::Now), at: Millis(5) };
+    assert_eq!(store.add_wish(&wish).unwrap().session, stored.info.session);
     let waits = store
         .wishes(&history, &history.chain(), SessionLabel::default())
         .unwrap()
-        .undone()
+        .undone_handles()
         .next()
         .unwrap()
         .1
@@ -132,7 +132,7 @@ fn holds_what_was_kept(store: &Sqlite) {
             );
         }
     }
-    store.check().unwrap();
+    store.check_contents().unwrap();
     // It goes on where it was: the same session, the same words for what was hidden.
     let before = store.request(RequestId(12)).unwrap();
     let bytes = request(&conversation(0, 6));
@@ -147,7 +147,7 @@ fn holds_what_was_kept(store: &Sqlite) {
     assert_eq!(search(store, "round 0 thread", 9).unwrap().len(), 4);
     // Older versions did not keep what a session has cost: it is counted from here on.
     let known = store.recognize(&parse(bytes).unwrap(), SessionLabel::default()).unwrap();
-    assert_eq!(known.memory.spent(), kept.fitted.plan.cost());
+    assert_eq!(known.memory.total_cost(), kept.fitted.plan.cost());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::{
 use common::{keep, user, working};
 use tempfile::TempDir;
 use trimtab_core::Millis;
-use trimtab_store::{Forget, Mode, Sqlite, Store, StoreError};
+use trimtab_store::{ForgetSelection, RunMode, Sqlite, Store, StoreError};
 
 fn file() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -61,7 +61,7 @@ fn a_store_in_use_is_copied_whole() {
     let copied = Sqlite::open(&copy).unwrap();
     assert_eq!(copied.sessions().unwrap().len(), 1);
     assert_eq!(copied.request(kept.request).unwrap().bytes, common::request(&working(5)));
-    copied.check().unwrap();
+    copied.check_contents().unwrap();
     keep(&copied, &[user("goes on")], 3);
     let again = store.backup(&copy).unwrap_err().to_string();
     assert!(again.contains("making the copy"), "{again}");
@@ -94,7 +94,7 @@ fn nothing_is_written_to_a_file_that_was_deleted_or_replaced() {
     keep(&store, &[user("Hi")], 1);
     let away = folder.path().join("away.db");
     fs::rename(&path, &away).unwrap();
-    let forget = || store.forget(&Forget::OlderThan(Millis(10)), Mode::Do);
+    let forget = || store.forget(&ForgetSelection::OlderThan(Millis(10)), RunMode::Do);
     assert!(matches!(forget(), Err(StoreError::Gone { .. })) && !store.is_in_place());
     fs::write(&path, "").unwrap();
     assert!(matches!(forget(), Err(StoreError::Gone { .. })));
@@ -126,11 +126,11 @@ fn forgetting_takes_no_longer_for_each_session_where_there_are_many() {
         .unwrap();
     drop(connection);
     let started = Instant::now();
-    let most = Forget::OlderThan(Millis(19_991));
-    let told = store.forget(&most, Mode::DryRun).unwrap();
+    let most = ForgetSelection::OlderThan(Millis(19_991));
+    let told = store.forget(&most, RunMode::DryRun).unwrap();
     assert_eq!(told.sessions.len(), 19_990);
     assert!(told.after < told.before, "{} of {}", told.after, told.before);
-    let done = store.forget(&most, Mode::Do).unwrap();
+    let done = store.forget(&most, RunMode::Do).unwrap();
     assert_eq!((done.sessions.len(), store.sessions().unwrap().len()), (19_990, 10));
     assert!(done.after < done.before / 2, "{} of {}", done.after, done.before);
     // Reading a table once for every session takes minutes.

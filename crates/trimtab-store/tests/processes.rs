@@ -22,7 +22,7 @@ use std::{
 
 use common::{Said, fit_and_keep, keep, long, request, settings, tool, user};
 use trimtab_core::block_handle;
-use trimtab_store::{Forget, Mode, RequestId, Sqlite, Store, StoreError};
+use trimtab_store::{ForgetSelection, RequestId, RunMode, Sqlite, Store, StoreError};
 
 /// What the process is to do, and with which file.
 const ROLE: &str = "TRIMTAB_CHILD_ROLE";
@@ -129,7 +129,7 @@ fn processes_that_append_to_one_file_lose_nothing() {
     expected.sort();
     found.sort();
     assert!(found == expected, "every request of every process, as it came");
-    store.check().unwrap();
+    store.check_contents().unwrap();
 }
 
 /// A text that does not get shorter by compressing it.
@@ -184,18 +184,18 @@ fn forget_when_full(path: &Path) {
     drop(store);
     let mut other = fs::File::create(path.with_file_name("other")).unwrap();
     while other.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
-    let half = Forget::Sessions(kept[..30].iter().map(|(kept, _)| kept.session).collect());
-    let told = Sqlite::open_to_read(path).unwrap().forget(&half, Mode::DryRun).unwrap();
-    let done = Sqlite::forget_alone(path, &half, Mode::Do).expect("forgetting needs no space");
+    let half = ForgetSelection::Sessions(kept[..30].iter().map(|(kept, _)| kept.session).collect());
+    let told = Sqlite::open_to_read(path).unwrap().forget(&half, RunMode::DryRun).unwrap();
+    let done = Sqlite::forget_alone(path, &half, RunMode::Do).expect("forgetting needs no space");
     assert_eq!((told.sessions.len(), done.sessions.len()), (30, 30));
     assert!(done.after < done.before * 2 / 3, "{} of {}", done.after, done.before);
     let store = Sqlite::open(path).unwrap();
     for (kept, bytes) in &kept[30..] {
         assert!(store.request(kept.request).unwrap().bytes == *bytes);
     }
-    store.check().unwrap();
+    store.check_contents().unwrap();
     keep(&store, &[user("There is room again.")], 2);
-    let busy = Sqlite::forget_alone(path, &half, Mode::Do).unwrap_err();
+    let busy = Sqlite::forget_alone(path, &half, RunMode::Do).unwrap_err();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
     println!("done as asked");
 }
@@ -240,7 +240,7 @@ fn read_only(path: &Path) {
     let none = settings("none", 100_000);
     let error = fit_and_keep(&store, request(&conversation(7, 3)), &none, 2, None).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error:?}");
-    store.check().unwrap();
+    store.check_contents().unwrap();
     assert!(
         Sqlite::open(&path.with_file_name("new.db")).unwrap_err().to_string().contains("cannot be opened")
     );

@@ -105,7 +105,7 @@ fn a_damaged_block_is_named_and_the_rest_is_read() {
     let error = store.recall(&handle).unwrap_err().to_string();
     assert!(error.contains(&format!("block {handle}: what is stored is damaged")), "{error}");
     assert!(matches!(store.request(second.request), Err(StoreError::Damaged { .. })));
-    assert!(matches!(store.check(), Err(StoreError::Damaged { .. })));
+    assert!(matches!(store.check_contents(), Err(StoreError::Damaged { .. })));
     assert_eq!(store.request(first.request).unwrap().bytes, request(&[user("Hi")]));
 }
 
@@ -113,7 +113,7 @@ fn a_damaged_block_is_named_and_the_rest_is_read() {
 fn a_full_disk_is_told_and_what_was_kept_stays() {
     let (_folder, path) = file();
     let store = Sqlite::open(&path).unwrap();
-    store.limit(400_000).unwrap();
+    store.set_size_limit(400_000).unwrap();
     let mut kept: Vec<(RequestId, Vec<u8>)> = Vec::new();
     let none = settings("none", 10_000_000);
     let noise = |seed: usize| -> String {
@@ -139,11 +139,11 @@ fn a_full_disk_is_told_and_what_was_kept_stays() {
     assert!(kept.len() > 2);
     let intact = |store: &Sqlite| {
         kept.iter().for_each(|(id, bytes)| assert_eq!(store.request(*id).unwrap().bytes, *bytes));
-        assert_eq!(store.check().unwrap().requests, u64::try_from(kept.len()).unwrap());
+        assert_eq!(store.check_contents().unwrap().requests, u64::try_from(kept.len()).unwrap());
     };
     intact(&store);
     // With space again, the same store goes on.
-    store.limit(100_000_000).unwrap();
+    store.set_size_limit(100_000_000).unwrap();
     keep(&store, &[user("Space again")], 2);
 }
 
@@ -157,7 +157,7 @@ fn a_file_that_may_not_be_written_can_be_read() {
     let none = settings("none", 1000);
     let error = fit_and_keep(&store, request(&[user("More")]), &none, 2, None).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error}");
-    assert!(matches!(store.answered(kept.request, &Usage::default()), Err(StoreError::ReadOnly)));
+    assert!(matches!(store.record_usage(kept.request, &Usage::default()), Err(StoreError::ReadOnly)));
     assert_eq!(
         search(&store, "there", 5).unwrap(),
         [],
@@ -181,7 +181,7 @@ fn eight_writers_and_eight_readers_lose_nothing() {
                 for round in 0..ROUNDS {
                     said.push(tool("make", &long(writer * 100 + round)));
                     let done = keep(&*store, &said, 1);
-                    store.answered(done.request, &Usage { output: 1, ..Usage::default() }).unwrap();
+                    store.record_usage(done.request, &Usage { output: 1, ..Usage::default() }).unwrap();
                     kept.push((done.session, done.request, request(&said)));
                 }
                 kept
@@ -219,7 +219,7 @@ fn eight_writers_and_eight_readers_lose_nothing() {
     let sessions = stores[1].sessions().unwrap();
     let sums: Vec<_> = sessions.iter().map(|session| (session.requests, session.usage.output)).collect();
     assert_eq!(sums, [(12, 12); 8], "no update is lost");
-    stores[0].check().unwrap();
+    stores[0].check_contents().unwrap();
 }
 
 #[test]

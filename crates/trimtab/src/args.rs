@@ -13,18 +13,18 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
 use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
-use trimtab_replay::{Budget, Contender, ContenderError};
+use trimtab_replay::{Contender, ContenderError, ReplayBudget};
 
-use self::human::tokens;
+use self::human::parse_tokens;
 use crate::near::did_you_mean;
 
 pub(crate) use self::{
     finding::{Finding, Since},
     groups::command,
-    human::{Amount, address, bytes, long_age, tokens_or_share},
-    serving::{Fitting, Proxy, Wrap},
-    view::{KeepLimits, StoreView},
-    wishes::{InSession, Pin, Restore, Undo, Unpin},
+    human::{Amount, parse_address, parse_long_age, parse_size, tokens_or_share},
+    serving::{FittingArgs, ProxyArgs, WrapArgs},
+    view::{KeepLimitArgs, StoreViewArgs},
+    wishes::{PinArgs, RestoreArgs, SessionArgs, UndoArgs, UnpinArgs},
 };
 
 /// Cuts the cost of long LLM agent sessions without breaking them.
@@ -37,7 +37,7 @@ pub(crate) use self::{
 pub(crate) struct Args {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "TRIMTAB_COLOR")]
-    pub(crate) color: When,
+    pub(crate) color: ColorWhen,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 /// When something is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum ColorWhen {
     // On a terminal, unless `NO_COLOR` is set.
     Auto,
     Always,
@@ -58,53 +58,53 @@ pub(crate) enum Command {
     /// Watch it work on a recorded session: no key, no network
     Demo(Demo),
     /// Show a conversation, one line per block
-    Show(Show),
+    Show(ShowArgs),
     /// Show what fills the context window
-    Inspect(Inspect),
+    Inspect(InspectArgs),
     /// Show a file as the model knew it at a step
-    FileAt(FileAt),
+    FileAt(FileAtArgs),
     /// List the files that a session touched
-    Files(TouchedFiles),
+    Files(TouchedFilesArgs),
     /// List what was done to which file, and why
-    Changelog(Changelog),
+    Changelog(ChangelogArgs),
     /// Trim one request to a number of tokens
-    Fit(Fit),
+    Fit(FitArgs),
     /// Run the proxy that trims the requests of any agent
-    Proxy(Box<Proxy>),
+    Proxy(Box<ProxyArgs>),
     /// Run an agent with its requests trimmed
-    Wrap(Box<Wrap>),
+    Wrap(Box<WrapArgs>),
     /// Replace the old part of a conversation by a summary
-    Compact(Compact),
+    Compact(CompactArgs),
     /// List the policies, or print one
-    Policies(Policies),
+    Policies(PoliciesArgs),
     /// Measure what it would have saved in recorded sessions
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Print the original of something that was hidden
-    Recall(Recall),
+    Recall(RecallArgs),
     /// Never hide these blocks
-    Pin(Pin),
+    Pin(PinArgs),
     /// Remove pins
-    Unpin(Unpin),
+    Unpin(UnpinArgs),
     /// Show hidden blocks to the model again
-    Undo(Undo),
+    Undo(UndoArgs),
     /// List this project's stored sessions, the newest first
-    Sessions(Sessions),
+    Sessions(SessionsArgs),
     /// Write a stored request, byte for byte
-    Restore(Restore),
+    Restore(RestoreArgs),
     /// Search this project's stored sessions
-    Search(Search),
+    Search(SearchArgs),
     /// Delete stored sessions
-    Forget(Forget),
+    Forget(ForgetArgs),
     /// Copy the store into one new file, even while in use
-    Backup(Backup),
+    Backup(BackupArgs),
     /// Show how much is stored, and what was saved
-    Stats(Stats),
+    Stats(StatsArgs),
     /// Serve originals and history to agents over MCP
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// List the models with their windows and prices
-    Models(Models),
+    Models(ModelsArgs),
     /// Check this installation, and say how to fix it
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -126,7 +126,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct Demo {
     /// The most tokens that a request may have, such as 32k [default: what the model's window leaves]
-    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
     pub(crate) budget: Option<Tokens>,
 
     /// Write JSON
@@ -139,9 +139,9 @@ pub(crate) struct Demo {
     after_help = "Examples:\n  trimtab show session.jsonl\n  trimtab show session.jsonl --block 11\n  trimtab show request.json --json | jq '.blocks[].tokens'\n  \
     curl -s … | trimtab show -"
 )]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: InputArgs,
 
     /// Print one block whole, by its number
     #[arg(long, value_name = "N", conflicts_with = "json")]
@@ -161,7 +161,7 @@ pub(crate) struct Show {
     after_help = "Examples:\n  trimtab inspect\n  trimtab inspect --agent codex --since 30d\n  trimtab inspect session.jsonl\n  trimtab inspect ~/.claude/projects --model claude-opus-4-6\n  \
     trimtab inspect recordings --json | jq .mean_tokens"
 )]
-pub(crate) struct Inspect {
+pub(crate) struct InspectArgs {
     /// Requests, recordings, folders of them (.json, .jsonl, .traj), or the ID of a stored session (`latest`: the one used last);
     /// `-` for stdin [default: the sessions that agents keep on this machine]
     #[arg(value_name = "PATH|ID", value_hint = ValueHint::AnyPath)]
@@ -171,7 +171,7 @@ pub(crate) struct Inspect {
     pub(crate) finding: Finding,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// Count for this model and its window [default: the model named in the file]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_MODEL")]
@@ -189,13 +189,13 @@ pub(crate) struct Inspect {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Lines that the conversation never showed are marked as unknown.\n\n\
     Examples:\n  trimtab file-at session.jsonl src/main.rs --step 40\n  trimtab file-at session.jsonl src/main.rs --json | jq -r .text")]
-pub(crate) struct FileAt {
+pub(crate) struct FileAtArgs {
     /// A request, a recording, or the ID of a stored session (`latest`: the one used last); `-` for stdin
     #[arg(value_name = "FILE|ID", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// The file's path as the conversation writes it, or the end of it
     #[arg(value_name = "PATH")]
@@ -220,9 +220,9 @@ pub(crate) struct FileAt {
     Examples:\n  trimtab files session.jsonl --recent 10\n  trimtab files s12 --modified --stale 20\n  \
     trimtab files session.jsonl --json | jq -r '.files[].path'"
 )]
-pub(crate) struct TouchedFiles {
+pub(crate) struct TouchedFilesArgs {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: InputArgs,
 
     /// Only files that were read or changed in the last N steps
     #[arg(long, value_name = "N")]
@@ -244,9 +244,9 @@ pub(crate) struct TouchedFiles {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "A reason is the `intent` that a call gives, or else the words before the call.\n\n\
     Example:\n  trimtab changelog session.jsonl")]
-pub(crate) struct Changelog {
+pub(crate) struct ChangelogArgs {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: InputArgs,
 
     /// Write JSON
     #[arg(long)]
@@ -259,9 +259,9 @@ pub(crate) struct Changelog {
     Settings come from --set, TRIMTAB_* variables, ./trimtab.toml and the user's config.toml, in this order; `trimtab doctor \
     --settings` shows those in force."
 )]
-pub(crate) struct Fit {
+pub(crate) struct FitArgs {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: InputArgs,
 
     /// The most tokens that the request may have (50k, 1.5M), or a share of the model's window (35%) [default: what the window leaves
     /// after the answer]
@@ -287,7 +287,7 @@ pub(crate) struct Fit {
     /// What a policy's folding steps do without a summary: nothing, or fold with a list of facts alone (ledger)
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
-    pub(crate) fold: Option<Fold>,
+    pub(crate) fold: Option<FoldChoice>,
 
     /// First repair what the protocol forbids, and say what was repaired
     #[arg(long)]
@@ -306,7 +306,7 @@ pub(crate) struct Fit {
     pub(crate) report: Option<PathBuf>,
 
     /// Never hide the block with this handle; with a store, also not later in the session
-    #[arg(long = "pin", value_name = "HANDLE", value_parser = wishes::handle)]
+    #[arg(long = "pin", value_name = "HANDLE", value_parser = wishes::parse_handle)]
     pub(crate) pins: Vec<Handle>,
 
     /// Store nothing, even if `TRIMTAB_STORE` is set
@@ -316,7 +316,7 @@ pub(crate) struct Fit {
 
 /// What becomes of a policy's steps that fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fold {
+pub(crate) enum FoldChoice {
     /// Never fold
     Off,
     /// Fold when there is a summary
@@ -325,12 +325,12 @@ pub(crate) enum Fold {
     Ledger,
 }
 
-impl Fold {
-    pub(crate) fn folding(self) -> Folding {
+impl FoldChoice {
+    pub(crate) fn to_folding(self) -> Folding {
         match self {
-            Fold::Off => Folding::Off,
-            Fold::Summary => Folding::WhenGiven,
-            Fold::Ledger => Folding::Ledger,
+            FoldChoice::Off => Folding::Off,
+            FoldChoice::Summary => Folding::WhenGiven,
+            FoldChoice::Ledger => Folding::Ledger,
         }
     }
 }
@@ -343,12 +343,12 @@ impl Fold {
     trimtab compact request.json --print-prompt | llm > notes.md && trimtab compact request.json --summary notes.md\n  \
     trimtab compact request.json --endpoint http://localhost:11434/v1 --model qwen3-coder"
 )]
-pub(crate) struct Compact {
+pub(crate) struct CompactArgs {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: InputArgs,
 
     /// The most tokens that the compacted request may have (50k) [default: about 28,000, and what cannot be folded]
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = parse_tokens)]
     pub(crate) budget: Option<Tokens>,
 
     /// Print the prompt for a summary and nothing else
@@ -368,7 +368,7 @@ pub(crate) struct Compact {
     pub(crate) model: Option<String>,
 
     /// How many tokens that model reads (32k) [default: its window in the table of models, or 32k]
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_SUMMARY_WINDOW", value_parser = parse_tokens)]
     pub(crate) window: Option<Tokens>,
 
     /// The environment variable that holds the endpoint's key
@@ -381,7 +381,7 @@ pub(crate) struct Compact {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Policies {
+pub(crate) struct PoliciesArgs {
     /// Print the file of this policy
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -401,7 +401,7 @@ pub(crate) struct Policies {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab recall 6ca415216d72 --in session.jsonl --grep error")]
-pub(crate) struct Recall {
+pub(crate) struct RecallArgs {
     /// The handle in a note
     #[arg(value_name = "HANDLE")]
     pub(crate) handle: String,
@@ -411,7 +411,7 @@ pub(crate) struct Recall {
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// Print the bytes unchanged, including control characters
     #[arg(long)]
@@ -422,7 +422,7 @@ pub(crate) struct Recall {
     pub(crate) out: Option<PathBuf>,
 
     /// Only these lines, counted from 1
-    #[arg(long, value_name = "A-B", value_parser = lines)]
+    #[arg(long, value_name = "A-B", value_parser = parse_line_range)]
     pub(crate) lines: Option<(usize, usize)>,
 
     /// Only lines that match a regular expression
@@ -440,7 +440,7 @@ pub(crate) struct Recall {
     trimtab replay recordings --budget 35% --html report.html\n  \
     trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
 )]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// Recordings, or folders of them (.json, .jsonl, .traj) [default: the sessions that agents keep on this machine]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
@@ -450,15 +450,15 @@ pub(crate) struct Replay {
 
     /// What to replay: a name, with settings in brackets after it, or a TOML file [default: none, steady, steady.safe, and the three
     /// best known methods that no provider rejects]
-    #[arg(long = "policy", value_name = "NAME|FILE", value_parser = contender)]
-    pub(crate) policies: Vec<AskedPolicy>,
+    #[arg(long = "policy", value_name = "NAME|FILE", value_parser = parse_contender)]
+    pub(crate) policies: Vec<PolicyChoice>,
 
     /// Replay every policy and every known method
     #[arg(long, conflicts_with = "policies")]
     pub(crate) all: bool,
 
     /// Use the prices of this model [default: the models in the recordings]
-    #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = model)]
+    #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = parse_model)]
     pub(crate) models: Vec<Model>,
 
     /// Like --all, with several values of each method's parameter
@@ -467,8 +467,8 @@ pub(crate) struct Replay {
 
     /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%) [default: what the
     /// model's window leaves]
-    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = budget)]
-    pub(crate) budget: Option<Budget>,
+    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = parse_budget)]
+    pub(crate) budget: Option<ReplayBudget>,
 
     /// Use the cache lifetimes and prices that the recorded clients asked for [default: the provider's usual ones]
     #[arg(long)]
@@ -501,7 +501,7 @@ pub(crate) struct Replay {
 
 /// A policy that was asked for.
 #[derive(Debug, Clone)]
-pub(crate) enum AskedPolicy {
+pub(crate) enum PolicyChoice {
     Known(Contender),
     /// A TOML file, with settings in brackets behind it.
     File(String),
@@ -509,16 +509,16 @@ pub(crate) enum AskedPolicy {
 
 /// Which conversation is meant.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Input {
+pub(crate) struct InputArgs {
     /// A request, a recording, or the ID of a stored session (`latest`: the one used last); `-` for stdin
     #[arg(value_name = "FILE|ID", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// Read it as a request in this format instead of detecting the format
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub(crate) format: Option<Format>,
 
     /// Which segment of a recording, counted from 1 [default: the longest]
@@ -532,16 +532,16 @@ pub(crate) struct Input {
 
 /// Where conversations are kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct StorePlace {
+pub(crate) struct StorePathArgs {
     /// The file that sessions are stored in [default: `trimtab/trimtab.db` in the XDG data folder]
     #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
     pub(crate) path: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionsArgs {
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// The most sessions to list
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -554,13 +554,13 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab search connection refused")]
-pub(crate) struct Search {
+pub(crate) struct SearchArgs {
     /// Words that a block must contain, all of them
     #[arg(value_name = "TEXT", required = true)]
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// Only this session: an ID, the client's name for it, or the handle of a block in it
     #[arg(long, value_name = "ID")]
@@ -586,7 +586,7 @@ pub(crate) struct Search {
     Examples:\n  trimtab forget s12 s13\n  trimtab forget --older-than 30d --dry-run\n  trimtab forget --larger-than 2GB --yes"
 )]
 #[command(group = clap::ArgGroup::new("which"))]
-pub(crate) struct Forget {
+pub(crate) struct ForgetArgs {
     /// These sessions
     #[arg(value_name = "ID", group = "which")]
     pub(crate) ids: Vec<String>,
@@ -596,11 +596,11 @@ pub(crate) struct Forget {
     pub(crate) older_than: Option<i64>,
 
     /// The oldest sessions, until the store is no larger than this: 2GB, 500MB
-    #[arg(long, value_name = "SIZE", group = "which", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", group = "which", value_parser = parse_size)]
     pub(crate) larger_than: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) keep: KeepLimits,
+    pub(crate) keep: KeepLimitArgs,
 
     /// Only list what would be deleted
     #[arg(long)]
@@ -611,24 +611,24 @@ pub(crate) struct Forget {
     pub(crate) yes: bool,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) store: StorePathArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab backup kept-2026-01-31.db")]
-pub(crate) struct Backup {
+pub(crate) struct BackupArgs {
     /// The file to create; an existing file is never overwritten
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) store: StorePathArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) store: StorePathArgs,
 
     /// Write JSON
     #[arg(long)]
@@ -639,25 +639,25 @@ pub(crate) struct Stats {
 #[command(after_help = "An agent starts this, and speaks with it on stdin and stdout. Tools: recall, \
     search_history, file_at, files, changelog, pin, unpin, undo.\n\n\
     Examples:\n  claude mcp add trimtab -- trimtab mcp\n  codex mcp add trimtab -- trimtab mcp\n  trimtab mcp --in session.jsonl")]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     /// The request or recording that holds the originals [default: the store]
     #[arg(long = "in", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 
     /// Show passwords and keys in results
     #[arg(long, env = "TRIMTAB_SHOW_SECRETS", value_parser = FalseyValueParser::new())]
     pub(crate) show_secrets: bool,
 
     /// The most characters of one answer; a longer one comes in pieces
-    #[arg(long, value_name = "N", env = "TRIMTAB_MCP_MAX_CHARS", default_value_t = 20_000, value_parser = letters)]
+    #[arg(long, value_name = "N", env = "TRIMTAB_MCP_MAX_CHARS", default_value_t = 20_000, value_parser = parse_max_chars)]
     pub(crate) max_chars: usize,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Models {
+pub(crate) struct ModelsArgs {
     /// Only models whose name contains this
     #[arg(value_name = "TEXT")]
     pub(crate) filter: Option<String>,
@@ -668,7 +668,7 @@ pub(crate) struct Models {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// List every setting in force and where it comes from
     #[arg(long)]
     pub(crate) settings: bool,
@@ -678,17 +678,17 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-fn format(name: &str) -> Result<Format, String> {
+fn parse_format(name: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(Format::name).join(", ");
-    Format::named(name).ok_or_else(|| format!("formats are: {}", known()))
+    Format::find_by_name(name).ok_or_else(|| format!("formats are: {}", known()))
 }
 
-fn contender(words: &str) -> Result<AskedPolicy, String> {
+fn parse_contender(words: &str) -> Result<PolicyChoice, String> {
     let name = words.split('(').next().unwrap_or(words);
     if name.trim_end().ends_with(".toml") {
-        return Ok(AskedPolicy::File(words.to_owned()));
+        return Ok(PolicyChoice::File(words.to_owned()));
     }
-    Contender::parse(words).map(AskedPolicy::Known).map_err(|error| match error {
+    Contender::parse(words).map(PolicyChoice::Known).map_err(|error| match error {
         ContenderError::Unknown { name, known } => {
             let known: Vec<&str> = known.split(", ").collect();
             let near = did_you_mean(&name, &known);
@@ -701,25 +701,25 @@ fn contender(words: &str) -> Result<AskedPolicy, String> {
     })
 }
 
-fn model(name: &str) -> Result<Model, String> {
+fn parse_model(name: &str) -> Result<Model, String> {
     crate::prices::find_model(name).map_err(|error| format!("{error:#}"))
 }
 
-fn budget(words: &str) -> Result<Budget, String> {
+fn parse_budget(words: &str) -> Result<ReplayBudget, String> {
     tokens_or_share(words).map(|amount| match amount {
-        Amount::Tokens(tokens) => Budget::Tokens(tokens),
-        Amount::Share(share) => Budget::OfPeak(share),
+        Amount::Tokens(tokens) => ReplayBudget::Tokens(tokens),
+        Amount::Share(share) => ReplayBudget::OfPeak(share),
     })
 }
 
-fn lines(words: &str) -> Result<(usize, usize), String> {
+fn parse_line_range(words: &str) -> Result<(usize, usize), String> {
     let (first, last) = words.split_once('-').unwrap_or((words, words));
     let number = |word: &str| word.trim().parse::<usize>().map_err(|_| format!("{word:?} is no line number"));
     Ok((number(first)?, number(last)?))
 }
 
 /// Reads how long an answer may be: room for a line at least.
-fn letters(words: &str) -> Result<usize, String> {
+fn parse_max_chars(words: &str) -> Result<usize, String> {
     let count = words.parse::<usize>().ok().filter(|count| *count >= 200);
     count.ok_or_else(|| format!("{words:?} is no number of characters from 200 on"))
 }

@@ -100,7 +100,7 @@ pub(crate) fn discover(machine: &Machine, agents: &[&'static AgentPlaces]) -> Di
             if found.searched.iter().any(|(other, place)| other.name == agent.name && *place == folder) {
                 continue;
             }
-            search(agent, &folder, DEPTH, &mut seen, &mut found.sessions);
+            collect_files(agent, &folder, DEPTH, &mut seen, &mut found.sessions);
             found.searched.push((agent, folder));
         }
         for elsewhere in agent.elsewhere {
@@ -116,7 +116,7 @@ pub(crate) fn discover(machine: &Machine, agents: &[&'static AgentPlaces]) -> Di
 }
 
 /// Collects the session files below a folder. Links to folders are not followed.
-fn search(
+fn collect_files(
     agent: &AgentPlaces,
     folder: &Path,
     depth: usize,
@@ -128,7 +128,7 @@ fn search(
         let Ok(kind) = entry.file_type() else { continue };
         let path = entry.path();
         if kind.is_dir() && depth > 0 {
-            search(agent, &path, depth - 1, seen, sessions);
+            collect_files(agent, &path, depth - 1, seen, sessions);
         }
         let is_session =
             kind.is_file() && entry.file_name().to_str().is_some_and(|name| agent.file.fits(name));

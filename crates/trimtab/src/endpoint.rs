@@ -20,7 +20,7 @@ const LONGEST_REPLY: u64 = 4 * 1024 * 1024;
 const TOLD: usize = 200;
 
 /// Where a summary comes from.
-pub(crate) struct Endpoint {
+pub(crate) struct SummaryEndpoint {
     url: String,
     pub(crate) format: PromptFormat,
     key: Option<String>,
@@ -30,60 +30,61 @@ pub(crate) struct Endpoint {
     limit: Duration,
 }
 
-impl Endpoint {
+impl SummaryEndpoint {
     /// Makes an endpoint of a URL as people give it: with or without the path of its format.
-    pub(crate) fn new(url: &str, key: Option<String>, limit: Duration) -> Endpoint {
-        let (url, format) = address(url);
-        Endpoint { url, format, key, headers: Vec::new(), deadline: Instant::now() + limit, limit }
+    pub(crate) fn new(url: &str, key: Option<String>, limit: Duration) -> SummaryEndpoint {
+        let (url, format) = resolve_address(url);
+        SummaryEndpoint { url, format, key, headers: Vec::new(), deadline: Instant::now() + limit, limit }
     }
 
     /// Makes an endpoint of a whole address, what is spoken there, and the headers that say who asks.
-    pub(crate) fn at(
+    pub(crate) fn with_address(
         url: String,
         format: PromptFormat,
         headers: Vec<(String, String)>,
         limit: Duration,
-    ) -> Endpoint {
-        Endpoint { url, format, key: None, headers, deadline: Instant::now() + limit, limit }
+    ) -> SummaryEndpoint {
+        SummaryEndpoint { url, format, key: None, headers, deadline: Instant::now() + limit, limit }
     }
 
     /// Sends a request and returns the reply.
     pub(crate) fn ask(&self, request: &[u8]) -> Result<Vec<u8>> {
         let mut pause = PAUSE;
         for attempt in 1.. {
-            let said = match self.send(request)? {
-                Reply::Good(body) => return Ok(body),
-                Reply::Bad { status, body } => {
-                    bail!("{} answered {status}: {}", self.place(), beginning(&body));
+            let said = match self.send_once(request)? {
+                EndpointReply::Good(body) => return Ok(body),
+                EndpointReply::Bad { status, body } => {
+                    bail!("{} answered {status}: {}", self.address_without_query(), beginning_of_body(&body));
                 }
-                Reply::Later { status, wait } => {
+                EndpointReply::Later { status, wait } => {
                     pause = wait.unwrap_or(pause);
-                    format!("{} answered {status}", self.place())
+                    format!("{} answered {status}", self.address_without_query())
                 }
             };
             if attempt >= ATTEMPTS {
                 bail!("{said} {ATTEMPTS} times");
             }
-            if pause >= self.left() {
+            if pause >= self.time_left() {
                 bail!("{said}, and there is no time for another attempt within {} s", self.limit.as_secs());
             }
             sleep(pause);
             pause *= 2;
         }
-        bail!("{} gave no answer", self.place())
+        bail!("{} gave no answer", self.address_without_query())
     }
 
     /// Returns the address without what stands behind it: that may be a key.
-    fn place(&self) -> &str {
+    fn address_without_query(&self) -> &str {
         self.url.split('?').next().unwrap_or(&self.url)
     }
 
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn send(&self, request: &[u8]) -> Result<Reply> {
-        let config = Agent::config_builder().timeout_global(Some(self.left())).http_status_as_error(false);
+    fn send_once(&self, request: &[u8]) -> Result<EndpointReply> {
+        let config =
+            Agent::config_builder().timeout_global(Some(self.time_left())).http_status_as_error(false);
         let agent: Agent = config.build().into();
         let mut post = agent.post(&self.url).header("content-type", "application/json");
         for (name, value) in &self.headers {
@@ -103,20 +104,20 @@ impl Endpoint {
             };
         }
         let sent = post.send(request);
-        let mut reply = sent.with_context(|| format!("{} gave no answer", self.place()))?;
+        let mut reply = sent.with_context(|| format!("{} gave no answer", self.address_without_query()))?;
         let status = reply.status().as_u16();
         let wait =
             reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
         if status == 429 || status >= 500 {
-            return Ok(Reply::Later { status, wait: wait.map(Duration::from_secs) });
+            return Ok(EndpointReply::Later { status, wait: wait.map(Duration::from_secs) });
         }
         let body = reply.body_mut().with_config().limit(LONGEST_REPLY).read_to_vec();
-        let body = body.with_context(|| format!("{} broke off its answer", self.place()))?;
-        Ok(if status == 200 { Reply::Good(body) } else { Reply::Bad { status, body } })
+        let body = body.with_context(|| format!("{} broke off its answer", self.address_without_query()))?;
+        Ok(if status == 200 { EndpointReply::Good(body) } else { EndpointReply::Bad { status, body } })
     }
 }
 
-enum Reply {
+enum EndpointReply {
     Good(Vec<u8>),
     /// Another attempt would bring the same.
     Bad {
@@ -131,7 +132,7 @@ enum Reply {
 }
 
 /// Returns the whole address and what is spoken there.
-fn address(url: &str) -> (String, PromptFormat) {
+fn resolve_address(url: &str) -> (String, PromptFormat) {
     let url = url.trim_end_matches('/');
     let at_anthropic = url.split('/').nth(2).is_some_and(|host| host.ends_with("anthropic.com"));
     match url {
@@ -143,7 +144,7 @@ fn address(url: &str) -> (String, PromptFormat) {
     }
 }
 
-fn beginning(body: &[u8]) -> String {
+fn beginning_of_body(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(TOLD).collect()
 }
@@ -164,7 +165,7 @@ mod tests {
             ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages", PromptFormat::Anthropic),
             ("http://localhost:1/v1/messages", "http://localhost:1/v1/messages", PromptFormat::Anthropic),
         ] {
-            assert_eq!(address(given), (whole.to_owned(), format), "{given}");
+            assert_eq!(resolve_address(given), (whole.to_owned(), format), "{given}");
         }
     }
 }

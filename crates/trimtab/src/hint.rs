@@ -16,7 +16,7 @@ const LOGIN_FOLDERS: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// Who runs the command that a note names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum HintReader {
     /// A program that is given the store by its environment.
     Child,
     /// A program on this machine whose environment is its own.
@@ -26,39 +26,40 @@ pub(crate) enum Reader {
 }
 
 /// Returns how notes name the recall from a store.
-pub(crate) fn recall_hint(store: &Path, reader: Reader) -> RecallHint {
+pub(crate) fn recall_hint(store: &Path, reader: HintReader) -> RecallHint {
     let program = match reader {
-        Reader::Child | Reader::Neighbour => program(),
-        Reader::Anybody => NAME.to_owned(),
+        HintReader::Child | HintReader::Neighbour => program_name(),
+        HintReader::Anybody => NAME.to_owned(),
     };
-    let usual = trimtab_store::default_path().is_some_and(|usual| absolute(&usual) == absolute(store));
+    let usual =
+        trimtab_store::default_path().is_some_and(|usual| absolute_path(&usual) == absolute_path(store));
     let place = match reader {
-        Reader::Child => String::new(),
-        Reader::Neighbour | Reader::Anybody if usual => String::new(),
-        Reader::Neighbour | Reader::Anybody => {
-            format!(" --store {}", shell_word(&absolute(store).to_string_lossy()))
+        HintReader::Child => String::new(),
+        HintReader::Neighbour | HintReader::Anybody if usual => String::new(),
+        HintReader::Neighbour | HintReader::Anybody => {
+            format!(" --store {}", shell_word(&absolute_path(store).to_string_lossy()))
         }
     };
     RecallHint::Command(format!("{program} recall{place}").into())
 }
 
 /// Returns a path that means the same in every folder.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
+pub(crate) fn absolute_path(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns how a shell on this machine finds this program: by its name where every shell does, else by its path. A login
 /// shell begins with a path of its own.
-fn program() -> String {
+fn program_name() -> String {
     let Some(this) = env::current_exe().ok().and_then(|this| this.canonicalize().ok()) else {
         return NAME.to_owned();
     };
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    named(&this, &folders, &LOGIN_FOLDERS.map(PathBuf::from))
+    shortest_name(&this, &folders, &LOGIN_FOLDERS.map(PathBuf::from))
 }
 
-fn named(this: &Path, folders: &[PathBuf], login: &[PathBuf]) -> String {
+fn shortest_name(this: &Path, folders: &[PathBuf], login: &[PathBuf]) -> String {
     let file = format!("{NAME}{}", env::consts::EXE_SUFFIX);
     let is_this = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == this);
     let first =
@@ -106,7 +107,7 @@ mod tests {
         let this = root.join("trimtab-7");
         std::fs::write(&this, "").expect("a file");
         let paths = |places: &[&PathBuf]| places.iter().map(|place| (*place).clone()).collect::<Vec<_>>();
-        let check = |path: &[&PathBuf], login: &[&PathBuf]| named(&this, &paths(path), &paths(login));
+        let check = |path: &[&PathBuf], login: &[&PathBuf]| shortest_name(&this, &paths(path), &paths(login));
         assert_eq!(check(&[&own], &[&bin]), this.to_string_lossy(), "nobody finds it");
         std::os::unix::fs::symlink(&this, own.join("trimtab")).expect("a link");
         assert_eq!(check(&[&own], &[&bin]), own.join("trimtab").to_string_lossy(), "a login shell does not");
@@ -127,10 +128,10 @@ mod tests {
             RecallHint::Command(command) => command.to_string(),
             RecallHint::Nothing => String::new(),
         };
-        assert!(!of(Reader::Child).contains("--store"));
-        assert!(of(Reader::Neighbour).contains(" recall --store "));
-        assert!(of(Reader::Anybody).starts_with("trimtab recall --store "));
+        assert!(!of(HintReader::Child).contains("--store"));
+        assert!(of(HintReader::Neighbour).contains(" recall --store "));
+        assert!(of(HintReader::Anybody).starts_with("trimtab recall --store "));
         let usual = trimtab_store::default_path().expect("a home");
-        assert_eq!(recall_hint(&usual, Reader::Anybody), RecallHint::default());
+        assert_eq!(recall_hint(&usual, HintReader::Anybody), RecallHint::default());
     }
 }

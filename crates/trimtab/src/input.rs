@@ -15,9 +15,9 @@ use trimtab_replay::{Problem, Recording, Segment, read};
 use trimtab_store::SessionId;
 
 use crate::{
-    args::{Input, StoreView},
+    args::{InputArgs, StoreViewArgs},
     output,
-    scope::{Asker, LATEST, Scope},
+    scope::{Asker, LATEST, StoreScope},
     store,
 };
 
@@ -49,40 +49,40 @@ pub(crate) struct Conversation {
 }
 
 /// Reads the conversation that is meant.
-pub(crate) fn conversation(input: &Input) -> Result<Conversation> {
+pub(crate) fn read_conversation(input: &InputArgs) -> Result<Conversation> {
     let name = name_of(&input.file);
     if let Some(recording) = stored_session(&input.file, &input.view)? {
-        return chosen(input, name, recording);
+        return choose_segment(input, name, recording);
     }
-    let recording = recording(input).with_context(|| name.clone())?;
-    chosen(input, name, recording)
+    let recording = read_recording(input).with_context(|| name.clone())?;
+    choose_segment(input, name, recording)
 }
 
 /// Reads a session that is kept, where its ID is given and no file has that name.
-pub(crate) fn stored_session(file: &Path, view: &StoreView) -> Result<Option<Recording>> {
-    let is_id = |word: &&str| *word == LATEST || SessionId::named(word).is_some();
+pub(crate) fn stored_session(file: &Path, view: &StoreViewArgs) -> Result<Option<Recording>> {
+    let is_id = |word: &&str| *word == LATEST || SessionId::parse_name(word).is_some();
     let Some(word) = file.to_str().filter(is_id).filter(|_| !file.exists()) else { return Ok(None) };
-    let scope = Scope::open(view, Asker::CommandLine)?;
+    let scope = StoreScope::open(view, Asker::CommandLine)?;
     let session = scope.session_named(word)?;
-    store::recording(scope.store(), session).map(Some)
+    store::session_as_recording(scope.store(), session).map(Some)
 }
 
-fn chosen(input: &Input, name: String, recording: Recording) -> Result<Conversation> {
+fn choose_segment(input: &InputArgs, name: String, recording: Recording) -> Result<Conversation> {
     say_problems(&name, &recording.problems);
     let number = segment_number(input, &recording).with_context(|| name.clone())?;
     let segments = recording.segments.len();
     let Recording { agent, segments: mut all, problems } = recording;
     let segment = all.swap_remove(number - 1);
-    let history = history(input, &segment).with_context(|| name.clone())?;
+    let history = history_at_step(input, &segment).with_context(|| name.clone())?;
     Ok(Conversation { name, agent, segment, number, segments, problems, history })
 }
 
 /// Returns the request that is meant: of a recording, the last one that was sent.
-pub(crate) fn request(input: &Input, conversation: &Conversation) -> Vec<u8> {
+pub(crate) fn request_bytes(input: &InputArgs, conversation: &Conversation) -> Vec<u8> {
     let whole = input.step.is_some() || conversation.agent == "request";
     match conversation.segment.points.last() {
         // The last request of a recording does not hold its own answer.
-        Some(point) if !whole => conversation.segment.request(point),
+        Some(point) if !whole => conversation.segment.request_at(point),
         _ => conversation.history.bytes().to_vec(),
     }
 }
@@ -93,18 +93,18 @@ pub(crate) fn recorded_model(conversation: &Conversation) -> Option<String> {
 }
 
 /// Returns the bytes of a file, or of standard input for `-`.
-pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read_file_or_stdin(file: &Path) -> Result<Vec<u8>> {
     if file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
             bail!("nothing to read: name a FILE, or pipe a request in");
         }
-        return limited(io::stdin().lock());
+        return read_limited(io::stdin().lock());
     }
     let opened = File::open(file).context("cannot be opened")?;
     if opened.metadata().is_ok_and(|about| about.is_dir()) {
         bail!("is a folder: name one file in it");
     }
-    limited(opened)
+    read_limited(opened)
 }
 
 /// Makes sure that a file can be read.
@@ -141,7 +141,7 @@ pub(crate) fn files_of(path: &Path, files: &mut Vec<PathBuf>, unreadable: &mut V
     listed.iter().for_each(|path| files_of(path, files, unreadable));
 }
 
-fn limited(reader: impl Read) -> Result<Vec<u8>> {
+fn read_limited(reader: impl Read) -> Result<Vec<u8>> {
     let limit = u64::try_from(MAX_JSON_BYTES).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     reader.take(limit + 1).read_to_end(&mut bytes).context("cannot be read")?;
@@ -151,13 +151,13 @@ fn limited(reader: impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn recording(input: &Input) -> Result<Recording> {
-    let bytes = bytes(&input.file)?;
+fn read_recording(input: &InputArgs) -> Result<Recording> {
+    let bytes = read_file_or_stdin(&input.file)?;
     let Some(format) = input.format else { return Ok(read(&bytes)?) };
     Ok(Recording::of_request(parse_as(bytes, format)?))
 }
 
-fn segment_number(input: &Input, recording: &Recording) -> Result<usize> {
+fn segment_number(input: &InputArgs, recording: &Recording) -> Result<usize> {
     let Some(number) = input.segment else { return Ok(recording.longest_number()) };
     let number = usize::try_from(number)?;
     if number > recording.segments.len() {
@@ -166,7 +166,7 @@ fn segment_number(input: &Input, recording: &Recording) -> Result<usize> {
     Ok(number)
 }
 
-fn history(input: &Input, segment: &Segment) -> Result<History> {
+fn history_at_step(input: &InputArgs, segment: &Segment) -> Result<History> {
     let Some(step) = input.step else { return Ok(segment.history.clone()) };
     let messages = segment.history.messages();
     let answer = messages.iter().position(|entry| entry.step == step && entry.role == Role::Assistant);
@@ -178,9 +178,15 @@ fn history(input: &Input, segment: &Segment) -> Result<History> {
 }
 
 fn say_problems(name: &str, problems: &[Problem]) {
-    problems.iter().take(PROBLEMS_SAID).for_each(|problem| output::note(format_args!("{name}: {problem}")));
+    problems
+        .iter()
+        .take(PROBLEMS_SAID)
+        .for_each(|problem| output::print_note(format_args!("{name}: {problem}")));
     if problems.len() > PROBLEMS_SAID {
-        output::note(format_args!("{name}: {} more lines could not be used", problems.len() - PROBLEMS_SAID));
+        output::print_note(format_args!(
+            "{name}: {} more lines could not be used",
+            problems.len() - PROBLEMS_SAID
+        ));
     }
 }
 

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         // Whoever closed the pipe has seen enough.
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&error);
+            output::print_error(&error);
             if error.is::<settings::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }

@@ -14,7 +14,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
-    args::When,
+    args::ColorWhen,
     terminal::{escape_name, escape_styled, escape_text, is_plain},
 };
 
@@ -31,11 +31,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(color: When) -> Output {
+    pub(crate) fn new(color: ColorWhen) -> Output {
         let colored = match color {
-            When::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            When::Always => true,
-            When::Never => false,
+            ColorWhen::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
         };
         let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
         let width = terminal.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40));
@@ -54,29 +54,29 @@ impl Output {
     }
 
     /// Writes bytes that no colour rule may touch: a request, JSON, an original. A terminal gets them without what would steer it.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         if !self.is_terminal {
-            return self.raw_bytes(bytes);
+            return self.write_raw_bytes(bytes);
         }
         self.stream.write_all(escape_text(&String::from_utf8_lossy(bytes)).as_bytes())?;
         Ok(())
     }
 
     /// Writes bytes as they are, whatever they do to a terminal.
-    pub(crate) fn raw_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn write_raw_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.stream.write_all(bytes)?;
         Ok(())
     }
 
     /// Writes a value as JSON on lines of its own.
-    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+    pub(crate) fn write_json(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
         let mut json = serde_json::to_vec_pretty(value)?;
         json.push(b'\n');
-        self.bytes(&json)
+        self.write_bytes(&json)
     }
 
     /// Writes a line for people.
-    pub(crate) fn line(&mut self, line: impl fmt::Display) -> anyhow::Result<()> {
+    pub(crate) fn write_line(&mut self, line: impl fmt::Display) -> anyhow::Result<()> {
         let line = format!("{line}\n");
         let line = escape_styled(&line);
         if self.colored {
@@ -129,18 +129,18 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
 }
 
 /// Says on standard error what went wrong.
-pub(crate) fn complain(error: &Error) {
+pub(crate) fn print_error(error: &Error) {
     // Nobody is left to be told when standard error is closed as well.
     let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&format!("{error:#}")));
 }
 
 /// Says something to people beside the data.
-pub(crate) fn note(words: impl fmt::Display) {
+pub(crate) fn print_note(words: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&words.to_string()));
 }
 
 /// Writes a line of a picture for people beside the data.
-pub(crate) fn say(line: impl fmt::Display) {
+pub(crate) fn print_line(line: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{}", escape_styled(&line.to_string()));
 }
 
@@ -172,13 +172,13 @@ impl Progress {
     }
 
     /// Says that a file is being read.
-    pub(crate) fn file(&self, file: &Path) {
+    pub(crate) fn begin_file(&self, file: &Path) {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         self.bar.set_message(format!("{number}/{} {}", self.files, end_of(&file.to_string_lossy(), 40)));
     }
 
     /// Says that a file is done.
-    pub(crate) fn done(&self, file: &Path) {
+    pub(crate) fn finish_file(&self, file: &Path) {
         self.bar.inc(size_of(file));
     }
 
@@ -215,7 +215,7 @@ pub(crate) fn on_one_line(text: &str, width: usize) -> String {
 }
 
 /// Breaks a text into lines of at most `width` columns between words; lines are indented, the later ones further.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let indented =
         |(index, line): (usize, String)| if index == 0 { format!("  {line}") } else { format!("    {line}") };
     wrapped_at(text, width).into_iter().enumerate().map(indented).collect()
@@ -239,13 +239,13 @@ pub(crate) fn wrapped_at(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Returns a count with its noun: `1 session`, `2 sessions`.
-pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
+pub(crate) fn count_with_noun(count: usize, one: &str, several: &str) -> String {
     let noun = if count == 1 { one } else { several };
-    format!("{} {noun}", grouped(u64::try_from(count).unwrap_or(u64::MAX)))
+    format!("{} {noun}", group_thousands(u64::try_from(count).unwrap_or(u64::MAX)))
 }
 
 /// Returns a text padded to `width` columns, cut where it is wider.
-pub(crate) fn padded(text: &str, width: usize) -> String {
+pub(crate) fn pad_text(text: &str, width: usize) -> String {
     let is_shown_whole = text.width() <= width && text.chars().all(is_plain);
     let text = if is_shown_whole { text.to_owned() } else { on_one_line(text, width) };
     let missing = width.saturating_sub(text.width());
@@ -268,7 +268,7 @@ pub(crate) fn end_of(path: &str, width: usize) -> String {
 }
 
 /// Returns a number in few columns: `987`, `12.3k`, `1.5M`.
-pub(crate) fn short(number: u64) -> String {
+pub(crate) fn short_number(number: u64) -> String {
     let tenths = |unit: u64| {
         let tenths = number / (unit / 10);
         if tenths.is_multiple_of(10) || tenths >= 1000 {
@@ -286,7 +286,7 @@ pub(crate) fn short(number: u64) -> String {
 }
 
 /// Returns a number with its thousands apart: `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -304,24 +304,25 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(grouped).collect();
+        let grouped: Vec<String> = [0, 999, 1000, 1_234_567].into_iter().map(group_thousands).collect();
         assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
     fn a_number_is_short_in_every_size() {
-        let short: Vec<String> = [7, 999, 1000, 12_345, 250_000, 1_500_000, 3_200_000_000].map(short).into();
+        let short: Vec<String> =
+            [7, 999, 1000, 12_345, 250_000, 1_500_000, 3_200_000_000].map(short_number).into();
         assert_eq!(short, ["7", "999", "1k", "12.3k", "250k", "1.5M", "3.2G"]);
         assert_eq!(
-            [counted(1, "session", "sessions"), counted(1234, "session", "sessions")],
+            [count_with_noun(1, "session", "sessions"), count_with_noun(1234, "session", "sessions")],
             ["1 session", "1,234 sessions"]
         );
     }
 
     #[test]
     fn long_texts_are_broken_between_words() {
-        assert_eq!(wrapped("one two three", 8), ["  one two", "    three"]);
-        assert_eq!(wrapped("", 8), ["  "]);
+        assert_eq!(wrap_text("one two three", 8), ["  one two", "    three"]);
+        assert_eq!(wrap_text("", 8), ["  "]);
     }
 
     #[test]
@@ -329,6 +330,6 @@ mod tests {
         assert_eq!(on_one_line("one\ntwo", 20), "one⏎two");
         assert_eq!(on_one_line("中文字符很宽", 7), "中文字…");
         assert_eq!(on_one_line("abcdefgh", 5), "abcd…");
-        assert_eq!(padded("中", 4), "中  ");
+        assert_eq!(pad_text("中", 4), "中  ");
     }
 }

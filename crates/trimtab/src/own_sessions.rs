@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use crate::{
     args::{Finding, Since},
     discovery::{AGENTS, AgentPlaces, Discovery, FoundSession, Machine, discover},
-    output::{counted, note},
-    store::now,
+    output::{count_with_noun, print_note},
+    store::current_time,
 };
 
 /// How many sessions are taken where nobody says how many: about a minute's work.
@@ -27,7 +27,7 @@ pub(crate) fn own_sessions(asked: &Finding, command: &str) -> Result<Vec<PathBuf
     }
     let found = discover(&Machine::this(), &agents);
     let begins = match asked.since {
-        Some(Since::Ago(age)) => now().0.saturating_sub(age),
+        Some(Since::Ago(age)) => current_time().0.saturating_sub(age),
         Some(Since::At(time)) => time.0,
         None => i64::MIN,
     };
@@ -42,9 +42,9 @@ pub(crate) fn own_sessions(asked: &Finding, command: &str) -> Result<Vec<PathBuf
         (None, None) => USUAL,
     };
     let taken: Vec<&FoundSession> = all.iter().take(most).copied().collect();
-    note(found_words(&all, taken.len()));
+    print_note(found_words(&all, taken.len()));
     for (elsewhere, file) in &found.elsewhere {
-        note(format_args!("{}: {}", file.display(), elsewhere.remedy));
+        print_note(format_args!("{}: {}", file.display(), elsewhere.remedy));
     }
     Ok(taken.into_iter().map(|session| session.path.clone()).collect())
 }
@@ -59,7 +59,7 @@ fn found_words(all: &[&FoundSession], taken: usize) -> String {
     } else {
         String::new()
     };
-    format!("{} found ({}){which}", counted(all.len(), "session", "sessions"), each.join(", "))
+    format!("{} found ({}){which}", count_with_noun(all.len(), "session", "sessions"), each.join(", "))
 }
 
 /// Says that nothing was found, and where it looked.
@@ -68,7 +68,7 @@ fn nothing_words(found: &Discovery, command: &str) -> String {
         0 => "no session of an agent was found on this machine".to_owned(),
         count => format!(
             "none of the {} found was used since then; --since 30d goes further back",
-            counted(count, "session", "sessions")
+            count_with_noun(count, "session", "sessions")
         ),
     };
     if found.sessions.is_empty() && !found.searched.is_empty() {

@@ -15,7 +15,7 @@ pub(crate) struct Picture {
 
 impl Picture {
     /// Returns the bytes of the picture; nothing where they are not base64.
-    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn decode_bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.data).ok()
     }
 }
@@ -42,7 +42,7 @@ fn is_block(value: &Value) -> bool {
 
 fn add_pictures(value: &Value, found: &mut Vec<Picture>) {
     match value {
-        Value::Object(members) => match picture(value) {
+        Value::Object(members) => match parse_picture(value) {
             Some(picture) => found.push(picture),
             None => members.values().for_each(|member| add_pictures(member, found)),
         },
@@ -52,7 +52,7 @@ fn add_pictures(value: &Value, found: &mut Vec<Picture>) {
 }
 
 /// Reads a picture as one of the formats writes it.
-fn picture(value: &Value) -> Option<Picture> {
+fn parse_picture(value: &Value) -> Option<Picture> {
     let of = |kind: &Value, data: &Value| {
         let kind = kind.as_str().filter(|kind| kind.starts_with("image/"))?;
         Some(Picture { kind: kind.to_owned(), data: data.as_str()?.to_owned() })

@@ -9,11 +9,11 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use trimtab_core::Handle;
 use trimtab_store::{
-    Found, Holder, SearchQuery, SearchWithin, Secrets, SessionId, SessionInfo, Sqlite, Store, StoreError,
-    current_project, project_named,
+    HoldingSession, SearchHit, SearchQuery, SearchWithin, Secrets, SessionId, SessionInfo, Sqlite, Store,
+    StoreError, current_project, project_named,
 };
 
-use crate::{args::StoreView, near::did_you_mean, output::counted, store};
+use crate::{args::StoreViewArgs, near::did_you_mean, output::count_with_noun, store};
 
 /// Who asks, and with that, how more is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Asker {
 
 impl Asker {
     /// Says how the conversations of all projects are included.
-    fn remedy(self) -> &'static str {
+    fn how_to_see_all(self) -> &'static str {
         match self {
             Asker::CommandLine => "--all includes the conversations of all projects",
             Asker::Agent => {
@@ -40,7 +40,7 @@ impl Asker {
 pub(crate) const LATEST: &str = "latest";
 
 /// What of a store is seen.
-pub(crate) struct Scope {
+pub(crate) struct StoreScope {
     store: Sqlite,
     /// The project whose sessions are seen; none for all.
     project: Option<String>,
@@ -49,16 +49,16 @@ pub(crate) struct Scope {
     asker: Asker,
 }
 
-impl Scope {
+impl StoreScope {
     /// Opens a store that is there already.
-    pub(crate) fn open(asked: &StoreView, asker: Asker) -> Result<Scope> {
+    pub(crate) fn open(asked: &StoreViewArgs, asker: Asker) -> Result<StoreScope> {
         let named = asked.project.as_deref().and_then(project_named);
         let project = if asked.all { None } else { named.or_else(current_project) };
         if project.is_none() && !asked.all {
             bail!("the current folder is not known: --project names a project, --all includes all");
         }
         let folder = env::current_dir().ok();
-        Ok(Scope { store: store::open_existing(&asked.store)?, project, folder, asker })
+        Ok(StoreScope { store: store::open_existing(&asked.store)?, project, folder, asker })
     }
 
     pub(crate) fn store(&self) -> &Sqlite {
@@ -75,10 +75,10 @@ impl Scope {
 
     /// Says how many sessions are not seen, and how they would be.
     pub(crate) fn about_others(&self, others: usize) -> Option<String> {
-        let remedy = self.asker.remedy();
+        let remedy = self.asker.how_to_see_all();
         (others > 0).then(|| {
             let (sessions, are) =
-                (counted(others, "session", "sessions"), if others == 1 { "is" } else { "are" });
+                (count_with_noun(others, "session", "sessions"), if others == 1 { "is" } else { "are" });
             format!("{sessions} of other projects or of none {are} not listed: {remedy}")
         })
     }
@@ -86,13 +86,13 @@ impl Scope {
     /// Returns the session that a word names: its ID, `latest`, the client's name for it, or the handle of a block in it.
     pub(crate) fn session_named(&self, word: &str) -> Result<SessionId> {
         if word == LATEST {
-            return self.latest();
+            return self.latest_session();
         }
         if Handle::parse(word).is_some() {
             return self.holder_of(word);
         }
         let sessions = self.store.sessions()?;
-        let id = SessionId::named(word);
+        let id = SessionId::parse_name(word);
         let is_meant = |session: &&SessionInfo| match id {
             Some(id) => session.id == id,
             None => session.name.as_deref() == Some(word),
@@ -113,21 +113,21 @@ impl Scope {
             }
             (None, false) => bail!(
                 "session {word} belongs to another project, or its project is not known: {}{}",
-                self.asker.remedy(),
+                self.asker.how_to_see_all(),
                 self.by_handle()
             ),
         }
     }
 
     /// Returns the session used last.
-    pub(crate) fn latest(&self) -> Result<SessionId> {
+    pub(crate) fn latest_session(&self) -> Result<SessionId> {
         let (own, others) = self.sessions()?;
         match (own.first(), others) {
             (Some(session), _) => Ok(session.id),
             (None, 0) => bail!("no session is kept yet"),
             (None, _) => bail!(
                 "no session of this project is kept; there are {others} of other projects or of none: {}{}",
-                self.asker.remedy(),
+                self.asker.how_to_see_all(),
                 self.by_handle()
             ),
         }
@@ -142,13 +142,13 @@ impl Scope {
     }
 
     /// Finds blocks; says what to do where only others hold such blocks.
-    pub(crate) fn search(
+    pub(crate) fn search_blocks(
         &self,
         words: &str,
         most: usize,
         session: Option<&str>,
         secrets: &Secrets,
-    ) -> Result<(Vec<Found>, Option<String>)> {
+    ) -> Result<(Vec<SearchHit>, Option<String>)> {
         let session = session.map(|word| self.session_named(word)).transpose()?;
         let within = match (session, &self.project) {
             (Some(session), _) => SearchWithin::Session(session),
@@ -162,7 +162,7 @@ impl Scope {
         let note = elsewhere.then(|| {
             format!(
                 "conversations of other projects or of none hold these words: {}{}",
-                self.asker.remedy(),
+                self.asker.how_to_see_all(),
                 self.by_handle()
             )
         });
@@ -174,7 +174,7 @@ impl Scope {
         let holders = self.store.holders(handle)?;
         let seen = holders.iter().find(|holder| self.may_recall(holder));
         seen.map(|holder| holder.session).with_context(|| {
-            format!("the block {handle} is kept, but for another project: {}", self.asker.remedy())
+            format!("the block {handle} is kept, but for another project: {}", self.asker.how_to_see_all())
         })
     }
 
@@ -184,7 +184,7 @@ impl Scope {
 
     /// Tells whether a session shows a block to whoever has its handle: one of the own project, one of a folder above the current
     /// one, and one whose project is not known.
-    fn may_recall(&self, holder: &Holder) -> bool {
+    fn may_recall(&self, holder: &HoldingSession) -> bool {
         let Some(project) = &holder.project else { return true };
         let is_above = |folder: &PathBuf| {
             let project = Path::new(project);

@@ -12,14 +12,16 @@ use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
     Model, Point, Policy, Tokens,
-    policy::{Circumstances, Config, Folding, Knob, find_knob, knobs, nearest_knob, policies},
+    policy::{
+        Circumstances, ConfigFile, Folding, SettingInfo, all_settings, find_knob, nearest_knob, policies,
+    },
     report::SettingRow as Row,
 };
 
 use crate::{
-    args::{Amount, Args, Fold},
+    args::{Amount, Args, FoldChoice},
     near::did_you_mean,
-    output::note,
+    output::print_note,
 };
 
 /// The policy where none is named.
@@ -44,18 +46,18 @@ impl fmt::Display for WrongUsage {
 impl std::error::Error for WrongUsage {}
 
 /// Makes an error of something that was asked for in the wrong way.
-pub(crate) fn wrong(what: impl fmt::Display) -> anyhow::Error {
+pub(crate) fn wrong_usage(what: impl fmt::Display) -> anyhow::Error {
     WrongUsage(what.to_string()).into()
 }
 
 /// What the command line says.
 #[derive(Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct CommandLineSettings<'a> {
     pub(crate) policy: Option<&'a str>,
     pub(crate) model: Option<&'a str>,
     pub(crate) budget: Option<Amount>,
     pub(crate) set: &'a [String],
-    pub(crate) fold: Option<Fold>,
+    pub(crate) fold: Option<FoldChoice>,
     /// What the session has cost, in dollars.
     pub(crate) spent: f64,
     /// The model that the conversation names.
@@ -63,7 +65,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What is in force.
-pub(crate) struct InForce {
+pub(crate) struct SettingsInForce {
     pub(crate) policy: Policy,
     pub(crate) model: Option<String>,
     pub(crate) budget: Option<Tokens>,
@@ -72,23 +74,23 @@ pub(crate) struct InForce {
 }
 
 /// The files that settings come from, the weaker first.
-pub(crate) struct Files {
+pub(crate) struct SettingsFiles {
     /// Where the user's file is looked for, where the system tells.
     pub(crate) user_file: Option<PathBuf>,
-    pub(crate) user: Option<Config>,
-    pub(crate) local: Option<Config>,
+    pub(crate) user: Option<ConfigFile>,
+    pub(crate) local: Option<ConfigFile>,
 }
 
-impl Files {
+impl SettingsFiles {
     /// Reads the files that are there.
-    pub(crate) fn read() -> Result<Files> {
+    pub(crate) fn read() -> Result<SettingsFiles> {
         let user_file = user_file("config.toml");
-        let user = user_file.as_deref().map(config).transpose()?.flatten();
-        Ok(Files { user_file, user, local: config(Path::new(LOCAL_FILE))? })
+        let user = user_file.as_deref().map(read_config).transpose()?.flatten();
+        Ok(SettingsFiles { user_file, user, local: read_config(Path::new(LOCAL_FILE))? })
     }
 
     /// Returns the files that are there, the weaker first.
-    pub(crate) fn found(&self) -> impl Iterator<Item = &Config> {
+    pub(crate) fn existing_files(&self) -> impl Iterator<Item = &ConfigFile> {
         self.user.iter().chain(&self.local)
     }
 }
@@ -101,10 +103,10 @@ pub(crate) fn user_file(name: &str) -> Option<PathBuf> {
     Some(configs.join("trimtab").join(name))
 }
 
-fn config(file: &Path) -> Result<Option<Config>> {
+fn read_config(file: &Path) -> Result<Option<ConfigFile>> {
     let name = file.display().to_string();
     match std::fs::read_to_string(file) {
-        Ok(text) => Config::parse(&name, &text).map(Some).map_err(wrong),
+        Ok(text) => ConfigFile::parse(&name, &text).map(Some).map_err(wrong_usage),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -113,26 +115,26 @@ fn config(file: &Path) -> Result<Option<Config>> {
 }
 
 /// Resolves what is in force.
-pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
-    let (model, model_row) = model(asked, files);
+pub(crate) fn in_force(asked: &CommandLineSettings<'_>, files: &SettingsFiles) -> Result<SettingsInForce> {
+    let (model, model_row) = resolve_model(asked, files);
     let known = model.as_deref().and_then(|model| crate::prices::find_model(model).ok());
     let (name, policy_from) = policy_name(asked, files);
     let toml = policy_text(&name, &policy_from)?;
     let circumstances =
         Circumstances { window: known.as_ref().map(|model| model.window), spent: asked.spent };
-    let plain = Policy::from_toml(&name, &toml, &[]).map_err(wrong)?;
+    let plain = Policy::from_toml(&name, &toml, &[]).map_err(wrong_usage)?;
     let has_switch = plain.settings.iter().any(|(setting, _)| setting == ADAPTIVE);
     let switch = if has_switch { from_layers(ADAPTIVE, &name, asked, files)? } else { None };
     let switch: Vec<(String, f64)> =
         switch.map(|(value, _)| (ADAPTIVE.to_owned(), value)).into_iter().collect();
-    let adapted = Policy::adapted(&name, &toml, &switch, &circumstances).map_err(wrong)?;
+    let adapted = Policy::from_toml_adapted(&name, &toml, &switch, &circumstances).map_err(wrong_usage)?;
     let mut changed: Vec<(String, f64)> = Vec::new();
     let mut rows = vec![Row { name: "policy".to_owned(), value: name.clone(), from: policy_from }];
     rows.extend(model_row);
     for ((setting, default), (_, value)) in plain.settings.iter().zip(&adapted.settings) {
         let found = from_layers(setting, &name, asked, files)?;
         let knob = find_knob(setting);
-        let written = |value: f64| knob.map_or_else(|| value.to_string(), |knob| knob.write(value));
+        let written = |value: f64| knob.map_or_else(|| value.to_string(), |knob| knob.format_value(value));
         let (value, from) = match found {
             Some((value, from)) => {
                 changed.push((setting.clone(), value));
@@ -144,8 +146,9 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
         rows.push(Row { name: setting.clone(), value: written(value), from });
     }
     refuse_settings_of_other_policies(&plain, asked, files)?;
-    let mut policy = Policy::adapted(&name, &toml, &changed, &circumstances).map_err(wrong)?;
-    for config in files.found() {
+    let mut policy =
+        Policy::from_toml_adapted(&name, &toml, &changed, &circumstances).map_err(wrong_usage)?;
+    for config in files.existing_files() {
         policy = policy.with_config(config);
         rows.extend(config.upstreams.iter().map(|upstream| {
             let models = upstream.model_prefix.as_ref().map(|prefix| format!("models {prefix}*"));
@@ -156,54 +159,59 @@ pub(crate) fn in_force(asked: &Asked<'_>, files: &Files) -> Result<InForce> {
                 from: format!("{}, line {}", config.file, upstream.line),
             }
         }));
-        if config.rules() > 0 {
-            let value = config.rules().to_string();
+        if config.rule_count() > 0 {
+            let value = config.rule_count().to_string();
             rows.push(Row { name: "rules".to_owned(), value, from: config.file.clone() });
         }
     }
-    let (budget, budget_row) = budget(asked, files, &policy, known.as_ref())?;
+    let (budget, budget_row) = resolve_budget(asked, files, &policy, known.as_ref())?;
     rows.extend(budget_row);
-    let (folding, fold_row) = folding(asked, files);
+    let (folding, fold_row) = resolve_folding(asked, files);
     rows.push(fold_row);
-    Ok(InForce { policy, model, budget, folding, rows })
+    Ok(SettingsInForce { policy, model, budget, folding, rows })
 }
 
 /// Refuses a setting that the policy in force does not have, wherever it is set for every policy.
-fn refuse_settings_of_other_policies(policy: &Policy, asked: &Asked<'_>, files: &Files) -> Result<()> {
+fn refuse_settings_of_other_policies(
+    policy: &Policy,
+    asked: &CommandLineSettings<'_>,
+    files: &SettingsFiles,
+) -> Result<()> {
     let mut given: Vec<(String, String)> = Vec::new();
     for words in asked.set {
-        given.push((assignment(words)?.0, format!("--set {words}")));
+        given.push((parse_assignment(words)?.0, format!("--set {words}")));
     }
-    for knob in knobs() {
-        let variable = knob.variable();
+    for knob in all_settings() {
+        let variable = knob.variable_name();
         if std::env::var_os(&variable).is_some() {
             given.push((knob.name.to_owned(), variable));
         }
     }
-    for config in files.found() {
+    for config in files.existing_files() {
         let for_all = config.settings.iter().filter(|setting| setting.policy.is_none());
         given.extend(
             for_all.map(|setting| (setting.name.clone(), format!("{}, line {}", config.file, setting.line))),
         );
     }
     for (setting, place) in given {
-        policy.check_setting(&setting).map_err(|fault| wrong(format_args!("{place}: {fault}")))?;
+        policy.check_setting(&setting).map_err(|fault| wrong_usage(format_args!("{place}: {fault}")))?;
     }
     Ok(())
 }
 
-fn folding(asked: &Asked<'_>, files: &Files) -> (Folding, Row) {
-    let from_file = files.found().filter_map(|config| Some((config.fold?, &config.file))).last();
+fn resolve_folding(asked: &CommandLineSettings<'_>, files: &SettingsFiles) -> (Folding, Row) {
+    let from_file = files.existing_files().filter_map(|config| Some((config.fold?, &config.file))).last();
     let (folding, from) = match (asked.fold, from_file) {
-        (Some(fold), _) => (fold.folding(), "the command line or TRIMTAB_FOLD".to_owned()),
+        (Some(fold), _) => (fold.to_folding(), "the command line or TRIMTAB_FOLD".to_owned()),
         (None, Some(((folding, line), file))) => (folding, format!("{file}, line {line}")),
         (None, None) => (Folding::default(), "default".to_owned()),
     };
     (folding, Row { name: "fold".to_owned(), value: folding.name().to_owned(), from })
 }
 
-fn model(asked: &Asked<'_>, files: &Files) -> (Option<String>, Option<Row>) {
-    let from_file = files.found().filter_map(|config| Some((config.model.as_ref()?, &config.file))).last();
+fn resolve_model(asked: &CommandLineSettings<'_>, files: &SettingsFiles) -> (Option<String>, Option<Row>) {
+    let from_file =
+        files.existing_files().filter_map(|config| Some((config.model.as_ref()?, &config.file))).last();
     let (model, from) = match (asked.model, from_file, &asked.said_model) {
         (Some(model), _, _) => (model.to_owned(), "the command line or TRIMTAB_MODEL".to_owned()),
         (None, Some(((model, line), file)), _) => (model.clone(), format!("{file}, line {line}")),
@@ -214,8 +222,9 @@ fn model(asked: &Asked<'_>, files: &Files) -> (Option<String>, Option<Row>) {
     (Some(model), Some(row))
 }
 
-fn policy_name(asked: &Asked<'_>, files: &Files) -> (String, String) {
-    let from_file = files.found().filter_map(|config| Some((config.policy.as_ref()?, &config.file))).last();
+fn policy_name(asked: &CommandLineSettings<'_>, files: &SettingsFiles) -> (String, String) {
+    let from_file =
+        files.existing_files().filter_map(|config| Some((config.policy.as_ref()?, &config.file))).last();
     match (asked.policy, from_file) {
         (Some(name), _) => (name.to_owned(), "the command line or TRIMTAB_POLICY".to_owned()),
         (None, Some(((name, line), file))) => (name.clone(), format!("{file}, line {line}")),
@@ -233,7 +242,7 @@ fn policy_text(name: &str, from: &str) -> Result<String> {
     }
     let names: Vec<&str> = policies().map(|(name, _)| name).collect();
     let place = if from.contains(", line ") { format!("{from}: ") } else { String::new() };
-    Err(wrong(format_args!("{place}{}", unknown_policy(name, &names))))
+    Err(wrong_usage(format_args!("{place}{}", unknown_policy(name, &names))))
 }
 
 /// Says that there is no such policy, and what there is.
@@ -247,11 +256,11 @@ pub(crate) fn unknown_policy(name: &str, known: &[&str]) -> String {
 fn from_layers(
     setting: &str,
     policy: &str,
-    asked: &Asked<'_>,
-    files: &Files,
+    asked: &CommandLineSettings<'_>,
+    files: &SettingsFiles,
 ) -> Result<Option<(f64, String)>> {
     for words in asked.set.iter().rev() {
-        let (name, value) = assignment(words)?;
+        let (name, value) = parse_assignment(words)?;
         if name == setting {
             return Ok(Some((value, format!("--set {words}"))));
         }
@@ -261,7 +270,8 @@ fn from_layers(
     for variable in std::iter::once(own).chain(alias) {
         if let Some(words) = std::env::var_os(&variable) {
             let words = words.to_string_lossy();
-            let value = read(setting, &words).map_err(|what| wrong(format_args!("{variable}: {what}")))?;
+            let value =
+                read(setting, &words).map_err(|what| wrong_usage(format_args!("{variable}: {what}")))?;
             return Ok(Some((value, variable)));
         }
     }
@@ -279,11 +289,12 @@ fn from_layers(
 }
 
 /// Reads `NAME=VALUE`.
-fn assignment(words: &str) -> Result<(String, f64)> {
+fn parse_assignment(words: &str) -> Result<(String, f64)> {
     let (name, value) = words
         .split_once('=')
-        .ok_or_else(|| wrong(format_args!("--set {words}: write NAME=VALUE, such as keep_last=5")))?;
-    let value = read(name.trim(), value).map_err(|what| wrong(format_args!("--set {words}: {what}")))?;
+        .ok_or_else(|| wrong_usage(format_args!("--set {words}: write NAME=VALUE, such as keep_last=5")))?;
+    let value =
+        read(name.trim(), value).map_err(|what| wrong_usage(format_args!("--set {words}: {what}")))?;
     Ok((name.trim().to_owned(), value))
 }
 
@@ -299,9 +310,9 @@ fn read(setting: &str, words: &str) -> Result<f64, String> {
     }
 }
 
-fn budget(
-    asked: &Asked<'_>,
-    files: &Files,
+fn resolve_budget(
+    asked: &CommandLineSettings<'_>,
+    files: &SettingsFiles,
     policy: &Policy,
     known: Option<&Model>,
 ) -> Result<(Option<Tokens>, Option<Row>)> {
@@ -311,19 +322,19 @@ fn budget(
     let asked_tokens = match asked.budget {
         Some(Amount::Share(share)) => {
             let window = known.map(|model| model.window).ok_or_else(|| {
-                wrong("a budget in per cent is a share of the model's window, and no model that is known is named: --model NAME names one")
+                wrong_usage("a budget in per cent is a share of the model's window, and no model that is known is named: --model NAME names one")
             })?;
-            Some(window.scaled(share).0)
+            Some(window.scale(share).0)
         }
         Some(Amount::Tokens(tokens)) => Some(tokens.0),
         None => None,
     };
-    let from_file = files.found().filter_map(|config| Some((config.budget?, &config.file))).last();
+    let from_file = files.existing_files().filter_map(|config| Some((config.budget?, &config.file))).last();
     Ok(match (asked_tokens, from_file, policy.max_context()) {
         (Some(tokens), _, _) => row(tokens, "the command line or TRIMTAB_BUDGET".to_owned()),
         (None, Some(((tokens, line), file)), _) => row(tokens, format!("{file}, line {line}")),
         // Where the model's window leaves less, the library takes that.
-        (None, None, Some(most)) => match known.map(|model| model.budget(Tokens::ZERO)) {
+        (None, None, Some(most)) => match known.map(|model| model.request_budget(Tokens::ZERO)) {
             Some(window) if window <= most => (None, None),
             Some(_) | None => row(most.0, "max_context".to_owned()),
         },
@@ -332,11 +343,11 @@ fn budget(
 }
 
 /// Returns what a recorded session has cost so far, in dollars: the usage that was reported, at the prices of the table.
-pub(crate) fn spent(points: &[Point]) -> f64 {
-    points.iter().filter_map(cost).sum()
+pub(crate) fn dollars_spent(points: &[Point]) -> f64 {
+    points.iter().filter_map(request_cost).sum()
 }
 
-fn cost(point: &Point) -> Option<f64> {
+fn request_cost(point: &Point) -> Option<f64> {
     let model = crate::prices::find_model(point.model.as_deref()?).ok()?;
     Some(model.cost(point.usage?))
 }
@@ -351,7 +362,7 @@ pub(crate) fn unknown_variables() -> Vec<String> {
             || of_tests.contains(&name)
             || find_knob(&name.trim_start_matches("TRIMTAB_").to_lowercase()).is_some()
     };
-    let names = variables("TRIMTAB_").into_iter().map(|(name, _)| name);
+    let names = environment_variables("TRIMTAB_").into_iter().map(|(name, _)| name);
     names
         .filter(|name| !known(name))
         .map(|name| match nearest_knob(&name.trim_start_matches("TRIMTAB_").to_lowercase()) {
@@ -364,7 +375,7 @@ pub(crate) fn unknown_variables() -> Vec<String> {
 /// Says which variables look like settings and are none.
 pub(crate) fn warn_of_unknown_variables() {
     for variable in unknown_variables() {
-        note(format_args!("the environment has {variable}, which is not a setting"));
+        print_note(format_args!("the environment has {variable}, which is not a setting"));
     }
 }
 
@@ -376,18 +387,19 @@ fn flag_variables(command: &clap::Command) -> Vec<String> {
 
 /// Returns the settings that are set under another program's name, with those that a name of ours outweighs.
 pub(crate) fn foreign_variables() -> Vec<String> {
-    let aliases = knobs().iter().filter_map(|knob: &Knob| Some((knob, knob.alias?)));
+    let aliases = all_settings().iter().filter_map(|knob: &SettingInfo| Some((knob, knob.alias?)));
     let found = aliases.filter_map(|(knob, alias)| {
         let value = std::env::var_os(alias)?;
-        let outweighed = std::env::var_os(knob.variable()).is_some();
-        let end = if outweighed { format!(", outweighed by {}", knob.variable()) } else { String::new() };
+        let outweighed = std::env::var_os(knob.variable_name()).is_some();
+        let end =
+            if outweighed { format!(", outweighed by {}", knob.variable_name()) } else { String::new() };
         Some(format!("{alias}={}{end}", value.to_string_lossy()))
     });
     found.collect()
 }
 
 /// Returns the variables of the environment whose names begin so, sorted.
-pub(crate) fn variables(start: &str) -> Vec<(String, String)> {
+pub(crate) fn environment_variables(start: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| name.starts_with(start))

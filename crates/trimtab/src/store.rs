@@ -11,15 +11,16 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{ChainHash, History, Millis, Point, parse_as};
-use trimtab_replay::{Recording, Segment, Start};
+use trimtab_replay::{Recording, Segment, SegmentStart};
 use trimtab_store::{
-    Forget, Mode, RequestId, RequestInfo, Retention, SessionId, Sqlite, Store, StoreError, default_path,
+    ForgetSelection, RequestId, RequestInfo, Retention, RunMode, SessionId, Sqlite, Store, StoreError,
+    default_path,
 };
 
-use crate::{args::StorePlace, output};
+use crate::{args::StorePathArgs, output};
 
 /// Returns the file that is meant.
-pub(crate) fn path(place: &StorePlace) -> Result<PathBuf> {
+pub(crate) fn path(place: &StorePathArgs) -> Result<PathBuf> {
     let named = place.path.clone().or_else(default_path);
     let path =
         named.context("no home folder is known to keep conversations in: name a file with --store PATH")?;
@@ -30,12 +31,12 @@ pub(crate) fn path(place: &StorePlace) -> Result<PathBuf> {
 }
 
 /// Opens the store to write to it; says where it is when it is made.
-pub(crate) fn open(place: &StorePlace) -> Result<Sqlite> {
+pub(crate) fn open_or_create(place: &StorePathArgs) -> Result<Sqlite> {
     let path = path(place)?;
     let is_new = !path.exists();
     let store = Sqlite::open(&path)?;
     if is_new {
-        output::note(format_args!(
+        output::print_note(format_args!(
             "conversations are kept in {}; `trimtab forget` removes them, --no-store keeps none",
             path.display()
         ));
@@ -53,7 +54,7 @@ pub(crate) fn tidy_now_and_then(store: &Arc<Sqlite>, retention: Retention) {
                 let Some(store) = store.upgrade() else { return };
                 if round.is_multiple_of(ROUNDS_PER_FORGETTING) && !retention.keeps_all() {
                     // What cannot be forgotten now is forgotten another time.
-                    let _ = store.forget(&Forget::Beyond(retention, now()), Mode::Do);
+                    let _ = store.forget(&ForgetSelection::Beyond(retention, current_time()), RunMode::Do);
                 }
                 if round > 0 {
                     // What cannot be tidied is whole all the same; another time it may be.
@@ -75,7 +76,7 @@ const BETWEEN_TIDYING: Duration = Duration::from_secs(60);
 const ROUNDS_PER_FORGETTING: u64 = 60;
 
 /// Opens a store that is there already. Where it may be written to, it is, so that searching can make its index.
-pub(crate) fn open_existing(place: &StorePlace) -> Result<Sqlite> {
+pub(crate) fn open_existing(place: &StorePathArgs) -> Result<Sqlite> {
     let path = path(place)?;
     if !path.exists() {
         bail!("{}: nothing is kept yet: `trimtab fit --store PATH` keeps what it hides", path.display());
@@ -88,7 +89,7 @@ pub(crate) fn open_existing(place: &StorePlace) -> Result<Sqlite> {
 }
 
 /// Reads a session as a recording: one segment for each way that it took, with the requests that were made on it as points.
-pub(crate) fn recording(store: &dyn Store, session: SessionId) -> Result<Recording> {
+pub(crate) fn session_as_recording(store: &dyn Store, session: SessionId) -> Result<Recording> {
     let mut left = store.requests(session)?;
     let name = store.sessions()?.into_iter().find(|info| info.id == session).and_then(|info| info.name);
     let mut segments: Vec<(RequestId, Segment)> = Vec::new();
@@ -97,7 +98,7 @@ pub(crate) fn recording(store: &dyn Store, session: SessionId) -> Result<Recordi
         let (id, format) = (newest.id, newest.format);
         let bytes = store.request(id)?.bytes;
         let history = parse_as(bytes, format).with_context(|| session.to_string())?;
-        let carried = carried(&history);
+        let carried = messages_by_chain(&history);
         let on_the_way = |request: &RequestInfo| request.id == id || carried.contains_key(&request.tip);
         let (own, others): (Vec<_>, Vec<_>) = left.into_iter().partition(on_the_way);
         left = others;
@@ -110,16 +111,17 @@ pub(crate) fn recording(store: &dyn Store, session: SessionId) -> Result<Recordi
         };
         let points = own.iter().map(point).collect();
         let first = own.first().map_or(id, |request| request.id);
-        segments.push((first, Segment { name: name.clone(), start: Start::Branch, history, points }));
+        segments.push((first, Segment { name: name.clone(), start: SegmentStart::Branch, history, points }));
     }
     segments.sort_by_key(|(first, _)| *first);
     let mut segments: Vec<Segment> = segments.into_iter().map(|(_, segment)| segment).collect();
-    segments.first_mut().with_context(|| format!("{session}: has no requests"))?.start = Start::Session;
+    segments.first_mut().with_context(|| format!("{session}: has no requests"))?.start =
+        SegmentStart::Session;
     Ok(Recording { agent: "request", segments, problems: Vec::new() })
 }
 
 /// Returns how many messages a request carried that ended in each message's last block.
-fn carried(history: &History) -> HashMap<ChainHash, usize> {
+fn messages_by_chain(history: &History) -> HashMap<ChainHash, usize> {
     let head = history.entries().len() - history.messages().len();
     let blocks = history.blocks().iter().zip(history.chain());
     // Later blocks of a message take the place of earlier ones: only whole messages make a request.
@@ -129,19 +131,19 @@ fn carried(history: &History) -> HashMap<ChainHash, usize> {
 }
 
 /// Returns the time.
-pub(crate) fn now() -> Millis {
+pub(crate) fn current_time() -> Millis {
     Millis(jiff::Timestamp::now().as_millisecond())
 }
 
 /// Returns a time for people: in UTC, to the minute.
-pub(crate) fn minute(time: Millis) -> String {
+pub(crate) fn format_minute(time: Millis) -> String {
     let time = jiff::Timestamp::from_millisecond(time.0).map(|time| time.to_string()).unwrap_or_default();
     let minute: String = time.chars().take(16).collect();
     minute.replace('T', " ")
 }
 
 /// Returns a number of bytes for people: `1.2 MB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -152,7 +154,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Returns which share of the tokens was not sent, in percent.
-pub(crate) fn saved(before: u64, after: u64) -> u64 {
+pub(crate) fn percent_saved(before: u64, after: u64) -> u64 {
     before.saturating_sub(after) * 100 / before.max(1)
 }
 
@@ -164,10 +166,10 @@ mod tests {
     use super::*;
 
     /// Keeps requests of these words, said in turns; gives the session of the last as a recording.
-    fn check(conversations: &[&[&str]]) -> Vec<(Start, Vec<usize>)> {
+    fn check(conversations: &[&[&str]]) -> Vec<(SegmentStart, Vec<usize>)> {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Sqlite::open(&folder.path().join("trimtab.db")).expect("a store");
-        let settings = Settings::new(Policy::shipped("none").expect("a policy"));
+        let settings = Settings::new(Policy::find_shipped("none").expect("a policy"));
         let mut last = SessionId(0);
         let mut sent = Vec::new();
         for (at, words) in (1..).zip(conversations) {
@@ -182,16 +184,16 @@ mod tests {
                 .expect("the store");
             let fitted = fit(request.clone(), &known.memory, &settings, Millis(at)).expect("a plan");
             let kept = store
-                .append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))
+                .append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))
                 .expect("the store");
             let Appended::Stored { session, .. } = kept else { panic!("nobody else writes") };
             (last, sent) = (session, [sent, vec![request]].concat());
         }
-        let recording = recording(&store, last).expect("a session");
+        let recording = session_as_recording(&store, last).expect("a session");
         for segment in &recording.segments {
             for point in &segment.points {
                 let index = usize::try_from(point.at.expect("a time").0).expect("small") - 1;
-                let request = String::from_utf8_lossy(&segment.request(point)).into_owned();
+                let request = String::from_utf8_lossy(&segment.request_at(point)).into_owned();
                 assert_eq!(request, String::from_utf8_lossy(&sent[index]), "what was sent at a point");
             }
         }
@@ -203,7 +205,7 @@ mod tests {
     fn every_request_of_a_session_is_a_point_where_it_was_made() {
         let all = ["Hi", "Ho", "And?", "So.", "Bye"];
         let found = check(&[&all[..1], &all[..3], &all]);
-        assert_eq!(found, [(Start::Session, vec![1, 3, 5])]);
+        assert_eq!(found, [(SegmentStart::Session, vec![1, 3, 5])]);
     }
 
     #[test]
@@ -212,6 +214,6 @@ mod tests {
         let right = ["Hi", "Ho", "right"];
         let found = check(&[&left[..1], &left[..3], &left, &right]);
         // The beginning belongs to whoever came last; the way not taken keeps its own requests.
-        assert_eq!(found, [(Start::Session, vec![1, 3]), (Start::Branch, vec![3, 5])]);
+        assert_eq!(found, [(SegmentStart::Session, vec![1, 3]), (SegmentStart::Branch, vec![3, 5])]);
     }
 }

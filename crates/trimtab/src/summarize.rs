@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
     Tokens, Usage,
-    summary::{Answer, Asking, PromptFormat, read_answer, summary_request},
+    summary::{PromptFormat, SummaryAnswer, SummaryTask, read_answer, summary_request},
 };
 
 use crate::prices;
@@ -14,42 +14,42 @@ use crate::prices;
 const UNKNOWN_WINDOW: Tokens = Tokens(32_000);
 
 /// What came of asking.
-pub(crate) struct Summarized {
+pub(crate) struct SummaryAttempt {
     /// The answer to the last part, not yet checked.
-    pub(crate) answer: Result<Answer>,
+    pub(crate) answer: Result<SummaryAnswer>,
     /// What each answer used, where its provider tells.
     pub(crate) used: Vec<Usage>,
 }
 
 /// Returns what a model can read besides what it is to write, where nothing says so for a model that is not in the table.
-pub(crate) fn window(asking: &Asking, model: Option<&str>, said: Option<Tokens>) -> Tokens {
+pub(crate) fn summary_window(asking: &SummaryTask, model: Option<&str>, said: Option<Tokens>) -> Tokens {
     let known = model.and_then(|model| prices::find_model(model).ok());
-    let known = known.map(|model| model.budget(asking.request().target.scaled(2.0)));
+    let known = known.map(|model| model.request_budget(asking.request().target.scale(2.0)));
     said.or(known).unwrap_or(UNKNOWN_WINDOW)
 }
 
 /// Asks for a summary, part by part.
-pub(crate) fn summarized(
-    asking: &Asking,
+pub(crate) fn ask_for_summary(
+    asking: &SummaryTask,
     model: &str,
     format: PromptFormat,
     window: Tokens,
     mut ask: impl FnMut(&[u8]) -> Result<Vec<u8>>,
-) -> Summarized {
+) -> SummaryAttempt {
     let mut used = Vec::new();
     let answer = in_turn(asking, model, format, window, &mut ask, &mut used);
-    Summarized { answer, used }
+    SummaryAttempt { answer, used }
 }
 
 fn in_turn(
-    asking: &Asking,
+    asking: &SummaryTask,
     model: &str,
     format: PromptFormat,
     window: Tokens,
     ask: &mut impl FnMut(&[u8]) -> Result<Vec<u8>>,
     used: &mut Vec<Usage>,
-) -> Result<Answer> {
-    let most = asking.request().target.scaled(2.0);
+) -> Result<SummaryAnswer> {
+    let most = asking.request().target.scale(2.0);
     let mut notes = asking.notes().map(str::to_owned);
     let mut last = None;
     for part in asking.parts(window) {
@@ -67,7 +67,7 @@ fn in_turn(
 }
 
 /// Returns what a summary cost, in dollars; nothing for a model without a price.
-pub(crate) fn dollars(model: &str, used: &[Usage]) -> Option<f64> {
+pub(crate) fn summary_dollars(model: &str, used: &[Usage]) -> Option<f64> {
     let model = prices::find_model(model).ok()?;
     Some(used.iter().map(|usage| model.cost(*usage)).sum())
 }

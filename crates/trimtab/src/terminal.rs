@@ -12,12 +12,12 @@ pub(crate) fn is_plain(letter: char) -> bool {
 
 /// Returns a text of several lines as a terminal may show it: line breaks and tabs stay.
 pub(crate) fn escape_text(text: &str) -> Cow<'_, str> {
-    escape(text, |letter| is_plain(letter) || matches!(letter, '\n' | '\t'))
+    escape_except(text, |letter| is_plain(letter) || matches!(letter, '\n' | '\t'))
 }
 
 /// Returns a name as one line may show it.
 pub(crate) fn escape_name(text: &str) -> Cow<'_, str> {
-    escape(text, is_plain)
+    escape_except(text, is_plain)
 }
 
 /// Returns a line of ours: its colours stay, everything else that steers a terminal is escaped.
@@ -50,7 +50,7 @@ fn style_length(text: &str) -> usize {
     }
 }
 
-fn escape(text: &str, may_stay: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn escape_except(text: &str, may_stay: impl Fn(char) -> bool) -> Cow<'_, str> {
     if text.chars().all(&may_stay) {
         return Cow::Borrowed(text);
     }

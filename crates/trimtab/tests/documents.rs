@@ -39,16 +39,16 @@ fn the_reference_is_what_the_program_says_of_itself() {
 fn the_settings_page_lists_every_setting_with_the_defaults_of_each_policy() {
     let mut page = include_str!("settings-page.md").to_owned();
     page += "\n## Every setting\n\n| name | unit | what it does | defaults |\n|---|---|---|---|\n";
-    for knob in trimtab_core::policy::knobs() {
+    for knob in trimtab_core::policy::all_settings() {
         let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
         for (name, _) in trimtab_core::policy::policies() {
-            let settings = trimtab_core::Policy::shipped(name).expect(name).settings;
+            let settings = trimtab_core::Policy::find_shipped(name).expect(name).settings;
             let Some((_, value)) = settings.into_iter().find(|(setting, _)| setting == knob.name) else {
                 continue;
             };
-            match defaults.iter_mut().find(|(written, _)| *written == knob.write(value)) {
+            match defaults.iter_mut().find(|(written, _)| *written == knob.format_value(value)) {
                 Some((_, policies)) => policies.push(name),
-                None => defaults.push((knob.write(value), vec![name])),
+                None => defaults.push((knob.format_value(value), vec![name])),
             }
         }
         let defaults: Vec<String> = defaults

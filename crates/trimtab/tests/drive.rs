@@ -28,7 +28,7 @@ use std::{borrow::Cow, fs, path::Path};
 
 use play::{Driven, Kill, Part, at, drive};
 use trimtab_core::{RecallHint, Tokens, find_model};
-use trimtab_replay::{Budget, Contender, Terms, read, replay};
+use trimtab_replay::{Contender, ReplayBudget, ReplayTerms, read, replay};
 
 /// How far spending may be from what replay predicts: the provider rounds what it reports.
 const NEAR: f64 = 0.01;
@@ -51,17 +51,17 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("kept.db");
     let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens), store: &store };
-    let terms = Terms {
-        budget: budget.map(|tokens| Budget::Tokens(Tokens(tokens))),
+    let terms = ReplayTerms {
+        budget: budget.map(|tokens| ReplayBudget::Tokens(Tokens(tokens))),
         recall: recall_from(&store),
-        ..Terms::default()
+        ..ReplayTerms::default()
     };
     let predicted =
         &replay(&segment, &[Contender::parse("steady").unwrap()], std::slice::from_ref(&priced), &terms)[0];
     let driven = drive(&part, Kill::Never);
     let killed = drive(&part, Kill::After(segment.points.len() / 2));
     let ratio = |one: f64, of: f64| if of > 0.0 { one / of } else { 1.0 };
-    let predicted_tokens = ratio(predicted.tokens.float(), predicted.raw_tokens.float());
+    let predicted_tokens = ratio(predicted.tokens.to_float(), predicted.raw_tokens.to_float());
     let predicted_dollars = ratio(predicted.dollars, predicted.raw_dollars);
     let Driven { tokens, dollars, raw_tokens, raw_dollars, .. } = driven;
     let (tokens, dollars) = (ratio(tokens, raw_tokens), ratio(dollars, raw_dollars));

@@ -357,9 +357,9 @@ fn keep_at(store: &str, word: &str, at: i64) {
     let store = Sqlite::open(Path::new(store)).unwrap();
     let body = request(word, "/w/main.rs", word);
     let known = store.recognize(&parse(body.clone()).unwrap(), SessionLabel::default()).unwrap();
-    let settings = Settings::new(Policy::shipped("none").unwrap());
+    let settings = Settings::new(Policy::find_shipped("none").unwrap());
     let fitted = fit(body, &known.memory, &settings, Millis(at)).unwrap();
-    store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at))).unwrap();
+    store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at))).unwrap();
 }
 
 #[test]

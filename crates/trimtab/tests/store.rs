@@ -380,7 +380,7 @@ fn sessions_are_forgotten_on_a_full_disk_after_a_crash() {
     // The files as they are while a process has the store open and has just written to it.
     let store = trimtab_store::Sqlite::open(&kept).expect("a store");
     let usage = trimtab_core::Usage::default();
-    trimtab_store::Store::answered(&store, trimtab_store::RequestId(1), &usage).expect("the store");
+    trimtab_store::Store::record_usage(&store, trimtab_store::RequestId(1), &usage).expect("the store");
     std::fs::copy(&kept, &crashed).expect("a copy");
     std::fs::copy(kept.with_extension("db-wal"), crashed.with_extension("db-wal")).expect("a copy");
     drop(store);

@@ -37,19 +37,19 @@ pub struct Calibration {
 
 impl Calibration {
     /// Learns from a request of which parts may be out of sight. The first one only marks a start.
-    pub fn observe(&mut self, estimated: Tokens, reported: Tokens) {
+    pub fn observe_pair(&mut self, estimated: Tokens, reported: Tokens) {
         if let Some((estimated_before, reported_before)) = self.last
             && estimated > estimated_before
             && reported > reported_before
         {
-            self.learn(estimated - estimated_before, reported - reported_before);
+            self.learn_ratio(estimated - estimated_before, reported - reported_before);
         }
         self.last = Some((estimated, reported));
     }
 
     /// Learns from a request that is counted whole: system, tools, messages and framing.
     pub fn observe_whole(&mut self, estimated: Tokens, reported: Tokens) {
-        self.learn(estimated, reported);
+        self.learn_ratio(estimated, reported);
         self.last = Some((estimated, reported));
     }
 
@@ -60,13 +60,13 @@ impl Calibration {
     }
 
     /// Corrects an estimate.
-    pub fn apply(&self, estimated: Tokens) -> Tokens {
-        estimated.scaled(self.factor())
+    pub fn correct_estimate(&self, estimated: Tokens) -> Tokens {
+        estimated.scale(self.factor())
     }
 
     /// Returns reported tokens as they are counted here, to be compared with what is counted here.
     pub fn in_own_tokens(&self, reported: Tokens) -> Tokens {
-        reported.scaled(1.0 / self.factor())
+        reported.scale(1.0 / self.factor())
     }
 
     /// Returns the factor as far as it is trusted with a window: an estimate that turns out too high is not believed beyond a limit.
@@ -76,10 +76,10 @@ impl Calibration {
 
     /// Returns a budget of the provider's tokens as they are counted here.
     pub(crate) fn budget_here(&self, budget: Tokens) -> Tokens {
-        budget.scaled(1.0 / self.trusted_factor())
+        budget.scale(1.0 / self.trusted_factor())
     }
 
-    fn learn(&mut self, estimated: Tokens, reported: Tokens) {
+    fn learn_ratio(&mut self, estimated: Tokens, reported: Tokens) {
         let (estimated, reported) = (as_float(estimated), as_float(reported));
         if reported < estimated * CREDIBLE_GROWTH.0 || reported > estimated * CREDIBLE_GROWTH.1 {
             return;
@@ -106,9 +106,14 @@ mod tests {
     fn check(requests: &[(u64, u64)], estimate: u64, corrected: u64) {
         let mut calibration = Calibration::default();
         for &(estimated, reported) in requests {
-            calibration.observe(Tokens(estimated), Tokens(reported));
+            calibration.observe_pair(Tokens(estimated), Tokens(reported));
         }
-        assert_eq!(calibration.apply(Tokens(estimate)), Tokens(corrected), "factor {}", calibration.factor());
+        assert_eq!(
+            calibration.correct_estimate(Tokens(estimate)),
+            Tokens(corrected),
+            "factor {}",
+            calibration.factor()
+        );
     }
 
     #[test]
@@ -150,6 +155,6 @@ mod tests {
         let mut calibration = Calibration::default();
         calibration.observe_whole(Tokens(49_000), Tokens(64_000));
         // (64,000 + 1,000) / (49,000 + 1,000) = 1.3.
-        assert_eq!(calibration.apply(Tokens(10_000)), Tokens(13_000));
+        assert_eq!(calibration.correct_estimate(Tokens(10_000)), Tokens(13_000));
     }
 }

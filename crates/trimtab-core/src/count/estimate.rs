@@ -13,7 +13,7 @@ use super::{exact, tokenizer::Vocabulary};
 use crate::units::Tokens;
 
 /// What one of each adds to the estimate, in thousandths of a token.
-pub(super) struct Weights {
+pub(super) struct EstimateWeights {
     o200k_token: u64,
     capital: u64,
     small_letter: u64,
@@ -29,7 +29,7 @@ pub(super) struct Weights {
 // estimates of an estimate: a session's `Calibration` corrects them by what the provider reports.
 
 /// Claude 3 to Opus 4.6. Real over estimated on unseen texts: 0.90 to 1.12 (5th to 95th percentile).
-pub(super) const CLAUDE_UP_TO_OPUS_46: Weights = Weights {
+pub(super) const CLAUDE_UP_TO_OPUS_46: EstimateWeights = EstimateWeights {
     o200k_token: 999,
     capital: 309,
     small_letter: 0,
@@ -39,7 +39,7 @@ pub(super) const CLAUDE_UP_TO_OPUS_46: Weights = Weights {
 };
 
 /// Opus 4.7 and later. Real over estimated on unseen texts: 0.90 to 1.12.
-pub(super) const CLAUDE_FROM_OPUS_47: Weights = Weights {
+pub(super) const CLAUDE_FROM_OPUS_47: EstimateWeights = EstimateWeights {
     o200k_token: 926,
     capital: 584,
     small_letter: 129,
@@ -50,11 +50,17 @@ pub(super) const CLAUDE_FROM_OPUS_47: Weights = Weights {
 
 /// Gemini, against the `SentencePiece` model of Gemma 3, which Google's local tokenizer uses for Gemini.
 /// Real over estimated on unseen texts: 0.92 to 1.12.
-pub(super) const GEMINI: Weights =
-    Weights { o200k_token: 948, capital: 0, small_letter: 19, digit: 452, punctuation: 223, beyond_ascii: 1 };
+pub(super) const GEMINI: EstimateWeights = EstimateWeights {
+    o200k_token: 948,
+    capital: 0,
+    small_letter: 19,
+    digit: 452,
+    punctuation: 223,
+    beyond_ascii: 1,
+};
 
 /// Estimates the tokens of `text`.
-pub(super) fn estimate(weights: &Weights, text: &str) -> Tokens {
+pub(super) fn estimate(weights: &EstimateWeights, text: &str) -> Tokens {
     let Tokens(o200k) = exact::count(Vocabulary::O200k, text);
     let thousandths =
         text.as_bytes().iter().fold(o200k * weights.o200k_token, |sum, &byte| sum + weights.of_byte(byte));
@@ -69,7 +75,7 @@ pub(super) fn chars_per_four(text: &str) -> Tokens {
     Tokens::from_len(text.chars().count() / 4 + 1)
 }
 
-impl Weights {
+impl EstimateWeights {
     /// Returns what a byte adds by its class. A character beyond ASCII counts once, at its first byte.
     const fn of_byte(&self, byte: u8) -> u64 {
         match byte {

@@ -30,7 +30,7 @@ pub(super) fn count(vocabulary: Vocabulary, text: &str) -> Tokens {
 }
 
 /// One repeated character that fills `start..end`.
-struct Run<'a> {
+struct CharacterRun<'a> {
     start: usize,
     end: usize,
     character: &'a str,
@@ -75,8 +75,8 @@ fn repeated_token_bytes(bpe: &CoreBpe, character: &str) -> Option<usize> {
 /// Finds the runs of one character that are at least `LONG_RUN_BYTES` long.
 ///
 /// Any such run covers a whole sampling step, so it is enough to look around every sample.
-fn long_runs(text: &str) -> Vec<Run<'_>> {
-    let mut runs: Vec<Run<'_>> = Vec::new();
+fn long_runs(text: &str) -> Vec<CharacterRun<'_>> {
+    let mut runs: Vec<CharacterRun<'_>> = Vec::new();
     let mut sample = 0;
     while sample < text.len() {
         let at = text.floor_char_boundary(sample);
@@ -90,14 +90,14 @@ fn long_runs(text: &str) -> Vec<Run<'_>> {
 }
 
 /// Returns the run of one character around the character that starts at `at`.
-fn run_around(text: &str, at: usize) -> Run<'_> {
+fn run_around(text: &str, at: usize) -> CharacterRun<'_> {
     let (before, after) = text.split_at(at);
     let character = after.chars().next().and_then(|first| after.get(..first.len_utf8())).unwrap_or("");
     if character.is_empty() {
-        return Run { start: at, end: at, character };
+        return CharacterRun { start: at, end: at, character };
     }
     let same = |chunk: &&[u8]| *chunk == character.as_bytes();
     let left = before.as_bytes().rchunks_exact(character.len()).take_while(same).count();
     let right = after.as_bytes().chunks_exact(character.len()).take_while(same).count();
-    Run { start: at - left * character.len(), end: at + right * character.len(), character }
+    CharacterRun { start: at - left * character.len(), end: at + right * character.len(), character }
 }

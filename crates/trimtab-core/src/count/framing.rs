@@ -24,7 +24,7 @@ pub(super) struct Framing {
 
 impl Framing {
     /// Returns what `format` adds for a model that counts with `tokenizer`.
-    pub(super) const fn of(format: Format, tokenizer: Tokenizer) -> Self {
+    pub(super) const fn for_format(format: Format, tokenizer: Tokenizer) -> Self {
         match (format, tokenizer) {
             (Format::Anthropic, Tokenizer::Claude(ClaudeGeneration::FromOpus47)) => ANTHROPIC_FROM_OPUS_47,
             (Format::Anthropic, _) => ANTHROPIC,
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn one_short_chat_message_costs_its_text_and_seven() {
-        let framing = Framing::of(Format::Chat, Tokenizer::Exact(Vocabulary::O200k));
+        let framing = Framing::for_format(Format::Chat, Tokenizer::Exact(Vocabulary::O200k));
         assert_eq!(framing.entry + framing.request, Tokens(7));
     }
 
     #[test]
     fn the_tool_prompt_of_claude_grows_with_its_tokenizer() {
-        let of = |model| Framing::of(Format::Anthropic, Tokenizer::for_model(model)).tool_list;
+        let of = |model| Framing::for_format(Format::Anthropic, Tokenizer::for_model(model)).tool_list;
         assert_eq!((of("claude-opus-4-6"), of("claude-opus-4-7")), (Tokens(346), Tokens(477)));
     }
 }

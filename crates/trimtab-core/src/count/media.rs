@@ -19,7 +19,7 @@ pub(super) enum MediaBytes<'a> {
 
 /// The fidelity that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum ImageDetail {
     /// A small fixed view.
     Low,
     /// What the provider chooses: the same as `High` in every published rule.
@@ -68,9 +68,9 @@ impl ImageRule {
 }
 
 /// Counts one image or document of media type `mime` as part of a request.
-pub(super) fn media(rule: ImageRule, mime: &str, bytes: MediaBytes<'_>, detail: Detail) -> Tokens {
+pub(super) fn count_media(rule: ImageRule, mime: &str, bytes: MediaBytes<'_>, detail: ImageDetail) -> Tokens {
     if mime.starts_with("image/") {
-        return image(rule, known_dimensions(bytes).unwrap_or(TYPICAL_IMAGE), detail);
+        return count_image(rule, known_dimensions(bytes).unwrap_or(TYPICAL_IMAGE), detail);
     }
     let length = match bytes {
         MediaBytes::Base64(text) => text.len() / 4 * 3,
@@ -160,35 +160,35 @@ const fn per_page(rule: ImageRule) -> Tokens {
     }
 }
 
-fn image(rule: ImageRule, size: Dimensions, detail: Detail) -> Tokens {
+fn count_image(rule: ImageRule, size: Dimensions, detail: ImageDetail) -> Tokens {
     match rule {
         ImageRule::Pixels { longest_side, most } => {
-            let size = size.within(longest_side, longest_side);
+            let size = size.scaled_to_fit(longest_side, longest_side);
             Tokens(size.width.saturating_mul(size.height) / 750).clamp(Tokens(1), most)
         }
         ImageRule::Tiles { base, tile } => match detail {
-            Detail::Low => base,
-            Detail::Auto | Detail::High => base + Tokens(tile.0.saturating_mul(openai_tiles(size))),
+            ImageDetail::Low => base,
+            ImageDetail::Auto | ImageDetail::High => base + Tokens(tile.0.saturating_mul(openai_tiles(size))),
         },
         ImageRule::Patches { hundredths, most } => {
             let size = match detail {
-                Detail::Low => size.within(512, 512),
-                Detail::Auto | Detail::High => size,
+                ImageDetail::Low => size.scaled_to_fit(512, 512),
+                ImageDetail::Auto | ImageDetail::High => size,
             };
             let patches = size.width.div_ceil(32).saturating_mul(size.height.div_ceil(32)).min(most);
             Tokens((patches * hundredths).div_ceil(100))
         }
         ImageRule::GeminiTiles => Tokens(258 * gemini_tiles(size)),
         ImageRule::GeminiFixed => match detail {
-            Detail::Low => Tokens(280),
-            Detail::Auto | Detail::High => Tokens(1120),
+            ImageDetail::Low => Tokens(280),
+            ImageDetail::Auto | ImageDetail::High => Tokens(1120),
         },
     }
 }
 
 /// Scales into 2048 by 2048, then the shorter side to 768, and counts tiles of 512.
 fn openai_tiles(size: Dimensions) -> u64 {
-    let size = size.within(2048, 768);
+    let size = size.scaled_to_fit(2048, 768);
     size.width.div_ceil(512) * size.height.div_ceil(512)
 }
 
@@ -197,14 +197,14 @@ fn gemini_tiles(size: Dimensions) -> u64 {
     if size.width <= 384 && size.height <= 384 {
         return 1;
     }
-    let size = size.within(3072, 3072);
+    let size = size.scaled_to_fit(3072, 3072);
     let tile = (size.width.min(size.height) * 2 / 3).clamp(256, 768);
     size.width.div_ceil(tile) * size.height.div_ceil(tile)
 }
 
 impl Dimensions {
     /// Scales down, never up, until the longer and the shorter side fit.
-    fn within(self, longer_side: u64, shorter_side: u64) -> Self {
+    fn scaled_to_fit(self, longer_side: u64, shorter_side: u64) -> Self {
         let scaled = |size: Self, side: u64, limit: u64| {
             if side <= limit {
                 return size;
@@ -219,50 +219,56 @@ impl Dimensions {
 
 #[cfg(test)]
 mod tests {
-    use super::{Detail, Dimensions, ImageRule, MediaBytes, Tokens, image, media};
+    use super::{Dimensions, ImageDetail, ImageRule, MediaBytes, Tokens, count_image, count_media};
 
     #[track_caller]
-    fn check(model: &str, (width, height): (u64, u64), detail: Detail, tokens: u64) {
-        assert_eq!(image(ImageRule::for_model(model), Dimensions { width, height }, detail), Tokens(tokens));
+    fn check(model: &str, (width, height): (u64, u64), detail: ImageDetail, tokens: u64) {
+        assert_eq!(
+            count_image(ImageRule::for_model(model), Dimensions { width, height }, detail),
+            Tokens(tokens)
+        );
     }
 
     #[test]
     fn claude_pays_by_the_pixel_after_scaling_down() {
-        check("claude-sonnet-4-5", (1000, 1000), Detail::Auto, 1333);
-        check("claude-sonnet-4-5", (200, 200), Detail::Auto, 53);
-        check("claude-sonnet-4-5", (4000, 4000), Detail::Auto, 1600);
-        check("claude-sonnet-4-5", (3136, 784), Detail::Auto, 1568 * 392 / 750);
-        check("claude-opus-5-5", (2000, 1500), Detail::Auto, 4000);
+        check("claude-sonnet-4-5", (1000, 1000), ImageDetail::Auto, 1333);
+        check("claude-sonnet-4-5", (200, 200), ImageDetail::Auto, 53);
+        check("claude-sonnet-4-5", (4000, 4000), ImageDetail::Auto, 1600);
+        check("claude-sonnet-4-5", (3136, 784), ImageDetail::Auto, 1568 * 392 / 750);
+        check("claude-opus-5-5", (2000, 1500), ImageDetail::Auto, 4000);
     }
 
     #[test]
     fn gpt_4o_pays_by_the_tile() {
-        check("gpt-4o", (1024, 1024), Detail::High, 765);
-        check("gpt-4o", (2048, 4096), Detail::High, 1105);
-        check("gpt-4o", (4096, 8192), Detail::Low, 85);
-        check("gpt-5.1", (1024, 1024), Detail::High, 630);
+        check("gpt-4o", (1024, 1024), ImageDetail::High, 765);
+        check("gpt-4o", (2048, 4096), ImageDetail::High, 1105);
+        check("gpt-4o", (4096, 8192), ImageDetail::Low, 85);
+        check("gpt-5.1", (1024, 1024), ImageDetail::High, 630);
     }
 
     #[test]
     fn newer_gpt_pay_by_the_patch() {
-        check("gpt-4.1-mini", (1024, 1024), Detail::High, 1659);
-        check("gpt-4.1-mini", (1800, 2400), Detail::High, 2489);
-        check("gpt-6-sol", (1024, 1024), Detail::Low, 256);
+        check("gpt-4.1-mini", (1024, 1024), ImageDetail::High, 1659);
+        check("gpt-4.1-mini", (1800, 2400), ImageDetail::High, 2489);
+        check("gpt-6-sol", (1024, 1024), ImageDetail::Low, 256);
     }
 
     #[test]
     fn gemini_pays_by_the_tile_and_since_3_by_the_image() {
-        check("gemini-2.5-pro", (384, 384), Detail::Auto, 258);
-        check("gemini-2.5-pro", (960, 540), Detail::Auto, 258 * 6);
-        check("gemini-3.1-pro-preview", (4000, 100), Detail::Auto, 1120);
+        check("gemini-2.5-pro", (384, 384), ImageDetail::Auto, 258);
+        check("gemini-2.5-pro", (960, 540), ImageDetail::Auto, 258 * 6);
+        check("gemini-3.1-pro-preview", (4000, 100), ImageDetail::Auto, 1120);
     }
 
     #[test]
     fn extreme_sizes_do_not_overflow() {
         for model in ["claude-opus-4-6", "gpt-4o", "gpt-6-sol", "gemini-2.5-pro"] {
             for size in [0, 1, u64::from(u32::MAX)] {
-                let tokens =
-                    image(ImageRule::for_model(model), Dimensions { width: size, height: 1 }, Detail::High);
+                let tokens = count_image(
+                    ImageRule::for_model(model),
+                    Dimensions { width: size, height: 1 },
+                    ImageDetail::High,
+                );
                 assert!(tokens <= Tokens(10_000), "{model} {size} {tokens}");
             }
         }
@@ -272,17 +278,26 @@ mod tests {
     fn a_document_is_estimated_by_its_length() {
         let claude = ImageRule::for_model("claude-opus-4-6");
         assert_eq!(
-            media(claude, "application/pdf", MediaBytes::Length(120_000), Detail::Auto),
+            count_media(claude, "application/pdf", MediaBytes::Length(120_000), ImageDetail::Auto),
             Tokens(3 * 3850)
         );
-        assert_eq!(media(claude, "application/pdf", MediaBytes::Length(0), Detail::Auto), Tokens(3850));
-        assert_eq!(media(claude, "text/plain", MediaBytes::Length(400), Detail::Auto), Tokens(100));
+        assert_eq!(
+            count_media(claude, "application/pdf", MediaBytes::Length(0), ImageDetail::Auto),
+            Tokens(3850)
+        );
+        assert_eq!(
+            count_media(claude, "text/plain", MediaBytes::Length(400), ImageDetail::Auto),
+            Tokens(100)
+        );
     }
 
     #[test]
     fn an_image_that_cannot_be_read_is_a_typical_one() {
         let gpt = ImageRule::for_model("gpt-4o");
-        assert_eq!(media(gpt, "image/png", MediaBytes::Base64("not an image"), Detail::Auto), Tokens(1105));
-        assert_eq!(media(gpt, "image/png", MediaBytes::Length(0), Detail::Auto), Tokens(1105));
+        assert_eq!(
+            count_media(gpt, "image/png", MediaBytes::Base64("not an image"), ImageDetail::Auto),
+            Tokens(1105)
+        );
+        assert_eq!(count_media(gpt, "image/png", MediaBytes::Length(0), ImageDetail::Auto), Tokens(1105));
     }
 }

@@ -16,7 +16,7 @@ pub struct ContentHash([u8; 16]);
 
 impl ContentHash {
     /// Hashes a text.
-    pub fn of(text: &str) -> Self {
+    pub fn hash_text(text: &str) -> Self {
         Self::from(&blake3::hash(text.as_bytes()))
     }
 }
@@ -32,36 +32,36 @@ impl From<&blake3::Hash> for ContentHash {
 /// Counts already made, in two generations: when the young one is full it becomes the old one, and
 /// what was in the old one and not asked for since is forgotten.
 #[derive(Debug)]
-pub struct Memo {
+pub struct CountMemo {
     generation: usize,
     young: HashMap<(ContentHash, Tokenizer), Tokens>,
     old: HashMap<(ContentHash, Tokenizer), Tokens>,
 }
 
-impl Default for Memo {
+impl Default for CountMemo {
     fn default() -> Self {
         Self::with_generation(GENERATION)
     }
 }
 
-impl Memo {
+impl CountMemo {
     /// Makes a memo that holds at most twice `generation` counts.
     pub fn with_generation(generation: usize) -> Self {
         Self { generation: generation.max(1), young: HashMap::new(), old: HashMap::new() }
     }
 
     /// Counts `text`, or remembers what it counted before.
-    pub fn text(&mut self, counter: Counter, text: &str) -> Tokens {
-        self.hashed(counter, ContentHash::of(text), text)
+    pub fn count_text(&mut self, counter: Counter, text: &str) -> Tokens {
+        self.count_hashed(counter, ContentHash::hash_text(text), text)
     }
 
     /// Does the same for a text whose hash is already known.
-    pub fn hashed(&mut self, counter: Counter, hash: ContentHash, text: &str) -> Tokens {
+    pub fn count_hashed(&mut self, counter: Counter, hash: ContentHash, text: &str) -> Tokens {
         let key = (hash, counter.tokenizer());
         if let Some(&tokens) = self.young.get(&key) {
             return tokens;
         }
-        let tokens = self.old.get(&key).copied().unwrap_or_else(|| counter.text(text));
+        let tokens = self.old.get(&key).copied().unwrap_or_else(|| counter.count_text(text));
         if self.young.len() >= self.generation {
             self.old = mem::take(&mut self.young);
         }
@@ -72,7 +72,7 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
-    use super::{ContentHash, Memo};
+    use super::{ContentHash, CountMemo};
     use crate::{
         count::{Counter, Tokenizer, Vocabulary},
         units::Tokens,
@@ -81,31 +81,34 @@ mod tests {
     const CHARS: Counter = Counter::new(Tokenizer::CharsPerFour);
 
     /// A memo that is asked with another text under a hash it knows answers from memory alone.
-    fn remembers(memo: &mut Memo, text: &str) -> bool {
-        memo.hashed(CHARS, ContentHash::of(text), "") != Tokens::ZERO
+    fn remembers(memo: &mut CountMemo, text: &str) -> bool {
+        memo.count_hashed(CHARS, ContentHash::hash_text(text), "") != Tokens::ZERO
     }
 
     #[test]
     fn a_known_text_is_not_counted_again() {
-        let mut memo = Memo::default();
-        assert_eq!(memo.text(CHARS, "four chars and more"), Tokens(5));
+        let mut memo = CountMemo::default();
+        assert_eq!(memo.count_text(CHARS, "four chars and more"), Tokens(5));
         assert!(remembers(&mut memo, "four chars and more"));
     }
 
     #[test]
     fn tokenizers_do_not_share_counts() {
-        let mut memo = Memo::default();
-        assert_eq!(memo.text(CHARS, "hello world"), Tokens(3));
-        assert_eq!(memo.text(Counter::new(Tokenizer::Exact(Vocabulary::O200k)), "hello world"), Tokens(2));
+        let mut memo = CountMemo::default();
+        assert_eq!(memo.count_text(CHARS, "hello world"), Tokens(3));
+        assert_eq!(
+            memo.count_text(Counter::new(Tokenizer::Exact(Vocabulary::O200k)), "hello world"),
+            Tokens(2)
+        );
     }
 
     #[test]
     fn it_holds_at_most_two_generations_and_keeps_what_is_asked_for() {
-        let mut memo = Memo::with_generation(4);
-        memo.text(CHARS, "kept");
+        let mut memo = CountMemo::with_generation(4);
+        memo.count_text(CHARS, "kept");
         for n in 0..100 {
-            memo.text(CHARS, &format!("text {n}"));
-            memo.text(CHARS, "kept");
+            memo.count_text(CHARS, &format!("text {n}"));
+            memo.count_text(CHARS, "kept");
             assert!(memo.young.len() + memo.old.len() <= 8);
         }
         assert!(remembers(&mut memo, "kept"));

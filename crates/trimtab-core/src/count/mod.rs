@@ -1,5 +1,5 @@
 //! Counts tokens. Takes text, media and a model's name; gives `Tokens`: exact where the vocabulary is
-//! public, else an estimate that says so. Never counts the same bytes twice when given a `Memo`, never
+//! public, else an estimate that says so. Never counts the same bytes twice when given a `CountMemo`, never
 //! loads a vocabulary before it is needed, and never loads one for `Tokenizer::CharsPerFour`.
 
 mod calibration;
@@ -12,7 +12,7 @@ mod request;
 mod tokenizer;
 
 pub use calibration::Calibration;
-pub use memo::{ContentHash, Memo};
+pub use memo::{ContentHash, CountMemo};
 pub use request::Counts;
 pub use tokenizer::{ClaudeGeneration, Exactness, Tokenizer, Vocabulary};
 
@@ -43,7 +43,7 @@ impl Counter {
     }
 
     /// Counts a text by itself, without the framing of a message around it.
-    pub fn text(self, text: &str) -> Tokens {
+    pub fn count_text(self, text: &str) -> Tokens {
         match self.tokenizer {
             Tokenizer::Exact(vocabulary) => exact::count(vocabulary, text),
             Tokenizer::Claude(ClaudeGeneration::UpToOpus46) => {

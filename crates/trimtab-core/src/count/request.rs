@@ -5,9 +5,9 @@
 use std::{borrow::Cow, ops::Index};
 
 use super::{
-    ClaudeGeneration, Counter, Memo, Tokenizer,
+    ClaudeGeneration, CountMemo, Counter, Tokenizer,
     framing::Framing,
-    media::{Detail, MediaBytes, media},
+    media::{ImageDetail, MediaBytes, count_media},
 };
 use crate::{
     history::{Block, BlockId, BlockKind, History, Part, PartKind, Role, row_of},
@@ -64,37 +64,37 @@ impl Index<BlockId> for Counts {
 
 impl Counter {
     /// Counts a request.
-    pub fn request(self, history: &History, memo: &mut Memo) -> Counts {
+    pub fn count_request(self, history: &History, memo: &mut CountMemo) -> Counts {
         let mut counts = Counts::default();
-        self.extend(&mut counts, history, memo, 0);
+        self.extend_counts(&mut counts, history, memo, 0);
         counts
     }
 
     /// Counts a request that was parsed after the one that `counts` are of: only its new blocks are counted.
-    pub fn request_after(self, counts: &mut Counts, history: &History, memo: &mut Memo) {
-        self.extend(counts, history, memo, history.reused_blocks());
+    pub fn request_after(self, counts: &mut Counts, history: &History, memo: &mut CountMemo) {
+        self.extend_counts(counts, history, memo, history.reused_blocks());
     }
 
-    fn extend(self, counts: &mut Counts, history: &History, memo: &mut Memo, known: usize) {
+    fn extend_counts(self, counts: &mut Counts, history: &History, memo: &mut CountMemo, known: usize) {
         for gone in counts.blocks.drain(known.min(counts.blocks.len())..) {
             counts.in_blocks = counts.in_blocks - gone;
         }
         for block in history.blocks().iter().skip(counts.blocks.len()) {
-            let tokens = self.block(history, block, memo);
+            let tokens = self.count_block(history, block, memo);
             counts.blocks.push(tokens);
             counts.in_blocks += tokens;
         }
-        counts.frame = self.frame(history);
-        counts.per_entry = Framing::of(history.format(), self.tokenizer).entry;
+        counts.frame = self.count_frame(history);
+        counts.per_entry = Framing::for_format(history.format(), self.tokenizer).entry;
     }
 
     /// Counts a block whose content is another text.
-    pub fn block_as_text(self, history: &History, block: &Block, text: &str, memo: &mut Memo) -> Tokens {
-        let framing = Framing::of(history.format(), self.tokenizer);
+    pub fn block_as_text(self, history: &History, block: &Block, text: &str, memo: &mut CountMemo) -> Tokens {
+        let framing = Framing::for_format(history.format(), self.tokenizer);
         let around = match block.kind {
             BlockKind::Result => framing.tool_block,
             BlockKind::Call => {
-                memo.text(self, &history.tool_name(block).unwrap_or_default()) + framing.tool_block
+                memo.count_text(self, &history.tool_name(block).unwrap_or_default()) + framing.tool_block
             }
             BlockKind::Definition
             | BlockKind::Text
@@ -102,18 +102,18 @@ impl Counter {
             | BlockKind::Media
             | BlockKind::Unknown => Tokens::ZERO,
         };
-        memo.text(self, text) + around
+        memo.count_text(self, text) + around
     }
 
-    fn block(self, history: &History, block: &Block, memo: &mut Memo) -> Tokens {
-        let framing = Framing::of(history.format(), self.tokenizer);
+    fn count_block(self, history: &History, block: &Block, memo: &mut CountMemo) -> Tokens {
+        let framing = Framing::for_format(history.format(), self.tokenizer);
         let (sealed, readable): (Vec<&Part>, Vec<&Part>) =
             history.parts_of(block).iter().partition(|part| part.kind == PartKind::Sealed);
-        let said: Tokens = readable.iter().map(|part| self.part(history, part, memo)).sum();
+        let said: Tokens = readable.iter().map(|part| self.count_part(history, part, memo)).sum();
         // What can be read of reasoning is all of it, a summary of it, or nothing; what is sealed is all of it. Elsewhere a
         // signature beside what can be read seals what is counted already.
         let parts = if block.kind == BlockKind::Reasoning || readable.is_empty() {
-            said.max(sealed.iter().map(|part| self.sealed(part)).sum())
+            said.max(sealed.iter().map(|part| self.estimate_sealed(part)).sum())
         } else {
             said
         };
@@ -121,27 +121,29 @@ impl Counter {
             BlockKind::Definition => parts + framing.tool_definition,
             BlockKind::Call => {
                 let name = history.tool_name(block).unwrap_or_default();
-                parts + memo.text(self, &name) + framing.tool_block
+                parts + memo.count_text(self, &name) + framing.tool_block
             }
             BlockKind::Result => parts + framing.tool_block,
             BlockKind::Text | BlockKind::Reasoning | BlockKind::Media | BlockKind::Unknown => parts,
         }
     }
 
-    fn part(self, history: &History, part: &Part, memo: &mut Memo) -> Tokens {
+    fn count_part(self, history: &History, part: &Part, memo: &mut CountMemo) -> Tokens {
         match part.kind {
-            PartKind::Text | PartKind::JsonText | PartKind::Json => memo.text(self, &history.part_text(part)),
-            PartKind::Image | PartKind::Document | PartKind::Audio => {
-                let raw = part.span.of(history.bytes());
-                let Ok(tape) = scan(raw) else { return Tokens::ZERO };
-                tape.root(raw).map_or(Tokens::ZERO, |value| self.medium(value, part.kind, memo))
+            PartKind::Text | PartKind::JsonText | PartKind::Json => {
+                memo.count_text(self, &history.part_text(part))
             }
-            PartKind::Sealed => self.sealed(part),
+            PartKind::Image | PartKind::Document | PartKind::Audio => {
+                let raw = part.span.bytes_in(history.bytes());
+                let Ok(tape) = scan(raw) else { return Tokens::ZERO };
+                tape.root(raw).map_or(Tokens::ZERO, |value| self.count_medium(value, part.kind, memo))
+            }
+            PartKind::Sealed => self.estimate_sealed(part),
         }
     }
 
     /// Estimates what a signature or sealed content stands for.
-    fn sealed(self, part: &Part) -> Tokens {
+    fn estimate_sealed(self, part: &Part) -> Tokens {
         let characters_per_token = match self.tokenizer {
             Tokenizer::Claude(ClaudeGeneration::FromOpus47) => SEALED_CHARACTERS_PER_SHORT_TOKEN,
             Tokenizer::Claude(ClaudeGeneration::UpToOpus46)
@@ -150,13 +152,13 @@ impl Counter {
             | Tokenizer::Unknown
             | Tokenizer::CharsPerFour => SEALED_CHARACTERS_PER_TOKEN,
         };
-        Tokens::from_len(part.span.len()).scaled(1.0 / characters_per_token)
+        Tokens::from_len(part.span.len()).scale(1.0 / characters_per_token)
     }
 
-    fn medium(self, value: Value<'_>, kind: PartKind, memo: &mut Memo) -> Tokens {
-        let found = Medium::of(value);
+    fn count_medium(self, value: Value<'_>, kind: PartKind, memo: &mut CountMemo) -> Tokens {
+        let found = MediumInfo::find_in(value);
         if let Some(text) = found.text {
-            return memo.text(self, &text);
+            return memo.count_text(self, &text);
         }
         let assumed = match kind {
             PartKind::Image => "image/png",
@@ -165,12 +167,12 @@ impl Counter {
         };
         let mime = found.mime.unwrap_or(Cow::Borrowed(assumed));
         let bytes = found.base64.as_deref().map_or(MediaBytes::Length(0), MediaBytes::Base64);
-        media(self.images, &mime, bytes, found.detail)
+        count_media(self.images, &mime, bytes, found.detail)
     }
 
     /// Counts what the format adds around the blocks.
-    fn frame(self, history: &History) -> Tokens {
-        let framing = Framing::of(history.format(), self.tokenizer);
+    fn count_frame(self, history: &History) -> Tokens {
+        let framing = Framing::for_format(history.format(), self.tokenizer);
         let entries = history.entries();
         // Tools stand first; what follows is spoken.
         let lists = entries.iter().take_while(|entry| entry.role == Role::Tools).count();
@@ -182,17 +184,17 @@ impl Counter {
 
 /// What a medium's JSON tells about it.
 #[derive(Default)]
-struct Medium<'a> {
+struct MediumInfo<'a> {
     mime: Option<Cow<'a, str>>,
     base64: Option<Cow<'a, str>>,
     /// The text of a document that is given as text.
     text: Option<Cow<'a, str>>,
-    detail: Detail,
+    detail: ImageDetail,
 }
 
-impl<'a> Medium<'a> {
+impl<'a> MediumInfo<'a> {
     /// Looks for media type and bytes in all the shapes that the four formats have.
-    fn of(value: Value<'a>) -> Medium<'a> {
+    fn find_in(value: Value<'a>) -> MediumInfo<'a> {
         let inner = ["source", "image_url", "input_audio", "file", "inlineData", "inline_data"];
         let body =
             inner.iter().find_map(|key| value.get(key)).filter(|body| body.is_object()).unwrap_or(value);
@@ -200,18 +202,18 @@ impl<'a> Medium<'a> {
         let url = ["url", "image_url", "file_data"].iter().find_map(|key| body.text(key));
         let data = body.text("data");
         let detail = match body.text("detail").or(value.text("detail")).as_deref() {
-            Some("low") => Detail::Low,
-            Some("high") => Detail::High,
-            _ => Detail::Auto,
+            Some("low") => ImageDetail::Low,
+            Some("high") => ImageDetail::High,
+            _ => ImageDetail::Auto,
         };
         let as_text = body.get("type").is_some_and(|kind| kind.is("text"));
         match (data, url.as_deref().and_then(data_url)) {
-            (Some(text), _) if as_text => Medium { text: Some(text), ..Medium::default() },
-            (Some(base64), _) => Medium { mime, base64: Some(base64), text: None, detail },
+            (Some(text), _) if as_text => MediumInfo { text: Some(text), ..MediumInfo::default() },
+            (Some(base64), _) => MediumInfo { mime, base64: Some(base64), text: None, detail },
             (None, Some((mime, base64))) => {
-                Medium { mime: Some(mime.into()), base64: Some(base64.into()), text: None, detail }
+                MediumInfo { mime: Some(mime.into()), base64: Some(base64.into()), text: None, detail }
             }
-            (None, None) => Medium { mime, base64: None, text: None, detail },
+            (None, None) => MediumInfo { mime, base64: None, text: None, detail },
         }
     }
 }
@@ -236,7 +238,7 @@ mod tests {
                 {{"type":"thinking","thinking":"{thinking}","signature":"{signature}"}}]}}]}}"#
         );
         let history = parse_as(request.into_bytes(), Format::Anthropic).unwrap();
-        let counts = Counter::for_model(model).request(&history, &mut Memo::default());
+        let counts = Counter::for_model(model).count_request(&history, &mut CountMemo::default());
         assert_eq!(counts.blocks().last(), Some(&Tokens(tokens)));
     }
 
@@ -251,6 +253,6 @@ mod tests {
         check("claude-opus-5", "I look at the tests first.", 1000, 286);
         let shown = "word ".repeat(100);
         let counter = Counter::for_model("claude-opus-4-6");
-        check("claude-opus-4-6", &shown, 100, counter.text(&shown).0);
+        check("claude-opus-4-6", &shown, 100, counter.count_text(&shown).0);
     }
 }

@@ -23,8 +23,8 @@ fn cases() -> ProptestConfig {
 
 #[track_caller]
 fn check_exact(text: &str) {
-    assert_eq!(O200K.text(text), Tokens::from_len(bpe_openai::o200k_base().count(text)), "o200k");
-    assert_eq!(CL100K.text(text), Tokens::from_len(bpe_openai::cl100k_base().count(text)), "cl100k");
+    assert_eq!(O200K.count_text(text), Tokens::from_len(bpe_openai::o200k_base().count(text)), "o200k");
+    assert_eq!(CL100K.count_text(text), Tokens::from_len(bpe_openai::cl100k_base().count(text)), "cl100k");
 }
 
 /// Text of the kinds that tokenizers disagree on.
@@ -79,9 +79,9 @@ proptest! {
     fn an_appended_text_never_lowers_an_estimate(text in any_text(), more in any_text()) {
         let longer = format!("{text}{more}");
         // Byte-pair encoding itself may count a text a little lower once its last word goes on.
-        let merged = O200K.text(&text) - O200K.text(&longer);
+        let merged = O200K.count_text(&text) - O200K.count_text(&longer);
         for counter in ESTIMATES {
-            let (before, after) = (counter.text(&text), counter.text(&longer));
+            let (before, after) = (counter.count_text(&text), counter.count_text(&longer));
             prop_assert!(after + merged + Tokens(1) >= before, "{:?}: {before} -> {after}", counter.tokenizer());
         }
     }
@@ -89,9 +89,9 @@ proptest! {
     #[test]
     fn an_estimate_is_near_the_sum_of_its_parts(text in any_text(), more in any_text()) {
         let longer = format!("{text}{more}");
-        let exact_gap = (O200K.text(&text) + O200K.text(&more)).0.abs_diff(O200K.text(&longer).0);
+        let exact_gap = (O200K.count_text(&text) + O200K.count_text(&more)).0.abs_diff(O200K.count_text(&longer).0);
         for counter in ESTIMATES {
-            let gap = (counter.text(&text) + counter.text(&more)).0.abs_diff(counter.text(&longer).0);
+            let gap = (counter.count_text(&text) + counter.count_text(&more)).0.abs_diff(counter.count_text(&longer).0);
             prop_assert!(gap <= exact_gap + 2, "{:?}: {gap}", counter.tokenizer());
         }
     }
@@ -127,21 +127,21 @@ fn every_public_vocabulary_loads_and_counts_runs_as_it_counts_text() {
 
 #[test]
 fn special_token_text_is_ordinary_text() {
-    assert_eq!(O200K.text("<|endoftext|>"), Tokens(7));
+    assert_eq!(O200K.count_text("<|endoftext|>"), Tokens(7));
 }
 
 #[test]
 fn a_quarter_of_the_characters_and_one_is_a_choice() {
     let counter = Counter::new(Tokenizer::CharsPerFour);
     for (text, tokens) in [("", 0), ("a", 1), ("abcd", 2), ("字字字字字字字字", 3)] {
-        assert_eq!(counter.text(text), Tokens(tokens), "{text:?}");
+        assert_eq!(counter.count_text(text), Tokens(tokens), "{text:?}");
     }
 }
 
 #[test]
 fn an_empty_text_is_nothing_to_anyone() {
     for counter in [O200K, CL100K].into_iter().chain(ESTIMATES) {
-        assert_eq!(counter.text(""), Tokens::ZERO);
+        assert_eq!(counter.count_text(""), Tokens::ZERO);
     }
 }
 

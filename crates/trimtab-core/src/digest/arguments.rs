@@ -5,7 +5,7 @@ use crate::json::{Value, encode, scan};
 
 /// Which arguments of calls may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Inputs {
+pub(crate) enum InputShortening {
     /// None.
     #[default]
     Off,
@@ -17,7 +17,7 @@ pub(crate) enum Inputs {
 
 /// Which leaves of one call may go; each holds those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Leaves {
+pub(crate) enum LeafSet {
     /// What an edit replaced: it stands in the file no more.
     Replaced,
     /// And what was written.
@@ -36,11 +36,11 @@ pub(crate) struct LongLeaves {
 
 impl LongLeaves {
     /// Returns how many bytes may go.
-    pub(crate) fn of(self, leaves: Leaves) -> u32 {
+    pub(crate) fn bytes_of(self, leaves: LeafSet) -> u32 {
         match leaves {
-            Leaves::Replaced => self.replaced,
-            Leaves::Contents => self.replaced.saturating_add(self.contents),
-            Leaves::All => self.replaced.saturating_add(self.contents).saturating_add(self.others),
+            LeafSet::Replaced => self.replaced,
+            LeafSet::Contents => self.replaced.saturating_add(self.contents),
+            LeafSet::All => self.replaced.saturating_add(self.contents).saturating_add(self.others),
         }
     }
 }
@@ -66,25 +66,25 @@ const NAMING: &[&str] = &[
 ];
 
 /// What a leaf is, by the key that holds it.
-fn class(key: &str) -> Option<Leaves> {
+fn leaf_class(key: &str) -> Option<LeafSet> {
     match key {
-        key if REPLACED.contains(&key) => Some(Leaves::Replaced),
-        key if CONTENTS.contains(&key) => Some(Leaves::Contents),
+        key if REPLACED.contains(&key) => Some(LeafSet::Replaced),
+        key if CONTENTS.contains(&key) => Some(LeafSet::Contents),
         key if NAMING.contains(&key) => None,
         // A tool without names for its arguments takes one text, as patches are given.
-        "" => Some(Leaves::Contents),
-        _ => Some(Leaves::All),
+        "" => Some(LeafSet::Contents),
+        _ => Some(LeafSet::All),
     }
 }
 
 /// Which leaves go, and what stands in their place.
 pub(crate) struct LeafRule<'a> {
     /// Which leaves may go at all.
-    pub(crate) leaves: Leaves,
+    pub(crate) leaves: LeafSet,
     /// Strings of at most this many characters stay.
     pub(crate) longest: usize,
     /// Writes what stands in the place of a leaf.
-    pub(crate) note: &'a dyn Fn(&str, Leaves) -> String,
+    pub(crate) note: &'a dyn Fn(&str, LeafSet) -> String,
 }
 
 /// Shortens the arguments of a call; nothing where the text is not JSON or no leaf gets shorter.
@@ -117,10 +117,10 @@ pub(crate) fn shorten_arguments(json: &[u8], rule: &LeafRule<'_>) -> Option<Vec<
 
 /// Shortens the one text that a call carries where it carries no JSON; nothing where that stays.
 pub(crate) fn shorten_plain(text: &str, rule: &LeafRule<'_>) -> Option<String> {
-    if Leaves::Contents > rule.leaves || text.chars().count() <= rule.longest {
+    if LeafSet::Contents > rule.leaves || text.chars().count() <= rule.longest {
         return None;
     }
-    let note = (rule.note)(text, Leaves::Contents);
+    let note = (rule.note)(text, LeafSet::Contents);
     (note.len() < text.len()).then_some(note)
 }
 
@@ -130,9 +130,9 @@ pub(crate) fn long_leaves(json: &[u8]) -> LongLeaves {
     for_each_long(json, LONGEST, |leaf, _, class| {
         let bytes = crate::json::narrow(leaf.span().len());
         let sum = match class {
-            Leaves::Replaced => &mut found.replaced,
-            Leaves::Contents => &mut found.contents,
-            Leaves::All => &mut found.others,
+            LeafSet::Replaced => &mut found.replaced,
+            LeafSet::Contents => &mut found.contents,
+            LeafSet::All => &mut found.others,
         };
         *sum = sum.saturating_add(bytes);
     });
@@ -147,7 +147,7 @@ pub(crate) fn long_plain(text: &str) -> LongLeaves {
 }
 
 /// Calls `each` with every long string that may go; nothing where the text is no JSON.
-fn for_each_long(json: &[u8], longest: usize, mut each: impl FnMut(Value<'_>, &str, Leaves)) -> Option<()> {
+fn for_each_long(json: &[u8], longest: usize, mut each: impl FnMut(Value<'_>, &str, LeafSet)) -> Option<()> {
     let tape = scan(json).ok()?;
     // Depth costs memory, not stack: arguments come from a model.
     let mut open: Vec<(Value<'_>, String)> = vec![(tape.root(json)?, String::new())];
@@ -160,7 +160,7 @@ fn for_each_long(json: &[u8], longest: usize, mut each: impl FnMut(Value<'_>, &s
             open.push((member, name.string().unwrap_or_default().into_owned()));
         }
         open.extend(value.items().map(|item| (item, key.clone())));
-        if let (true, Some(class)) = (value.is_string(), class(&key))
+        if let (true, Some(class)) = (value.is_string(), leaf_class(&key))
             && let Some(text) = value.string().filter(|text| text.chars().count() > longest)
         {
             each(value, &text, class);
@@ -180,9 +180,9 @@ mod tests {
         verdict::Reason,
     };
 
-    fn shortened(json: &str, leaves: Leaves, longest: usize) -> Option<String> {
-        let note = |leaf: &str, class: Leaves| {
-            render::argument(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
+    fn shortened(json: &str, leaves: LeafSet, longest: usize) -> Option<String> {
+        let note = |leaf: &str, class: LeafSet| {
+            render::argument_note(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
         };
         let rule = LeafRule { leaves, longest, note: &note };
         shorten_arguments(json.as_bytes(), &rule).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn contents_become_a_note_and_names_stay() {
-        let short = shortened(&write_call(), Leaves::Contents, 200).expect("shorter");
+        let short = shortened(&write_call(), LeafSet::Contents, 200).expect("shorter");
         let value: Json = serde_json::from_str(&short).expect("JSON");
         assert_eq!(
             value["content"],
@@ -209,9 +209,9 @@ mod tests {
     fn all_means_every_long_string_wherever_it_stands() {
         let json =
             json!({"edits": [{"old": "o".repeat(500), "line": 3}], "why": "w".repeat(500)}).to_string();
-        assert_eq!(shortened(&json, Leaves::Contents, 200), None);
+        assert_eq!(shortened(&json, LeafSet::Contents, 200), None);
         let value: Json =
-            serde_json::from_str(&shortened(&json, Leaves::All, 200).expect("shorter")).expect("JSON");
+            serde_json::from_str(&shortened(&json, LeafSet::All, 200).expect("shorter")).expect("JSON");
         assert_eq!(value["edits"][0]["line"], 3);
         assert!(value["edits"][0]["old"].as_str().is_some_and(|note| note.starts_with("[500 characters")));
         assert!(value["why"].as_str().is_some_and(|note| note.ends_with("trimtab recall 0123456789ab]")));
@@ -219,18 +219,20 @@ mod tests {
 
     #[test]
     fn what_is_not_meant_short_or_no_json_stays() {
-        assert_eq!(shortened(&write_call(), Leaves::Replaced, 200), None);
-        assert_eq!(shortened(&write_call(), Leaves::All, 2000), None);
-        assert_eq!(shortened("{\"content\": \"aaaa", Leaves::All, 1), None);
-        assert_eq!(shortened("{\"content\": \"aaaa\"}", Leaves::All, 1), None, "the note would be longer");
+        assert_eq!(shortened(&write_call(), LeafSet::Replaced, 200), None);
+        assert_eq!(shortened(&write_call(), LeafSet::All, 2000), None);
+        assert_eq!(shortened("{\"content\": \"aaaa", LeafSet::All, 1), None);
+        assert_eq!(shortened("{\"content\": \"aaaa\"}", LeafSet::All, 1), None, "the note would be longer");
         let bare = format!("\"{}\"", "a".repeat(300));
-        assert!(shortened(&bare, Leaves::All, 200).is_some_and(|json| json.starts_with("\"[300 characters")));
+        assert!(
+            shortened(&bare, LeafSet::All, 200).is_some_and(|json| json.starts_with("\"[300 characters"))
+        );
     }
 
     #[test]
     fn what_is_shortened_is_left_alone_afterwards() {
-        let once = shortened(&write_call(), Leaves::All, 200).expect("shorter");
-        assert_eq!(shortened(&once, Leaves::All, 200), None);
+        let once = shortened(&write_call(), LeafSet::All, 200).expect("shorter");
+        assert_eq!(shortened(&once, LeafSet::All, 200), None);
     }
 
     #[test]
@@ -242,9 +244,9 @@ mod tests {
             let value: Json = serde_json::from_str(&short).expect("JSON");
             ["old_string", "new_string", "path"].map(|key| value[key] != edit[key]).to_vec()
         };
-        assert_eq!(short(Leaves::Replaced), [true, false, false]);
-        assert_eq!(short(Leaves::Contents), [true, true, false]);
-        assert_eq!(short(Leaves::All), [true, true, false], "names stay however long they are");
+        assert_eq!(short(LeafSet::Replaced), [true, false, false]);
+        assert_eq!(short(LeafSet::Contents), [true, true, false]);
+        assert_eq!(short(LeafSet::All), [true, true, false], "names stay however long they are");
     }
 
     #[test]
@@ -252,25 +254,25 @@ mod tests {
         let json = write_call();
         let found = long_leaves(json.as_bytes());
         assert_eq!(
-            [Leaves::Replaced, Leaves::Contents, Leaves::All].map(|leaves| found.of(leaves)),
+            [LeafSet::Replaced, LeafSet::Contents, LeafSet::All].map(|leaves| found.bytes_of(leaves)),
             [0, 1602, 2504]
         );
-        assert_eq!(long_plain(&"*** Begin Patch\n".repeat(30)).of(Leaves::Contents), 480);
-        assert_eq!(long_plain("*** Begin Patch\n").of(Leaves::All), 0);
+        assert_eq!(long_plain(&"*** Begin Patch\n".repeat(30)).bytes_of(LeafSet::Contents), 480);
+        assert_eq!(long_plain("*** Begin Patch\n").bytes_of(LeafSet::All), 0);
     }
 
     #[test]
     fn a_command_keeps_its_first_line_and_a_patch_its_files() {
         let script = format!("python - <<EOF\n{}EOF", "print('x')\n".repeat(60));
         let short =
-            shortened(&json!({"command": script}).to_string(), Leaves::All, LONGEST).expect("shorter");
+            shortened(&json!({"command": script}).to_string(), LeafSet::All, LONGEST).expect("shorter");
         let value: Json = serde_json::from_str(&short).expect("JSON");
         assert_eq!(
             value["command"],
             "python - <<EOF\n[678 characters, 62 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
         );
-        let note = |leaf: &str, class: Leaves| {
-            render::argument(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
+        let note = |leaf: &str, class: LeafSet| {
+            render::argument_note(leaf, class, &Reason::TooOld, "0123456789ab", &USUAL_RECALL)
         };
         let rule = |leaves| LeafRule { leaves, longest: LONGEST, note: &note };
         let lines = "+let value = 1;\n".repeat(30);
@@ -278,16 +280,16 @@ mod tests {
             "*** Begin Patch\n*** Add File: a.rs\n{lines}*** Update File: b.rs\n@@\n{lines}*** End Patch"
         );
         assert_eq!(
-            shorten_plain(&patch, &rule(Leaves::Contents)).as_deref(),
+            shorten_plain(&patch, &rule(LeafSet::Contents)).as_deref(),
             Some(
                 "*** Begin Patch\n*** Add File: a.rs\n*** Update File: b.rs\n\
                  [1,033 characters, 65 lines of this argument are hidden: too old; trimtab recall 0123456789ab]"
             )
         );
         let page = format!("# Patches\n{lines}");
-        let page = shorten_plain(&page, &rule(Leaves::Contents));
+        let page = shorten_plain(&page, &rule(LeafSet::Contents));
         assert!(page.is_some_and(|note| note.starts_with("[490 characters")), "of a content nothing stays");
-        assert_eq!(shorten_plain(&patch, &rule(Leaves::Replaced)), None);
+        assert_eq!(shorten_plain(&patch, &rule(LeafSet::Replaced)), None);
     }
 
     fn any_json() -> impl Strategy<Value = Json> {
@@ -330,7 +332,7 @@ mod tests {
         #[test]
         fn the_shape_stays_and_nothing_grows(value in any_json(), longest in 0usize..300, all in any::<bool>()) {
             let json = value.to_string();
-            let leaves = if all { Leaves::All } else { Leaves::Contents };
+            let leaves = if all { LeafSet::All } else { LeafSet::Contents };
             if let Some(short) = shortened(&json, leaves, longest) {
                 assert!(short.len() < json.len(), "{json} -> {short}");
                 let after: Json = serde_json::from_str(&short).expect(&short);

@@ -2,8 +2,8 @@
 //! out: the caller's word first, then names of tools and commands, then how the text looks.
 
 use super::{
-    Digest, Text, diff, errors, file, find_digest, git_log, git_status, json, listing, log, media, other,
-    page, repo_map, search, shell, text::without_number, totals, trace, tree,
+    Digest, DigestText, diff, errors, file, find_digest, git_log, git_status, json, listing, log, media,
+    other, page, repo_map, search, shell, text::without_number, totals, trace, tree,
 };
 use crate::facts::{ContentKind, ToolKind, find_digest_of_tool, read_totals};
 
@@ -11,12 +11,14 @@ use crate::facts::{ContentKind, ToolKind, find_digest_of_tool, read_totals};
 const LOOKED_AT: usize = 40;
 
 /// Picks the digest for a text.
-pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
+pub(crate) fn choose_digest(text: &DigestText<'_>) -> &'static Digest {
     if let Some(digest) = by_exact_name(text) {
         return digest;
     }
-    match text.about().content {
-        ContentKind::Prose | ContentKind::Table if text.about().kind == Some(ToolKind::Read) => &file::DIGEST,
+    match text.context().content {
+        ContentKind::Prose | ContentKind::Table if text.context().kind == Some(ToolKind::Read) => {
+            &file::DIGEST
+        }
         ContentKind::Empty | ContentKind::Prose | ContentKind::Table => by_tool(text)
             .or_else(|| by_command(text))
             .or_else(|| by_look(text))
@@ -37,9 +39,9 @@ pub(crate) fn choose(text: &Text<'_>) -> &'static Digest {
 }
 
 /// Tells whether a text may be a file as it is: nothing says that it is something else.
-pub(crate) fn may_be_file(text: &Text<'_>) -> bool {
+pub(crate) fn may_be_file(text: &DigestText<'_>) -> bool {
     let may = matches!(
-        text.about().content,
+        text.context().content,
         ContentKind::Empty
             | ContentKind::Code
             | ContentKind::Prose
@@ -50,8 +52,8 @@ pub(crate) fn may_be_file(text: &Text<'_>) -> bool {
 }
 
 /// Returns the digest of commands and tools whose name says more than the kind of content does.
-fn by_exact_name(text: &Text<'_>) -> Option<&'static Digest> {
-    let about = text.about();
+fn by_exact_name(text: &DigestText<'_>) -> Option<&'static Digest> {
+    let about = text.context();
     match (about.command.unwrap_or_default(), about.tool) {
         (command, _) if command.starts_with("git status") => Some(&git_status::DIGEST),
         (command, _) if command.starts_with("git log") => Some(&git_log::DIGEST),
@@ -63,16 +65,16 @@ fn by_exact_name(text: &Text<'_>) -> Option<&'static Digest> {
 }
 
 /// Returns the digest that the table of tools names.
-fn by_tool(text: &Text<'_>) -> Option<&'static Digest> {
-    let digest = find_digest_of_tool(text.about().tool?)?;
+fn by_tool(text: &DigestText<'_>) -> Option<&'static Digest> {
+    let digest = find_digest_of_tool(text.context().tool?)?;
     if digest == shell::DIGEST.name {
         return by_command(text).or_else(|| by_look(text)).or(Some(&shell::DIGEST));
     }
     find_digest(digest)
 }
 
-fn by_command(text: &Text<'_>) -> Option<&'static Digest> {
-    let command = text.about().command?;
+fn by_command(text: &DigestText<'_>) -> Option<&'static Digest> {
+    let command = text.context().command?;
     // What counts is the last command of a chain, and the first of a pipeline.
     let last = command.rsplit(['\n', ';']).map(str::trim).find(|part| !part.is_empty())?;
     let last = last.rsplit("&&").next()?.trim();
@@ -102,7 +104,7 @@ fn by_command(text: &Text<'_>) -> Option<&'static Digest> {
     })
 }
 
-fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
+fn by_look(text: &DigestText<'_>) -> Option<&'static Digest> {
     let whole = text.whole().trim();
     let start = whole.get(..whole.floor_char_boundary(400)).unwrap_or(whole);
     let share = |is: &dyn Fn(&str) -> bool| {
@@ -155,15 +157,15 @@ fn by_look(text: &Text<'_>) -> Option<&'static Digest> {
     (share(&is_path) > 90).then_some(&listing::DIGEST)
 }
 
-fn by_path(text: &Text<'_>) -> &'static Digest {
-    match text.about() {
+fn by_path(text: &DigestText<'_>) -> &'static Digest {
+    match text.context() {
         about if about.path.is_some() => &file::DIGEST,
         about if about.command.is_some() => &shell::DIGEST,
         _ => &other::DIGEST,
     }
 }
 
-fn looks_like_tree(text: &Text<'_>) -> bool {
+fn looks_like_tree(text: &DigestText<'_>) -> bool {
     text.lines()
         .take(LOOKED_AT)
         .filter(|line| line.contains("├─") || line.contains("└─") || line.contains("|-- "))

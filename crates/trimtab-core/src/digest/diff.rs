@@ -1,7 +1,7 @@
 //! A diff. Keeps its first 300 characters in whole lines, how many files and lines it changes and the first three files;
 //! loses the other hunks.
 
-use super::{Digest, Note, Piece, Text, kept::Kept};
+use super::{Digest, DigestText, Note, Piece, line_selection::LineSelection};
 use crate::facts::HunkHeader;
 
 /// How much of a diff or log stays, in bytes (seed 001).
@@ -13,7 +13,7 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
     let (mut files, mut added, mut removed, mut samples) = (0, 0, 0, Vec::new());
     // In a hunk, `--- a` may be a removed line `-- a`; the header says how many lines belong to the hunk.
     let mut left = (0_usize, 0_usize);
@@ -35,8 +35,8 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
             }
         }
     }
-    let mut kept = Kept::none(text);
-    kept.beginning(BEGINNING);
-    kept.fact(Note::Diff { files, added, removed, samples });
-    kept.pieces()
+    let mut kept = LineSelection::none(text);
+    kept.keep_beginning(BEGINNING);
+    kept.add_fact(Note::Diff { files, added, removed, samples });
+    kept.into_pieces()
 }

@@ -1,7 +1,7 @@
 //! Tells error lines from others. Takes a line; gives whether it reports that something went wrong. Never takes a count of
 //! no errors, a name or a source line about error handling for one: a report stands where a program would print it.
 
-use super::text::Text;
+use super::text::DigestText;
 use crate::terminal::as_terminal_shows;
 
 /// How many error lines of a text survive from its beginning: enough to see what is wrong, few enough that a log of errors shrinks.
@@ -84,7 +84,7 @@ pub fn is_error_line(line: &str) -> bool {
 }
 
 /// Returns the error lines that survive every digest, in order.
-pub(super) fn surviving(text: &Text<'_>) -> Vec<usize> {
+pub(super) fn surviving_errors(text: &DigestText<'_>) -> Vec<usize> {
     let mut errors: Vec<usize> = (0..text.len()).filter(|&index| is_error_line(text.line(index))).collect();
     if errors.len() > FIRST + LAST {
         errors.drain(FIRST..errors.len() - LAST);

@@ -1,7 +1,7 @@
 //! A file as read. Up to 20 lines: whole. Longer: the first and last ten lines, and of source code an outline of its
 //! definitions. Loses bodies; the note says to read it again.
 
-use super::{Digest, Note, Piece, Text, kept::Kept, outline};
+use super::{Digest, DigestText, Note, Piece, line_selection::LineSelection, outline};
 
 /// A file up to this many lines is kept whole (seed 001).
 const WHOLE: usize = 20;
@@ -14,19 +14,19 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
     if text.len() <= WHOLE {
         // Few lines can still be long ones.
-        return Kept::all(text).pieces();
+        return LineSelection::all(text).into_pieces();
     }
-    let mut kept = Kept::none(text);
-    kept.ends(ENDS, ENDS);
-    let outline = outline::outline(text);
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(ENDS, ENDS);
+    let outline = outline::find_definitions(text);
     for &line in &outline.shown {
-        kept.line(line);
+        kept.keep_line(line);
     }
     if outline.total > 0 {
-        kept.fact(Note::Definitions { total: outline.total, shown: outline.shown.len() });
+        kept.add_fact(Note::Definitions { total: outline.total, shown: outline.shown.len() });
     }
-    kept.pieces()
+    kept.into_pieces()
 }

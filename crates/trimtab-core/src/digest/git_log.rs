@@ -1,6 +1,6 @@
 //! A list of commits. Keeps its first 300 characters in whole lines and how many commits there are; loses the older ones.
 
-use super::{Digest, Note, Piece, Text, diff::BEGINNING, kept::Kept};
+use super::{Digest, DigestText, Note, Piece, diff::BEGINNING, line_selection::LineSelection};
 
 pub(super) const DIGEST: Digest = Digest {
     name: "git-log",
@@ -8,25 +8,27 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
     let full = text.lines().filter(|line| is_full(line)).count();
     let total = if full > 0 { full } else { text.lines().filter(|line| is_short(line)).count() };
-    let mut kept = Kept::none(text);
-    kept.beginning(BEGINNING);
-    kept.fact(Note::Commits { total });
-    kept.pieces()
+    let mut kept = LineSelection::none(text);
+    kept.keep_beginning(BEGINNING);
+    kept.add_fact(Note::Commits { total });
+    kept.into_pieces()
 }
 
 fn is_full(line: &str) -> bool {
-    drawn(line).strip_prefix("commit ").is_some_and(|rest| is_hash(rest.split(' ').next().unwrap_or(rest)))
+    without_graph(line)
+        .strip_prefix("commit ")
+        .is_some_and(|rest| is_hash(rest.split(' ').next().unwrap_or(rest)))
 }
 
 pub(super) fn is_short(line: &str) -> bool {
-    drawn(line).split_once(' ').is_some_and(|(hash, _)| is_hash(hash))
+    without_graph(line).split_once(' ').is_some_and(|(hash, _)| is_hash(hash))
 }
 
 /// Leaves out the graph that stands before a commit.
-fn drawn(line: &str) -> &str {
+fn without_graph(line: &str) -> &str {
     line.trim_start_matches(['*', '|', '/', '\\', ' ', '_'])
 }
 

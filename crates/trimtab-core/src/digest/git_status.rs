@@ -1,7 +1,7 @@
 //! What version control says is changed, in the long or the short form. Keeps the branch and how many files are staged,
 //! modified, untracked or in conflict; loses their names.
 
-use super::{Digest, Note, Piece, Text, kept::Kept};
+use super::{Digest, DigestText, Note, Piece, line_selection::LineSelection};
 
 pub(super) const DIGEST: Digest = Digest {
     name: "git-status",
@@ -10,7 +10,7 @@ pub(super) const DIGEST: Digest = Digest {
 };
 
 #[derive(Default)]
-struct Counts {
+struct StatusCounts {
     staged: usize,
     modified: usize,
     untracked: usize,
@@ -19,7 +19,7 @@ struct Counts {
 
 /// The list of the long form that a line stands in.
 #[derive(Clone, Copy)]
-enum Section {
+enum StatusSection {
     None,
     Staged,
     Modified,
@@ -27,60 +27,60 @@ enum Section {
     Conflicted,
 }
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
-    let mut counts = Counts::default();
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
+    let mut counts = StatusCounts::default();
     let mut branch = None;
-    let mut section = Section::None;
+    let mut section = StatusSection::None;
     for index in 0..text.len() {
-        let line = text.shown(index);
+        let line = text.terminal_line(index);
         if let Some(name) = line.strip_prefix("On branch ").or_else(|| line.strip_prefix("## ")) {
             branch = Some(name.split("...").next().unwrap_or(name).trim().to_owned());
-        } else if let Some(found) = heading(&line) {
+        } else if let Some(found) = section_of_heading(&line) {
             section = found;
         } else if line.starts_with('\t') || (line.starts_with("        ") && line.contains(':')) {
-            counts.long(section, line.trim());
+            counts.count_long(section, line.trim());
         } else {
-            counts.short(&line);
+            counts.count_short(&line);
         }
     }
-    let Counts { staged, modified, untracked, conflicted } = counts;
-    let mut kept = Kept::none(text);
-    kept.fact(Note::Changes { branch, staged, modified, untracked, conflicted });
-    kept.pieces()
+    let StatusCounts { staged, modified, untracked, conflicted } = counts;
+    let mut kept = LineSelection::none(text);
+    kept.add_fact(Note::Changes { branch, staged, modified, untracked, conflicted });
+    kept.into_pieces()
 }
 
-fn heading(line: &str) -> Option<Section> {
+fn section_of_heading(line: &str) -> Option<StatusSection> {
     [
-        ("Changes to be committed:", Section::Staged),
-        ("Changes not staged for commit:", Section::Modified),
-        ("Changed but not updated:", Section::Modified),
-        ("Untracked files:", Section::Untracked),
-        ("Unmerged paths:", Section::Conflicted),
+        ("Changes to be committed:", StatusSection::Staged),
+        ("Changes not staged for commit:", StatusSection::Modified),
+        ("Changed but not updated:", StatusSection::Modified),
+        ("Untracked files:", StatusSection::Untracked),
+        ("Unmerged paths:", StatusSection::Conflicted),
     ]
     .into_iter()
     .find_map(|(start, section)| line.starts_with(start).then_some(section))
 }
 
-impl Counts {
-    fn long(&mut self, section: Section, entry: &str) {
+impl StatusCounts {
+    fn count_long(&mut self, section: StatusSection, entry: &str) {
         match section {
-            Section::Staged => self.staged += 1,
-            Section::Modified => self.modified += 1,
-            Section::Untracked => self.untracked += 1,
-            Section::Conflicted => self.conflicted += 1,
+            StatusSection::Staged => self.staged += 1,
+            StatusSection::Modified => self.modified += 1,
+            StatusSection::Untracked => self.untracked += 1,
+            StatusSection::Conflicted => self.conflicted += 1,
             // A part of the output, without its headings: the word before the name tells.
-            Section::None if entry.starts_with("modified:") || entry.starts_with("deleted:") => {
+            StatusSection::None if entry.starts_with("modified:") || entry.starts_with("deleted:") => {
                 self.modified += 1;
             }
-            Section::None if entry.starts_with("new file:") || entry.starts_with("renamed:") => {
+            StatusSection::None if entry.starts_with("new file:") || entry.starts_with("renamed:") => {
                 self.staged += 1;
             }
-            Section::None => {}
+            StatusSection::None => {}
         }
     }
 
     /// Reads `XY path`: X is the index, Y the working tree.
-    fn short(&mut self, line: &str) {
+    fn count_short(&mut self, line: &str) {
         let mut letters = line.chars();
         let (Some(index), Some(tree), Some(' ')) = (letters.next(), letters.next(), letters.next()) else {
             return;

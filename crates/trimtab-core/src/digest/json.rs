@@ -1,10 +1,10 @@
 //! JSON data. Keeps the first rows of the array or object that makes most of the text, rows that report an error, and its
 //! shape. Loses the other rows. Stays valid JSON. A text that a client only wrapped in JSON is read without it
-//! (`history::Wrapped`) and never comes here.
+//! (`history::WrappedResult`) and never comes here.
 
 use std::ops::Range;
 
-use super::{Container, Digest, Note, Piece, Text, errors, other};
+use super::{Container, Digest, DigestText, Note, Piece, errors, other};
 use crate::{
     history::breaks_strings,
     json::{Span, Value, decode, scan},
@@ -44,31 +44,31 @@ pub(crate) fn json_rows(text: &str) -> Option<JsonRows> {
     let mut value = tape.root(text.as_bytes())?;
     loop {
         let largest =
-            children(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
+            child_ranges(value).into_iter().map(|(_, child)| child).max_by_key(|child| child.span().len())?;
         let dominates = largest.span().len() * 100 > value.span().len() * MOST_OF_IT;
         if !(dominates && (largest.is_array() || largest.is_object())) {
-            return rows(value);
+            return largest_container(value);
         }
         value = largest;
     }
 }
 
 /// Returns the bytes of each element or member, with its value.
-fn children(value: Value<'_>) -> Vec<(Range<usize>, Value<'_>)> {
+fn child_ranges(value: Value<'_>) -> Vec<(Range<usize>, Value<'_>)> {
     let members = value.members().map(|(key, value)| (Span::start(key.span())..value.span().end(), value));
     members.chain(value.items().map(|value| (value.span().range(), value))).collect()
 }
 
-fn rows(value: Value<'_>) -> Option<JsonRows> {
-    let elements: Vec<Range<usize>> = children(value).into_iter().map(|(range, _)| range).collect();
+fn largest_container(value: Value<'_>) -> Option<JsonRows> {
+    let elements: Vec<Range<usize>> = child_ranges(value).into_iter().map(|(range, _)| range).collect();
     (elements.len() >= 2).then_some(())?;
     let container = if value.is_array() { Container::Array } else { Container::Object };
     Some(JsonRows { container, inside: value.span().start() + 1..value.span().end() - 1, elements })
 }
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
     let json = scan(text.whole().as_bytes()).is_ok()
-        && (!breaks_strings(text.whole()) || errors::surviving(text).is_empty());
+        && (!breaks_strings(text.whole()) || errors::surviving_errors(text).is_empty());
     if !json {
         // Not JSON, or a program's report with something like JSON around it: a text like others.
         return other::shorten(text);
@@ -93,7 +93,7 @@ fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Opt
     let mut pieces = Vec::new();
     let mut at = 0;
     for range in std::iter::once(0..first).chain(errors.iter().map(|&index| index..index + 1)) {
-        gap(&mut pieces, at..range.start, elements.len(), container);
+        push_gap(&mut pieces, at..range.start, elements.len(), container);
         at = range.end;
         if !range.is_empty() {
             pieces.push(Piece::Elements(range));
@@ -101,18 +101,18 @@ fn show_rows(text: &str, container: Container, elements: &[Range<usize>]) -> Opt
     }
     let shown = first + errors.len();
     (shown < elements.len()).then_some(())?;
-    gap(&mut pieces, at..elements.len(), elements.len(), container);
+    push_gap(&mut pieces, at..elements.len(), elements.len(), container);
     pieces.push(Piece::Note(Note::Shape {
         container,
         elements: elements.len(),
         shown,
-        keys: keys(text, container, elements),
+        keys: element_keys(text, container, elements),
     }));
     Some(pieces)
 }
 
 /// Names the elements left out between others; those of an object are counted in the closing note.
-fn gap(pieces: &mut Vec<Piece>, gap: Range<usize>, of: usize, container: Container) {
+fn push_gap(pieces: &mut Vec<Piece>, gap: Range<usize>, of: usize, container: Container) {
     if !gap.is_empty() && container == Container::Array && gap.end < of {
         pieces.push(Piece::Note(Note::ElementsOmitted { first: gap.start + 1, last: gap.end, of }));
     }
@@ -145,7 +145,7 @@ fn reports_error(text: &str, element: Range<usize>) -> bool {
     })
 }
 
-fn keys(text: &str, container: Container, elements: &[Range<usize>]) -> Vec<String> {
+fn element_keys(text: &str, container: Container, elements: &[Range<usize>]) -> Vec<String> {
     let first = elements.first().and_then(|first| text.get(first.clone())).unwrap_or_default();
     match container {
         Container::Object => {

@@ -2,16 +2,16 @@
 
 use regex::Regex;
 
-use super::{Piece, Text, kept::Kept};
+use super::{DigestText, Piece, line_selection::LineSelection};
 
 /// Keeps the lines that match one of the patterns. Lines are matched as a terminal would show them.
-pub(crate) fn lines_matching(text: &Text<'_>, patterns: &[Regex]) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
+pub(crate) fn lines_matching(text: &DigestText<'_>, patterns: &[Regex]) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
     for index in 0..text.len() {
-        let line = text.shown(index);
+        let line = text.terminal_line(index);
         if patterns.iter().any(|pattern| pattern.is_match(&line)) {
-            kept.line(index);
+            kept.keep_line(index);
         }
     }
-    kept.pieces()
+    kept.into_pieces()
 }

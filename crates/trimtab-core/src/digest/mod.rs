@@ -2,7 +2,7 @@
 //! original, whole elements of a JSON value, and notes that are values. Never writes words, never changes the order, and
 //! never hides an error line (except `clear`, which hides everything).
 //!
-//! A digest is one file and one line in [`DIGESTS`]. [`choose`] picks one by content.
+//! A digest is one file and one line in [`DIGESTS`]. [`choose_digest`] picks one by content.
 
 mod arguments;
 mod choose;
@@ -13,7 +13,7 @@ mod file;
 mod git_log;
 mod git_status;
 mod json;
-mod kept;
+mod line_selection;
 mod listing;
 mod log;
 mod matching;
@@ -38,22 +38,23 @@ use std::ops::Range;
 
 use crate::facts::Outcome;
 
-pub(crate) use crate::facts::Totals;
+pub(crate) use crate::facts::RunTotals;
 pub(crate) use arguments::{
-    Inputs, LONGEST, LeafRule, Leaves, LongLeaves, long_leaves, long_plain, shorten_arguments, shorten_plain,
+    InputShortening, LONGEST, LeafRule, LeafSet, LongLeaves, long_leaves, long_plain, shorten_arguments,
+    shorten_plain,
 };
-pub(crate) use choose::{choose, may_be_file};
+pub(crate) use choose::{choose_digest, may_be_file};
 pub use errors::{has_place, is_error_line};
 pub(crate) use matching::lines_matching;
-pub(crate) use media::media;
-pub(crate) use names::{named, named_ends, names, names_bytes};
+pub(crate) use media::media_pieces;
+pub(crate) use names::{named_ends, names_bytes, names_in, names_only};
 pub(crate) use relevant::{RELEVANT, relevant_lines};
 pub(crate) use sizes::{head_tail, head_tail_lines, middle_out};
-pub(crate) use text::{About, Text};
+pub(crate) use text::{DigestText, TextContext};
 
 pub(crate) use json::{JsonRows, json_rows};
 pub use relevance::{query_terms, ranked_lines};
-pub(crate) use relevance::{scores, task_words};
+pub(crate) use relevance::{relevance_scores, task_words};
 pub(crate) use text::without_number;
 
 /// A part of a shortened text.
@@ -177,7 +178,7 @@ pub(crate) enum Note {
     /// How a command ended.
     Status(Outcome),
     /// What a test run or build counted.
-    Totals(Totals),
+    Totals(RunTotals),
     /// What a JSON text is made of.
     Shape {
         /// What its most weighty value is.
@@ -271,7 +272,7 @@ pub(crate) struct Digest {
     /// What it keeps and what it loses, in one line.
     pub(crate) about: &'static str,
     /// Gives the pieces of a text; nothing where the text is best left whole.
-    pub(crate) shorten: fn(&Text<'_>) -> Option<Vec<Piece>>,
+    pub(crate) shorten: fn(&DigestText<'_>) -> Option<Vec<Piece>>,
 }
 
 /// Every digest, in the order of the reference page.

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Note, Piece, Text, kept::Kept};
+use super::{DigestText, Note, Piece, line_selection::LineSelection};
 use crate::facts::Outcome;
 
 /// The shortest name, in bytes: shorter ones are guessed or seen everywhere.
@@ -14,12 +14,12 @@ const LONGEST: usize = 90;
 const PLACE_LINES: usize = 4;
 
 /// Returns the names of a text in order, repetitions included.
-pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !is_of_name(character)).map(trimmed).filter(|word| is_name(word))
+pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !is_of_name(character)).map(trim_marks).filter(|word| is_name(word))
 }
 
 /// Returns a word without the marks around it; the slash of an absolute path is none.
-fn trimmed(word: &str) -> &str {
+fn trim_marks(word: &str) -> &str {
     let marks = ['.', '/', '-', '@', '+', '~', '#', '='];
     let word = word.trim_end_matches(marks);
     let inner = word.trim_start_matches(marks);
@@ -30,27 +30,27 @@ fn trimmed(word: &str) -> &str {
 /// Returns how many bytes the distinct names of a text have, with one more for each.
 pub(crate) fn names_bytes(text: &str) -> usize {
     let mut seen = HashSet::new();
-    names(text).filter(|name| seen.insert(*name)).map(|name| name.len() + 1).sum()
+    names_in(text).filter(|name| seen.insert(*name)).map(|name| name.len() + 1).sum()
 }
 
 /// Gives the pieces of a text of which only names are kept: its first, last and error lines, and the names given.
-pub(crate) fn named_ends(text: &Text<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
-    if text.about().outcome == Outcome::Failed {
+pub(crate) fn named_ends(text: &DigestText<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
+    if text.context().outcome == Outcome::Failed {
         // A harness's line with the exit code comes first; what failed, and where, stands near the error.
-        kept.ends(3, 1);
-        kept.context(PLACE_LINES);
+        kept.keep_ends(3, 1);
+        kept.set_context(PLACE_LINES);
     } else {
-        kept.ends(1, 1);
+        kept.keep_ends(1, 1);
     }
     if !names.is_empty() {
-        kept.fact(Note::Names(names));
+        kept.add_fact(Note::Names(names));
     }
-    kept.pieces()
+    kept.into_pieces()
 }
 
 /// Gives the pieces of a text of which nothing but the names given is kept.
-pub(crate) fn named(text: &Text<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
+pub(crate) fn names_only(text: &DigestText<'_>, names: Vec<String>) -> Option<Vec<Piece>> {
     let note = (!names.is_empty()).then_some(Piece::Note(Note::Names(names)));
     (!text.is_empty()).then(|| note.into_iter().collect())
 }
@@ -103,14 +103,14 @@ mod tests {
     fn names_are_paths_identifiers_hashes_and_addresses() {
         let text = "warning: unused `read_file` in src/wire/mod.rs:12, see https://docs.rs/serde, HttpServer, \
                     commit 3fa9c1d of the branch main; version 1.2.3 took 100 seconds";
-        let found: Vec<&str> = names(text).collect();
+        let found: Vec<&str> = names_in(text).collect();
         assert_eq!(found, ["read_file", "src/wire/mod.rs", "docs.rs/serde", "HttpServer", "3fa9c1d"]);
     }
 
     #[test]
     fn an_absolute_path_is_one_with_its_first_slash() {
         let found: Vec<&str> =
-            names("in /home/dev/lib.rs/, //host.name/page, ./src/main.rs and -/opt/x_y").collect();
+            names_in("in /home/dev/lib.rs/, //host.name/page, ./src/main.rs and -/opt/x_y").collect();
         assert_eq!(found, ["/home/dev/lib.rs", "host.name/page", "src/main.rs", "opt/x_y"]);
     }
 

@@ -1,7 +1,7 @@
 //! Finds the definitions of a source file by keywords and indentation. Takes a text; gives the lines that define something,
 //! the outermost first where there are too many. Never parses: one look at each line, whatever the language.
 
-use super::text::{Text, without_number};
+use super::text::{DigestText, without_number};
 
 /// An outline shows one line for every so many of the file ...
 const LINES_PER_DEFINITION: usize = 40;
@@ -26,7 +26,7 @@ const MODIFIERS: &[&str] = &[
 
 /// Which lines define something.
 #[derive(Debug, Default)]
-pub(super) struct Outline {
+pub(super) struct DefinitionLines {
     /// How many there are.
     pub(super) total: usize,
     /// Those to show, in order.
@@ -35,9 +35,9 @@ pub(super) struct Outline {
 
 /// Finds the definitions of a source file. Of too many, the outermost are shown; of too many equally deep ones, some from
 /// everywhere in the file.
-pub(super) fn outline(text: &Text<'_>) -> Outline {
+pub(super) fn find_definitions(text: &DigestText<'_>) -> DefinitionLines {
     let mut found: Vec<(usize, usize)> =
-        (0..text.len()).filter_map(|index| Some((depth(text.line(index))?, index))).collect();
+        (0..text.len()).filter_map(|index| Some((definition_depth(text.line(index))?, index))).collect();
     found.sort_unstable();
     let total = found.len();
     let most = (text.len() / LINES_PER_DEFINITION).min(MOST);
@@ -47,11 +47,11 @@ pub(super) fn outline(text: &Text<'_>) -> Outline {
         shown.extend((0..room).filter_map(|at| level.get(at * level.len() / room)).map(|(_, index)| *index));
     }
     shown.sort_unstable();
-    Outline { total, shown }
+    DefinitionLines { total, shown }
 }
 
 /// Returns how deep the definition on a line is indented; nothing where it defines nothing.
-fn depth(line: &str) -> Option<usize> {
+fn definition_depth(line: &str) -> Option<usize> {
     let line = without_number(line);
     (line.len() <= LONGEST).then_some(())?;
     let inner = line.trim_start();
@@ -81,7 +81,7 @@ fn is_assigned_function(inner: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::depth;
+    use super::definition_depth;
 
     #[test]
     fn definitions_of_common_languages_are_found() {
@@ -101,7 +101,7 @@ mod tests {
             "defmodule App do",
             "   12→def main():",
         ] {
-            assert!(depth(line).is_some(), "{line}");
+            assert!(definition_depth(line).is_some(), "{line}");
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
             "", "type of thing, mostly", "    return function(x)", "the class of 1990", "x = 3",
             "package.json", "# class A",
         ] {
-            assert!(depth(line).is_none(), "{line}");
+            assert!(definition_depth(line).is_none(), "{line}");
         }
     }
 }

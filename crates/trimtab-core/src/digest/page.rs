@@ -1,6 +1,6 @@
 //! A web page or document. Keeps its first lines and its headings; loses the text under them.
 
-use super::{Digest, Piece, Text, kept::Kept};
+use super::{Digest, DigestText, Piece, line_selection::LineSelection};
 
 /// How many lines stay at the beginning and at the end, and how many headings between.
 const HEAD: usize = 5;
@@ -13,17 +13,17 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
-    kept.ends(HEAD, TAIL);
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(HEAD, TAIL);
     (0..text.len())
         .filter(|&index| is_heading(text, index))
         .take(HEADINGS)
-        .for_each(|index| kept.line(index));
-    kept.pieces()
+        .for_each(|index| kept.keep_line(index));
+    kept.into_pieces()
 }
 
-fn is_heading(text: &Text<'_>, index: usize) -> bool {
+fn is_heading(text: &DigestText<'_>, index: usize) -> bool {
     let line = text.line(index).trim_start();
     let marked = line.trim_start_matches('#');
     let underlined = || {

@@ -23,7 +23,7 @@ const COMMON: &[&str] = &[
 /// Returns the words that name what a text is about: lower case, each once, in the order in which they come.
 pub fn query_terms(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
-    words(text)
+    words_in(text)
         .filter(|word| !COMMON.contains(&word.as_str()))
         .filter(|word| seen.insert(word.clone()))
         .collect()
@@ -56,7 +56,8 @@ pub(crate) fn task_words(history: &History, facts: &Facts) -> Vec<String> {
 /// Returns the numbers of the `most` lines that say most about some words, counted from 0 and in order; lines that share no word
 /// are not among them.
 pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
-    let mut scored: Vec<(usize, f64)> = scores(text.lines(), terms).into_iter().enumerate().collect();
+    let mut scored: Vec<(usize, f64)> =
+        relevance_scores(text.lines(), terms).into_iter().enumerate().collect();
     scored.retain(|(_, score)| *score > 0.0);
     if most == 0 {
         return Vec::new();
@@ -74,7 +75,7 @@ pub fn ranked_lines(text: &str, terms: &[String], most: usize) -> Vec<usize> {
 }
 
 /// Says of each document how much it has to do with some words; nothing where it holds none of them.
-pub(crate) fn scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[String]) -> Vec<f64> {
+pub(crate) fn relevance_scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[String]) -> Vec<f64> {
     let wanted: HashMap<&str, usize> =
         terms.iter().enumerate().map(|(number, term)| (term.as_str(), number)).collect();
     let mut lengths: Vec<usize> = Vec::new();
@@ -84,7 +85,7 @@ pub(crate) fn scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[Stri
     for document in documents {
         let mut length = 0;
         let mut here: Vec<(usize, usize)> = Vec::new();
-        for word in words(document) {
+        for word in words_in(document) {
             length += 1;
             let Some(term) = wanted.get(word.as_str()) else { continue };
             match here.iter_mut().find(|(known, _)| known == term) {
@@ -100,16 +101,16 @@ pub(crate) fn scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[Stri
         lengths.push(length);
         found.push(here);
     }
-    let count = float(found.len());
-    let mean = (float(lengths.iter().sum()) / count.max(1.0)).max(1.0);
+    let count = to_float(found.len());
+    let mean = (to_float(lengths.iter().sum()) / count.max(1.0)).max(1.0);
     let rarity: Vec<f64> = documents_with
         .iter()
-        .map(|with| (1.0 + (count - float(*with) + 0.5) / (float(*with) + 0.5)).ln())
+        .map(|with| (1.0 + (count - to_float(*with) + 0.5) / (to_float(*with) + 0.5)).ln())
         .collect();
     let score = |(here, length): (&Vec<(usize, usize)>, &usize)| -> f64 {
-        let held = SATURATION * (1.0 - LENGTH + LENGTH * float(*length) / mean);
+        let held = SATURATION * (1.0 - LENGTH + LENGTH * to_float(*length) / mean);
         let of_term = |(term, times): &(usize, usize)| {
-            let times = float(*times);
+            let times = to_float(*times);
             rarity.get(*term).copied().unwrap_or_default() * times * (SATURATION + 1.0) / (times + held)
         };
         here.iter().map(of_term).sum()
@@ -119,12 +120,12 @@ pub(crate) fn scores<'a>(documents: impl Iterator<Item = &'a str>, terms: &[Stri
 
 /// Splits a text into words: letters, digits and underscores, three at least. `camelCase` and `snake_case` stay whole, as they
 /// are searched for.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn words_in(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     parts.filter(|word| word.len() >= 3).map(str::to_lowercase)
 }
 
-fn float(count: usize) -> f64 {
+fn to_float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::{Digest, Piece, Text, choose, kept::Kept};
+use super::{Digest, DigestText, Piece, choose_digest, line_selection::LineSelection};
 use crate::{
-    digest::{ranked_lines, scores},
+    digest::{ranked_lines, relevance_scores},
     json::scan,
 };
 
@@ -26,50 +26,50 @@ pub(crate) const RELEVANT: &str = "relevant";
 pub(super) const DIGEST: Digest = Digest {
     name: RELEVANT,
     about: "Keeps the passages that share most words with the task and the call's query, up to a quarter of the text, and error lines; without a match the digest of its kind.",
-    shorten: |text| passages(text).unwrap_or_else(|| (choose(text).shorten)(text)),
+    shorten: |text| best_passages(text).unwrap_or_else(|| (choose_digest(text).shorten)(text)),
 };
 
 /// Gives the pieces of a text with its best passages; nothing where no passage shares a word with the task, and for JSON, which
 /// stays valid.
-fn passages(text: &Text<'_>) -> Option<Option<Vec<Piece>>> {
+fn best_passages(text: &DigestText<'_>) -> Option<Option<Vec<Piece>>> {
     let most = (text.whole().len() * SHARE / 100).max(LEAST);
-    if text.about().terms.is_empty() || text.whole().len() <= LEAST || is_json(text.whole()) {
+    if text.context().terms.is_empty() || text.whole().len() <= LEAST || is_json(text.whole()) {
         return None;
     }
-    let windows = windows(text);
-    let documents = windows.iter().map(|window| text.raw(window.clone()));
+    let windows = split_passages(text);
+    let documents = windows.iter().map(|window| text.raw_lines(window.clone()));
     let mut ranked: Vec<(f64, Range<usize>)> =
-        scores(documents, text.about().terms).into_iter().zip(windows.iter().cloned()).collect();
+        relevance_scores(documents, text.context().terms).into_iter().zip(windows.iter().cloned()).collect();
     // The best first; of equals the earlier, so that the choice is always the same.
     ranked.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.start.cmp(&other.1.start)));
     let best = ranked.first().map(|(score, _)| *score).filter(|best| *best > 0.0)?;
-    let mut kept = Kept::none(text);
-    kept.ends(1, 1);
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(1, 1);
     let mut left = most;
     let mut any = false;
     for (_, window) in ranked.into_iter().take_while(|(score, _)| *score >= best * WORTH) {
-        let Some(less) = left.checked_sub(cost(text, &window)) else { continue };
+        let Some(less) = left.checked_sub(passage_cost(text, &window)) else { continue };
         (left, any) = (less, true);
-        kept.lines(window);
+        kept.keep_lines(window);
     }
-    any.then(|| kept.pieces())
+    any.then(|| kept.into_pieces())
 }
 
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && scan(text.as_bytes()).is_ok()
 }
 
-fn cost(text: &Text<'_>, lines: &Range<usize>) -> usize {
+fn passage_cost(text: &DigestText<'_>, lines: &Range<usize>) -> usize {
     lines.clone().map(|line| text.line(line).len().min(CUT_LINE) + 1).sum()
 }
 
 /// Splits a text into passages.
-fn windows(text: &Text<'_>) -> Vec<Range<usize>> {
+fn split_passages(text: &DigestText<'_>) -> Vec<Range<usize>> {
     let mut windows: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for line in 0..text.len() {
         let is_blank = text.line(line).trim().is_empty();
-        let is_full = line - start >= PASSAGE_LINES || text.raw(start..line).len() >= PASSAGE_BYTES;
+        let is_full = line - start >= PASSAGE_LINES || text.raw_lines(start..line).len() >= PASSAGE_BYTES;
         if is_blank || is_full {
             windows.push(start..line);
             start = if is_blank { line + 1 } else { line };
@@ -81,9 +81,9 @@ fn windows(text: &Text<'_>) -> Vec<Range<usize>> {
 }
 
 /// Keeps the `most` lines that say most about some words, with the first and the last line.
-pub(crate) fn relevant_lines(text: &Text<'_>, terms: &[String], most: usize) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
-    kept.ends(1, 1);
-    ranked_lines(text.whole(), terms, most).into_iter().for_each(|line| kept.line(line));
-    kept.pieces()
+pub(crate) fn relevant_lines(text: &DigestText<'_>, terms: &[String], most: usize) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(1, 1);
+    ranked_lines(text.whole(), terms, most).into_iter().for_each(|line| kept.keep_line(line));
+    kept.into_pieces()
 }

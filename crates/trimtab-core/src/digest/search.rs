@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Digest, Note, Piece, Text, kept::Kept};
+use super::{Digest, DigestText, Note, Piece, line_selection::LineSelection};
 
 /// How many hits are shown (seed 001).
 const SHOWN: usize = 3;
@@ -16,26 +16,26 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
-    let mut hits = Hits::default();
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
+    let mut hits = SearchHits::default();
     let mut heading = None;
     let mut shown = 0;
     for index in 0..text.len() {
         let line = text.line(index);
         let path = match read(line) {
-            Line::Blank => {
+            SearchLine::Blank => {
                 heading = None;
                 continue;
             }
-            Line::Separator => continue,
-            Line::Hit(path) => path,
-            Line::Numbered => heading.map_or("", |at| text.line(at)),
-            Line::Plain if is_heading(text, index) => {
+            SearchLine::Separator => continue,
+            SearchLine::Hit(path) => path,
+            SearchLine::Numbered => heading.map_or("", |at| text.line(at)),
+            SearchLine::Plain if is_heading(text, index) => {
                 heading = Some(index);
                 continue;
             }
-            Line::Plain => {
+            SearchLine::Plain => {
                 hits.plain += 1;
                 if hits.plain <= SHOWN {
                     hits.plain_lines.push(index);
@@ -46,30 +46,30 @@ fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
         *hits.files.entry(path).or_default() += 1;
         hits.total += 1;
         if shown < SHOWN {
-            kept.line(index);
-            heading.into_iter().for_each(|at| kept.line(at));
+            kept.keep_line(index);
+            heading.into_iter().for_each(|at| kept.keep_line(at));
             shown += 1;
         }
     }
     // A search that prints names only has no other lines; in any other, such lines belong to the tool.
     if hits.total == 0 {
-        hits.plain_lines.iter().for_each(|&line| kept.line(line));
+        hits.plain_lines.iter().for_each(|&line| kept.keep_line(line));
         (hits.total, shown) = (hits.plain, hits.plain_lines.len());
     }
-    kept.fact(hits.note(shown));
-    kept.pieces()
+    kept.add_fact(hits.hits_note(shown));
+    kept.into_pieces()
 }
 
 #[derive(Default)]
-struct Hits<'a> {
+struct SearchHits<'a> {
     files: BTreeMap<&'a str, usize>,
     total: usize,
     plain: usize,
     plain_lines: Vec<usize>,
 }
 
-impl Hits<'_> {
-    fn note(&self, shown: usize) -> Note {
+impl SearchHits<'_> {
+    fn hits_note(&self, shown: usize) -> Note {
         let mut most: Vec<(String, usize)> = self
             .files
             .iter()
@@ -85,7 +85,7 @@ impl Hits<'_> {
 }
 
 /// What a line of a search's output is.
-enum Line<'a> {
+enum SearchLine<'a> {
     Blank,
     /// Between groups of hits.
     Separator,
@@ -96,34 +96,34 @@ enum Line<'a> {
     Plain,
 }
 
-fn read(line: &str) -> Line<'_> {
+fn read(line: &str) -> SearchLine<'_> {
     let trimmed = line.trim();
     if trimmed.is_empty() {
-        return Line::Blank;
+        return SearchLine::Blank;
     }
     if trimmed == "--" {
-        return Line::Separator;
+        return SearchLine::Separator;
     }
     // A drive letter's colon does not end a path.
     let from = if line.get(1..3) == Some(":\\") { 2 } else { 0 };
     let Some(colon) = line.get(from..).and_then(|rest| rest.find(':')).map(|at| at + from) else {
-        return Line::Plain;
+        return SearchLine::Plain;
     };
     let (path, rest) = line.split_at(colon);
     if path.trim().bytes().all(|byte| byte.is_ascii_digit()) && !path.trim().is_empty() {
-        return Line::Numbered;
+        return SearchLine::Numbered;
     }
     let numbered = rest.get(1..).is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
     let is_path =
         !path.contains([' ', '"', '(']) && (numbered || path.contains(['.', '/'])) && rest.len() > 1;
     if is_path || (numbered && path.len() < 200 && path.contains(['.', '/'])) {
-        Line::Hit(path)
+        SearchLine::Hit(path)
     } else {
-        Line::Plain
+        SearchLine::Plain
     }
 }
 
 /// Tells a path that stands above the hits found in it.
-fn is_heading(text: &Text<'_>, index: usize) -> bool {
-    index + 1 < text.len() && matches!(read(text.line(index + 1)), Line::Numbered)
+fn is_heading(text: &DigestText<'_>, index: usize) -> bool {
+    index + 1 < text.len() && matches!(read(text.line(index + 1)), SearchLine::Numbered)
 }

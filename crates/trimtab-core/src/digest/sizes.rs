@@ -2,8 +2,8 @@
 //! cuts a line of up to 500 characters, and never looks at what the text is about (error lines apart).
 
 use super::{
-    Digest, Piece, Text, errors,
-    kept::{Kept, cut_at},
+    Digest, DigestText, Piece, errors,
+    line_selection::{LineSelection, cut_at},
 };
 
 /// A command's output over this many characters is shortened (seed 000).
@@ -28,42 +28,42 @@ pub(super) const MIDDLE_OUT: Digest = Digest {
 };
 
 /// Keeps about the first and last `keep` characters of a text over `limit` characters, in whole lines.
-pub(crate) fn head_tail(text: &Text<'_>, limit: usize, keep: usize) -> Option<Vec<Piece>> {
+pub(crate) fn head_tail(text: &DigestText<'_>, limit: usize, keep: usize) -> Option<Vec<Piece>> {
     let characters = text.whole().chars().count();
     (characters > limit && characters > keep.saturating_mul(2)).then_some(())?;
-    Some(ends(text, keep, |line| line.chars().count()))
+    Some(keep_ends(text, keep, |line| line.chars().count()))
 }
 
 /// Keeps the beginning and the end of a text over `bytes` bytes, so that the whole, notes included, has at most that many.
-pub(crate) fn middle_out(text: &Text<'_>, bytes: usize) -> Option<Vec<Piece>> {
+pub(crate) fn middle_out(text: &DigestText<'_>, bytes: usize) -> Option<Vec<Piece>> {
     (text.whole().len() > bytes).then_some(())?;
     let errors: usize =
-        errors::surviving(text).iter().map(|&error| text.line(error).len().min(600) + 60).sum();
+        errors::surviving_errors(text).iter().map(|&error| text.line(error).len().min(600) + 60).sum();
     let keep = bytes.saturating_sub(NOTES_BYTES).saturating_sub(errors) / 2;
-    Some(ends(text, keep, str::len))
+    Some(keep_ends(text, keep, str::len))
 }
 
 /// Keeps the first `head` and last `tail` lines.
-pub(crate) fn head_tail_lines(text: &Text<'_>, head: usize, tail: usize) -> Option<Vec<Piece>> {
-    let mut kept = Kept::none(text);
-    kept.ends(head, tail);
-    kept.pieces()
+pub(crate) fn head_tail_lines(text: &DigestText<'_>, head: usize, tail: usize) -> Option<Vec<Piece>> {
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(head, tail);
+    kept.into_pieces()
 }
 
 /// Keeps whole lines from both ends while they fit; a line over 500 characters that does not is cut.
-fn ends(text: &Text<'_>, keep: usize, size: impl Fn(&str) -> usize) -> Vec<Piece> {
-    let mut kept = Kept::none(text);
-    let (head, head_cut) = fitting(text, 0..text.len(), keep, &size);
-    let (tail, tail_cut) = fitting(text, (head..text.len()).rev(), keep, &size);
-    kept.lines(0..head);
-    kept.lines(text.len() - tail..text.len());
+fn keep_ends(text: &DigestText<'_>, keep: usize, size: impl Fn(&str) -> usize) -> Vec<Piece> {
+    let mut kept = LineSelection::none(text);
+    let (head, head_cut) = lines_that_fit(text, 0..text.len(), keep, &size);
+    let (tail, tail_cut) = lines_that_fit(text, (head..text.len()).rev(), keep, &size);
+    kept.keep_lines(0..head);
+    kept.keep_lines(text.len() - tail..text.len());
     let cuts = [head_cut.map(|room| (head, room, 0)), tail_cut.map(|room| (text.len() - tail - 1, 0, room))];
     whole_but_cut(text, kept, cuts)
 }
 
 /// Returns how many lines fit, and how many bytes of the next one may stay where that is a long one.
-fn fitting(
-    text: &Text<'_>,
+fn lines_that_fit(
+    text: &DigestText<'_>,
     lines: impl Iterator<Item = usize>,
     keep: usize,
     size: &impl Fn(&str) -> usize,
@@ -84,19 +84,19 @@ fn fitting(
 
 /// Gives the pieces of whole lines, with the cut lines put in where they belong.
 fn whole_but_cut(
-    text: &Text<'_>,
-    mut kept: Kept<'_, '_>,
+    text: &DigestText<'_>,
+    mut kept: LineSelection<'_, '_>,
     cuts: [Option<(usize, usize, usize)>; 2],
 ) -> Vec<Piece> {
     let mut rooms: Vec<(usize, usize, usize)> = Vec::new();
     for (line, head, tail) in cuts.into_iter().flatten() {
-        kept.line(line);
+        kept.keep_line(line);
         match rooms.last_mut() {
             Some(before) if before.0 == line => (before.1, before.2) = (before.1 + head, before.2 + tail),
             _ => rooms.push((line, head, tail)),
         }
     }
-    let Some(mut pieces) = kept.pieces() else { return vec![Piece::Lines(0..text.len())] };
+    let Some(mut pieces) = kept.into_pieces() else { return vec![Piece::Lines(0..text.len())] };
     for piece in &mut pieces {
         let Piece::Cut { line, .. } = piece else { continue };
         if let Some((line, head, tail)) = rooms.iter().find(|room| room.0 == *line) {

@@ -1,4 +1,4 @@
-//! A block's text as digests see it: its lines, and what is known about it. Takes a text and an [`About`]; gives lines with
+//! A block's text as digests see it: its lines, and what is known about it. Takes a text and an [`TextContext`]; gives lines with
 //! and without what a terminal would not show. Never copies the text, never looks at what produced it.
 
 use std::{borrow::Cow, ops::Range};
@@ -10,7 +10,7 @@ use crate::{
 
 /// What is known about a text besides the text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct About<'a> {
+pub(crate) struct TextContext<'a> {
     /// What it is made of; names and the text itself decide where it is empty.
     pub(crate) content: ContentKind,
     /// What the call did that gave it.
@@ -27,37 +27,37 @@ pub(crate) struct About<'a> {
     pub(crate) terms: &'a [String],
 }
 
-impl<'a> About<'a> {
+impl<'a> TextContext<'a> {
     /// Returns what the facts of a block say, with the name of the tool.
-    pub(crate) fn new(fact: &'a Fact, tool: Option<&'a str>) -> About<'a> {
+    pub(crate) fn new(fact: &'a Fact, tool: Option<&'a str>) -> TextContext<'a> {
         let (command, path) = match fact.subject() {
             Subject::Command(command) => (Some(&**command), None),
             Subject::File { path, .. } | Subject::Directory { path, .. } => (None, Some(&**path)),
             Subject::Query { .. } | Subject::Url(_) | Subject::Nothing => (None, None),
         };
         let Fact { content, outcome, .. } = *fact;
-        About { content, kind: fact.tool(), tool, command, path, outcome, terms: &[] }
+        TextContext { content, kind: fact.tool(), tool, command, path, outcome, terms: &[] }
     }
 }
 
 /// A block's text, split into lines.
 #[derive(Debug)]
-pub(crate) struct Text<'a> {
+pub(crate) struct DigestText<'a> {
     whole: &'a str,
-    about: About<'a>,
+    about: TextContext<'a>,
     /// Where each line begins; one more entry than lines, the last being the end of the text.
     starts: Vec<usize>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> DigestText<'a> {
     /// Splits a text into lines.
-    pub(crate) fn new(whole: &'a str, about: About<'a>) -> Text<'a> {
+    pub(crate) fn new(whole: &'a str, about: TextContext<'a>) -> DigestText<'a> {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', whole.as_bytes()).map(|newline| newline + 1));
         if starts.last() != Some(&whole.len()) {
             starts.push(whole.len());
         }
-        Text { whole, about, starts }
+        DigestText { whole, about, starts }
     }
 
     /// Returns the whole text.
@@ -66,7 +66,7 @@ impl<'a> Text<'a> {
     }
 
     /// Returns what is known about it.
-    pub(crate) fn about(&self) -> &About<'a> {
+    pub(crate) fn context(&self) -> &TextContext<'a> {
         &self.about
     }
 
@@ -82,13 +82,13 @@ impl<'a> Text<'a> {
 
     /// Returns a line without its end; nothing where there is no such line.
     pub(crate) fn line(&self, index: usize) -> &'a str {
-        let line = self.raw(index..index + 1);
+        let line = self.raw_lines(index..index + 1);
         let line = line.strip_suffix('\n').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
     }
 
     /// Returns a line as a terminal would show it: without colours, and of a progress display its last state.
-    pub(crate) fn shown(&self, index: usize) -> Cow<'a, str> {
+    pub(crate) fn terminal_line(&self, index: usize) -> Cow<'a, str> {
         as_terminal_shows(self.line(index))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Text<'a> {
     }
 
     /// Returns lines as they stand in the text, with their ends.
-    pub(crate) fn raw(&self, lines: Range<usize>) -> &'a str {
+    pub(crate) fn raw_lines(&self, lines: Range<usize>) -> &'a str {
         let start = self.starts.get(lines.start).copied().unwrap_or(self.whole.len());
         let end = self.starts.get(lines.end).copied().unwrap_or(self.whole.len());
         self.whole.get(start..end).unwrap_or_default()
@@ -116,9 +116,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, lines: &[&str]) {
-        let split = Text::new(text, About::default());
+        let split = DigestText::new(text, TextContext::default());
         assert_eq!(split.lines().collect::<Vec<_>>(), lines);
-        assert_eq!(split.raw(0..split.len()), text);
+        assert_eq!(split.raw_lines(0..split.len()), text);
     }
 
     #[test]

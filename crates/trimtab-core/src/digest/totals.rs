@@ -1,7 +1,7 @@
 //! What runners count, and lines that only say that all is well. Takes the lines of a log; gives the totals that runners say
 //! themselves (`facts::totals` reads them). Never counts verdicts of single tests.
 
-use super::{Text, Totals};
+use super::{DigestText, RunTotals};
 use crate::facts::read_totals;
 
 /// The totals that a text tells.
@@ -9,13 +9,13 @@ use crate::facts::read_totals;
 pub(super) struct LogTotals {
     /// By runner, in the order in which they come. Several summary lines of one runner are summed: it writes one for every
     /// binary or module.
-    pub(super) by_runner: Vec<(&'static str, Totals)>,
+    pub(super) by_runner: Vec<(&'static str, RunTotals)>,
     /// The lines that they stand on.
     pub(super) lines: Vec<usize>,
 }
 
 /// Reads the summary lines of a text.
-pub(super) fn read_log_totals(text: &Text<'_>) -> LogTotals {
+pub(super) fn read_log_totals(text: &DigestText<'_>) -> LogTotals {
     let mut told = LogTotals::default();
     for index in 0..text.len() {
         let Some(summary) = read_totals(text.line(index)) else { continue };

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Digest, Note, Piece, Text, kept::Kept};
+use super::{Digest, DigestText, Note, Piece, line_selection::LineSelection};
 
 /// How many frames stay at each end of the traces, and how many of the project's own.
 const ENDS: usize = 2;
@@ -22,25 +22,25 @@ pub(super) const DIGEST: Digest = Digest {
     shorten,
 };
 
-fn shorten(text: &Text<'_>) -> Option<Vec<Piece>> {
-    let frames = frames(text);
-    let mut kept = Kept::none(text);
-    kept.ends(ENDS + 1, ENDS + 1);
+fn shorten(text: &DigestText<'_>) -> Option<Vec<Piece>> {
+    let frames = find_frames(text);
+    let mut kept = LineSelection::none(text);
+    kept.keep_ends(ENDS + 1, ENDS + 1);
     let own = |frame: &&Range<usize>| !LIBRARIES.iter().any(|mark| text.line(frame.start).contains(mark));
     let ends = frames.iter().take(ENDS).chain(frames.iter().rev().take(ENDS));
     // The frames nearest to the failure are the last ones in Python and the first ones elsewhere.
     let nearest =
         frames.iter().filter(own).take(OWN / 2).chain(frames.iter().rev().filter(own).take(OWN / 2));
-    ends.chain(nearest).for_each(|frame| kept.lines(frame.clone()));
-    let shown = frames.iter().filter(|frame| kept.has(frame.start)).count();
+    ends.chain(nearest).for_each(|frame| kept.keep_lines(frame.clone()));
+    let shown = frames.iter().filter(|frame| kept.keeps(frame.start)).count();
     if !frames.is_empty() {
-        kept.fact(Note::Frames { total: frames.len(), shown });
+        kept.add_fact(Note::Frames { total: frames.len(), shown });
     }
-    kept.pieces()
+    kept.into_pieces()
 }
 
 /// Finds the frames: one line each, with the source line that Python prints below.
-fn frames(text: &Text<'_>) -> Vec<Range<usize>> {
+fn find_frames(text: &DigestText<'_>) -> Vec<Range<usize>> {
     let mut frames: Vec<Range<usize>> = Vec::new();
     for index in 0..text.len() {
         let line = text.line(index);

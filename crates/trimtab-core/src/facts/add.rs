@@ -4,24 +4,24 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Action, ContentKind, Coverage, Fact, Facts, Lines, Outcome, Reach, Rule, Section, Subject, ToolKind,
-    Voice,
-    call::{self, Given},
+    Action, ContentKind, Coverage, DirectoryReach, Fact, Facts, Outcome, Subject, SubjectLines,
+    SupersedeRule, ToolKind, Voice, VoiceSection,
+    call::{self, CallArguments},
     content, instructions,
-    outcome::{self, Flag},
-    protocol, sections,
-    supersede::{Shown, run_key},
+    outcome::{self, FailureFlag},
+    protocol, split_by_voice,
+    supersede::{ShownSubject, run_key},
     text_head, text_tail,
 };
 use crate::{
-    history::{Block, BlockId, BlockKind, Format, History, PartKind, Readable, Role},
+    history::{Block, BlockId, BlockKind, Format, History, PartKind, ReadableResult, Role},
     json::{narrow, scan, widen},
     notes::holds_note,
 };
 
 impl Facts {
     /// Forgets the rows from `kept` on and all that was told from them.
-    pub(super) fn keep(&mut self, kept: usize) {
+    pub(super) fn truncate_to(&mut self, kept: usize) {
         let first = BlockId(narrow(kept));
         if self.places.names_known_at().is_some_and(|known_at| known_at >= first) {
             *self = Facts::default();
@@ -30,7 +30,7 @@ impl Facts {
         for row in self.rows.split_off(kept.min(self.rows.len())) {
             for action in row.actions.iter() {
                 if let Some(key) = self.key_of(action) {
-                    self.known.forget(action.kind, &key, first);
+                    self.known.forget_from(action.kind, &key, first);
                 }
             }
             if let Some((key, _)) = self.run_of(&row.actions) {
@@ -42,14 +42,14 @@ impl Facts {
                 }
             }
             if let Some(call) = row.partner.and_then(|partner| self.row_mut(partner)) {
-                call.unanswer();
+                call.forget_answer();
             }
         }
         self.contents.retain(|_, block| *block < first);
         self.persons.retain(|(_, block)| *block < first);
         self.summaries.retain(|block| *block < first);
         self.sessions.retain(|(_, block)| *block < first);
-        self.places.forget(first);
+        self.places.forget_from(first);
     }
 
     pub(super) fn add_from(&mut self, history: &History, from: usize) {
@@ -57,7 +57,7 @@ impl Facts {
             let id = BlockId(narrow(index));
             let row = self.new_row(history, block);
             self.rows.push(row);
-            let text = readable(history, block);
+            let text = readable_text(history, block);
             self.note_content(history, id, block, &text);
             match block.kind {
                 BlockKind::Text => self.add_text(history, id, block, &text),
@@ -98,7 +98,7 @@ impl Facts {
 
     /// Compares a block's content with all before it.
     fn note_content(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
-        let whole = if text.is_empty() { block.span.of(history.bytes()) } else { text.as_bytes() };
+        let whole = if text.is_empty() { block.span.bytes_in(history.bytes()) } else { text.as_bytes() };
         let mut digest = [0; 16];
         let hash = blake3::hash(whole);
         digest.iter_mut().zip(hash.as_bytes()).for_each(|(byte, from)| *byte = *from);
@@ -118,11 +118,12 @@ impl Facts {
         match role {
             Role::User => self.add_user_text(history, id, block, text),
             Role::System => {
-                let sections = sections(text);
-                let is_instructions = |section: &Section| section.voice == Voice::Instructions;
+                let sections = split_by_voice(text);
+                let is_instructions = |section: &VoiceSection| section.voice == Voice::Instructions;
                 if let Some(row) = self.row_mut(id) {
                     row.instructions = sections.iter().any(is_instructions) || instructions::names_file(text);
-                    row.voice = instructions::voice(&sections).filter(|voice| *voice == Voice::Instructions);
+                    row.voice =
+                        instructions::main_voice(&sections).filter(|voice| *voice == Voice::Instructions);
                 }
             }
             Role::Tools | Role::Assistant | Role::Tool | Role::Other => {}
@@ -132,17 +133,17 @@ impl Facts {
     fn add_user_text(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
         let heads = protocol::is_heading(text) && self.goes_on(history, id, block);
         let observes = protocol::is_observation(text) || holds_note(text);
-        if (observes || self.continues(history, id, block, text))
+        if (observes || self.continues_output(history, id, block, text))
             && let Some((asked, call)) = self.written_call(history, block)
         {
             self.link_written(asked, id, call);
             if !heads {
-                self.finish(history, id, asked, text, Flag::Absent);
+                self.record_result(history, id, asked, text, FailureFlag::Absent);
             }
             return;
         }
-        let sections = sections(text);
-        let voice = instructions::voice(&sections);
+        let sections = split_by_voice(text);
+        let voice = instructions::main_voice(&sections);
         match voice {
             Some(Voice::Person) if self.current_task() != Some(block.entry) => {
                 self.persons.push((block.entry, id));
@@ -159,7 +160,7 @@ impl Facts {
     }
 
     /// Finds the action written in the assistant's text before a block.
-    fn written_call(&self, history: &History, block: &Block) -> Option<(BlockId, call::Call)> {
+    fn written_call(&self, history: &History, block: &Block) -> Option<(BlockId, call::CallFacts)> {
         let before = history
             .entries()
             .get(..widen(block.entry.0))?
@@ -171,9 +172,10 @@ impl Facts {
         }
         let said = blocks.iter().rposition(|block| block.kind == BlockKind::Text)?;
         let asked = BlockId(before.first_block + narrow(said));
-        let mut calls = protocol::actions(&history.block_text(blocks.get(said)?))
-            .into_iter()
-            .map(|written| call::read(&written.name, &Given::Named(&written.arguments), self.places.cwd()));
+        let mut calls =
+            protocol::find_actions(&history.block_text(blocks.get(said)?)).into_iter().map(|written| {
+                call::read(&written.name, &CallArguments::Named(&written.arguments), self.places.cwd())
+            });
         let mut call = calls.next()?;
         // Of several, one message answers all.
         for other in calls {
@@ -192,7 +194,7 @@ impl Facts {
     }
 
     /// Tells whether a text is what the tool printed that the text before it names.
-    fn continues(&self, history: &History, id: BlockId, block: &Block, text: &str) -> bool {
+    fn continues_output(&self, history: &History, id: BlockId, block: &Block, text: &str) -> bool {
         let Some(before) = widen(id.0).checked_sub(1) else { return false };
         let names_tool = |before: &Block| {
             before.entry == block.entry
@@ -204,7 +206,7 @@ impl Facts {
             && protocol::is_continuation(text)
     }
 
-    fn link_written(&mut self, asked: BlockId, answer: BlockId, call: call::Call) {
+    fn link_written(&mut self, asked: BlockId, answer: BlockId, call: call::CallFacts) {
         let actions: Arc<[Action]> = call.actions.into();
         if let Some(row) = self.row_mut(asked) {
             row.acts_as = BlockKind::Call;
@@ -216,7 +218,7 @@ impl Facts {
             row.partner = Some(asked);
             row.actions = actions;
         }
-        self.places.moved(answer, call.cwd, call.own_cwd.as_deref(), &mut self.known);
+        self.places.record_directory(answer, call.cwd, call.own_cwd.as_deref(), &mut self.known);
     }
 
     fn add_call(&mut self, history: &History, id: BlockId, block: &Block) {
@@ -231,33 +233,40 @@ impl Facts {
         if let Some(row) = self.row_mut(id) {
             row.actions = begun.unwrap_or_else(|| call.actions.into());
         }
-        self.places.moved(id, call.cwd, call.own_cwd.as_deref(), &mut self.known);
+        self.places.record_directory(id, call.cwd, call.own_cwd.as_deref(), &mut self.known);
     }
 
     fn add_result(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
         let flag = match history.format() {
-            _ if block.failed => Flag::Failed,
-            Format::Anthropic => Flag::Unset,
-            Format::Chat | Format::Responses | Format::Gemini => Flag::Absent,
+            _ if block.failed => FailureFlag::Failed,
+            Format::Anthropic => FailureFlag::Unset,
+            Format::Chat | Format::Responses | Format::Gemini => FailureFlag::Absent,
         };
         let call = block.partner.filter(|call| *call < id);
         let actions = match call.and_then(|call| self.row(call)) {
             Some(row) => Arc::clone(&row.actions),
             None => {
                 let name = history.tool_name(block).unwrap_or_default();
-                call::read(&name, &Given::Nothing, None).actions.into()
+                call::read(&name, &CallArguments::Nothing, None).actions.into()
             }
         };
         if let Some(row) = self.row_mut(id) {
             row.actions = actions;
         }
-        self.finish(history, id, call.unwrap_or(id), text, flag);
+        self.record_result(history, id, call.unwrap_or(id), text, flag);
     }
 
     /// Notes how a call ended, and what its result makes redundant.
-    fn finish(&mut self, history: &History, id: BlockId, call: BlockId, text: &str, flag: Flag) {
+    fn record_result(
+        &mut self,
+        history: &History,
+        id: BlockId,
+        call: BlockId,
+        text: &str,
+        flag: FailureFlag,
+    ) {
         // What a client wrapped in JSON is read without it.
-        let result = Readable::of(text);
+        let result = ReadableResult::read_result(text);
         let text = &*result.text;
         self.places.told_by_result(text, id);
         if let Some(session) = session_in(text) {
@@ -268,14 +277,14 @@ impl Facts {
             row.actions = actions;
         }
         let kind = row.tool().unwrap_or(ToolKind::Other);
-        let ending = outcome::ending(kind, &result, flag);
+        let ending = outcome::result_ending(kind, &result, flag);
         row.outcome = ending.outcome;
         row.content = match text.is_empty() && has_image(history, id) {
             true => ContentKind::Image,
             false => content::of_result(kind, row.subject(), text),
         };
         row.instructions = carries_instructions(row, text);
-        if row.instructions && row.subject().lines() == Some(Lines::All) {
+        if row.instructions && row.subject().lines() == Some(SubjectLines::All) {
             row.voice = row
                 .subject()
                 .path()
@@ -287,7 +296,7 @@ impl Facts {
             row.outcome = ending.outcome;
             row.partner = Some(id).filter(|_| call != id).or(row.partner);
         }
-        let end = ResultEnd { id, call, ending, is_cut: is_cut(text) };
+        let end = EndedCall { id, call, ending, is_cut: is_cut(text) };
         if let Some((key, coverage)) = self.run_of(&actions) {
             self.note_run(&key, coverage, &actions, end);
             return;
@@ -298,15 +307,15 @@ impl Facts {
     }
 
     /// Notes what an action shows or changes.
-    fn note_action(&mut self, action: &Action, alone: bool, end: ResultEnd) {
+    fn note_action(&mut self, action: &Action, alone: bool, end: EndedCall) {
         if end.ending.outcome == Outcome::Failed || !end.ending.ran {
             return;
         }
         if let Some(path) = action.subject.path() {
-            self.places.seen(path, end.id, &mut self.known);
+            self.places.learn_root(path, end.id, &mut self.known);
         }
         let Some(key) = self.key_of(action) else { return };
-        let shown = |block, lines, rule| Shown {
+        let shown = |block, lines, rule| ShownSubject {
             block,
             known_at: end.id,
             lines,
@@ -317,60 +326,66 @@ impl Facts {
         let listed = |lines| {
             let mut coverage = action.coverage.clone();
             if end.is_cut {
-                coverage.narrow("cut");
+                coverage.add_filter("cut");
             }
-            Shown { coverage, ..shown(end.id, lines, Rule::ListedAgain) }
+            ShownSubject { coverage, ..shown(end.id, lines, SupersedeRule::ListedAgain) }
         };
         let superseded = match (action.kind, &action.subject) {
             (ToolKind::Read, Subject::File { lines, .. }) => {
-                let lines = if end.is_cut { Lines::Part } else { *lines };
-                let rule = if lines == Lines::All { Rule::ReadAgain } else { Rule::LinesReadAgain };
-                self.known.file(&key, shown(end.id, lines, rule))
+                let lines = if end.is_cut { SubjectLines::Part } else { *lines };
+                let rule = if lines == SubjectLines::All {
+                    SupersedeRule::ReadAgain
+                } else {
+                    SupersedeRule::LinesReadAgain
+                };
+                self.known.record_file(&key, shown(end.id, lines, rule))
             }
             (ToolKind::Write, Subject::File { .. }) => {
-                self.known.change(&key, end.id);
-                self.known.file(&key, shown(end.call, Lines::All, Rule::WrittenAnew))
+                self.known.record_change(&key, end.id);
+                self.known.record_file(&key, shown(end.call, SubjectLines::All, SupersedeRule::WrittenAnew))
             }
             (ToolKind::Edit | ToolKind::Delete, Subject::File { .. }) => {
-                self.known.change(&key, end.id);
+                self.known.record_change(&key, end.id);
                 Vec::new()
             }
             (ToolKind::List, Subject::Directory { reach, .. }) => {
                 let lines = match reach {
-                    Reach::Everything => Lines::All,
-                    Reach::Children => Lines::between(1, Some(action.coverage.depth.unwrap_or(1).into())),
+                    DirectoryReach::Everything => SubjectLines::All,
+                    DirectoryReach::Children => {
+                        SubjectLines::from_bounds(1, Some(action.coverage.depth.unwrap_or(1).into()))
+                    }
                 };
-                self.known.listing(&key, listed(lines))
+                self.known.record_listing(&key, listed(lines))
             }
             (ToolKind::List, Subject::Query { .. }) => {
                 let levels = action.coverage.depth.map(u64::from);
-                self.known.listing(&key, listed(Lines::between(1, levels)))
+                self.known.record_listing(&key, listed(SubjectLines::from_bounds(1, levels)))
             }
             _ => Vec::new(),
         };
-        self.supersede(superseded, end.id);
+        self.mark_superseded(superseded, end.id);
     }
 
     /// Notes a run of tests, builds or status commands.
-    fn note_run(&mut self, key: &str, coverage: Coverage, actions: &[Action], end: ResultEnd) {
+    fn note_run(&mut self, key: &str, coverage: Coverage, actions: &[Action], end: EndedCall) {
         let is_test = |action: &Action| matches!(action.kind, ToolKind::Test | ToolKind::Build);
         let failed = end.ending.outcome == Outcome::Failed && !actions.iter().any(is_test);
         if failed || !end.ending.ran {
             return;
         }
-        let shown = Shown {
+        let shown = ShownSubject {
             block: end.id,
             known_at: end.id,
-            lines: Lines::All,
+            lines: SubjectLines::All,
             coverage,
-            rule: Rule::RunAgain,
+            rule: SupersedeRule::RunAgain,
             alone: true,
         };
-        let superseded = self.known.run(key, shown);
-        self.supersede(superseded, end.id);
+        let superseded = self.known.record_run(key, shown);
+        self.mark_superseded(superseded, end.id);
     }
 
-    fn supersede(&mut self, superseded: Vec<(BlockId, Rule)>, by: BlockId) {
+    fn mark_superseded(&mut self, superseded: Vec<(BlockId, SupersedeRule)>, by: BlockId) {
         for (older, rule) in superseded {
             let Some(row) = self.row_mut(older).filter(|row| row.superseded_by.is_none()) else { continue };
             row.superseded_by = Some((by, rule));
@@ -384,12 +399,12 @@ impl Facts {
     fn key_of(&self, action: &Action) -> Option<String> {
         match &action.subject {
             Subject::File { path, .. } | Subject::Directory { path, .. } => {
-                Some(self.places.key(path).into_owned())
+                Some(self.places.path_key(path).into_owned())
             }
             // What names no place looks where it is done.
             Subject::Query { place, .. } => {
                 let place = place.as_deref().or(action.directory.as_deref()).unwrap_or(".");
-                Some(self.places.key(place).into_owned())
+                Some(self.places.path_key(place).into_owned())
             }
             Subject::Command(_) | Subject::Url(_) | Subject::Nothing => None,
         }
@@ -412,7 +427,7 @@ impl Facts {
             if !is_run {
                 return None;
             }
-            runs.push((self.places.key(action.directory.as_deref().unwrap_or(".")), &**command, action));
+            runs.push((self.places.path_key(action.directory.as_deref().unwrap_or(".")), &**command, action));
         }
         let coverage = match runs.as_slice() {
             [] => return None,
@@ -421,7 +436,7 @@ impl Facts {
                 let mut coverage = Coverage::default();
                 if several.iter().any(|(.., action)| !action.coverage.is_whole()) {
                     let each = several.iter().map(|(.., action)| format!("{:?}", action.coverage));
-                    coverage.narrow(&each.collect::<Vec<_>>().join(" "));
+                    coverage.add_filter(&each.collect::<Vec<_>>().join(" "));
                 }
                 coverage
             }
@@ -432,10 +447,10 @@ impl Facts {
 
 /// How a call ended, for noting what its result shows.
 #[derive(Clone, Copy)]
-struct ResultEnd {
+struct EndedCall {
     id: BlockId,
     call: BlockId,
-    ending: outcome::Ending,
+    ending: outcome::ResultEnding,
     is_cut: bool,
 }
 
@@ -459,7 +474,7 @@ fn shows_status(command: &str) -> bool {
 
 impl Fact {
     /// Takes back what an answer told about a call.
-    fn unanswer(&mut self) {
+    fn forget_answer(&mut self) {
         self.outcome = Outcome::Unknown;
         self.partner = None;
         if self.content != ContentKind::Json {
@@ -474,39 +489,39 @@ impl Fact {
 pub(crate) fn with_arguments<T>(
     history: &History,
     block: &Block,
-    read: impl FnOnce(&str, &Given<'_>) -> T,
+    read: impl FnOnce(&str, &CallArguments<'_>) -> T,
 ) -> Option<T> {
     if block.kind == BlockKind::Text {
-        let written = protocol::actions(&history.block_text(block));
+        let written = protocol::find_actions(&history.block_text(block));
         // The arguments of several are nobody's.
         let [written] = written.as_slice() else { return None };
-        return Some(read(&written.name, &Given::Named(&written.arguments)));
+        return Some(read(&written.name, &CallArguments::Named(&written.arguments)));
     }
     let name = history.tool_name(block).unwrap_or_default();
     let part = history.parts_of(block).iter().find(|part| part.kind != PartKind::Sealed);
-    let Some(part) = part else { return Some(read(&name, &Given::Nothing)) };
+    let Some(part) = part else { return Some(read(&name, &CallArguments::Nothing)) };
     let text = history.part_text(part);
     let is_json = matches!(part.kind, PartKind::Json | PartKind::JsonText);
     let tape = if is_json { scan(text.as_bytes()).ok() } else { None };
     Some(match tape.as_ref().and_then(|tape| tape.root(text.as_bytes())) {
-        Some(value) => read(&name, &Given::Json(value)),
-        None => read(&name, &Given::Text(&text)),
+        Some(value) => read(&name, &CallArguments::Json(value)),
+        None => read(&name, &CallArguments::Text(&text)),
     })
 }
 
 /// Returns the texts in the arguments of a call, in order and decoded; keys are left out.
 pub fn argument_texts(history: &History, call: &Block) -> Vec<String> {
     let texts = with_arguments(history, call, |_, given| match given {
-        Given::Json(value) => value.strings(),
-        Given::Named(pairs) => pairs.iter().map(|(_, text)| text.clone()).collect(),
-        Given::Text(text) => vec![(*text).to_owned()],
-        Given::Nothing => Vec::new(),
+        CallArguments::Json(value) => value.strings(),
+        CallArguments::Named(pairs) => pairs.iter().map(|(_, text)| text.clone()).collect(),
+        CallArguments::Text(text) => vec![(*text).to_owned()],
+        CallArguments::Nothing => Vec::new(),
     });
     texts.unwrap_or_default()
 }
 
 /// Returns what can be read in a block; nothing for blocks whose text tells nothing.
-fn readable<'a>(history: &'a History, block: &Block) -> Cow<'a, str> {
+fn readable_text<'a>(history: &'a History, block: &Block) -> Cow<'a, str> {
     match block.kind {
         BlockKind::Text | BlockKind::Result | BlockKind::Call | BlockKind::Reasoning => {
             history.block_text(block)
@@ -528,7 +543,7 @@ fn with_path_from_result(actions: &Arc<[Action]>, text: &str) -> Option<Arc<[Act
     if !lacks_path {
         return None;
     }
-    let lines = if first.kind == ToolKind::Write { Lines::All } else { Lines::Part };
+    let lines = if first.kind == ToolKind::Write { SubjectLines::All } else { SubjectLines::Part };
     let subject = Subject::lines_of(&call::path_in_result(text)?, lines);
     let named = Action::new(first.kind, subject);
     Some(std::iter::once(named).chain(actions.iter().skip(1).cloned()).collect())
@@ -541,7 +556,7 @@ fn carries_instructions(row: &Fact, text: &str) -> bool {
         && row.subject().path().is_some_and(instructions::is_instruction_file);
     let is_reminded = || {
         memchr::memmem::find(text.as_bytes(), b"<system-reminder>").is_some()
-            && sections(text).iter().any(|section| section.voice == Voice::Instructions)
+            && split_by_voice(text).iter().any(|section| section.voice == Voice::Instructions)
     };
     is_file || is_reminded()
 }

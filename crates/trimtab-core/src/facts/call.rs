@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use super::{
     coverage::{Coverage, OutputPart},
-    names::{self, Manner},
+    names::{self, CallManner},
     patch, shell,
-    subject::{Lines, Subject},
+    subject::{Subject, SubjectLines},
     tool::{Action, ToolKind},
     windows,
 };
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The arguments of a call.
-pub(crate) enum Given<'a> {
+pub(crate) enum CallArguments<'a> {
     Json(Value<'a>),
     /// Named texts, as agents with a text protocol write them.
     Named(&'a [(String, String)]),
@@ -26,7 +26,7 @@ pub(crate) enum Given<'a> {
 }
 
 /// What was told from a call.
-pub(crate) struct Call {
+pub(crate) struct CallFacts {
     /// Its actions, at least one; the one that names it first.
     pub(crate) actions: Vec<Action>,
     /// The directory that a lasting shell is in afterwards.
@@ -63,57 +63,71 @@ pub(crate) const DIRECTORIES: &[&str] =
     &["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path", "Cwd", "dir"];
 
 /// Reads a call that is made in a directory, where that is known.
-pub(crate) fn read(name: &str, given: &Given<'_>, cwd: Option<&str>) -> Call {
+pub(crate) fn read(name: &str, given: &CallArguments<'_>, cwd: Option<&str>) -> CallFacts {
     let own_cwd = DIRECTORIES.iter().find_map(|key| given.text(key)).map(Cow::into_owned);
-    match manner(name, given) {
-        manner @ (Manner::Shell | Manner::LastingShell) => {
+    match call_manner(name, given) {
+        manner @ (CallManner::Shell | CallManner::LastingShell) => {
             shell_call(name, given, cwd, own_cwd.as_deref(), manner)
         }
-        Manner::Session => {
+        CallManner::Session => {
             let session = ["session_id", "shellId", "shell_id", "bash_id", "task_id", "id"]
                 .iter()
                 .find_map(|key| given.scalar(key));
             let subject = Subject::Command(format!("session {}", session.as_deref().unwrap_or("?")).into());
-            Call { actions: vec![Action::new(ToolKind::Run, subject)], cwd: None, own_cwd: None, session }
+            CallFacts {
+                actions: vec![Action::new(ToolKind::Run, subject)],
+                cwd: None,
+                own_cwd: None,
+                session,
+            }
         }
-        Manner::Editor => plain(vec![editor(given)], cwd),
-        Manner::Patch => {
+        CallManner::Editor => call_of_actions(vec![editor_action(given)], cwd),
+        CallManner::Patch => {
             let text = ["input", "patch", "patchText", "diff"].iter().find_map(|key| given.text(key));
-            plain(patch::actions(&text.or_else(|| given.whole()).unwrap_or_default()), cwd)
+            call_of_actions(
+                patch::patch_actions(&text.or_else(|| given.all_arguments()).unwrap_or_default()),
+                cwd,
+            )
         }
-        Manner::Plain(kind) => plain(plain_actions(name, kind, given), cwd),
+        CallManner::Plain(kind) => call_of_actions(plain_actions(name, kind, given), cwd),
     }
 }
 
-fn plain(actions: Vec<Action>, cwd: Option<&str>) -> Call {
+fn call_of_actions(actions: Vec<Action>, cwd: Option<&str>) -> CallFacts {
     let mut actions: Vec<Action> = actions.into_iter().map(|action| action.seen_from(cwd)).collect();
     if actions.is_empty() {
         actions.push(Action::new(ToolKind::Other, Subject::Nothing));
     }
-    Call { actions, cwd: None, own_cwd: None, session: None }
+    CallFacts { actions, cwd: None, own_cwd: None, session: None }
 }
 
-fn shell_call(name: &str, given: &Given<'_>, cwd: Option<&str>, own: Option<&str>, manner: Manner) -> Call {
+fn shell_call(
+    name: &str,
+    given: &CallArguments<'_>,
+    cwd: Option<&str>,
+    own: Option<&str>,
+    manner: CallManner,
+) -> CallFacts {
     let Some(command) = command_text(given) else {
-        return plain(plain_actions(name, ToolKind::Run, given), cwd);
+        return call_of_actions(plain_actions(name, ToolKind::Run, given), cwd);
     };
-    let from = own.map(|own| super::subject::joined(cwd.unwrap_or_default(), own));
+    let from = own.map(|own| super::subject::join_path(cwd.unwrap_or_default(), own));
     let script = shell::read(&command, from.as_deref().or(cwd));
     let mut actions = script.actions;
-    let first = shell::primary(&actions);
+    let first = shell::primary_action(&actions);
     if let Some(front) = actions.get_mut(..=first) {
         front.rotate_right(1);
     }
-    let moved = script.cwd.filter(|_| manner == Manner::LastingShell);
-    Call { actions, cwd: moved, own_cwd: from, session: None }
+    let moved = script.cwd.filter(|_| manner == CallManner::LastingShell);
+    CallFacts { actions, cwd: moved, own_cwd: from, session: None }
 }
 
 /// Returns the command, also where it is a list of words.
-pub(crate) fn command_text(given: &Given<'_>) -> Option<String> {
+pub(crate) fn command_text(given: &CallArguments<'_>) -> Option<String> {
     if let Some(text) = COMMANDS.iter().find_map(|key| given.text(key)) {
         return Some(text.into_owned());
     }
-    let Given::Json(value) = given else { return given.whole().map(Cow::into_owned) };
+    let CallArguments::Json(value) = given else { return given.all_arguments().map(Cow::into_owned) };
     let list = ["command", "cmd", "args", "argv"]
         .iter()
         .find_map(|key| value.get(key).filter(|list| list.is_array()))?;
@@ -129,15 +143,15 @@ pub(crate) fn command_text(given: &Given<'_>) -> Option<String> {
 }
 
 /// Tells how a call is read.
-pub(crate) fn manner(name: &str, given: &Given<'_>) -> Manner {
-    names::named(name).unwrap_or_else(|| by_shape(name, given))
+pub(crate) fn call_manner(name: &str, given: &CallArguments<'_>) -> CallManner {
+    names::manner_by_name(name).unwrap_or_else(|| by_shape(name, given))
 }
 
 /// Tells how a call of an unknown tool is read: by its arguments, then by the words of its name.
-fn by_shape(name: &str, given: &Given<'_>) -> Manner {
-    let has = |keys: &[&str]| keys.iter().any(|key| given.has(key));
+fn by_shape(name: &str, given: &CallArguments<'_>) -> CallManner {
+    let has = |keys: &[&str]| keys.iter().any(|key| given.has_argument(key));
     if has(&["command", "cmd", "CommandLine", "shell_command"]) && !has(&["path", "file_path"]) {
-        return Manner::Shell;
+        return CallManner::Shell;
     }
     let names_file = has(&[
         "file_path", "filePath", "path", "absolute_path", "target_file", "filename", "file", "notebook_path",
@@ -151,20 +165,20 @@ fn by_shape(name: &str, given: &Given<'_>) -> Manner {
             () => None,
         };
         if let Some(kind) = by_name.or(by_arguments) {
-            return Manner::Plain(kind);
+            return CallManner::Plain(kind);
         }
     }
-    let guessed = names::guessed(name);
+    let guessed = names::guess_tool_kind(name);
     let by_arguments = match () {
         () if guessed != ToolKind::Other => guessed,
         () if has(&["url", "urls"]) => ToolKind::Web,
         () if has(&["pattern", "regex", "query"]) => ToolKind::Search,
         () => ToolKind::Other,
     };
-    Manner::Plain(by_arguments)
+    CallManner::Plain(by_arguments)
 }
 
-fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
+fn plain_actions(name: &str, kind: ToolKind, given: &CallArguments<'_>) -> Vec<Action> {
     let subject = match kind {
         ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => {
             return file_actions(name, kind, given);
@@ -178,7 +192,7 @@ fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
                 None => whole_call(name, given),
             }
         }
-        ToolKind::List => return vec![listing(name, given)],
+        ToolKind::List => return vec![listing_action(name, given)],
         ToolKind::Web => match URLS.iter().find_map(|key| given.text(key)) {
             Some(url) => Subject::Url(url.into()),
             None => match first_text(given, &["query", "q", "search_query", "prompt", "queries"]) {
@@ -209,7 +223,7 @@ fn plain_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
 }
 
 /// Reads a tool that lists files.
-fn listing(name: &str, given: &Given<'_>) -> Action {
+fn listing_action(name: &str, given: &CallArguments<'_>) -> Action {
     let is_true = |keys: &[&str]| {
         keys.iter().any(|key| given.text(key).is_some_and(|text| text.eq_ignore_ascii_case("true")))
     };
@@ -241,7 +255,7 @@ fn listing(name: &str, given: &Given<'_>) -> Action {
 }
 
 /// Returns the arguments of a listing that leave files out, in one order.
-fn listing_filter(given: &Given<'_>) -> String {
+fn listing_filter(given: &CallArguments<'_>) -> String {
     const FILTERS: &[&str] = &[
         "filter", "filters", "ignore", "ignores", "ignore_patterns", "exclude", "excludes",
         "exclude_patterns", "excludePatterns", "include", "includes", "include_patterns", "extensions",
@@ -250,13 +264,13 @@ fn listing_filter(given: &Given<'_>) -> String {
     let mut filters: Vec<String> = Vec::new();
     for key in PATTERNS.iter().chain(FILTERS) {
         let mut texts: Vec<Cow<'_, str>> = match given {
-            Given::Json(value) => match value.get(key) {
+            CallArguments::Json(value) => match value.get(key) {
                 Some(list) if list.is_array() => list.items().filter_map(Value::string).collect(),
                 Some(value) => value.string().into_iter().collect(),
                 None => Vec::new(),
             },
-            Given::Named(_) => given.text(key).into_iter().collect(),
-            Given::Text(_) | Given::Nothing => Vec::new(),
+            CallArguments::Named(_) => given.text(key).into_iter().collect(),
+            CallArguments::Text(_) | CallArguments::Nothing => Vec::new(),
         };
         texts.retain(|text| !text.is_empty());
         texts.extend(given.number(key).map(|number| Cow::Owned(number.to_string())));
@@ -270,11 +284,11 @@ fn listing_filter(given: &Given<'_>) -> String {
     filters.join(" ")
 }
 
-fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
+fn file_actions(name: &str, kind: ToolKind, given: &CallArguments<'_>) -> Vec<Action> {
     let lines = match kind {
-        ToolKind::Read => lines(given),
-        ToolKind::Edit => Lines::Part,
-        _ => Lines::All,
+        ToolKind::Read => requested_lines(given),
+        ToolKind::Edit => SubjectLines::Part,
+        _ => SubjectLines::All,
     };
     let at = |path: &str| Action::new(kind, Subject::lines_of(path, lines));
     if let Some(path) = PATHS.iter().find_map(|key| given.text(key)).filter(|path| !path.trim().is_empty()) {
@@ -287,8 +301,8 @@ fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
         return actions;
     }
     let listed = ["paths", "files", "file_paths", "edits", "args"].iter().find_map(|key| match given {
-        Given::Json(value) => value.get(key).filter(|list| list.is_array()),
-        Given::Named(_) | Given::Text(_) | Given::Nothing => None,
+        CallArguments::Json(value) => value.get(key).filter(|list| list.is_array()),
+        CallArguments::Named(_) | CallArguments::Text(_) | CallArguments::Nothing => None,
     });
     let path_of = |item: Value<'_>| {
         item.string()
@@ -300,39 +314,41 @@ fn file_actions(name: &str, kind: ToolKind, given: &Given<'_>) -> Vec<Action> {
     if !actions.is_empty() {
         return actions;
     }
-    if kind == ToolKind::Read && given.has("skill") {
+    if kind == ToolKind::Read && given.has_argument("skill") {
         return vec![Action::new(kind, whole_call(name, given))];
     }
     if kind == ToolKind::Edit {
         let text = ["patch", "diff", "input"].iter().find_map(|key| given.text(key));
-        return patch::actions(&text.unwrap_or_default());
+        return patch::patch_actions(&text.unwrap_or_default());
     }
     vec![Action::new(kind, Subject::Nothing)]
 }
 
-fn editor(given: &Given<'_>) -> Action {
+fn editor_action(given: &CallArguments<'_>) -> Action {
     let path = PATHS.iter().find_map(|key| given.text(key)).unwrap_or_default();
     let command = given.text("command").or_else(|| given.text("subcommand")).unwrap_or_default();
     let kind = match command.as_ref() {
         "view" | "read" | "open" => ToolKind::Read,
         "create" | "write" => ToolKind::Write,
-        _ if given.has("file_text") || (given.has("content") && !OLDS.iter().any(|key| given.has(key))) => {
+        _ if given.has_argument("file_text")
+            || (given.has_argument("content") && !OLDS.iter().any(|key| given.has_argument(key))) =>
+        {
             ToolKind::Write
         }
-        "" if !CONTENTS.iter().chain(OLDS).any(|key| given.has(key)) => ToolKind::Read,
+        "" if !CONTENTS.iter().chain(OLDS).any(|key| given.has_argument(key)) => ToolKind::Read,
         _ => ToolKind::Edit,
     };
     if path.is_empty() {
         return Action::new(kind, Subject::Nothing);
     }
     let lines = match kind {
-        ToolKind::Read => lines(given),
-        ToolKind::Edit => Lines::Part,
-        _ => Lines::All,
+        ToolKind::Read => requested_lines(given),
+        ToolKind::Edit => SubjectLines::Part,
+        _ => SubjectLines::All,
     };
     let name = windows::file_name(&path);
     let is_directory = kind == ToolKind::Read
-        && lines == Lines::All
+        && lines == SubjectLines::All
         && (windows::ends_as_directory(&path) || !name.contains('.'));
     if is_directory
         && name.chars().any(|letter| letter.is_ascii_lowercase())
@@ -345,9 +361,9 @@ fn editor(given: &Given<'_>) -> Action {
 }
 
 /// Reads which lines of a file a call asks for.
-fn lines(given: &Given<'_>) -> Lines {
+fn requested_lines(given: &CallArguments<'_>) -> SubjectLines {
     let number = |keys: &[&str]| keys.iter().find_map(|key| given.number(key));
-    if let Given::Json(value) = given
+    if let CallArguments::Json(value) = given
         && let Some(range) = ["view_range", "lines", "range"]
             .iter()
             .find_map(|key| value.get(key).filter(|list| list.is_array()))
@@ -355,11 +371,11 @@ fn lines(given: &Given<'_>) -> Lines {
         let mut ends = range.items();
         let first = ends.next().and_then(Value::number).unwrap_or(1);
         // A last line of -1 is the end of the file.
-        return Lines::between(first, ends.next().and_then(Value::number));
+        return SubjectLines::from_bounds(first, ends.next().and_then(Value::number));
     }
     let whole = ["should_read_entire_file", "shouldReadEntireFile"];
     if whole.iter().any(|key| given.text(key).as_deref() == Some("true")) {
-        return Lines::All;
+        return SubjectLines::All;
     }
     let first = number(&[
         "start_line", "startLine", "StartLine", "start_line_one_indexed", "line_start", "line_number",
@@ -375,67 +391,67 @@ fn lines(given: &Given<'_>) -> Lines {
         "last_line",
     ]);
     if first.is_some() || last.is_some() {
-        return Lines::between(first.unwrap_or(1), last);
+        return SubjectLines::from_bounds(first.unwrap_or(1), last);
     }
     if let Some(head) = number(&["head"]) {
-        return Lines::All.head(head);
+        return SubjectLines::All.first_lines(head);
     }
-    if given.has("tail") || given.has("pages") {
-        return Lines::Part;
+    if given.has_argument("tail") || given.has_argument("pages") {
+        return SubjectLines::Part;
     }
     let offset = number(&["offset"]);
     // opencode, whose arguments are in camel case, counts offsets from 0.
-    let offset = if given.has("filePath") { offset.map(|offset| offset + 1) } else { offset };
-    Lines::from_offset(offset, number(&["limit", "max_lines"]))
+    let offset = if given.has_argument("filePath") { offset.map(|offset| offset + 1) } else { offset };
+    SubjectLines::from_offset(offset, number(&["limit", "max_lines"]))
 }
 
 /// Names a call by its tool and arguments.
-fn whole_call(name: &str, given: &Given<'_>) -> Subject {
-    let text = given.whole().unwrap_or_default();
+fn whole_call(name: &str, given: &CallArguments<'_>) -> Subject {
+    let text = given.all_arguments().unwrap_or_default();
     let head: String = text.chars().take(200).collect();
     Subject::Command(shell::one_line(&format!("{name} {head}")).into())
 }
 
-fn first_text<'a>(given: &Given<'a>, keys: &[&str]) -> Option<Cow<'a, str>> {
+fn first_text<'a>(given: &CallArguments<'a>, keys: &[&str]) -> Option<Cow<'a, str>> {
     keys.iter().find_map(|key| given.text(key))
 }
 
-impl<'a> Given<'a> {
+impl<'a> CallArguments<'a> {
     /// Returns a text argument; the first of a list of texts.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
         match self {
-            Given::Json(value) => {
+            CallArguments::Json(value) => {
                 let value = value.get(key)?;
                 if value.is_true() {
                     return Some(Cow::Borrowed("true"));
                 }
                 value.string().or_else(|| value.items().next()?.string())
             }
-            Given::Named(pairs) => {
+            CallArguments::Named(pairs) => {
                 pairs.iter().find(|(name, _)| name == key).map(|(_, text)| Cow::Borrowed(text.as_str()))
             }
-            Given::Text(_) | Given::Nothing => None,
+            CallArguments::Text(_) | CallArguments::Nothing => None,
         }
     }
 
     /// Tells whether an argument says no.
     fn is_false(&self, key: &str) -> bool {
         match self {
-            Given::Json(value) => value.get(key).is_some_and(|value| value.raw() == b"false"),
-            Given::Named(_) => self.text(key).is_some_and(|text| text.eq_ignore_ascii_case("false")),
-            Given::Text(_) | Given::Nothing => false,
+            CallArguments::Json(value) => value.get(key).is_some_and(|value| value.raw() == b"false"),
+            CallArguments::Named(_) => self.text(key).is_some_and(|text| text.eq_ignore_ascii_case("false")),
+            CallArguments::Text(_) | CallArguments::Nothing => false,
         }
     }
 
     /// Returns an argument that is a number, also where it is written as text.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         match self {
-            Given::Json(value) => {
+            CallArguments::Json(value) => {
                 let value = value.get(key)?;
                 value.number().or_else(|| value.string()?.trim().parse().ok())
             }
-            Given::Named(_) => self.text(key)?.trim().parse().ok(),
-            Given::Text(_) | Given::Nothing => None,
+            CallArguments::Named(_) => self.text(key)?.trim().parse().ok(),
+            CallArguments::Text(_) | CallArguments::Nothing => None,
         }
     }
 
@@ -445,24 +461,24 @@ impl<'a> Given<'a> {
     }
 
     /// Tells whether an argument is there.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has_argument(&self, key: &str) -> bool {
         match self {
-            Given::Json(value) => value.get(key).is_some_and(|value| !value.is_null()),
-            Given::Named(pairs) => pairs.iter().any(|(name, _)| name == key),
-            Given::Text(_) | Given::Nothing => false,
+            CallArguments::Json(value) => value.get(key).is_some_and(|value| !value.is_null()),
+            CallArguments::Named(pairs) => pairs.iter().any(|(name, _)| name == key),
+            CallArguments::Text(_) | CallArguments::Nothing => false,
         }
     }
 
     /// Returns all arguments as one text.
-    pub(crate) fn whole(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn all_arguments(&self) -> Option<Cow<'a, str>> {
         match self {
-            Given::Json(value) => Some(String::from_utf8_lossy(value.raw())),
-            Given::Named(pairs) => {
+            CallArguments::Json(value) => Some(String::from_utf8_lossy(value.raw())),
+            CallArguments::Named(pairs) => {
                 let shown = pairs.iter().map(|(name, text)| format!("{name}={text}"));
                 Some(Cow::Owned(shown.collect::<Vec<_>>().join(" ")))
             }
-            Given::Text(text) => Some(Cow::Borrowed(text)),
-            Given::Nothing => None,
+            CallArguments::Text(text) => Some(Cow::Borrowed(text)),
+            CallArguments::Nothing => None,
         }
     }
 }

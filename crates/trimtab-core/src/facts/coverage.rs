@@ -47,7 +47,7 @@ impl Coverage {
     }
 
     /// Adds a filter.
-    pub(crate) fn narrow(&mut self, filter: &str) {
+    pub(crate) fn add_filter(&mut self, filter: &str) {
         let before = match self.output {
             OutputPart::Whole => String::new(),
             OutputPart::First(count) => format!("head {count} | "),
@@ -59,13 +59,17 @@ impl Coverage {
     }
 
     /// Leaves a part of the output.
-    pub(crate) fn cut(&mut self, output: OutputPart) {
+    pub(crate) fn limit_output(&mut self, output: OutputPart) {
         self.output = match (self.output, output) {
             (OutputPart::Whole, output) | (output, OutputPart::Whole) => output,
             (OutputPart::First(before), OutputPart::First(count)) => OutputPart::First(before.min(count)),
             (OutputPart::Last(before), OutputPart::Last(count)) => OutputPart::Last(before.min(count)),
-            (OutputPart::Last(_), OutputPart::First(count)) => return self.narrow(&format!("head {count}")),
-            (OutputPart::First(_), OutputPart::Last(count)) => return self.narrow(&format!("tail {count}")),
+            (OutputPart::Last(_), OutputPart::First(count)) => {
+                return self.add_filter(&format!("head {count}"));
+            }
+            (OutputPart::First(_), OutputPart::Last(count)) => {
+                return self.add_filter(&format!("tail {count}"));
+            }
         };
     }
 }

@@ -40,7 +40,7 @@ impl Voice {
 
 /// A piece of a text with one voice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct VoiceSection {
     /// Whose words they are.
     pub voice: Voice,
     /// Where they stand, in bytes of the decoded text.
@@ -118,37 +118,37 @@ const INSTRUCTION_FILES: &[&str] = &[
 ];
 
 /// Splits a text by voice, in order, without gaps of anything but space.
-pub fn sections(text: &str) -> Vec<Section> {
+pub fn split_by_voice(text: &str) -> Vec<VoiceSection> {
     let lead = text.len() - text.trim_start().len();
     let begins = text.trim_start();
     if let Some((_, voice)) = BEGINNINGS.iter().find(|(beginning, _)| begins.starts_with(beginning)) {
-        return vec![Section { voice: *voice, range: lead..text.trim_end().len() }];
+        return vec![VoiceSection { voice: *voice, range: lead..text.trim_end().len() }];
     }
     let mut sections = Vec::new();
     let mut from = 0;
     let mut search = 0;
     while let Some((voice, range)) = next_tagged(text, search) {
         search = range.end;
-        push(&mut sections, text, Voice::Person, from..range.start);
-        push(&mut sections, text, voice, range.clone());
+        push_section(&mut sections, text, Voice::Person, from..range.start);
+        push_section(&mut sections, text, voice, range.clone());
         from = range.end;
     }
-    push(&mut sections, text, Voice::Person, from..text.len());
+    push_section(&mut sections, text, Voice::Person, from..text.len());
     sections
 }
 
 /// Returns the voice that a whole text counts as: the person's where any of it is theirs.
-pub(crate) fn voice(sections: &[Section]) -> Option<Voice> {
+pub(crate) fn main_voice(sections: &[VoiceSection]) -> Option<Voice> {
     sections.iter().map(|section| section.voice).min()
 }
 
 /// Finds the sentences in which a person sets limits (must, never, always, do not, only, without …), as ranges.
-pub fn constraints(text: &str) -> Vec<Range<usize>> {
-    let of_person = sections(text).into_iter().filter(|section| section.voice == Voice::Person);
+pub fn find_constraints(text: &str) -> Vec<Range<usize>> {
+    let of_person = split_by_voice(text).into_iter().filter(|section| section.voice == Voice::Person);
     let mut found = Vec::new();
     for section in of_person {
         let words = text.get(section.range.clone()).unwrap_or_default();
-        for range in sentences(words) {
+        for range in split_sentences(words) {
             let sentence = words.get(range.clone()).unwrap_or_default();
             if is_constraint(sentence) {
                 found.push(section.range.start + range.start..section.range.start + range.end);
@@ -171,14 +171,14 @@ pub(crate) fn names_file(text: &str) -> bool {
     lines.any(|line| INSTRUCTION_FILES.iter().any(|name| line.contains(name)))
 }
 
-fn push(sections: &mut Vec<Section>, text: &str, voice: Voice, range: Range<usize>) {
+fn push_section(sections: &mut Vec<VoiceSection>, text: &str, voice: Voice, range: Range<usize>) {
     let Some(piece) = text.get(range.clone()) else { return };
     let trimmed = piece.trim();
     if trimmed.is_empty() {
         return;
     }
     let start = range.start + (piece.len() - piece.trim_start().len());
-    sections.push(Section { voice, range: start..start + trimmed.len() });
+    sections.push(VoiceSection { voice, range: start..start + trimmed.len() });
 }
 
 /// Finds the next tagged piece that starts a line, from an offset on.
@@ -217,7 +217,7 @@ fn voice_of(voice: Voice, piece: &str) -> Voice {
 }
 
 /// Splits prose into sentences: at line breaks, and behind a full stop, exclamation or question mark before a space.
-fn sentences(text: &str) -> Vec<Range<usize>> {
+fn split_sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
     let mut letters = text.char_indices().peekable();
@@ -268,8 +268,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(Voice, &str)]) {
-        let found: Vec<(Voice, &str)> =
-            sections(text).iter().map(|section| (section.voice, &text[section.range.clone()])).collect();
+        let found: Vec<(Voice, &str)> = split_by_voice(text)
+            .iter()
+            .map(|section| (section.voice, &text[section.range.clone()]))
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -302,7 +304,8 @@ mod tests {
 
     #[test]
     fn what_a_harness_says_alone_is_not_the_person() {
-        let alone = |text: &str, expected| assert_eq!(voice(&sections(text)), Some(expected), "{text}");
+        let alone =
+            |text: &str, expected| assert_eq!(main_voice(&split_by_voice(text)), Some(expected), "{text}");
         alone(
             "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>",
             Voice::Instructions,
@@ -321,9 +324,9 @@ mod tests {
     #[test]
     fn sentences_that_set_limits_are_constraints() {
         let text = "Please add a flag. You must not touch the tests!\n- Never use unwrap\n- The loop is slow.\nOnly edit `a.rs`.";
-        let found: Vec<&str> = constraints(text).into_iter().map(|range| &text[range]).collect();
+        let found: Vec<&str> = find_constraints(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["You must not touch the tests!", "Never use unwrap", "Only edit `a.rs`."]);
-        assert!(constraints("<system-reminder>You must obey.</system-reminder>").is_empty());
-        assert!(constraints("The mustard is commonly used.").is_empty());
+        assert!(find_constraints("<system-reminder>You must obey.</system-reminder>").is_empty());
+        assert!(find_constraints("The mustard is commonly used.").is_empty());
     }
 }

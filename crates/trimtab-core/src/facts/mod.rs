@@ -8,17 +8,17 @@ mod add;
 mod call;
 mod content;
 mod coverage;
+mod directories;
 mod instructions;
 mod names;
 mod outcome;
 mod patch;
-mod places;
 mod priority;
 mod protocol;
 mod python_text;
 mod react;
+mod result_sort;
 mod shell;
-mod shows;
 mod subject;
 mod supersede;
 mod tables;
@@ -30,27 +30,27 @@ use std::{borrow::Cow, collections::HashMap, ops::Index, sync::Arc};
 
 pub use content::ContentKind;
 pub use coverage::{Coverage, OutputPart};
-pub use instructions::{Section, Voice, constraints, sections};
+pub use instructions::{Voice, VoiceSection, find_constraints, split_by_voice};
 pub use outcome::Outcome;
 pub use priority::Priority;
-pub use subject::{Lines, Reach, Subject};
-pub use supersede::Rule;
+pub use subject::{DirectoryReach, Subject, SubjectLines};
+pub use supersede::SupersedeRule;
 pub use tool::{Action, ToolKind};
 
 pub use add::argument_texts;
 pub(crate) use add::{is_cut, with_arguments};
-pub(crate) use call::{CONTENTS, DIRECTORIES, Given, command_text, manner, path_in_result};
-pub(crate) use names::{Manner, changes_files, is_shell};
+pub(crate) use call::{CONTENTS, CallArguments, DIRECTORIES, call_manner, command_text, path_in_result};
+pub(crate) use names::{CallManner, changes_files, is_shell};
 pub(crate) use patch::{HunkHeader, file_lines as patched_files};
-pub(crate) use shell::{Direction, Simple, actions_of, walk};
-pub(crate) use shows::{Shows, shows};
-pub(crate) use subject::{is_absolute, joined};
+pub(crate) use result_sort::{ResultSort, sort_of_result};
+pub(crate) use shell::{RedirectDirection, SimpleCommand, actions_of, walk_script};
+pub(crate) use subject::{is_absolute, join_path};
 pub(crate) use tables::find_digest_of_tool;
-pub(crate) use totals::{Totals, read_totals};
+pub(crate) use totals::{RunTotals, read_totals};
 pub(crate) use windows::with_slashes;
 
-use places::Places;
-use supersede::Known;
+use directories::KnownDirectories;
+use supersede::KnownSubjects;
 
 use crate::{
     history::{BlockId, BlockKind, EntryId, History, Role, row_of},
@@ -88,9 +88,9 @@ pub struct Fact {
     /// The first block of the same kind with the same content.
     pub identical_to: Option<BlockId>,
     /// The earlier blocks that this one makes redundant.
-    pub supersedes: Vec<(BlockId, Rule)>,
+    pub supersedes: Vec<(BlockId, SupersedeRule)>,
     /// The first later block that makes this one redundant.
-    pub superseded_by: Option<(BlockId, Rule)>,
+    pub superseded_by: Option<(BlockId, SupersedeRule)>,
 }
 
 impl Fact {
@@ -110,8 +110,8 @@ impl Fact {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     rows: Vec<Fact>,
-    known: Known,
-    places: Places,
+    known: KnownSubjects,
+    places: KnownDirectories,
     /// The first block with each content.
     contents: HashMap<(BlockKind, [u8; 16]), BlockId>,
     /// Entries with the person's words, with their first block.
@@ -144,7 +144,7 @@ impl Facts {
         while is_inside(kept) {
             kept -= 1;
         }
-        self.keep(kept);
+        self.truncate_to(kept);
         self.add_from(history, self.rows.len());
     }
 
@@ -187,7 +187,7 @@ impl Facts {
 
     /// Tells whether a file was changed in this session.
     pub fn is_modified(&self, path: &str) -> bool {
-        self.known.is_changed(&self.places.key(path))
+        self.known.is_changed(&self.places.path_key(path))
     }
 
     /// Returns the latest block after a call that shows or writes all of every file that the call changed.
@@ -196,14 +196,14 @@ impl Facts {
         let mut latest = None;
         for action in changes {
             let Subject::File { path, .. } = &action.subject else { return None };
-            latest = latest.max(Some(self.known.whole_after(&self.places.key(path), call)?));
+            latest = latest.max(Some(self.known.whole_after(&self.places.path_key(path), call)?));
         }
         latest
     }
 
     /// Returns the name under which all spellings of a path are one: seen from the session's root.
     pub fn file_key<'a>(&self, path: &'a str) -> Cow<'a, str> {
-        self.places.key(path)
+        self.places.path_key(path)
     }
 
     /// Returns the directory in which a call was made, where that is known.
@@ -212,8 +212,8 @@ impl Facts {
     }
 
     /// Returns what decides about the names of files; all of them may be others where it changes.
-    pub(crate) fn naming(&self) -> String {
-        self.places.naming()
+    pub(crate) fn naming_key(&self) -> String {
+        self.places.naming_key()
     }
 
     /// Returns the directory in which the session works, where something told it.

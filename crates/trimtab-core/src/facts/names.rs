@@ -4,7 +4,7 @@
 //! Names are compared without case, underscores, dashes and the prefix of an MCP server (`mcp__files__read_file`,
 //! `ReadFile`, `read-file` are one). A new name is one row in `tools.tsv`.
 
-use Manner::{Editor, LastingShell, Patch, Plain, Session, Shell};
+use CallManner::{Editor, LastingShell, Patch, Plain, Session, Shell};
 
 use super::{
     tables::find_manner,
@@ -16,7 +16,7 @@ use super::{
 
 /// How a call of a tool is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CallManner {
     /// It always does the same.
     Plain(ToolKind),
     /// It runs a shell command; the next call starts where the session began.
@@ -33,12 +33,12 @@ pub(crate) enum Manner {
 
 /// Tells whether a tool of that name runs shell commands.
 pub(crate) fn is_shell(name: &str) -> bool {
-    matches!(named(name), Some(Shell | LastingShell | Session))
+    matches!(manner_by_name(name), Some(Shell | LastingShell | Session))
 }
 
 /// Tells whether a tool of this name changes files.
 pub(crate) fn changes_files(name: &str) -> bool {
-    match named(name) {
+    match manner_by_name(name) {
         Some(Plain(kind)) => kind.changes_files(),
         Some(Editor | Patch) => true,
         Some(Shell | LastingShell | Session) => false,
@@ -47,18 +47,18 @@ pub(crate) fn changes_files(name: &str) -> bool {
 }
 
 /// Finds how calls of a tool are read; none for a name that is not in the table.
-pub(crate) fn named(name: &str) -> Option<Manner> {
+pub(crate) fn manner_by_name(name: &str) -> Option<CallManner> {
     // Claude Code's shell keeps its directory; the others of that name start anew.
     if name == "Bash" {
         return Some(LastingShell);
     }
-    let own = folded(name.trim_start_matches("functions."));
-    find_manner(&own).or_else(|| find_manner(&folded(bare(name))))
+    let own = fold_name(name.trim_start_matches("functions."));
+    find_manner(&own).or_else(|| find_manner(&fold_name(bare_name(name))))
 }
 
 /// Tells from its words what a tool of an unknown name is for.
-pub(crate) fn guessed(name: &str) -> ToolKind {
-    let words = words_of(bare(name));
+pub(crate) fn guess_tool_kind(name: &str) -> ToolKind {
+    let words = words_of(bare_name(name));
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     match () {
         () if has(&[
@@ -84,7 +84,7 @@ pub(crate) fn guessed(name: &str) -> ToolKind {
 
 /// Tells from its words what a tool does to the file that its arguments name.
 pub(crate) fn guessed_for_file(name: &str) -> Option<ToolKind> {
-    let words = words_of(bare(name));
+    let words = words_of(bare_name(name));
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     match () {
         () if has(&["delete", "remove", "unlink"]) => Some(Delete),
@@ -103,12 +103,12 @@ pub(crate) fn guessed_for_file(name: &str) -> Option<ToolKind> {
 }
 
 /// Returns a name in lower-case letters and digits alone.
-pub(super) fn folded(name: &str) -> String {
+pub(super) fn fold_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Returns the tool's own name, without that of its server.
-fn bare(name: &str) -> &str {
+fn bare_name(name: &str) -> &str {
     let name = name.rsplit("__").next().filter(|own| !own.is_empty()).unwrap_or(name);
     name.rsplit(['.', '/', ':']).next().unwrap_or(name)
 }

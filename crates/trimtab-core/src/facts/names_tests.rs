@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn check(names: &[&str], expected: Manner) {
+fn check(names: &[&str], expected: CallManner) {
     for name in names {
-        assert_eq!(named(name), Some(expected), "{name}");
+        assert_eq!(manner_by_name(name), Some(expected), "{name}");
     }
 }
 
@@ -94,12 +94,12 @@ fn the_names_of_each_kind_of_tool_are_known() {
     check(&["write_stdin", "BashOutput", "KillShell", "read_bash", "stop_bash"], Session);
     check(&["str_replace_editor", "str_replace_based_edit_tool", "developer__text_editor"], Editor);
     check(&["apply_patch", "applyPatch"], Patch);
-    assert_eq!(named("get_reservation_details"), None);
+    assert_eq!(manner_by_name("get_reservation_details"), None);
 }
 
 #[test]
 fn unknown_names_are_told_by_their_words() {
-    let told = |name: &str, expected: ToolKind| assert_eq!(guessed(name), expected, "{name}");
+    let told = |name: &str, expected: ToolKind| assert_eq!(guess_tool_kind(name), expected, "{name}");
     told("browser_navigate", Web);
     told("mcp__playwright__browserTakeScreenshot", Web);
     told("run_unit_tests", Test);

@@ -7,7 +7,7 @@
 //! (6) a protocol that has a flag for failure and does not set it.
 
 use super::{text_head, text_tail, tool::ToolKind, totals};
-use crate::history::Readable;
+use crate::history::ReadableResult;
 
 /// Whether a call did what it was to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -34,7 +34,7 @@ impl Outcome {
 
 /// What the protocol says about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flag {
+pub(crate) enum FailureFlag {
     /// That the tool failed.
     Failed,
     /// Nothing, although it could say that the tool failed.
@@ -45,7 +45,7 @@ pub(crate) enum Flag {
 
 /// What a result tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct ResultEnding {
     pub(crate) outcome: Outcome,
     /// Whether the program ran at all, well or badly.
     pub(crate) ran: bool,
@@ -59,34 +59,36 @@ const HEAD_LINES: usize = 6;
 const TAIL_LINES: usize = 5;
 
 /// Tells how a call ended.
-pub(crate) fn ending(kind: ToolKind, result: &Readable<'_>, flag: Flag) -> Ending {
+pub(crate) fn result_ending(kind: ToolKind, result: &ReadableResult<'_>, flag: FailureFlag) -> ResultEnding {
     let text = &*result.text;
     let code = result.exit_code.or_else(|| exit_code(text));
     // What a client says beside a result is as good as the protocol's flag.
     let flag = match (flag, result.failed) {
-        (Flag::Failed, _) | (Flag::Unset | Flag::Absent, Some(true)) => Flag::Failed,
-        (Flag::Unset, Some(false) | None) | (Flag::Absent, Some(false)) => Flag::Unset,
-        (Flag::Absent, None) => Flag::Absent,
+        (FailureFlag::Failed, _) | (FailureFlag::Unset | FailureFlag::Absent, Some(true)) => {
+            FailureFlag::Failed
+        }
+        (FailureFlag::Unset, Some(false) | None) | (FailureFlag::Absent, Some(false)) => FailureFlag::Unset,
+        (FailureFlag::Absent, None) => FailureFlag::Absent,
     };
     let is_runner = matches!(kind, ToolKind::Test | ToolKind::Build);
     let totals = if is_runner {
-        totals::outcome(text_head(text, WINDOW), text_tail(text, WINDOW))
+        totals::outcome_of_output(text_head(text, WINDOW), text_tail(text, WINDOW))
     } else {
         Outcome::Unknown
     };
     let refused = code.is_none() && is_refusal(text, flag);
     let outcome = match (flag, code, totals) {
-        (Flag::Failed, _, _) => Outcome::Failed,
+        (FailureFlag::Failed, _, _) => Outcome::Failed,
         (_, Some(code), _) if code != 0 => Outcome::Failed,
         (_, _, Outcome::Failed) => Outcome::Failed,
         (_, _, Outcome::Succeeded) | (_, Some(_), _) => Outcome::Succeeded,
         _ if refused => Outcome::Failed,
-        (Flag::Unset, ..) => Outcome::Succeeded,
-        (Flag::Absent, ..) => Outcome::Unknown,
+        (FailureFlag::Unset, ..) => Outcome::Succeeded,
+        (FailureFlag::Absent, ..) => Outcome::Unknown,
     };
     let ran = outcome != Outcome::Failed || code.is_some() || totals != Outcome::Unknown;
     let ran = ran && !(is_runner && totals == Outcome::Unknown && could_not_run(text, code));
-    Ending { outcome, ran }
+    ResultEnding { outcome, ran }
 }
 
 /// Exit codes of commands that were not found, could not be run, or were ended from outside.
@@ -174,7 +176,7 @@ fn code_in_line(line: &str) -> Option<i64> {
 }
 
 /// Tells whether a result is a tool's refusal: it begins as one. Long answers are content, whatever their first word.
-fn is_refusal(text: &str, flag: Flag) -> bool {
+fn is_refusal(text: &str, flag: FailureFlag) -> bool {
     const LONGEST_REFUSAL: usize = 2000;
     const BEGINNINGS: &[&str] = &[
         "error:",
@@ -221,7 +223,7 @@ fn is_refusal(text: &str, flag: Flag) -> bool {
     if text.len() > LONGEST_REFUSAL {
         return false;
     }
-    if flag == Flag::Unset {
+    if flag == FailureFlag::Unset {
         // Where a flag could have been set, only a harness's own tag says more than the flag.
         return head.starts_with("<tool_use_error>");
     }

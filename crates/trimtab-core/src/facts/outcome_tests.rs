@@ -3,11 +3,11 @@
 use super::*;
 use Outcome::{Failed, Succeeded, Unknown};
 
-fn ended(kind: ToolKind, text: &str, flag: Flag) -> Ending {
-    ending(kind, &Readable::of(text), flag)
+fn ended(kind: ToolKind, text: &str, flag: FailureFlag) -> ResultEnding {
+    result_ending(kind, &ReadableResult::read_result(text), flag)
 }
 
-fn check(kind: ToolKind, text: &str, flag: Flag, expected: Outcome) {
+fn check(kind: ToolKind, text: &str, flag: FailureFlag, expected: Outcome) {
     assert_eq!(ended(kind, text, flag).outcome, expected, "{text}");
 }
 
@@ -43,7 +43,7 @@ fn exit_codes_are_read_where_each_harness_prints_them() {
         ("an error occurred, they say", Unknown),
     ];
     for (text, expected) in cases {
-        check(ToolKind::Run, text, Flag::Absent, expected);
+        check(ToolKind::Run, text, FailureFlag::Absent, expected);
     }
 }
 
@@ -83,19 +83,32 @@ fn totals_of_runners_are_read() {
         ("collected nothing, error error error", Unknown),
     ];
     for (text, expected) in cases {
-        check(ToolKind::Test, text, Flag::Absent, expected);
+        check(ToolKind::Test, text, FailureFlag::Absent, expected);
     }
 }
 
 #[test]
 fn where_they_disagree_the_stated_order_decides() {
-    check(ToolKind::Test, "==== 3 passed in 0.1s ====", Flag::Failed, Failed);
-    check(ToolKind::Test, "Exit code 1\n==== 3 passed in 0.1s ====", Flag::Unset, Failed);
-    check(ToolKind::Test, "==== 1 failed in 0.1s ====\nProcess exited with code 0", Flag::Unset, Failed);
-    check(ToolKind::Read, "==== 1 failed in 0.1s ====", Flag::Unset, Succeeded);
-    check(ToolKind::Read, "Error: ENOENT: no such file", Flag::Absent, Failed);
-    check(ToolKind::Read, "<tool_use_error>File does not exist.</tool_use_error>", Flag::Unset, Failed);
-    check(ToolKind::Read, "error handling in Rust\n", Flag::Absent, Unknown);
-    assert!(ended(ToolKind::Test, "Exit code 1\nFAIL", Flag::Failed).ran);
-    assert!(!ended(ToolKind::Test, "The user doesn't want to proceed with this tool use.", Flag::Failed).ran);
+    check(ToolKind::Test, "==== 3 passed in 0.1s ====", FailureFlag::Failed, Failed);
+    check(ToolKind::Test, "Exit code 1\n==== 3 passed in 0.1s ====", FailureFlag::Unset, Failed);
+    check(
+        ToolKind::Test,
+        "==== 1 failed in 0.1s ====\nProcess exited with code 0",
+        FailureFlag::Unset,
+        Failed,
+    );
+    check(ToolKind::Read, "==== 1 failed in 0.1s ====", FailureFlag::Unset, Succeeded);
+    check(ToolKind::Read, "Error: ENOENT: no such file", FailureFlag::Absent, Failed);
+    check(
+        ToolKind::Read,
+        "<tool_use_error>File does not exist.</tool_use_error>",
+        FailureFlag::Unset,
+        Failed,
+    );
+    check(ToolKind::Read, "error handling in Rust\n", FailureFlag::Absent, Unknown);
+    assert!(ended(ToolKind::Test, "Exit code 1\nFAIL", FailureFlag::Failed).ran);
+    assert!(
+        !ended(ToolKind::Test, "The user doesn't want to proceed with this tool use.", FailureFlag::Failed)
+            .ran
+    );
 }

@@ -3,7 +3,7 @@
 //! Never applies anything.
 
 use super::{
-    subject::{Lines, Subject},
+    subject::{Subject, SubjectLines},
     tool::{Action, ToolKind},
 };
 
@@ -29,10 +29,10 @@ impl HunkHeader {
 }
 
 /// Returns the changes that a patch makes, one per file; one without a subject where no file is named.
-pub(crate) fn actions(text: &str) -> Vec<Action> {
+pub(crate) fn patch_actions(text: &str) -> Vec<Action> {
     let mut actions: Vec<Action> = Vec::new();
     for line in text.lines() {
-        let Some(action) = header(line.trim_end()) else { continue };
+        let Some(action) = parse_header(line.trim_end()) else { continue };
         if !actions.contains(&action) {
             actions.push(action);
         }
@@ -46,7 +46,7 @@ pub(crate) fn actions(text: &str) -> Vec<Action> {
 /// Returns the lines of a patch that name its files, each once.
 pub(crate) fn file_lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();
-    for line in text.lines().map(str::trim_end).filter(|line| header(line).is_some()) {
+    for line in text.lines().map(str::trim_end).filter(|line| parse_header(line).is_some()) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -54,7 +54,7 @@ pub(crate) fn file_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-fn header(line: &str) -> Option<Action> {
+fn parse_header(line: &str) -> Option<Action> {
     let marked = [
         ("*** Add File: ", ToolKind::Write),
         ("*** Update File: ", ToolKind::Edit),
@@ -63,12 +63,12 @@ fn header(line: &str) -> Option<Action> {
     ];
     for (mark, kind) in marked {
         let Some(path) = line.strip_prefix(mark) else { continue };
-        let lines = if kind == ToolKind::Edit { Lines::Part } else { Lines::All };
+        let lines = if kind == ToolKind::Edit { SubjectLines::Part } else { SubjectLines::All };
         return Some(Action::new(kind, Subject::lines_of(path, lines)));
     }
     let path = line.strip_prefix("+++ ")?.split('\t').next()?.trim();
     let path = path.strip_prefix("b/").unwrap_or(path);
-    (path != "/dev/null").then(|| Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part)))
+    (path != "/dev/null").then(|| Action::new(ToolKind::Edit, Subject::lines_of(path, SubjectLines::Part)))
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
 
     fn check(text: &str, expected: &[&str]) {
         let picture = |action: &Action| format!("{} {}", action.kind.name(), action.subject);
-        assert_eq!(actions(text).iter().map(picture).collect::<Vec<_>>(), expected);
+        assert_eq!(patch_actions(text).iter().map(picture).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::react;
 
 /// A call written in text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenCall {
     /// The tool's name.
     pub(crate) name: String,
     /// Its arguments by name.
@@ -90,23 +90,24 @@ pub(crate) fn is_continuation(text: &str) -> bool {
 }
 
 /// Finds the actions in an assistant's text, in order.
-pub(crate) fn actions(text: &str) -> Vec<Written> {
+pub(crate) fn find_actions(text: &str) -> Vec<WrittenCall> {
     if let Some(action) = tagged_action(text) {
         return vec![action];
     }
-    let named = react::actions(text);
+    let named = react::find_named_actions(text);
     if !named.is_empty() {
         return named;
     }
-    let shell = between(text, "<command>", "</command>").or_else(|| fenced(text)).map(shell);
-    shell.or_else(|| react::code(text)).into_iter().collect()
+    let shell =
+        text_between(text, "<command>", "</command>").or_else(|| last_fenced_block(text)).map(shell_call);
+    shell.or_else(|| react::find_code_action(text)).into_iter().collect()
 }
 
-fn tagged_action(text: &str) -> Option<Written> {
+fn tagged_action(text: &str) -> Option<WrittenCall> {
     tagged_function(text)
-        .or_else(|| between(text, "<execute_bash>", "</execute_bash>").map(shell))
+        .or_else(|| text_between(text, "<execute_bash>", "</execute_bash>").map(shell_call))
         .or_else(|| {
-            between(text, "<execute_ipython>", "</execute_ipython>").map(|code| Written {
+            text_between(text, "<execute_ipython>", "</execute_ipython>").map(|code| WrittenCall {
                 name: "execute_ipython".into(),
                 arguments: vec![("code".into(), code.into())],
             })
@@ -114,17 +115,20 @@ fn tagged_action(text: &str) -> Option<Written> {
         .or_else(|| xml_tool(text))
 }
 
-fn shell(command: &str) -> Written {
-    Written { name: "shell".to_owned(), arguments: vec![("command".to_owned(), command.trim().to_owned())] }
+fn shell_call(command: &str) -> WrittenCall {
+    WrittenCall {
+        name: "shell".to_owned(),
+        arguments: vec![("command".to_owned(), command.trim().to_owned())],
+    }
 }
 
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+fn text_between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(open)?;
     Some(rest.split_once(close).map_or(rest, |(inner, _)| inner))
 }
 
 /// Reads `<function=name><parameter=key>value</parameter></function>`.
-fn tagged_function(text: &str) -> Option<Written> {
+fn tagged_function(text: &str) -> Option<WrittenCall> {
     let (_, rest) = text.split_once("<function=")?;
     let (name, rest) = rest.split_once('>')?;
     let body = rest.split_once("</function>").map_or(rest, |(body, _)| body);
@@ -134,27 +138,27 @@ fn tagged_function(text: &str) -> Option<Written> {
         let value = value.split_once("</parameter>").map_or(value, |(value, _)| value);
         arguments.push((key.to_owned(), value.trim_matches('\n').to_owned()));
     }
-    Some(Written { name: name.to_owned(), arguments })
+    Some(WrittenCall { name: name.to_owned(), arguments })
 }
 
 /// Reads `<read_file><path>src/a.ts</path></read_file>`.
-fn xml_tool(text: &str) -> Option<Written> {
+fn xml_tool(text: &str) -> Option<WrittenCall> {
     for (at, _) in text.match_indices('<') {
         let rest = text.get(at + 1..)?;
         let Some((name, behind)) = rest.split_once('>') else { continue };
         let is_name = name.len() < 40
             && name.contains('_')
             && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        if !is_name || super::names::named(name).is_none() {
+        if !is_name || super::names::manner_by_name(name).is_none() {
             continue;
         }
         let Some((body, _)) = behind.split_once(&format!("</{name}>")) else { continue };
-        return Some(Written { name: name.to_owned(), arguments: children(body) });
+        return Some(WrittenCall { name: name.to_owned(), arguments: child_elements(body) });
     }
     None
 }
 
-fn children(body: &str) -> Vec<(String, String)> {
+fn child_elements(body: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = body;
     while let Some((_, behind)) = rest.split_once('<') {
@@ -171,7 +175,7 @@ fn children(body: &str) -> Vec<(String, String)> {
 }
 
 /// Reads the last fenced block.
-fn fenced(text: &str) -> Option<&str> {
+fn last_fenced_block(text: &str) -> Option<&str> {
     let end = text.rfind("```")?;
     let before = text.get(..end)?;
     let start = if text.get(end + 3..)?.trim().is_empty() || before.contains("```") {
@@ -195,7 +199,7 @@ mod tests {
     }
 
     fn check_all(text: &str, expected: &[(&str, &[(&str, &str)])]) {
-        let found = actions(text);
+        let found = find_actions(text);
         let found: Vec<(&str, Vec<(&str, &str)>)> = found
             .iter()
             .map(|written| {

@@ -10,22 +10,22 @@ pub(super) fn json_of(text: &str) -> Option<String> {
     let mut rest = text.trim_start();
     while let Some(letter) = rest.chars().next() {
         let length = match letter {
-            '\'' | '"' => string(rest, &mut json)?,
+            '\'' | '"' => push_string(rest, &mut json)?,
             '[' | '{' | '(' => {
                 depth += 1;
-                push(if letter == '(' { '[' } else { letter }, &mut json);
+                push_letter(if letter == '(' { '[' } else { letter }, &mut json);
                 1
             }
             ']' | '}' | ')' => {
-                push(if letter == ')' { ']' } else { letter }, &mut json);
+                push_letter(if letter == ')' { ']' } else { letter }, &mut json);
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
                     return String::from_utf8(json).ok();
                 }
                 1
             }
-            letter if letter.is_ascii_alphabetic() => word(rest, &mut json)?,
-            letter => push(letter, &mut json),
+            letter if letter.is_ascii_alphabetic() => push_word(rest, &mut json)?,
+            letter => push_letter(letter, &mut json),
         };
         if depth == 0 {
             return None;
@@ -36,13 +36,13 @@ pub(super) fn json_of(text: &str) -> Option<String> {
 }
 
 /// Writes a letter as it is; returns its length.
-fn push(letter: char, json: &mut Vec<u8>) -> usize {
+fn push_letter(letter: char, json: &mut Vec<u8>) -> usize {
     json.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
     letter.len_utf8()
 }
 
 /// Writes a name that stands for a value; returns its length.
-fn word(text: &str, json: &mut Vec<u8>) -> Option<usize> {
+fn push_word(text: &str, json: &mut Vec<u8>) -> Option<usize> {
     let end = text.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(text.len());
     json.extend_from_slice(match text.get(..end)? {
         "True" | "true" => b"true",
@@ -54,7 +54,7 @@ fn word(text: &str, json: &mut Vec<u8>) -> Option<usize> {
 }
 
 /// Writes a quoted text; returns its length.
-fn string(text: &str, json: &mut Vec<u8>) -> Option<usize> {
+fn push_string(text: &str, json: &mut Vec<u8>) -> Option<usize> {
     let quote = text.chars().next()?;
     let mut value = String::new();
     let mut letters = text.char_indices().skip(1);

@@ -3,27 +3,27 @@
 //! Never takes code in an answer for an action: only marks that such agents write make it one.
 
 use super::{
-    names::{self, Manner},
-    protocol::Written,
+    names::{self, CallManner},
+    protocol::WrittenCall,
     python_text,
     tool::ToolKind,
 };
 use crate::json::{Value, scan};
 
 /// Finds the actions in an assistant's text that name their tools, in order.
-pub(super) fn actions(text: &str) -> Vec<Written> {
+pub(super) fn find_named_actions(text: &str) -> Vec<WrittenCall> {
     let called = called_tools(text);
     if called.is_empty() { named_actions(text) } else { called }
 }
 
 /// Finds the code of an agent that acts in Python.
-pub(super) fn code(text: &str) -> Option<Written> {
+pub(super) fn find_code_action(text: &str) -> Option<WrittenCall> {
     let code = python_code(text)?.to_owned();
-    Some(Written { name: "python_interpreter".to_owned(), arguments: vec![("code".to_owned(), code)] })
+    Some(WrittenCall { name: "python_interpreter".to_owned(), arguments: vec![("code".to_owned(), code)] })
 }
 
 /// Reads the list behind `Calling tools:`, as Python prints it.
-fn called_tools(text: &str) -> Vec<Written> {
+fn called_tools(text: &str) -> Vec<WrittenCall> {
     let Some((before, list)) = text.rsplit_once("Calling tools:") else { return Vec::new() };
     if !(before.is_empty() || before.ends_with('\n')) {
         return Vec::new();
@@ -35,19 +35,19 @@ fn called_tools(text: &str) -> Vec<Written> {
 }
 
 /// Reads an object that names a tool and its arguments.
-fn tool_object(call: Value<'_>) -> Option<Written> {
+fn tool_object(call: Value<'_>) -> Option<WrittenCall> {
     let name = ["name", "action", "tool", "tool_name"].iter().find_map(|key| call.text(key))?.into_owned();
     let given =
         ["arguments", "action_input", "args", "input", "parameters"].iter().find_map(|key| call.get(key));
     let arguments = match given {
-        Some(object) if object.is_object() => members(object),
-        Some(value) => value.string().map(|text| vec![argument(&name, &text)]).unwrap_or_default(),
+        Some(object) if object.is_object() => object_members(object),
+        Some(value) => value.string().map(|text| vec![only_argument(&name, &text)]).unwrap_or_default(),
         None => Vec::new(),
     };
-    Some(Written { name, arguments })
+    Some(WrittenCall { name, arguments })
 }
 
-fn members(object: Value<'_>) -> Vec<(String, String)> {
+fn object_members(object: Value<'_>) -> Vec<(String, String)> {
     let text = |value: Value<'_>| {
         value
             .string()
@@ -58,20 +58,20 @@ fn members(object: Value<'_>) -> Vec<(String, String)> {
 }
 
 /// Names the only argument of a tool by what the tool does.
-fn argument(name: &str, text: &str) -> (String, String) {
-    let key = match names::named(name).unwrap_or(Manner::Plain(names::guessed(name))) {
-        Manner::Shell | Manner::LastingShell => "command",
-        Manner::Editor
-        | Manner::Plain(
+fn only_argument(name: &str, text: &str) -> (String, String) {
+    let key = match names::manner_by_name(name).unwrap_or(CallManner::Plain(names::guess_tool_kind(name))) {
+        CallManner::Shell | CallManner::LastingShell => "command",
+        CallManner::Editor
+        | CallManner::Plain(
             ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete | ToolKind::List,
         ) => "path",
-        Manner::Plain(ToolKind::Search | ToolKind::Web) if text.starts_with("http") => "url",
-        Manner::Plain(ToolKind::Search | ToolKind::Web) => "query",
-        Manner::Plain(ToolKind::Run) => "code",
-        Manner::Plain(ToolKind::Recall) => "handle",
-        Manner::Patch
-        | Manner::Session
-        | Manner::Plain(
+        CallManner::Plain(ToolKind::Search | ToolKind::Web) if text.starts_with("http") => "url",
+        CallManner::Plain(ToolKind::Search | ToolKind::Web) => "query",
+        CallManner::Plain(ToolKind::Run) => "code",
+        CallManner::Plain(ToolKind::Recall) => "handle",
+        CallManner::Patch
+        | CallManner::Session
+        | CallManner::Plain(
             ToolKind::Git
             | ToolKind::Test
             | ToolKind::Build
@@ -86,7 +86,7 @@ fn argument(name: &str, text: &str) -> (String, String) {
 }
 
 /// Reads lines that begin with `Action:`, each with a name and its input, or with a JSON object behind it.
-fn named_actions(text: &str) -> Vec<Written> {
+fn named_actions(text: &str) -> Vec<WrittenCall> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(behind) = behind_mark(rest, "Action") {
@@ -138,20 +138,20 @@ fn input_of(text: &str) -> &str {
     text.get(..end).unwrap_or(text).trim()
 }
 
-fn with_input(name: &str, input: &str) -> Written {
+fn with_input(name: &str, input: &str) -> WrittenCall {
     let object = scan(input.as_bytes()).ok();
     let object =
         object.as_ref().and_then(|tape| tape.root(input.as_bytes())).filter(|value| value.is_object());
     let arguments = match object {
-        Some(object) => members(object),
+        Some(object) => object_members(object),
         None if input.is_empty() => Vec::new(),
-        None => vec![argument(name, input.trim_matches(['"', '`']))],
+        None => vec![only_argument(name, input.trim_matches(['"', '`']))],
     };
-    Written { name: name.to_owned(), arguments }
+    WrittenCall { name: name.to_owned(), arguments }
 }
 
 /// Reads the object or list of objects at the beginning of a text, in a fence or not.
-fn json_action(text: &str) -> Vec<Written> {
+fn json_action(text: &str) -> Vec<WrittenCall> {
     let text =
         text.strip_prefix("```").map_or(text, |fenced| fenced.split_once('\n').map_or("", |(_, body)| body));
     let Some(json) = python_text::json_of(text) else { return Vec::new() };

@@ -7,7 +7,7 @@ use super::windows;
 
 /// Which lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Lines {
+pub enum SubjectLines {
     /// The whole file.
     All,
     /// From `first` (counted from 1) to `last`, both included; to the end where `last` is none.
@@ -21,28 +21,33 @@ pub enum Lines {
     Part,
 }
 
-impl Lines {
+impl SubjectLines {
     /// Returns the lines from `offset` on, `limit` of them where there is a limit.
-    pub(crate) fn from_offset(offset: Option<u64>, limit: Option<u64>) -> Lines {
+    pub(crate) fn from_offset(offset: Option<u64>, limit: Option<u64>) -> SubjectLines {
         let first = offset.map_or(1, |offset| offset.max(1));
         let last = limit.map(|limit| first.saturating_add(limit).saturating_sub(1));
-        Lines::between(first, last)
+        SubjectLines::from_bounds(first, last)
     }
 
     /// Returns the lines from `first` to `last`; all of them where that is the whole file.
-    pub(crate) fn between(first: u64, last: Option<u64>) -> Lines {
+    pub(crate) fn from_bounds(first: u64, last: Option<u64>) -> SubjectLines {
         let first = u32::try_from(first.max(1)).unwrap_or(u32::MAX);
         match last {
-            None if first == 1 => Lines::All,
-            last => Lines::Range { first, last: last.map(|last| u32::try_from(last).unwrap_or(u32::MAX)) },
+            None if first == 1 => SubjectLines::All,
+            last => {
+                SubjectLines::Range { first, last: last.map(|last| u32::try_from(last).unwrap_or(u32::MAX)) }
+            }
         }
     }
 
     /// Tells whether everything in `other` is in these lines too.
-    pub fn covers(self, other: Lines) -> bool {
+    pub fn covers(self, other: SubjectLines) -> bool {
         match (self, other) {
-            (Lines::All, _) => true,
-            (Lines::Range { first, last }, Lines::Range { first: other_first, last: other_last }) => {
+            (SubjectLines::All, _) => true,
+            (
+                SubjectLines::Range { first, last },
+                SubjectLines::Range { first: other_first, last: other_last },
+            ) => {
                 let ends_later = match (last, other_last) {
                     (None, _) => true,
                     (Some(_), None) => false,
@@ -50,57 +55,60 @@ impl Lines {
                 };
                 first <= other_first && ends_later
             }
-            (Lines::Range { .. } | Lines::Part, Lines::All | Lines::Part)
-            | (Lines::Part, Lines::Range { .. }) => false,
+            (SubjectLines::Range { .. } | SubjectLines::Part, SubjectLines::All | SubjectLines::Part)
+            | (SubjectLines::Part, SubjectLines::Range { .. }) => false,
         }
     }
 
     /// Returns the first `count` of these lines.
-    pub(crate) fn head(self, count: u64) -> Lines {
+    pub(crate) fn first_lines(self, count: u64) -> SubjectLines {
         match self {
-            Lines::All => Lines::between(1, Some(count)),
-            Lines::Range { first, last } => {
+            SubjectLines::All => SubjectLines::from_bounds(1, Some(count)),
+            SubjectLines::Range { first, last } => {
                 let end = u64::from(first).saturating_add(count).saturating_sub(1);
-                Lines::between(u64::from(first), Some(last.map_or(end, |last| end.min(u64::from(last)))))
+                SubjectLines::from_bounds(
+                    u64::from(first),
+                    Some(last.map_or(end, |last| end.min(u64::from(last)))),
+                )
             }
-            Lines::Part => Lines::Part,
+            SubjectLines::Part => SubjectLines::Part,
         }
     }
 
     /// Returns the lines `first` to `last` of these, counted within them.
-    pub(crate) fn within(self, first: u64, last: Option<u64>) -> Lines {
+    pub(crate) fn select_within(self, first: u64, last: Option<u64>) -> SubjectLines {
         let base = match self {
-            Lines::All => 0,
-            Lines::Range { first, .. } => u64::from(first).saturating_sub(1),
-            Lines::Part => return Lines::Part,
+            SubjectLines::All => 0,
+            SubjectLines::Range { first, .. } => u64::from(first).saturating_sub(1),
+            SubjectLines::Part => return SubjectLines::Part,
         };
         let limit = match self {
-            Lines::Range { last, .. } => last.map(u64::from),
-            Lines::All | Lines::Part => None,
+            SubjectLines::Range { last, .. } => last.map(u64::from),
+            SubjectLines::All | SubjectLines::Part => None,
         };
         let end = last.map(|last| last.saturating_add(base));
         let end = match (end, limit) {
             (Some(end), Some(limit)) => Some(end.min(limit)),
             (end, limit) => end.or(limit),
         };
-        Lines::between(first.saturating_add(base), end)
+        SubjectLines::from_bounds(first.saturating_add(base), end)
     }
 }
 
-impl fmt::Display for Lines {
+impl fmt::Display for SubjectLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lines::All => Ok(()),
-            Lines::Range { first, last: Some(last) } => write!(f, ":{first}-{last}"),
-            Lines::Range { first, last: None } => write!(f, ":{first}-"),
-            Lines::Part => f.write_str(":part"),
+            SubjectLines::All => Ok(()),
+            SubjectLines::Range { first, last: Some(last) } => write!(f, ":{first}-{last}"),
+            SubjectLines::Range { first, last: None } => write!(f, ":{first}-"),
+            SubjectLines::Part => f.write_str(":part"),
         }
     }
 }
 
 /// How much of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum DirectoryReach {
     /// What stands directly in it.
     Children,
     /// All that is below it.
@@ -115,14 +123,14 @@ pub enum Subject {
         /// The normalized path.
         path: Box<str>,
         /// The lines.
-        lines: Lines,
+        lines: SubjectLines,
     },
     /// A directory.
     Directory {
         /// The normalized path.
         path: Box<str>,
         /// How far down.
-        reach: Reach,
+        reach: DirectoryReach,
     },
     /// A command line, without what only limits or colours its output.
     Command(Box<str>),
@@ -142,23 +150,23 @@ pub enum Subject {
 
 impl Subject {
     pub(crate) fn file(path: &str) -> Subject {
-        Subject::File { path: normalized(path).into(), lines: Lines::All }
+        Subject::File { path: normalize_path(path).into(), lines: SubjectLines::All }
     }
 
-    pub(crate) fn lines_of(path: &str, lines: Lines) -> Subject {
-        Subject::File { path: normalized(path).into(), lines }
+    pub(crate) fn lines_of(path: &str, lines: SubjectLines) -> Subject {
+        Subject::File { path: normalize_path(path).into(), lines }
     }
 
     pub(crate) fn directory(path: &str) -> Subject {
-        Subject::Directory { path: normalized(path).into(), reach: Reach::Children }
+        Subject::Directory { path: normalize_path(path).into(), reach: DirectoryReach::Children }
     }
 
     pub(crate) fn everything_below(path: &str) -> Subject {
-        Subject::Directory { path: normalized(path).into(), reach: Reach::Everything }
+        Subject::Directory { path: normalize_path(path).into(), reach: DirectoryReach::Everything }
     }
 
     pub(crate) fn query(pattern: &str, place: Option<&str>) -> Subject {
-        Subject::Query { pattern: pattern.into(), place: place.map(|place| normalized(place).into()) }
+        Subject::Query { pattern: pattern.into(), place: place.map(|place| normalize_path(place).into()) }
     }
 
     /// Returns the path of a file or directory, or the place of a query.
@@ -171,7 +179,7 @@ impl Subject {
     }
 
     /// Returns the lines, where it is a file.
-    pub fn lines(&self) -> Option<Lines> {
+    pub fn lines(&self) -> Option<SubjectLines> {
         match self {
             Subject::File { lines, .. } => Some(*lines),
             Subject::Directory { .. }
@@ -185,7 +193,7 @@ impl Subject {
     /// Gives the subject with its path seen from a working directory.
     pub(crate) fn seen_from(self, cwd: Option<&str>) -> Subject {
         let Some(cwd) = cwd else { return self };
-        let join = |path: Box<str>| joined(cwd, &path).into();
+        let join = |path: Box<str>| join_path(cwd, &path).into();
         match self {
             Subject::File { path, lines } => Subject::File { path: join(path), lines },
             Subject::Directory { path, reach } => Subject::Directory { path: join(path), reach },
@@ -199,10 +207,10 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::File { path, lines } => write!(f, "{path}{lines}"),
-            Subject::Directory { path, reach: Reach::Children } => {
+            Subject::Directory { path, reach: DirectoryReach::Children } => {
                 write!(f, "{}/", path.trim_end_matches('/'))
             }
-            Subject::Directory { path, reach: Reach::Everything } => {
+            Subject::Directory { path, reach: DirectoryReach::Everything } => {
                 write!(f, "{}/**", path.trim_end_matches('/'))
             }
             Subject::Command(command) => write!(f, "$ {command}"),
@@ -216,12 +224,12 @@ impl fmt::Display for Subject {
 
 /// Returns a path without `.`, `..`, doubled slashes, a trailing slash or `file://`. One on a Windows drive keeps the
 /// separators with which it is written.
-pub(crate) fn normalized(path: &str) -> String {
+pub(crate) fn normalize_path(path: &str) -> String {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
     let path = path.strip_prefix('/').filter(|path| windows::starts_with_drive(path)).unwrap_or(path);
     if windows::is_windows(path) {
-        return windows::tidy(path);
+        return windows::tidy_path(path);
     }
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -244,15 +252,15 @@ pub(crate) fn normalized(path: &str) -> String {
 }
 
 /// Returns a path as seen from a directory.
-pub(crate) fn joined(directory: &str, path: &str) -> String {
+pub(crate) fn join_path(directory: &str, path: &str) -> String {
     if is_absolute(path) || directory.is_empty() || directory == "." {
-        return normalized(path);
+        return normalize_path(path);
     }
     let on_windows = windows::is_windows(directory) || (windows::is_msys(directory) && path.contains('\\'));
     if on_windows {
         return windows::joined_on_windows(directory, path);
     }
-    normalized(&format!("{directory}/{path}"))
+    normalize_path(&format!("{directory}/{path}"))
 }
 
 pub(crate) fn is_absolute(path: &str) -> bool {
@@ -260,7 +268,7 @@ pub(crate) fn is_absolute(path: &str) -> bool {
 }
 
 /// Returns the path as seen from the root, where it lies below it.
-pub(crate) fn below<'a>(root: Option<&str>, path: &'a str) -> &'a str {
+pub(crate) fn relative_to_root<'a>(root: Option<&str>, path: &'a str) -> &'a str {
     let Some(rest) = root.and_then(|root| path.strip_prefix(root)) else { return path };
     match rest.strip_prefix('/') {
         Some(inner) => inner,
@@ -274,7 +282,7 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: &str) {
-        assert_eq!(normalized(path), expected, "{path}");
+        assert_eq!(normalize_path(path), expected, "{path}");
     }
 
     #[test]
@@ -292,32 +300,32 @@ mod tests {
 
     #[test]
     fn a_path_is_seen_from_its_directory_and_below_its_root() {
-        assert_eq!(joined("/srv/app", "src/a.rs"), "/srv/app/src/a.rs");
-        assert_eq!(joined("sub", "../a.rs"), "a.rs");
-        assert_eq!(joined("/srv", "/etc/hosts"), "/etc/hosts");
-        assert_eq!(joined("/d/proj", "D:\\proj\\src\\a.go"), "D:\\proj\\src\\a.go");
-        assert_eq!(joined("/d/proj", "d:/proj/src/a.go"), "d:/proj/src/a.go");
-        assert_eq!(joined("/d/proj", "src\\a.go"), "/d/proj/src/a.go");
-        assert_eq!(joined("D:\\proj", "src/../a.go"), "D:\\proj\\a.go");
-        assert_eq!(joined("D:/proj", "src\\a.go"), "D:/proj/src/a.go");
-        assert_eq!(joined("\\\\server\\share", "a.go"), "\\\\server\\share\\a.go");
-        assert_eq!(joined("/srv", "we\\ird"), "/srv/we\\ird");
-        assert_eq!(below(Some("/srv/app"), "/srv/app/src/a.rs"), "src/a.rs");
-        assert_eq!(below(Some("/srv/app"), "/srv/apple/a.rs"), "/srv/apple/a.rs");
-        assert_eq!(below(Some("/srv/app"), "/srv/app"), ".");
+        assert_eq!(join_path("/srv/app", "src/a.rs"), "/srv/app/src/a.rs");
+        assert_eq!(join_path("sub", "../a.rs"), "a.rs");
+        assert_eq!(join_path("/srv", "/etc/hosts"), "/etc/hosts");
+        assert_eq!(join_path("/d/proj", "D:\\proj\\src\\a.go"), "D:\\proj\\src\\a.go");
+        assert_eq!(join_path("/d/proj", "d:/proj/src/a.go"), "d:/proj/src/a.go");
+        assert_eq!(join_path("/d/proj", "src\\a.go"), "/d/proj/src/a.go");
+        assert_eq!(join_path("D:\\proj", "src/../a.go"), "D:\\proj\\a.go");
+        assert_eq!(join_path("D:/proj", "src\\a.go"), "D:/proj/src/a.go");
+        assert_eq!(join_path("\\\\server\\share", "a.go"), "\\\\server\\share\\a.go");
+        assert_eq!(join_path("/srv", "we\\ird"), "/srv/we\\ird");
+        assert_eq!(relative_to_root(Some("/srv/app"), "/srv/app/src/a.rs"), "src/a.rs");
+        assert_eq!(relative_to_root(Some("/srv/app"), "/srv/apple/a.rs"), "/srv/apple/a.rs");
+        assert_eq!(relative_to_root(Some("/srv/app"), "/srv/app"), ".");
     }
 
     #[test]
     fn lines_cover_what_they_hold() {
-        let range = |first, last| Lines::Range { first, last };
-        assert!(Lines::All.covers(Lines::Part));
+        let range = |first, last| SubjectLines::Range { first, last };
+        assert!(SubjectLines::All.covers(SubjectLines::Part));
         assert!(range(1, Some(200)).covers(range(50, Some(100))));
         assert!(range(10, None).covers(range(50, Some(100))));
         assert!(!range(10, Some(99)).covers(range(50, Some(100))));
-        assert!(!range(1, Some(500)).covers(Lines::All));
-        assert!(!Lines::Part.covers(Lines::Part));
-        assert_eq!(Lines::All.within(10, Some(20)), range(10, Some(20)));
-        assert_eq!(range(100, None).head(50), range(100, Some(149)));
-        assert_eq!(Lines::from_offset(None, None), Lines::All);
+        assert!(!range(1, Some(500)).covers(SubjectLines::All));
+        assert!(!SubjectLines::Part.covers(SubjectLines::Part));
+        assert_eq!(SubjectLines::All.select_within(10, Some(20)), range(10, Some(20)));
+        assert_eq!(range(100, None).first_lines(50), range(100, Some(149)));
+        assert_eq!(SubjectLines::from_offset(None, None), SubjectLines::All);
     }
 }

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use super::{coverage::Coverage, subject::Lines, tool::ToolKind};
+use super::{coverage::Coverage, subject::SubjectLines, tool::ToolKind};
 use crate::history::BlockId;
 
 /// Why a block is superseded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
+pub enum SupersedeRule {
     /// The whole file was read again.
     ReadAgain,
     /// The whole file was written anew.
@@ -25,15 +25,15 @@ pub enum Rule {
     RunAgain,
 }
 
-impl Rule {
+impl SupersedeRule {
     /// Returns the name used in pictures and reports.
     pub fn name(self) -> &'static str {
         match self {
-            Rule::ReadAgain => "read again",
-            Rule::WrittenAnew => "written anew",
-            Rule::LinesReadAgain => "lines read again",
-            Rule::ListedAgain => "listed again",
-            Rule::RunAgain => "run again",
+            SupersedeRule::ReadAgain => "read again",
+            SupersedeRule::WrittenAnew => "written anew",
+            SupersedeRule::LinesReadAgain => "lines read again",
+            SupersedeRule::ListedAgain => "listed again",
+            SupersedeRule::RunAgain => "run again",
         }
     }
 }
@@ -44,42 +44,42 @@ const MOST_LOOKED_AT: usize = 100;
 
 /// Something that shows a file, a listing or a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub(crate) struct ShownSubject {
     /// The block that holds the content: the result of a read, the call of a write.
     pub(crate) block: BlockId,
     /// The result with which it became known.
     pub(crate) known_at: BlockId,
     /// Which lines of a file; of a directory, which of its levels.
-    pub(crate) lines: Lines,
+    pub(crate) lines: SubjectLines,
     pub(crate) coverage: Coverage,
-    pub(crate) rule: Rule,
+    pub(crate) rule: SupersedeRule,
     /// Whether it is all that its block shows.
     pub(crate) alone: bool,
 }
 
-impl Shown {
-    fn covers(&self, older: &Shown) -> bool {
+impl ShownSubject {
+    fn covers(&self, older: &ShownSubject) -> bool {
         self.lines.covers(older.lines) && self.coverage.covers(&older.coverage)
     }
 
     /// Tells whether nothing could show more.
-    fn is_all(&self, wanted: Wanted) -> bool {
+    fn is_all(&self, wanted: WholeCriterion) -> bool {
         let shows_all = match wanted {
-            Wanted::Content => self.coverage.is_whole(),
-            Wanted::Listing => {
+            WholeCriterion::Content => self.coverage.is_whole(),
+            WholeCriterion::Listing => {
                 self.coverage.is_whole()
                     && self.coverage.hidden
                     && self.coverage.ignored
                     && self.coverage.details
             }
         };
-        self.lines == Lines::All && shows_all
+        self.lines == SubjectLines::All && shows_all
     }
 }
 
 /// What makes something shown as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum WholeCriterion {
     /// No filters.
     Content,
     /// No filters, and hidden and ignored files with details.
@@ -88,39 +88,39 @@ enum Wanted {
 
 /// What is known of each subject so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
-    files: HashMap<Box<str>, Vec<Shown>>,
-    listings: HashMap<Box<str>, Vec<Shown>>,
-    runs: HashMap<Box<str>, Vec<Shown>>,
+pub(crate) struct KnownSubjects {
+    files: HashMap<Box<str>, Vec<ShownSubject>>,
+    listings: HashMap<Box<str>, Vec<ShownSubject>>,
+    runs: HashMap<Box<str>, Vec<ShownSubject>>,
     /// The first result that tells of a change to each file.
     changed: HashMap<Box<str>, BlockId>,
 }
 
-impl Known {
+impl KnownSubjects {
     /// Notes that a file is shown; returns what that supersedes.
-    pub(crate) fn file(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.files, key, shown, Wanted::Content)
+    pub(crate) fn record_file(&mut self, key: &str, shown: ShownSubject) -> Vec<(BlockId, SupersedeRule)> {
+        record_shown(&mut self.files, key, shown, WholeCriterion::Content)
     }
 
     /// Notes a listing; returns what it supersedes.
-    pub(crate) fn listing(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.listings, key, shown, Wanted::Listing)
+    pub(crate) fn record_listing(&mut self, key: &str, shown: ShownSubject) -> Vec<(BlockId, SupersedeRule)> {
+        record_shown(&mut self.listings, key, shown, WholeCriterion::Listing)
     }
 
     /// Notes a run; returns what it supersedes.
-    pub(crate) fn run(&mut self, key: &str, shown: Shown) -> Vec<(BlockId, Rule)> {
-        note(&mut self.runs, key, shown, Wanted::Content)
+    pub(crate) fn record_run(&mut self, key: &str, shown: ShownSubject) -> Vec<(BlockId, SupersedeRule)> {
+        record_shown(&mut self.runs, key, shown, WholeCriterion::Content)
     }
 
     /// Returns the latest block after another one that shows or writes all of a file.
     pub(crate) fn whole_after(&self, key: &str, block: BlockId) -> Option<BlockId> {
         let later = self.files.get(key)?.iter().rev().take_while(|shown| shown.known_at > block);
-        let mut whole = later.filter(|shown| shown.lines == Lines::All && shown.block > block);
+        let mut whole = later.filter(|shown| shown.lines == SubjectLines::All && shown.block > block);
         whole.next().map(|shown| shown.block)
     }
 
     /// Notes that a file was changed.
-    pub(crate) fn change(&mut self, key: &str, known_at: BlockId) {
+    pub(crate) fn record_change(&mut self, key: &str, known_at: BlockId) {
         if !self.changed.contains_key(key) {
             self.changed.insert(key.into(), known_at);
         }
@@ -140,12 +140,12 @@ impl Known {
     }
 
     /// Returns the keys of the files that were shown or changed.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn known_files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().chain(self.changed.keys()).map(AsRef::as_ref)
     }
 
     /// Forgets what became known with the blocks from `from` on, for one file or directory.
-    pub(crate) fn forget(&mut self, kind: ToolKind, key: &str, from: BlockId) {
+    pub(crate) fn forget_from(&mut self, kind: ToolKind, key: &str, from: BlockId) {
         forget_from(if kind == ToolKind::List { &mut self.listings } else { &mut self.files }, key, from);
         if self.changed.get(key).is_some_and(|known_at| *known_at >= from) {
             self.changed.remove(key);
@@ -158,11 +158,11 @@ impl Known {
     }
 
     /// Renames everything once the names of paths have changed.
-    pub(crate) fn rename(&mut self, renamed: impl Fn(&str) -> Box<str>) {
+    pub(crate) fn rename_all(&mut self, renamed: impl Fn(&str) -> Box<str>) {
         rename_keys(&mut self.files, &renamed);
         rename_keys(&mut self.listings, &renamed);
         rename_keys(&mut self.runs, |key| run_key_renamed(key, &renamed));
-        for (key, known_at) in sorted(std::mem::take(&mut self.changed)) {
+        for (key, known_at) in sort_by_key(std::mem::take(&mut self.changed)) {
             let first = self.changed.entry(renamed(&key)).or_insert(known_at);
             *first = (*first).min(known_at);
         }
@@ -182,33 +182,33 @@ fn run_key_renamed(key: &str, renamed: &impl Fn(&str) -> Box<str>) -> Box<str> {
     lines.collect::<Vec<_>>().join("\n").into()
 }
 
-fn forget_from(map: &mut HashMap<Box<str>, Vec<Shown>>, key: &str, from: BlockId) {
+fn forget_from(map: &mut HashMap<Box<str>, Vec<ShownSubject>>, key: &str, from: BlockId) {
     let Some(all) = map.get_mut(key) else { return };
     while all.last().is_some_and(|shown| shown.known_at >= from) {
         all.pop();
     }
 }
 
-fn rename_keys(map: &mut HashMap<Box<str>, Vec<Shown>>, renamed: impl Fn(&str) -> Box<str>) {
-    for (key, mut shown) in sorted(std::mem::take(map)) {
+fn rename_keys(map: &mut HashMap<Box<str>, Vec<ShownSubject>>, renamed: impl Fn(&str) -> Box<str>) {
+    for (key, mut shown) in sort_by_key(std::mem::take(map)) {
         let all = map.entry(renamed(&key)).or_default();
         all.append(&mut shown);
         all.sort_by_key(|shown| shown.known_at);
     }
 }
 
-fn sorted<T>(map: HashMap<Box<str>, T>) -> Vec<(Box<str>, T)> {
+fn sort_by_key<T>(map: HashMap<Box<str>, T>) -> Vec<(Box<str>, T)> {
     let mut all: Vec<(Box<str>, T)> = map.into_iter().collect();
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all
 }
 
-fn note(
-    map: &mut HashMap<Box<str>, Vec<Shown>>,
+fn record_shown(
+    map: &mut HashMap<Box<str>, Vec<ShownSubject>>,
     key: &str,
-    shown: Shown,
-    wanted: Wanted,
-) -> Vec<(BlockId, Rule)> {
+    shown: ShownSubject,
+    wanted: WholeCriterion,
+) -> Vec<(BlockId, SupersedeRule)> {
     if !map.contains_key(key) {
         map.insert(key.into(), Vec::new());
     }

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{
-    names::{Manner, folded},
+    names::{CallManner, fold_name},
     tool::ToolKind,
 };
 
@@ -14,7 +14,7 @@ pub(super) struct ToolRow {
     /// As agents spell it, in lower case.
     pub(super) name: &'static str,
     /// How its calls are read; none where arguments and words tell.
-    pub(super) manner: Option<Manner>,
+    pub(super) manner: Option<CallManner>,
     /// The name of the digest that its results get; none where the content tells.
     pub(super) digest: Option<&'static str>,
 }
@@ -54,7 +54,7 @@ pub(super) enum ProgramReading {
 
 /// A program that runs another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrapper {
+pub(super) struct WrapperProgram {
     /// The words that it begins with.
     pub(super) words: Vec<&'static str>,
     /// Its options that take a value.
@@ -70,11 +70,11 @@ const WRAPPERS: &str = include_str!("shell/wrappers.tsv");
 /// Stands in a column for nothing.
 const NOTHING: &str = "-";
 
-/// Finds how calls of a tool are read, by its name as [`folded`] writes it.
-pub(super) fn find_manner(folded_name: &str) -> Option<Manner> {
-    static BY_NAME: LazyLock<HashMap<String, Manner>> = LazyLock::new(|| {
+/// Finds how calls of a tool are read, by its name as [`fold_name`] writes it.
+pub(super) fn find_manner(folded_name: &str) -> Option<CallManner> {
+    static BY_NAME: LazyLock<HashMap<String, CallManner>> = LazyLock::new(|| {
         let rows = rows_of(TOOLS).filter_map(parse_tool);
-        rows.filter_map(|row| Some((folded(row.name), row.manner?))).collect()
+        rows.filter_map(|row| Some((fold_name(row.name), row.manner?))).collect()
     });
     BY_NAME.get(folded_name).copied()
 }
@@ -95,8 +95,8 @@ pub(super) fn readings_of_program(name: &str) -> &'static [ProgramReading] {
 }
 
 /// Returns the programs that run another one, in the order in which they are tried.
-pub(super) fn wrappers() -> &'static [Wrapper] {
-    static ALL: LazyLock<Vec<Wrapper>> =
+pub(super) fn wrappers() -> &'static [WrapperProgram] {
+    static ALL: LazyLock<Vec<WrapperProgram>> =
         LazyLock::new(|| rows_of(WRAPPERS).filter_map(parse_wrapper).collect());
     &ALL
 }
@@ -111,12 +111,12 @@ fn parse_tool(row: &'static str) -> Option<ToolRow> {
     let (name, reading, digest) = (columns.next()?, columns.next()?, columns.next()?);
     let manner = match reading {
         NOTHING => None,
-        "shell" => Some(Manner::Shell),
-        "lasting-shell" => Some(Manner::LastingShell),
-        "session" => Some(Manner::Session),
-        "editor" => Some(Manner::Editor),
-        "patch" => Some(Manner::Patch),
-        kind => Some(Manner::Plain(*ToolKind::ALL.iter().find(|known| known.name() == kind)?)),
+        "shell" => Some(CallManner::Shell),
+        "lasting-shell" => Some(CallManner::LastingShell),
+        "session" => Some(CallManner::Session),
+        "editor" => Some(CallManner::Editor),
+        "patch" => Some(CallManner::Patch),
+        kind => Some(CallManner::Plain(*ToolKind::ALL.iter().find(|known| known.name() == kind)?)),
     };
     Some(ToolRow { name, manner, digest: Some(digest).filter(|digest| *digest != NOTHING) })
 }
@@ -147,11 +147,11 @@ fn parse_reading(word: &str) -> Option<ProgramReading> {
     })
 }
 
-fn parse_wrapper(row: &'static str) -> Option<Wrapper> {
+fn parse_wrapper(row: &'static str) -> Option<WrapperProgram> {
     let mut columns = row.split('\t');
     let (words, options, operands) = (columns.next()?, columns.next()?, columns.next()?);
     let with_value = options.split(' ').filter(|option| *option != NOTHING).collect();
-    Some(Wrapper { words: words.split(' ').collect(), with_value, operands: operands.parse().ok()? })
+    Some(WrapperProgram { words: words.split(' ').collect(), with_value, operands: operands.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ mod tests {
     fn spellings_of_one_tool_are_read_alike() {
         for row in rows_of(TOOLS).filter_map(parse_tool) {
             assert_eq!(row.name, row.name.to_ascii_lowercase());
-            assert_eq!(find_manner(&folded(row.name)), row.manner, "{}", row.name);
+            assert_eq!(find_manner(&fold_name(row.name)), row.manner, "{}", row.name);
         }
     }
 

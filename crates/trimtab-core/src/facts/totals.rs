@@ -1,5 +1,5 @@
 //! What test runners, compilers and linters say in the end. [`read_summary`] takes one line; gives what a runner's own summary
-//! on it says: [`Totals`] and whether all went well. Facts use it for outcomes, digests for the totals in their notes. Never
+//! on it says: [`RunTotals`] and whether all went well. Facts use it for outcomes, digests for the totals in their notes. Never
 //! counts anything itself, never takes the name of a test or the word "error" for a summary: a line is one only as a whole.
 
 use super::outcome::Outcome;
@@ -7,7 +7,7 @@ use crate::terminal::as_terminal_shows;
 
 /// What a test run or build counted, as it says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Totals {
+pub(crate) struct RunTotals {
     /// Tests in all.
     pub(crate) tests: Option<u64>,
     /// Tests that passed.
@@ -22,14 +22,14 @@ pub(crate) struct Totals {
     pub(crate) warnings: Option<u64>,
 }
 
-impl Totals {
+impl RunTotals {
     /// Tells whether nothing was counted.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Totals::default()
+        *self == RunTotals::default()
     }
 
     /// Adds what another summary line of the same runner says: one line per binary, module or kind of count.
-    pub(crate) fn add(&mut self, more: Totals) {
+    pub(crate) fn add(&mut self, more: RunTotals) {
         let pairs = [
             (&mut self.tests, more.tests),
             (&mut self.passed, more.passed),
@@ -80,16 +80,16 @@ pub(crate) struct RunSummary {
     /// The runner that writes such lines; only lines of the same runner are summed.
     pub(crate) runner: &'static str,
     /// What it counted; nothing where the line only says how the run ended.
-    pub(crate) totals: Totals,
+    pub(crate) totals: RunTotals,
     /// How the run ended, as far as this line tells.
     pub(crate) outcome: Outcome,
 }
 
 /// Reads one line, without colours and the space around it; says nothing about lines that are no summary.
-type Reader = fn(&str) -> Option<RunSummary>;
+type SummaryLineReader = fn(&str) -> Option<RunSummary>;
 
 /// The runners whose summaries are read. A new one is one function and one line.
-const READERS: &[Reader] = &[
+const READERS: &[SummaryLineReader] = &[
     plain_counts, unittest, cargo_test, rustc, go_test, jest, tap, maven, gradle, checkers, eslint, phpunit,
     ctest, google_test, dotnet, bun, golangci, make, deno,
 ];
@@ -112,7 +112,7 @@ pub(crate) fn read_totals(line: &str) -> Option<RunSummary> {
 }
 
 /// Tells how a run ended from its summaries. One that names a failure decides; otherwise one that names success.
-pub(crate) fn outcome(head: &str, tail: &str) -> Outcome {
+pub(crate) fn outcome_of_output(head: &str, tail: &str) -> Outcome {
     let mut found = Outcome::Unknown;
     for summary in head.lines().chain(tail.lines()).filter_map(read_summary) {
         match summary.outcome {
@@ -125,18 +125,18 @@ pub(crate) fn outcome(head: &str, tail: &str) -> Outcome {
 }
 
 /// Gives a summary that says how a run ended and counts nothing.
-fn ended(runner: &'static str, failed: bool) -> Option<RunSummary> {
+fn ended_run(runner: &'static str, failed: bool) -> Option<RunSummary> {
     let outcome = if failed { Outcome::Failed } else { Outcome::Succeeded };
-    Some(RunSummary { runner, totals: Totals::default(), outcome })
+    Some(RunSummary { runner, totals: RunTotals::default(), outcome })
 }
 
 /// Gives a summary of counts, which also tell how the run ended.
-fn counted(runner: &'static str, totals: Totals) -> Option<RunSummary> {
+fn counted_run(runner: &'static str, totals: RunTotals) -> Option<RunSummary> {
     (!totals.is_empty()).then(|| RunSummary { runner, totals, outcome: totals.outcome() })
 }
 
 /// Splits a number off the beginning of a text.
-fn number(text: &str) -> Option<(u64, &str)> {
+fn take_number(text: &str) -> Option<(u64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     Some((text.get(..digits)?.parse().ok()?, text.get(digits..)?))
 }
@@ -146,10 +146,10 @@ const MOST_WORDS: usize = 5;
 
 /// Reads `1 failed, 4 passed`: every part must be a number and words. What is known of them is counted; nothing where
 /// nothing is.
-fn counts(text: &str, between: &[char]) -> Option<Totals> {
-    let mut totals = Totals::default();
+fn parse_counts(text: &str, between: &[char]) -> Option<RunTotals> {
+    let mut totals = RunTotals::default();
     for part in text.split(between).map(str::trim).filter(|part| !part.is_empty()) {
-        let (count, words) = number(part)?;
+        let (count, words) = take_number(part)?;
         let words = words.strip_prefix(' ')?.trim();
         if words.split(' ').count() > MOST_WORDS
             || !words.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ')
@@ -164,8 +164,8 @@ fn counts(text: &str, between: &[char]) -> Option<Totals> {
 }
 
 /// Reads `Failures: 1, Errors: 0` or `failures=1, errors=2`: names before numbers. Parts of another form are passed over.
-fn named_counts(text: &str, sign: char) -> Option<Totals> {
-    let mut totals = Totals::default();
+fn named_counts(text: &str, sign: char) -> Option<RunTotals> {
+    let mut totals = RunTotals::default();
     for part in text.split([',', ')']) {
         let Some((name, count)) = part.split_once(sign) else { continue };
         let count = count.trim().trim_end_matches('.');
@@ -201,9 +201,11 @@ fn plain_counts(line: &str) -> Option<RunSummary> {
     }
     let totals = match inner.split_once(" and ") {
         // clang: `1 warning and 2 errors generated.`
-        Some((one, other)) if line.ends_with("generated.") => counts(&format!("{one}, {other}"), &[','])?,
+        Some((one, other)) if line.ends_with("generated.") => {
+            parse_counts(&format!("{one}, {other}"), &[','])?
+        }
         Some(_) => return None,
-        None => counts(inner, &[','])?,
+        None => parse_counts(inner, &[','])?,
     };
     let has = |words: &[&str]| inner.split([' ', ',']).any(|word| words.contains(&word));
     let runner = match () {
@@ -217,18 +219,18 @@ fn plain_counts(line: &str) -> Option<RunSummary> {
         () => "compiler",
     };
     // A number of tests alone is no verdict: `5 tests` may be a heading.
-    let only_tests = Totals { tests: totals.tests, ..Totals::default() };
-    if totals == only_tests { None } else { counted(runner, totals) }
+    let only_tests = RunTotals { tests: totals.tests, ..RunTotals::default() };
+    if totals == only_tests { None } else { counted_run(runner, totals) }
 }
 
 fn unittest(line: &str) -> Option<RunSummary> {
     if line == "OK" {
-        return ended("unittest", false);
+        return ended_run("unittest", false);
     }
     if let Some(rest) = line.strip_prefix("Ran ") {
-        let (tests, words) = number(rest)?;
+        let (tests, words) = take_number(rest)?;
         let is_totals = words.starts_with(" tests in ") || words.starts_with(" test in ");
-        let totals = Totals { tests: Some(tests), ..Totals::default() };
+        let totals = RunTotals { tests: Some(tests), ..RunTotals::default() };
         // How many ran does not tell how it went.
         return is_totals.then_some(RunSummary { runner: "unittest", totals, outcome: Outcome::Unknown });
     }
@@ -246,7 +248,7 @@ fn cargo_test(line: &str) -> Option<RunSummary> {
         let (verdict, rest) = rest.split_once(". ").unwrap_or((rest, ""));
         let parts = rest.split("; finished in ").next().unwrap_or_default();
         let parts: Vec<&str> = parts.split(';').filter(|part| !part.contains("filtered")).collect();
-        let totals = counts(&parts.join(";"), &[';']).unwrap_or_default();
+        let totals = parse_counts(&parts.join(";"), &[';']).unwrap_or_default();
         let outcome = if verdict.starts_with("ok") { Outcome::Succeeded } else { Outcome::Failed };
         return Some(RunSummary { runner: "cargo test", totals, outcome });
     }
@@ -254,8 +256,8 @@ fn cargo_test(line: &str) -> Option<RunSummary> {
     let (_, rest) = line.strip_prefix("Summary [")?.split_once("] ")?;
     let (tests, rest) = rest.split_once(" tests run: ").or_else(|| rest.split_once(" test run: "))?;
     let tests = tests.rsplit('/').next()?.parse().ok();
-    let totals = counts(&without_asides(rest), &[',']).unwrap_or_default();
-    counted("nextest", Totals { tests, ..totals })
+    let totals = parse_counts(&without_asides(rest), &[',']).unwrap_or_default();
+    counted_run("nextest", RunTotals { tests, ..totals })
 }
 
 /// Takes what stands in brackets out of a line.
@@ -269,16 +271,16 @@ fn rustc(line: &str) -> Option<RunSummary> {
         let due = line.split_once(" due to ").map_or("", |(_, due)| due);
         // Warnings are told by lines of their own.
         let errors =
-            number(due).filter(|(_, rest)| rest.starts_with(" previous error")).map(|(count, _)| count);
-        let totals = Totals { errors, ..Totals::default() };
+            take_number(due).filter(|(_, rest)| rest.starts_with(" previous error")).map(|(count, _)| count);
+        let totals = RunTotals { errors, ..RunTotals::default() };
         return Some(RunSummary { runner: "rustc", totals, outcome: Outcome::Failed });
     }
     if line.starts_with("Finished `") {
-        return ended("rustc", false);
+        return ended_run("rustc", false);
     }
     let (_, generated) = line.strip_prefix("warning: `")?.split_once(") generated ")?;
-    let (warnings, rest) = number(generated)?;
-    let totals = Totals { warnings: Some(warnings), ..Totals::default() };
+    let (warnings, rest) = take_number(generated)?;
+    let totals = RunTotals { warnings: Some(warnings), ..RunTotals::default() };
     rest.starts_with(" warning").then_some(RunSummary { runner: "rustc", totals, outcome: Outcome::Unknown })
 }
 
@@ -287,17 +289,17 @@ fn go_test(line: &str) -> Option<RunSummary> {
     let first = line.split_whitespace().next()?;
     match first {
         "FAIL" if line == "FAIL" || line.starts_with("FAIL\t") || line.starts_with("FAIL ") => {
-            ended(runner, true)
+            ended_run(runner, true)
         }
         "ok" if line.starts_with("ok  \t")
             || (line.starts_with("ok ") && line.ends_with('s'))
             || line.ends_with("(cached)") =>
         {
-            ended(runner, false)
+            ended_run(runner, false)
         }
-        "PASS" if line == "PASS" => ended(runner, false),
+        "PASS" if line == "PASS" => ended_run(runner, false),
         // gotestsum: `DONE 45 tests, 2 skipped, 3 failures in 1.234s`.
-        "DONE" => counted("gotestsum", counts(without_time(line.strip_prefix("DONE ")?), &[','])?),
+        "DONE" => counted_run("gotestsum", parse_counts(without_time(line.strip_prefix("DONE ")?), &[','])?),
         _ => None,
     }
 }
@@ -306,13 +308,16 @@ fn jest(line: &str) -> Option<RunSummary> {
     // Files are no tests: what is said about them tells only how it went.
     for files in ["Test Suites:", "Test Files  "] {
         if let Some(rest) = line.strip_prefix(files) {
-            return ended("jest", counts(in_all(rest).0, &[',', '|'])?.outcome() == Outcome::Failed);
+            return ended_run(
+                "jest",
+                parse_counts(in_all(rest).0, &[',', '|'])?.outcome() == Outcome::Failed,
+            );
         }
     }
     let rest = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests  "))?;
     let (rest, all) = in_all(rest);
-    let totals = counts(rest, &[',', '|'])?;
-    counted("jest", Totals { tests: totals.tests.or(all), ..totals })
+    let totals = parse_counts(rest, &[',', '|'])?;
+    counted_run("jest", RunTotals { tests: totals.tests.or(all), ..totals })
 }
 
 /// Takes the number in all off the end, where vitest writes it: `4 passed (5)`.
@@ -327,7 +332,7 @@ fn tap(line: &str) -> Option<RunSummary> {
     let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
     let (name, count) = rest.split_once(' ')?;
     let count = count.trim().parse().ok()?;
-    let mut totals = Totals::default();
+    let mut totals = RunTotals::default();
     match name {
         "tests" | "pass" | "fail" | "skipped" | "skip" => *totals.count_named(name)? = Some(count),
         _ => return None,
@@ -344,82 +349,82 @@ fn maven(line: &str) -> Option<RunSummary> {
     let marks = ["[INFO] ", "[ERROR] ", "[WARNING] "];
     let line = marks.iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
     match line {
-        "BUILD SUCCESS" => return ended("maven", false),
-        "BUILD FAILURE" => return ended("maven", true),
+        "BUILD SUCCESS" => return ended_run("maven", false),
+        "BUILD FAILURE" => return ended_run("maven", true),
         _ => {}
     }
     let totals = line.starts_with("Tests run:").then(|| named_counts(line, ':'))??;
     // A line of one class has its time; the line of the module counts all classes again.
     let of_class = line.contains("Time elapsed");
-    let told = if of_class { Totals::default() } else { totals };
+    let told = if of_class { RunTotals::default() } else { totals };
     Some(RunSummary { runner: "maven", totals: told, outcome: totals.outcome() })
 }
 
 fn gradle(line: &str) -> Option<RunSummary> {
     if line.starts_with("BUILD SUCCESSFUL") {
-        return ended("gradle", false);
+        return ended_run("gradle", false);
     }
     (line.starts_with("BUILD FAILED") || line.starts_with("FAILURE: Build failed"))
-        .then(|| ended("gradle", true))?
+        .then(|| ended_run("gradle", true))?
 }
 
 /// Reads TypeScript's, mypy's, ruff's and biome's lines, which begin alike.
 fn checkers(line: &str) -> Option<RunSummary> {
     if line.contains(": error TS") || line.starts_with("error TS") {
-        return ended("checker", true);
+        return ended_run("checker", true);
     }
     if line == "All checks passed!" || line.starts_with("Success: no issues found") {
-        return ended("checker", false);
+        return ended_run("checker", false);
     }
-    let (count, rest) = number(line.strip_prefix("Found ")?)?;
+    let (count, rest) = take_number(line.strip_prefix("Found ")?)?;
     let rest = rest.strip_prefix(" error")?;
     let rest = rest.strip_prefix('s').unwrap_or(rest);
     let ends = rest.is_empty() || rest.starts_with(['.', ',', ' ']);
-    ends.then(|| counted("checker", Totals { errors: Some(count), ..Totals::default() }))?
+    ends.then(|| counted_run("checker", RunTotals { errors: Some(count), ..RunTotals::default() }))?
 }
 
 fn eslint(line: &str) -> Option<RunSummary> {
     let (_, inner) = line.strip_prefix('✖')?.split_once(" (")?;
-    counted("eslint", counts(inner.strip_suffix(')')?, &[','])?)
+    counted_run("eslint", parse_counts(inner.strip_suffix(')')?, &[','])?)
 }
 
 fn phpunit(line: &str) -> Option<RunSummary> {
     if matches!(line, "FAILURES!" | "ERRORS!") {
-        return ended("phpunit", true);
+        return ended_run("phpunit", true);
     }
     if let Some(inner) = line.strip_prefix("OK (").and_then(|rest| rest.strip_suffix(')')) {
-        return inner.contains("assertion").then(|| counted("phpunit", counts(inner, &[','])?))?;
+        return inner.contains("assertion").then(|| counted_run("phpunit", parse_counts(inner, &[','])?))?;
     }
     let is_totals = line.starts_with("Tests: ") && line.contains("Assertions: ");
-    is_totals.then(|| counted("phpunit", named_counts(line, ':')?))?
+    is_totals.then(|| counted_run("phpunit", named_counts(line, ':')?))?
 }
 
 fn ctest(line: &str) -> Option<RunSummary> {
     let (_, rest) = line.split_once("% tests passed, ")?;
-    let (failed, rest) = number(rest)?;
+    let (failed, rest) = take_number(rest)?;
     let (_, all) = rest.split_once(" failed out of ")?;
-    counted("ctest", Totals { failed: Some(failed), tests: all.parse().ok(), ..Totals::default() })
+    counted_run("ctest", RunTotals { failed: Some(failed), tests: all.parse().ok(), ..RunTotals::default() })
 }
 
 fn google_test(line: &str) -> Option<RunSummary> {
     let passed = line.strip_prefix("[  PASSED  ] ");
-    let (count, rest) = number(passed.or_else(|| line.strip_prefix("[  FAILED  ] "))?)?;
+    let (count, rest) = take_number(passed.or_else(|| line.strip_prefix("[  FAILED  ] "))?)?;
     // `[  FAILED  ] 1 test, listed below:`; lines of single tests hold their names.
     let is_totals = rest == " tests." || rest == " test." || rest.ends_with(", listed below:");
     let (passed, failed) = if passed.is_some() { (Some(count), None) } else { (None, Some(count)) };
-    is_totals.then(|| counted("gtest", Totals { passed, failed, ..Totals::default() }))?
+    is_totals.then(|| counted_run("gtest", RunTotals { passed, failed, ..RunTotals::default() }))?
 }
 
 fn dotnet(line: &str) -> Option<RunSummary> {
     let build = [("Build succeeded", false), ("Build FAILED", true)];
     if let Some((_, failed)) = build.iter().find(|(words, _)| line.starts_with(words)) {
-        return ended("dotnet build", *failed);
+        return ended_run("dotnet build", *failed);
     }
     if let Some(rest) = line.strip_suffix(" Warning(s)").or_else(|| line.strip_suffix(" Error(s)")) {
-        let mut totals = Totals::default();
+        let mut totals = RunTotals::default();
         let count = rest.parse().ok()?;
         *totals.count_named(line.get(rest.len() + 1..)?)? = Some(count);
-        return counted("dotnet build", totals);
+        return counted_run("dotnet build", totals);
     }
     let rest = line
         .strip_prefix("Passed!")
@@ -436,22 +441,22 @@ fn dotnet(line: &str) -> Option<RunSummary> {
 
 /// Reads `Ran 48 tests across 3 files.`; its other lines are plain counts.
 fn bun(line: &str) -> Option<RunSummary> {
-    let (tests, rest) = number(line.strip_prefix("Ran ")?)?;
+    let (tests, rest) = take_number(line.strip_prefix("Ran ")?)?;
     let is_totals = rest.starts_with(" tests across ") || rest.starts_with(" test across ");
-    let totals = Totals { tests: Some(tests), ..Totals::default() };
+    let totals = RunTotals { tests: Some(tests), ..RunTotals::default() };
     is_totals.then_some(RunSummary { runner: "bun", totals, outcome: Outcome::Unknown })
 }
 
 fn golangci(line: &str) -> Option<RunSummary> {
     let rest = line.strip_suffix(" issues:").or_else(|| line.strip_suffix(" issues."))?;
-    ended("golangci-lint", rest.trim().parse::<u64>().ok()? > 0)
+    ended_run("golangci-lint", rest.trim().parse::<u64>().ok()? > 0)
 }
 
 fn make(line: &str) -> Option<RunSummary> {
     let is_stop = (line.starts_with("make: ***") || line.starts_with("make["))
         && line.contains("Error ")
         && line.contains("***");
-    (is_stop || line.starts_with("ninja: build stopped")).then(|| ended("make", true))?
+    (is_stop || line.starts_with("ninja: build stopped")).then(|| ended_run("make", true))?
 }
 
 /// Reads `ok | 5 passed (2 steps) | 0 failed (12ms)`.
@@ -462,7 +467,7 @@ fn deno(line: &str) -> Option<RunSummary> {
         "FAILED" => true,
         _ => return None,
     };
-    let totals = counts(&without_asides(rest), &['|']).unwrap_or_default();
+    let totals = parse_counts(&without_asides(rest), &['|']).unwrap_or_default();
     let outcome = if failed { Outcome::Failed } else { Outcome::Succeeded };
     Some(RunSummary { runner: "deno", totals, outcome })
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::subject::normalized;
+use super::subject::normalize_path;
 
 const SEPARATORS: [char; 2] = ['\\', '/'];
 
@@ -62,15 +62,15 @@ pub(crate) fn with_slashes(path: &str) -> Cow<'_, str> {
 
 /// Returns a path that begins with a drive or a server as it is written; only where a name in it is empty, `.` or `..` with
 /// these resolved.
-pub(crate) fn tidy(path: &str) -> String {
-    let (root, names) = split(path);
+pub(crate) fn tidy_path(path: &str) -> String {
+    let (root, names) = split_root(path);
     let is_tidy = |name: &str| !matches!(name, "" | "." | "..");
     if names.trim_end_matches(SEPARATORS).split(SEPARATORS).all(is_tidy) {
         return format!("{root}{}", names.trim_end_matches(SEPARATORS));
     }
     let separator =
         if path.find(SEPARATORS).is_some_and(|at| path.get(at..=at) == Some("/")) { "/" } else { "\\" };
-    format!("{root}{}", resolved(names).join(separator))
+    format!("{root}{}", resolve_names(names).join(separator))
 }
 
 /// Returns a path that is seen from a directory on Windows, spelled as the directory is.
@@ -78,21 +78,21 @@ pub(crate) fn joined_on_windows(directory: &str, path: &str) -> String {
     let separator = if directory.contains('\\') { "\\" } else { "/" };
     let path = path.replace(SEPARATORS, separator);
     match is_windows(directory) {
-        true => tidy(&format!("{directory}{separator}{path}")),
-        false => normalized(&format!("{directory}/{path}")),
+        true => tidy_path(&format!("{directory}{separator}{path}")),
+        false => normalize_path(&format!("{directory}/{path}")),
     }
 }
 
 /// Returns the one name of all spellings of a path: `D:/a/b`, `//server/share/a`; another path as it is.
 pub(crate) fn one_name(path: &str, drives: Drives) -> Cow<'_, str> {
     if is_windows(path) {
-        let (root, names) = split(path);
+        let (root, names) = split_root(path);
         let root = if starts_with_drive(path) {
             root.to_ascii_uppercase().replace('\\', "/")
         } else {
             "//".to_owned()
         };
-        return Cow::Owned(format!("{root}{}", resolved(names).join("/")));
+        return Cow::Owned(format!("{root}{}", resolve_names(names).join("/")));
     }
     if drives.on_windows {
         let inner = path
@@ -109,7 +109,7 @@ pub(crate) fn one_name(path: &str, drives: Drives) -> Cow<'_, str> {
         return Cow::Owned(named);
     }
     match drives.on_windows && path.contains('\\') && !path.starts_with('$') {
-        true => Cow::Owned(normalized(&path.replace('\\', "/"))),
+        true => Cow::Owned(normalize_path(&path.replace('\\', "/"))),
         false => Cow::Borrowed(path),
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn other_side_of_wsl(path: &str) -> Option<String> {
 /// Reads `/d/a` as `D:/a`.
 fn drive_of_msys(path: &str) -> Option<String> {
     let letter = path.get(1..2).filter(|_| is_msys(path))?.to_ascii_uppercase();
-    Some(format!("{letter}:/{}", resolved(path.get(2..)?).join("/")))
+    Some(format!("{letter}:/{}", resolve_names(path.get(2..)?).join("/")))
 }
 
 /// Tells whether a path begins with a server: two backslashes and a name.
@@ -139,7 +139,7 @@ fn starts_with_server(path: &str) -> bool {
 }
 
 /// Takes a path apart: the drive or the mark of a server with the separator behind it, and the names.
-fn split(path: &str) -> (Cow<'_, str>, &str) {
+fn split_root(path: &str) -> (Cow<'_, str>, &str) {
     if !starts_with_drive(path) {
         return path
             .split_at_checked(2)
@@ -152,7 +152,7 @@ fn split(path: &str) -> (Cow<'_, str>, &str) {
     }
 }
 
-fn resolved(names: &str) -> Vec<&str> {
+fn resolve_names(names: &str) -> Vec<&str> {
     let mut resolved = Vec::new();
     for name in names.split(SEPARATORS) {
         match name {
@@ -188,7 +188,7 @@ mod tests {
             "/cygdrive/d/proj/src/a.go",
         ];
         for path in all {
-            assert_eq!(one_name(&normalized(path), ON_WINDOWS), "D:/proj/src/a.go", "{path}");
+            assert_eq!(one_name(&normalize_path(path), ON_WINDOWS), "D:/proj/src/a.go", "{path}");
         }
         assert_eq!(one_name("/mnt/d/proj/src/a.go", ON_WSL), "D:/proj/src/a.go");
         assert_eq!(one_name("\\\\server\\share\\x.txt", ON_WINDOWS), "//server/share/x.txt");
@@ -203,7 +203,7 @@ mod tests {
             ["/d/proj/a.go", "/mnt/d/proj/a.go", "src\\a.go", "/srv/we\\ird", "d:x", "dd:/x", "~/d:/x"]
         {
             assert_eq!(one_name(path, Drives::default()), path);
-            assert_eq!(normalized(path), path);
+            assert_eq!(normalize_path(path), path);
         }
         assert_eq!(one_name("/mnt/d/proj/a.go", ON_WINDOWS), "/mnt/d/proj/a.go");
         assert_eq!(one_name("/mnt/data/a.go", ON_WSL), "/mnt/data/a.go");
@@ -215,11 +215,11 @@ mod tests {
         for path in
             ["D:\\proj\\src\\a.go", "d:/proj/src/a.go", "D:\\proj/src\\a.go", "\\\\server\\share\\x", "D:\\"]
         {
-            assert_eq!(normalized(path), path);
+            assert_eq!(normalize_path(path), path);
         }
-        assert_eq!(normalized("D:\\proj\\x\\..\\a.go"), "D:\\proj\\a.go");
-        assert_eq!(normalized("D:/proj//a.go/"), "D:/proj/a.go");
-        assert_eq!(normalized("file:///D:/proj/a.go"), "D:/proj/a.go");
+        assert_eq!(normalize_path("D:\\proj\\x\\..\\a.go"), "D:\\proj\\a.go");
+        assert_eq!(normalize_path("D:/proj//a.go/"), "D:/proj/a.go");
+        assert_eq!(normalize_path("file:///D:/proj/a.go"), "D:/proj/a.go");
     }
 
     #[test]
@@ -263,14 +263,14 @@ mod tests {
             let expected = format!("{}:/{}", letter.to_ascii_uppercase(), names.join("/"));
             for (form, bits) in forms {
                 let path = spelled(&names, letter, form, bits);
-                let normal = normalized(&path);
+                let normal = normalize_path(&path);
                 prop_assert_eq!(&one_name(&normal, ON_WSL), &expected, "{}", path);
             }
         }
 
         #[test]
         fn a_path_of_another_system_is_left_alone(path in "(/|\\./|~/)?[a-z\\\\]{2,5}(/[a-z. \\\\]{1,4}[a-z]){0,4}") {
-            let normal = normalized(&path);
+            let normal = normalize_path(&path);
             // Two backslashes at the beginning name a server.
             prop_assume!(!is_windows(&normal));
             prop_assert_eq!(&one_name(&normal, Drives::default()), &normal);

@@ -5,7 +5,7 @@
 use std::{borrow::Cow, collections::HashMap, fmt};
 
 use crate::{
-    facts::{Facts, Given, Outcome, Subject, with_arguments},
+    facts::{CallArguments, Facts, Outcome, Subject, with_arguments},
     history::{Block, BlockId, BlockKind, History, Role},
     json::widen,
 };
@@ -15,7 +15,7 @@ const SENTENCE_CHARACTERS: usize = 160;
 
 /// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change<'a> {
+pub(super) struct FileChange<'a> {
     pub(super) path: Cow<'a, str>,
     pub(super) step: u32,
     /// What the call's `intent` argument says.
@@ -30,12 +30,12 @@ pub struct FileChanges {
     /// The file.
     pub path: String,
     /// What was done, oldest first.
-    pub changes: Vec<Changes>,
+    pub changes: Vec<ChangeGroup>,
 }
 
 /// One or more changes with the same words, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangeGroup {
     /// How many.
     pub count: usize,
     /// The step of the first.
@@ -46,7 +46,7 @@ pub struct Changes {
     pub words: Vec<String>,
 }
 
-impl fmt::Display for Changes {
+impl fmt::Display for ChangeGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.count, self.first == self.last) {
             (1, _) => write!(f, "step {}", self.first),
@@ -81,26 +81,26 @@ pub(crate) fn changelog_before(history: &History, facts: &Facts, end: BlockId) -
                 paths.push(path);
             }
         }
-        paths.into_iter().map(move |path| Change {
+        paths.into_iter().map(move |path| FileChange {
             path,
             step,
             intent: intent.clone().map(Cow::Owned),
             said: said.clone(),
         })
     });
-    grouped(changes)
+    group_by_file(changes)
 }
 
 /// Arguments in which agents say what a call is for.
 const INTENTS: &[&str] = &["intent", "instruction", "explanation", "description"];
 
-fn intent(given: &Given<'_>) -> Option<String> {
+fn edit_intent(given: &CallArguments<'_>) -> Option<String> {
     INTENTS.iter().find_map(|key| given.text(key)).map(Cow::into_owned).filter(|text| !text.trim().is_empty())
 }
 
 /// Returns what a call says that it is for.
 fn intent_of(history: &History, call: &Block) -> Option<String> {
-    with_arguments(history, call, |_, given| intent(given)).flatten()
+    with_arguments(history, call, |_, given| edit_intent(given)).flatten()
 }
 
 /// Returns what the assistant said last before a call of the same message; of an action written in text, the text.
@@ -123,7 +123,7 @@ pub(crate) fn reason_of_change(history: &History, call: BlockId) -> Option<Strin
 }
 
 /// Groups changes by file: every reason once, in the order in which they were first given, with how often and when.
-pub(super) fn grouped<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<FileChanges> {
+pub(super) fn group_by_file<'a>(changes: impl IntoIterator<Item = FileChange<'a>>) -> Vec<FileChanges> {
     let mut files: Vec<FileChanges> = Vec::new();
     // The places of files by path, and of rows by file and words: a session may change one file thousands of times.
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -141,7 +141,7 @@ pub(super) fn grouped<'a>(changes: impl IntoIterator<Item = Change<'a>>) -> Vec<
         // Without words a change goes on with what was begun.
         let begun = if words.is_empty() { latest.get(&index) } else { rows.get(&(index, words.clone())) };
         let row = begun.copied().unwrap_or_else(|| {
-            let empty = Changes { count: 0, first: change.step, last: change.step, words: words.clone() };
+            let empty = ChangeGroup { count: 0, first: change.step, last: change.step, words: words.clone() };
             file.changes.push(empty);
             file.changes.len() - 1
         });

@@ -5,24 +5,29 @@
 use std::ops::Range;
 
 use super::{
-    lines::{Line, Lines, Piece},
-    maker::Maker,
-    operation::End,
-    patch::{Hunk, Place},
-    place::{Grown, Unit, blur, is_distinct, possible_places},
+    line_maker::LineMaker,
+    lines::{FileLines, LinePiece, LineRecord},
+    operation::FileEnd,
+    patch::{Hunk, HunkPlace},
+    replacement::{LineGrowth, MatchUnit, blur_ranges, is_distinct, possible_places},
 };
 
 /// Applies all hunks in order.
-pub(super) fn apply(lines: &Lines, end: End, hunks: &[Hunk], maker: &mut Maker) -> (Lines, End) {
-    let mut text = Patched { lines: lines.clone(), end, next: 0, grown: 0 };
-    let by_codex = hunks.iter().any(|hunk| matches!(hunk.place, Place::Behind { .. }));
+pub(super) fn apply_hunks(
+    lines: &FileLines,
+    end: FileEnd,
+    hunks: &[Hunk],
+    maker: &mut LineMaker,
+) -> (FileLines, FileEnd) {
+    let mut text = PatchedLines { lines: lines.clone(), end, next: 0, grown: 0 };
+    let by_codex = hunks.iter().any(|hunk| matches!(hunk.place, HunkPlace::Behind { .. }));
     if by_codex {
         text.without_final_break();
     }
     for hunk in hunks {
         match &hunk.place {
-            Place::Line(number) => text.at_line(*number, hunk, maker),
-            Place::Behind { anchors, at_end } => text.behind(anchors, *at_end, hunk, maker),
+            HunkPlace::Line(number) => text.at_line(*number, hunk, maker),
+            HunkPlace::Behind { anchors, at_end } => text.apply_after_anchors(anchors, *at_end, hunk, maker),
         }
     }
     if by_codex {
@@ -32,17 +37,19 @@ pub(super) fn apply(lines: &Lines, end: End, hunks: &[Hunk], maker: &mut Maker) 
 }
 
 /// Returns the lines that the old texts of the hunks stand on, counted from 0, where they are known.
-pub(super) fn touched(lines: &Lines, hunks: &[Hunk]) -> Vec<Range<usize>> {
-    let all: Vec<Option<&Line>> = lines.iter().collect();
+pub(super) fn touched_lines(lines: &FileLines, hunks: &[Hunk]) -> Vec<Range<usize>> {
+    let all: Vec<Option<&LineRecord>> = lines.iter().collect();
     let mut next = 0;
     let mut found = Vec::new();
     for hunk in hunks {
         let old = hunk.old_lines();
         let place = match hunk.place {
-            Place::Line(number) => number.checked_sub(1).filter(|at| matches(&all, *at, &old, &LEVELS)),
-            Place::Behind { .. } => None,
+            HunkPlace::Line(number) => {
+                number.checked_sub(1).filter(|at| block_matches(&all, *at, &old, &LEVELS))
+            }
+            HunkPlace::Behind { .. } => None,
         };
-        if let Some(at) = place.or_else(|| find(&all, next, &old)) {
+        if let Some(at) = place.or_else(|| find_block(&all, next, &old)) {
             next = at + old.len();
             found.push(at..next);
         }
@@ -50,21 +57,21 @@ pub(super) fn touched(lines: &Lines, hunks: &[Hunk]) -> Vec<Range<usize>> {
     found
 }
 
-struct Patched {
-    lines: Lines,
-    end: End,
+struct PatchedLines {
+    lines: FileLines,
+    end: FileEnd,
     /// Where the next hunk is looked for.
     next: usize,
     /// By how many lines the hunks so far have moved the rest.
     grown: isize,
 }
 
-impl Patched {
-    fn at_line(&mut self, number: usize, hunk: &Hunk, maker: &mut Maker) {
+impl PatchedLines {
+    fn at_line(&mut self, number: usize, hunk: &Hunk, maker: &mut LineMaker) {
         let (old, new) = (hunk.old_lines(), hunk.new_lines());
         let stated = number.saturating_sub(1).saturating_add_signed(self.grown);
-        let all: Vec<Option<&Line>> = self.lines.iter().collect();
-        let open = self.end == End::Open;
+        let all: Vec<Option<&LineRecord>> = self.lines.iter().collect();
+        let open = self.end == FileEnd::Open;
         let could_be = |at: usize| {
             let line = |(offset, text): (usize, &&str)| match all.get(at + offset) {
                 Some(Some(line)) => *line.text == **text,
@@ -74,18 +81,19 @@ impl Patched {
             old.iter().enumerate().all(line)
         };
         let near = || {
-            let sure = (0..all.len()).filter(|at| !old.is_empty() && matches(&all, *at, &old, &LEVELS[..1]));
+            let sure =
+                (0..all.len()).filter(|at| !old.is_empty() && block_matches(&all, *at, &old, &LEVELS[..1]));
             sure.min_by_key(|at| at.abs_diff(stated))
         };
-        let Some(at) = could_be(stated).then_some(stated).or_else(near) else { return self.forget() };
-        self.put(at, &old, &new, maker);
+        let Some(at) = could_be(stated).then_some(stated).or_else(near) else { return self.forget_lines() };
+        self.replace_lines(at, &old, &new, maker);
     }
 
-    fn behind(&mut self, anchors: &[String], at_end: bool, hunk: &Hunk, maker: &mut Maker) {
+    fn apply_after_anchors(&mut self, anchors: &[String], at_end: bool, hunk: &Hunk, maker: &mut LineMaker) {
         let (old, new) = (hunk.old_lines(), hunk.new_lines());
-        let all: Vec<Option<&Line>> = self.lines.iter().collect();
+        let all: Vec<Option<&LineRecord>> = self.lines.iter().collect();
         for anchor in anchors {
-            if let Some(at) = find(&all, self.next, &[anchor]) {
+            if let Some(at) = find_block(&all, self.next, &[anchor]) {
                 self.next = at + 1;
             }
         }
@@ -94,12 +102,15 @@ impl Patched {
         }
         // codex tries again without an empty last line, which may stand for the end of the file.
         let shorter = old.split_last().filter(|(last, _)| last.is_empty()).map(|(_, rest)| rest);
-        let from =
-            if at_end && self.end != End::Open { all.len().saturating_sub(old.len() + 1) } else { self.next };
-        let found = find(&all, from, &old).or_else(|| find(&all, self.next, &old));
+        let from = if at_end && self.end != FileEnd::Open {
+            all.len().saturating_sub(old.len() + 1)
+        } else {
+            self.next
+        };
+        let found = find_block(&all, from, &old).or_else(|| find_block(&all, self.next, &old));
         let next = self.next;
         let could_be = |block: &[&str]| {
-            let mut places = possible_places(&self.lines, self.end, block, Unit::WholeLines);
+            let mut places = possible_places(&self.lines, self.end, block, MatchUnit::WholeLines);
             places.retain(|range| range.end > next);
             places
         };
@@ -108,37 +119,37 @@ impl Patched {
         let rest = new.split_last().filter(|(last, _)| last.is_empty()).map(|(_, rest)| rest);
         let (place, old, new) = match retry {
             None => (found, old.as_slice(), new.as_slice()),
-            Some(shorter) => (find(&all, next, shorter), shorter, rest.unwrap_or(&new)),
+            Some(shorter) => (find_block(&all, next, shorter), shorter, rest.unwrap_or(&new)),
         };
         let mut possible = could_be(old);
         // An exact copy anywhere goes before one that is only alike.
-        let exact = place.is_some_and(|at| matches(&all, at, old, &LEVELS[..1]));
+        let exact = place.is_some_and(|at| block_matches(&all, at, old, &LEVELS[..1]));
         possible.retain(|range| place.is_none_or(|at| !exact || range.start <= at));
         match place {
             Some(at) if possible.is_empty() || (exact && is_distinct(&old.join("\n"))) => {
-                self.put(at, old, new, maker);
+                self.replace_lines(at, old, new, maker);
             }
-            Some(at) => self.somewhere(possible, Some(at..at + old.len()), old, new),
-            None if possible.is_empty() => self.forget(),
-            None => self.somewhere(possible, None, old, new),
+            Some(at) => self.blur_places(possible, Some(at..at + old.len()), old, new),
+            None if possible.is_empty() => self.forget_lines(),
+            None => self.blur_places(possible, None, old, new),
         }
     }
 
-    fn put(&mut self, at: usize, old: &[&str], new: &[&str], maker: &mut Maker) {
+    fn replace_lines(&mut self, at: usize, old: &[&str], new: &[&str], maker: &mut LineMaker) {
         let count = self.lines.len();
         if at + old.len() > count {
-            self.lines = self.lines.splice(count..count, vec![Piece::Unknown(at + old.len() - count)]);
+            self.lines = self.lines.splice(count..count, vec![LinePiece::Unknown(at + old.len() - count)]);
         }
         let range = at..at + old.len();
-        let before: Vec<Option<&Line>> = range.clone().map(|index| self.lines.get(index)).collect();
+        let before: Vec<Option<&LineRecord>> = range.clone().map(|index| self.lines.get(index)).collect();
         let after: Vec<Option<String>> = new.iter().map(|text| Some((*text).to_owned())).collect();
-        let made = maker.lines(&before, &after);
-        self.lines = self.lines.splice(range, Piece::of(made));
+        let made = maker.make_lines(&before, &after);
+        self.lines = self.lines.splice(range, LinePiece::from_single_lines(made));
         self.next = at + new.len();
         self.grown = self.grown.saturating_add_unsigned(new.len()).saturating_sub_unsigned(old.len());
     }
 
-    fn somewhere(
+    fn blur_places(
         &mut self,
         mut places: Vec<Range<usize>>,
         also: Option<Range<usize>>,
@@ -147,19 +158,19 @@ impl Patched {
     ) {
         places.extend(also);
         self.next = places.iter().map(|range| range.start).min().unwrap_or(self.next);
-        let grown = Grown { removed: old.len(), added: new.len() };
-        (self.lines, self.end) = blur(&self.lines, self.end, &places, grown);
+        let grown = LineGrowth { removed: old.len(), added: new.len() };
+        (self.lines, self.end) = blur_ranges(&self.lines, self.end, &places, grown);
     }
 
-    fn at_the_end(&mut self, new: &[&str], maker: &mut Maker) {
+    fn at_the_end(&mut self, new: &[&str], maker: &mut LineMaker) {
         let count = self.lines.len();
         let last_is_empty = count
             .checked_sub(1)
             .is_some_and(|last| self.lines.get(last).is_some_and(|line| line.text.is_empty()));
         match self.end {
-            End::Open | End::EmptyLines => self.end = End::Open,
-            End::LineBreak => self.put(count, &[], new, maker),
-            End::Exact => self.put(count - usize::from(last_is_empty), &[], new, maker),
+            FileEnd::Open | FileEnd::EmptyLines => self.end = FileEnd::Open,
+            FileEnd::LineBreak => self.replace_lines(count, &[], new, maker),
+            FileEnd::Exact => self.replace_lines(count - usize::from(last_is_empty), &[], new, maker),
         }
     }
 
@@ -169,36 +180,38 @@ impl Patched {
         let Some(last) = self.lines.len().checked_sub(1) else { return };
         let is_empty = self.lines.get(last).map(|line| line.text.is_empty());
         match (self.end, is_empty) {
-            (End::Exact, Some(false)) | (End::Open | End::EmptyLines, Some(false) | None) => {}
-            (End::LineBreak, Some(false)) => self.end = End::Exact,
-            (End::LineBreak, None) => self.end = End::Open,
-            (End::Exact, Some(true)) => self.lines = self.lines.splice(last..last + 1, Vec::new()),
-            (End::Exact, None) | (End::Open | End::EmptyLines | End::LineBreak, Some(true)) => {
+            (FileEnd::Exact, Some(false)) | (FileEnd::Open | FileEnd::EmptyLines, Some(false) | None) => {}
+            (FileEnd::LineBreak, Some(false)) => self.end = FileEnd::Exact,
+            (FileEnd::LineBreak, None) => self.end = FileEnd::Open,
+            (FileEnd::Exact, Some(true)) => self.lines = self.lines.splice(last..last + 1, Vec::new()),
+            (FileEnd::Exact, None)
+            | (FileEnd::Open | FileEnd::EmptyLines | FileEnd::LineBreak, Some(true)) => {
                 self.lines = self.lines.splice(last..last + 1, Vec::new());
-                self.end = End::Open;
+                self.end = FileEnd::Open;
             }
         }
     }
 
     /// codex then puts a line break behind a last line that has text: a file that ends in an empty line loses it.
-    fn with_final_break(&mut self, maker: &mut Maker) {
-        if self.end != End::Exact {
+    fn with_final_break(&mut self, maker: &mut LineMaker) {
+        if self.end != FileEnd::Exact {
             return;
         }
         let count = self.lines.len();
         let last = count.checked_sub(1).map(|last| self.lines.get(last));
         match last {
             Some(Some(line)) if line.text.is_empty() => {}
-            Some(None) => self.end = End::LineBreak,
+            Some(None) => self.end = FileEnd::LineBreak,
             Some(Some(_)) | None => {
-                self.lines = self.lines.splice(count..count, vec![Piece::known(vec![maker.line("")])]);
+                self.lines =
+                    self.lines.splice(count..count, vec![LinePiece::from_lines(vec![maker.make_line("")])]);
             }
         }
     }
 
-    fn forget(&mut self) {
-        self.lines = Lines::new(Vec::new());
-        self.end = End::Open;
+    fn forget_lines(&mut self) {
+        self.lines = FileLines::new(Vec::new());
+        self.end = FileEnd::Open;
         self.next = 0;
     }
 }
@@ -211,18 +224,23 @@ const LEVELS: [fn(&str, &str) -> bool; 4] = [
     |line, text| plain_signs(line.trim()) == plain_signs(text.trim()),
 ];
 
-fn find(all: &[Option<&Line>], from: usize, block: &[&str]) -> Option<usize> {
+fn find_block(all: &[Option<&LineRecord>], from: usize, block: &[&str]) -> Option<usize> {
     if block.is_empty() {
         return None;
     }
-    LEVELS
-        .iter()
-        .find_map(|level| (from..all.len()).find(|at| matches(all, *at, block, std::slice::from_ref(level))))
+    LEVELS.iter().find_map(|level| {
+        (from..all.len()).find(|at| block_matches(all, *at, block, std::slice::from_ref(level)))
+    })
 }
 
-fn matches(all: &[Option<&Line>], at: usize, block: &[&str], levels: &[fn(&str, &str) -> bool]) -> bool {
+fn block_matches(
+    all: &[Option<&LineRecord>],
+    at: usize,
+    block: &[&str],
+    levels: &[fn(&str, &str) -> bool],
+) -> bool {
     let row = all.get(at..at + block.len());
-    let alike = |level: &fn(&str, &str) -> bool, row: &[Option<&Line>]| {
+    let alike = |level: &fn(&str, &str) -> bool, row: &[Option<&LineRecord>]| {
         row.iter().zip(block).all(|(line, text)| line.is_some_and(|line| level(&line.text, text)))
     };
     row.is_some_and(|row| levels.iter().any(|level| alike(level, row)))

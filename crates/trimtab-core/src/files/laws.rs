@@ -7,8 +7,8 @@ use proptest::{
 };
 
 use super::{
-    Asked, FileAction, FileState, Files, LineNow, Operation, Replacement, Which, codex_patch, shown_numbered,
-    shown_plain, unified_diff,
+    FileAction, FileOperation, FileState, FileTimeline, LineNow, Occurrences, ReadExtent, Replacement,
+    codex_patch, shown_numbered, shown_plain, unified_diff,
 };
 use crate::history::BlockId;
 
@@ -22,7 +22,7 @@ enum Step {
     Cat,
     Write(String),
     Append(String),
-    Replace { from: usize, length: usize, new: String, which: Which },
+    Replace { from: usize, length: usize, new: String, which: Occurrences },
     Insert { after: usize, text: String },
     ReplaceLines { first: usize, count: usize, text: String },
     UnifiedDiff { first: usize, count: usize, context: usize, text: String },
@@ -40,7 +40,8 @@ fn text() -> impl Strategy<Value = String> {
 fn step() -> impl Strategy<Value = Step> {
     let at = || 0..40_usize;
     let few = || 0..4_usize;
-    let which = prop_oneof![3 => Just(Which::Only), 1 => Just(Which::First), 1 => Just(Which::All)];
+    let which =
+        prop_oneof![3 => Just(Occurrences::Only), 1 => Just(Occurrences::First), 1 => Just(Occurrences::All)];
     prop_oneof![
         4 => (at(), 1..6_usize).prop_map(|(first, count)| Step::ReadArrows { first, count }),
         1 => Just(Step::ReadWholeArrows),
@@ -70,22 +71,22 @@ fn act(truth: &mut String, step: &Step) -> Option<FileAction> {
         Step::ReadArrows { first, count: rows } => {
             let first = first % count;
             let rows = &lines[first..(first + rows).min(count)];
-            Some(FileAction::Read(shown_numbered(&numbered(rows, first + 1, "→"), Asked::Part)))
+            Some(FileAction::Read(shown_numbered(&numbered(rows, first + 1, "→"), ReadExtent::Part)))
         }
         Step::ReadWholeArrows => {
-            Some(FileAction::Read(shown_numbered(&numbered(&lines, 1, "→"), Asked::Whole)))
+            Some(FileAction::Read(shown_numbered(&numbered(&lines, 1, "→"), ReadExtent::Whole)))
         }
         Step::ReadWholeTabs => {
             let rows =
                 if lines.last().is_some_and(String::is_empty) { &lines[..count - 1] } else { &lines[..] };
-            Some(FileAction::Read(shown_numbered(&numbered(rows, 1, "\t"), Asked::Whole)))
+            Some(FileAction::Read(shown_numbered(&numbered(rows, 1, "\t"), ReadExtent::Whole)))
         }
         Step::ReadPlain { first, count: rows } => {
             let first = first % count;
             let rows = &lines[first..(first + rows).min(count)];
-            Some(FileAction::Read(shown_plain(&(rows.join("\n") + "\n"), first + 1, Asked::Part)))
+            Some(FileAction::Read(shown_plain(&(rows.join("\n") + "\n"), first + 1, ReadExtent::Part)))
         }
-        Step::Cat => Some(FileAction::Read(shown_plain(truth.trim_end_matches('\n'), 1, Asked::Whole))),
+        Step::Cat => Some(FileAction::Read(shown_plain(truth.trim_end_matches('\n'), 1, ReadExtent::Whole))),
         Step::Write(text) => {
             truth.clone_from(text);
             Some(FileAction::Write { content: text.clone() })
@@ -98,12 +99,13 @@ fn act(truth: &mut String, step: &Step) -> Option<FileAction> {
             let from = from % (truth.len() + 1);
             let old = truth[from..(from + length).min(truth.len())].to_owned();
             let found = truth.matches(&old).count();
-            if old.is_empty() || (*which == Which::Only && overlapping(truth, &old) != 1) || found == 0 {
+            if old.is_empty() || (*which == Occurrences::Only && overlapping(truth, &old) != 1) || found == 0
+            {
                 return None;
             }
             *truth = match which {
-                Which::Only | Which::First => truth.replacen(&old, new, 1),
-                Which::All => truth.replace(&old, new),
+                Occurrences::Only | Occurrences::First => truth.replacen(&old, new, 1),
+                Occurrences::All => truth.replace(&old, new),
             };
             Some(FileAction::Replace(vec![Replacement { old, new: new.clone(), which: *which }]))
         }
@@ -233,7 +235,7 @@ proptest! {
         let mut state = FileState::default();
         for (number, step) in (1..).zip(&steps) {
             let Some(action) = act(&mut truth, step) else { continue };
-            state = state.after(number, &action);
+            state = state.after_operation(number, &action);
             check(&state, &truth);
         }
     }
@@ -241,13 +243,13 @@ proptest! {
     #[test]
     fn a_file_written_once_stays_known_through_every_told_edit(start in text(), steps in vec(step(), 1..12)) {
         let mut truth = start.clone();
-        let mut state = FileState::default().after(1, &FileAction::Write { content: start });
+        let mut state = FileState::default().after_operation(1, &FileAction::Write { content: start });
         for (number, step) in (2..).zip(&steps) {
             if matches!(step, Step::Changed(_)) {
                 continue;
             }
             let Some(action) = act(&mut truth, step) else { continue };
-            state = state.after(number, &action);
+            state = state.after_operation(number, &action);
             assert_eq!(state.text().as_deref(), Some(truth.as_str()), "after {step:?}");
         }
     }
@@ -255,11 +257,11 @@ proptest! {
     #[test]
     fn every_earlier_state_stays_as_it_was_and_current_lines_are_current(start in text(), steps in vec(step(), 1..12)) {
         let mut truth = start;
-        let mut files = Files::default();
+        let mut files = FileTimeline::default();
         let mut truths = Vec::new();
         for (number, step) in (1..).zip(&steps) {
             let Some(action) = act(&mut truth, step) else { continue };
-            files.apply(number, BlockId(0), &Operation { path: "f".to_owned(), action });
+            files.apply_operation(number, BlockId(0), &FileOperation { path: "f".to_owned(), action });
             truths.push((number, truth.clone()));
         }
         for (number, truth) in &truths {

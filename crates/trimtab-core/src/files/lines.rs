@@ -9,7 +9,7 @@ const MAX_PIECES: usize = 64;
 
 /// One known line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct LineRecord {
     pub(super) text: Arc<str>,
     /// Stays with the line while edits move it.
     pub(super) id: u32,
@@ -19,18 +19,18 @@ pub(super) struct Line {
 
 /// Some lines in a row, all known or all unknown.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
-    Known { source: Arc<[Line]>, range: Range<usize> },
+pub(super) enum LinePiece {
+    Known { source: Arc<[LineRecord]>, range: Range<usize> },
     Unknown(usize),
 }
 
-impl Piece {
-    pub(super) fn known(lines: Vec<Line>) -> Piece {
-        Piece::Known { range: 0..lines.len(), source: lines.into() }
+impl LinePiece {
+    pub(super) fn from_lines(lines: Vec<LineRecord>) -> LinePiece {
+        LinePiece::Known { range: 0..lines.len(), source: lines.into() }
     }
 
     /// Makes pieces of single lines, of which some are unknown.
-    pub(super) fn of(lines: Vec<Option<Line>>) -> Vec<Piece> {
+    pub(super) fn from_single_lines(lines: Vec<Option<LineRecord>>) -> Vec<LinePiece> {
         let mut pieces = Vec::new();
         let mut row = Vec::new();
         for line in lines {
@@ -38,59 +38,60 @@ impl Piece {
                 Some(line) => row.push(line),
                 None => {
                     if !row.is_empty() {
-                        pieces.push(Piece::known(std::mem::take(&mut row)));
+                        pieces.push(LinePiece::from_lines(std::mem::take(&mut row)));
                     }
-                    pieces.push(Piece::Unknown(1));
+                    pieces.push(LinePiece::Unknown(1));
                 }
             }
         }
         if !row.is_empty() {
-            pieces.push(Piece::known(row));
+            pieces.push(LinePiece::from_lines(row));
         }
         pieces
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Piece::Known { range, .. } => range.len(),
-            Piece::Unknown(count) => *count,
+            LinePiece::Known { range, .. } => range.len(),
+            LinePiece::Unknown(count) => *count,
         }
     }
 
-    fn lines(&self) -> &[Line] {
+    fn lines(&self) -> &[LineRecord] {
         match self {
-            Piece::Known { source, range } => source.get(range.clone()).unwrap_or_default(),
-            Piece::Unknown(_) => &[],
+            LinePiece::Known { source, range } => source.get(range.clone()).unwrap_or_default(),
+            LinePiece::Unknown(_) => &[],
         }
     }
 
-    fn part(&self, part: Range<usize>) -> Piece {
+    fn slice(&self, part: Range<usize>) -> LinePiece {
         match self {
-            Piece::Known { source, range } => Piece::Known {
+            LinePiece::Known { source, range } => LinePiece::Known {
                 source: source.clone(),
                 range: range.start + part.start..range.start + part.end,
             },
-            Piece::Unknown(_) => Piece::Unknown(part.len()),
+            LinePiece::Unknown(_) => LinePiece::Unknown(part.len()),
         }
     }
 }
 
 /// The sequence. Cloning it costs nothing.
 #[derive(Debug, Clone)]
-pub(super) struct Lines {
-    pieces: Arc<[Piece]>,
+pub(super) struct FileLines {
+    pieces: Arc<[LinePiece]>,
     count: usize,
 }
 
-impl Lines {
-    pub(super) fn new(pieces: Vec<Piece>) -> Lines {
-        let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+impl FileLines {
+    pub(super) fn new(pieces: Vec<LinePiece>) -> FileLines {
+        let mut joined: Vec<LinePiece> = Vec::with_capacity(pieces.len());
         for piece in pieces.into_iter().filter(|piece| piece.len() > 0) {
             match (joined.last_mut(), &piece) {
-                (Some(Piece::Unknown(before)), Piece::Unknown(count)) => *before += count,
-                (Some(Piece::Known { source, range }), Piece::Known { source: other, range: next })
-                    if Arc::ptr_eq(source, other) && range.end == next.start =>
-                {
+                (Some(LinePiece::Unknown(before)), LinePiece::Unknown(count)) => *before += count,
+                (
+                    Some(LinePiece::Known { source, range }),
+                    LinePiece::Known { source: other, range: next },
+                ) if Arc::ptr_eq(source, other) && range.end == next.start => {
                     range.end = next.end;
                 }
                 _ => joined.push(piece),
@@ -99,7 +100,7 @@ impl Lines {
         if joined.len() > MAX_PIECES {
             joined = copied_together(&joined);
         }
-        Lines { count: joined.iter().map(Piece::len).sum(), pieces: joined.into() }
+        FileLines { count: joined.iter().map(LinePiece::len).sum(), pieces: joined.into() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -107,7 +108,7 @@ impl Lines {
     }
 
     /// Returns the known line at an index counted from 0.
-    pub(super) fn get(&self, index: usize) -> Option<&Line> {
+    pub(super) fn get(&self, index: usize) -> Option<&LineRecord> {
         let mut start = 0;
         for piece in self.pieces.iter() {
             if index < start + piece.len() {
@@ -119,25 +120,27 @@ impl Lines {
     }
 
     /// Returns all lines, the unknown ones as nothing.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&Line>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&LineRecord>> {
         self.pieces.iter().flat_map(|piece| {
             let unknown = match piece {
-                Piece::Known { .. } => 0,
-                Piece::Unknown(count) => *count,
+                LinePiece::Known { .. } => 0,
+                LinePiece::Unknown(count) => *count,
             };
             piece.lines().iter().map(Some).chain(std::iter::repeat_n(None, unknown))
         })
     }
 
     /// Returns the longest rows of known and of unknown lines, each with the index of its first line.
-    pub(super) fn rows(&self) -> Vec<(usize, Row<'_>)> {
-        let mut rows: Vec<(usize, Row<'_>)> = Vec::new();
+    pub(super) fn rows(&self) -> Vec<(usize, LineRow<'_>)> {
+        let mut rows: Vec<(usize, LineRow<'_>)> = Vec::new();
         let mut start = 0;
         for piece in self.pieces.iter() {
             match (rows.last_mut(), piece) {
-                (Some((_, Row::Known(lines))), Piece::Known { .. }) => lines.extend(piece.lines()),
-                (_, Piece::Known { .. }) => rows.push((start, Row::Known(piece.lines().iter().collect()))),
-                (_, Piece::Unknown(count)) => rows.push((start, Row::Unknown(*count))),
+                (Some((_, LineRow::Known(lines))), LinePiece::Known { .. }) => lines.extend(piece.lines()),
+                (_, LinePiece::Known { .. }) => {
+                    rows.push((start, LineRow::Known(piece.lines().iter().collect())))
+                }
+                (_, LinePiece::Unknown(count)) => rows.push((start, LineRow::Unknown(*count))),
             }
             start += piece.len();
         }
@@ -145,14 +148,14 @@ impl Lines {
     }
 
     /// Returns the pieces of a range.
-    pub(super) fn slice(&self, range: Range<usize>) -> Vec<Piece> {
+    pub(super) fn slice(&self, range: Range<usize>) -> Vec<LinePiece> {
         let mut start = 0;
         let mut pieces = Vec::new();
         for piece in self.pieces.iter() {
             let from = range.start.clamp(start, start + piece.len()) - start;
             let to = range.end.clamp(start, start + piece.len()) - start;
             if from < to {
-                pieces.push(piece.part(from..to));
+                pieces.push(piece.slice(from..to));
             }
             start += piece.len();
         }
@@ -160,36 +163,36 @@ impl Lines {
     }
 
     /// Returns the sequence with other lines in the place of a range.
-    pub(super) fn splice(&self, range: Range<usize>, with: Vec<Piece>) -> Lines {
+    pub(super) fn splice(&self, range: Range<usize>, with: Vec<LinePiece>) -> FileLines {
         let mut pieces = self.slice(0..range.start);
         pieces.extend(with);
         pieces.extend(self.slice(range.end..self.count));
-        Lines::new(pieces)
+        FileLines::new(pieces)
     }
 
     pub(super) fn all_known(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece, Piece::Known { .. }))
+        self.pieces.iter().all(|piece| matches!(piece, LinePiece::Known { .. }))
     }
 }
 
-/// Some lines in a row, as [`Lines::rows`] gives them.
-pub(super) enum Row<'a> {
-    Known(Vec<&'a Line>),
+/// Some lines in a row, as [`FileLines::rows`] gives them.
+pub(super) enum LineRow<'a> {
+    Known(Vec<&'a LineRecord>),
     Unknown(usize),
 }
 
-fn copied_together(pieces: &[Piece]) -> Vec<Piece> {
+fn copied_together(pieces: &[LinePiece]) -> Vec<LinePiece> {
     let mut copied = Vec::new();
-    let mut row: Vec<Line> = Vec::new();
+    let mut row: Vec<LineRecord> = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Known { .. } => row.extend_from_slice(piece.lines()),
-            Piece::Unknown(_) => {
-                copied.extend((!row.is_empty()).then(|| Piece::known(std::mem::take(&mut row))));
+            LinePiece::Known { .. } => row.extend_from_slice(piece.lines()),
+            LinePiece::Unknown(_) => {
+                copied.extend((!row.is_empty()).then(|| LinePiece::from_lines(std::mem::take(&mut row))));
                 copied.push(piece.clone());
             }
         }
     }
-    copied.extend((!row.is_empty()).then(|| Piece::known(row)));
+    copied.extend((!row.is_empty()).then(|| LinePiece::from_lines(row)));
     copied
 }

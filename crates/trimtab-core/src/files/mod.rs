@@ -7,29 +7,29 @@ mod from_calls;
 mod hunks;
 #[cfg(test)]
 mod laws;
+mod line_maker;
 mod lines;
-mod maker;
-mod net;
+mod net_change;
 mod operation;
 mod patch;
-mod place;
-mod shown;
+mod replacement;
+mod shown_lines;
 mod state;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
-pub use changelog::{Changes, FileChanges, changelog};
+pub use changelog::{ChangeGroup, FileChanges, changelog};
 pub(crate) use changelog::{changelog_before, reason_of_change};
 pub(crate) use from_calls::asked_of;
 pub use from_calls::{files, texts_to_replace};
-pub(crate) use net::{lines_changed, net_change};
-pub use state::{Existence, FileState, KnownLine, Run};
-pub use timeline::{Access, AccessKind, Files, LineNow};
+pub(crate) use net_change::{lines_changed, net_change};
+pub use state::{Existence, FileState, KnownLine, LineRun};
+pub use timeline::{Access, AccessKind, FileTimeline, LineNow};
 
 #[cfg(test)]
 use {
-    operation::{End, FileAction, Operation, Replacement, Shown, Which},
+    operation::{FileAction, FileEnd, FileOperation, Occurrences, Replacement, ShownLines},
     patch::{codex_patch, search_replace_blocks, unified_diff},
-    shown::{Asked, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail},
+    shown_lines::{ReadExtent, shown_diff, shown_hits, shown_numbered, shown_plain, shown_tail},
 };

@@ -5,7 +5,7 @@ use super::patch::Hunk;
 
 /// What one call did to one file. A call that failed did nothing and is no operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Operation {
+pub(crate) struct FileOperation {
     /// The file, by the one name it has in the session.
     pub(crate) path: String,
     /// What was done.
@@ -16,7 +16,7 @@ pub(crate) struct Operation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileAction {
     /// Lines of it were shown.
-    Read(Shown),
+    Read(ShownLines),
     /// It was found not to exist.
     Missing,
     /// All of its content was given.
@@ -89,12 +89,12 @@ pub(crate) struct Replacement {
     /// The text that is there now.
     pub(crate) new: String,
     /// Which of its occurrences were meant.
-    pub(crate) which: Which,
+    pub(crate) which: Occurrences,
 }
 
 /// Which occurrences of a text a tool replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Which {
+pub(crate) enum Occurrences {
     /// The only one: the tool fails where there are several.
     Only,
     /// The first of possibly several.
@@ -105,17 +105,17 @@ pub(crate) enum Which {
 
 /// Lines that a call showed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Shown {
+pub(crate) struct ShownLines {
     /// Numbers and whole texts, ascending. A line that was cut is not among them.
     pub(crate) lines: Vec<(usize, String)>,
     /// How many lines the file has and what is behind them, where that was shown.
-    pub(crate) total: Option<(usize, End)>,
+    pub(crate) total: Option<(usize, FileEnd)>,
 }
 
 /// What is known about the place behind the last line. In this count of lines a text that ends in a line break
 /// has an empty last line, as in editors that number it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum End {
+pub(crate) enum FileEnd {
     /// Anything may follow.
     Open,
     /// Empty lines may follow and nothing else: the tool trims its output.

@@ -1,21 +1,21 @@
 //! Patches as text to operations. Takes codex patches, unified diffs and SEARCH/REPLACE blocks; gives what they do
 //! to each file. Never applies anything: [`hunks`](super::hunks) does.
 
-use super::operation::{FileAction, Operation, Replacement, Which};
+use super::operation::{FileAction, FileOperation, Occurrences, Replacement};
 use crate::facts::HunkHeader;
 
 /// Some lines of a patch that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hunk {
     /// Where it belongs.
-    pub(crate) place: Place,
+    pub(crate) place: HunkPlace,
     /// Its lines in order.
     pub(crate) lines: Vec<HunkLine>,
 }
 
 /// How a patch says where a hunk belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum HunkPlace {
     /// Behind the hunk before it and behind these lines, as codex does.
     Behind {
         /// Lines to be found one after the other first.
@@ -57,7 +57,7 @@ impl Hunk {
 }
 
 /// Reads a patch in the format of codex's `apply_patch`, wherever in a text it begins; nothing where there is none.
-pub(crate) fn codex_patch(text: &str) -> Vec<Operation> {
+pub(crate) fn codex_patch(text: &str) -> Vec<FileOperation> {
     let mut operations = Vec::new();
     let mut file: Option<CodexFile> = None;
     let begin = |line: &&str| line.trim() != "*** Begin Patch";
@@ -67,19 +67,19 @@ pub(crate) fn codex_patch(text: &str) -> Vec<Operation> {
         }
         let header = |name: &str| line.trim_start().strip_prefix(name).map(|path| path.trim().to_owned());
         if let Some(path) = header("*** Add File: ") {
-            finish(&mut file, &mut operations);
+            finish_file(&mut file, &mut operations);
             file = Some(CodexFile::Add { path, content: String::new() });
         } else if let Some(path) = header("*** Delete File: ") {
-            finish(&mut file, &mut operations);
-            operations.push(Operation { path, action: FileAction::Delete });
+            finish_file(&mut file, &mut operations);
+            operations.push(FileOperation { path, action: FileAction::Delete });
         } else if let Some(path) = header("*** Update File: ") {
-            finish(&mut file, &mut operations);
+            finish_file(&mut file, &mut operations);
             file = Some(CodexFile::Update { path, to: None, hunks: Vec::new() });
         } else if let Some(file) = &mut file {
-            file.line(line);
+            file.add_line(line);
         }
     }
-    finish(&mut file, &mut operations);
+    finish_file(&mut file, &mut operations);
     operations
 }
 
@@ -89,7 +89,7 @@ enum CodexFile {
 }
 
 impl CodexFile {
-    fn line(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         match self {
             CodexFile::Add { content, .. } => {
                 if let Some(text) = line.strip_prefix('+') {
@@ -116,9 +116,9 @@ fn codex_anchor(anchor: &str, hunks: &mut Vec<Hunk>) {
     let open = hunks.last_mut().filter(|hunk| hunk.lines.is_empty());
     let anchors = (!anchor.trim().is_empty()).then(|| anchor.to_owned());
     match open.map(|hunk| &mut hunk.place) {
-        Some(Place::Behind { anchors: known, .. }) => known.extend(anchors),
-        Some(Place::Line(_)) | None => {
-            let place = Place::Behind { anchors: anchors.into_iter().collect(), at_end: false };
+        Some(HunkPlace::Behind { anchors: known, .. }) => known.extend(anchors),
+        Some(HunkPlace::Line(_)) | None => {
+            let place = HunkPlace::Behind { anchors: anchors.into_iter().collect(), at_end: false };
             hunks.push(Hunk { place, lines: Vec::new() });
         }
     }
@@ -126,12 +126,12 @@ fn codex_anchor(anchor: &str, hunks: &mut Vec<Hunk>) {
 
 fn codex_line(line: &str, hunks: &mut Vec<Hunk>) {
     if hunks.is_empty() {
-        let place = Place::Behind { anchors: Vec::new(), at_end: false };
+        let place = HunkPlace::Behind { anchors: Vec::new(), at_end: false };
         hunks.push(Hunk { place, lines: Vec::new() });
     }
     let Some(hunk) = hunks.last_mut() else { return };
     if line.trim_end() == "*** End of File" {
-        if let Place::Behind { at_end, .. } = &mut hunk.place {
+        if let HunkPlace::Behind { at_end, .. } = &mut hunk.place {
             *at_end = true;
         }
         return;
@@ -139,16 +139,16 @@ fn codex_line(line: &str, hunks: &mut Vec<Hunk>) {
     hunk.lines.extend(hunk_line(line));
 }
 
-fn finish(file: &mut Option<CodexFile>, operations: &mut Vec<Operation>) {
+fn finish_file(file: &mut Option<CodexFile>, operations: &mut Vec<FileOperation>) {
     match file.take() {
         None => {}
         Some(CodexFile::Add { path, content }) => {
-            operations.push(Operation { path, action: FileAction::Write { content } });
+            operations.push(FileOperation { path, action: FileAction::Write { content } });
         }
         Some(CodexFile::Update { path, to, mut hunks }) => {
             hunks.retain(|hunk| !hunk.lines.is_empty());
-            operations.push(Operation { path: path.clone(), action: FileAction::Patch(hunks) });
-            operations.extend(to.map(|to| Operation { path, action: FileAction::Rename { to } }));
+            operations.push(FileOperation { path: path.clone(), action: FileAction::Patch(hunks) });
+            operations.extend(to.map(|to| FileOperation { path, action: FileAction::Rename { to } }));
         }
     }
 }
@@ -166,18 +166,18 @@ fn hunk_line(line: &str) -> Option<HunkLine> {
 }
 
 /// Reads a unified diff of one or more files, as `git diff` and `diff -u` write it.
-pub(crate) fn unified_diff(text: &str) -> Vec<Operation> {
-    let mut diff = Diff::default();
+pub(crate) fn unified_diff(text: &str) -> Vec<FileOperation> {
+    let mut diff = DiffParser::default();
     for line in text.lines() {
-        diff.line(line);
+        diff.add_line(line);
     }
-    diff.finish();
+    diff.finish_file();
     diff.operations
 }
 
 #[derive(Default)]
-struct Diff {
-    operations: Vec<Operation>,
+struct DiffParser {
+    operations: Vec<FileOperation>,
     old: Option<String>,
     new: Option<String>,
     hunks: Vec<Hunk>,
@@ -188,20 +188,20 @@ struct Diff {
     renamed: Option<String>,
 }
 
-impl Diff {
-    fn line(&mut self, line: &str) {
+impl DiffParser {
+    fn add_line(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix('\\') {
             self.no_line_break(rest);
         } else if self.left != (0, 0) {
             self.hunk_line(line);
         } else if line.starts_with("@@ ") {
             self.close_hunk();
-            self.hunk(line);
+            self.begin_hunk(line);
         } else if line.starts_with("diff --git ") {
-            self.finish();
+            self.finish_file();
         } else if let Some(path) = line.strip_prefix("--- ") {
             if !self.hunks.is_empty() {
-                self.finish();
+                self.finish_file();
             }
             self.old = diff_path(path);
         } else if let Some(path) = line.strip_prefix("+++ ") {
@@ -210,15 +210,15 @@ impl Diff {
             self.renamed = Some(path.to_owned());
         } else if let (Some(path), Some(from)) = (line.strip_prefix("rename to "), self.renamed.take()) {
             self.operations
-                .push(Operation { path: from, action: FileAction::Rename { to: path.to_owned() } });
+                .push(FileOperation { path: from, action: FileAction::Rename { to: path.to_owned() } });
         }
     }
 
-    fn hunk(&mut self, header: &str) {
+    fn begin_hunk(&mut self, header: &str) {
         let Some(HunkHeader { old: (start, old), new: (_, new) }) = HunkHeader::parse(header) else { return };
         // A hunk without old lines names the line it stands behind.
         let start = if old == 0 { start + 1 } else { start };
-        self.hunks.push(Hunk { place: Place::Line(start), lines: Vec::new() });
+        self.hunks.push(Hunk { place: HunkPlace::Line(start), lines: Vec::new() });
         self.left = (old, new);
         self.unbroken = (false, false);
     }
@@ -261,7 +261,7 @@ impl Diff {
         }
     }
 
-    fn finish(&mut self) {
+    fn finish_file(&mut self) {
         // The text of a new file ends in a line break unless it is said not to.
         let unbroken = self.unbroken.1;
         let (old, new) = (self.old.take(), self.new.take());
@@ -277,11 +277,11 @@ impl Diff {
                 if !unbroken && !hunks.is_empty() {
                     content.push('\n');
                 }
-                Operation { path, action: FileAction::Write { content } }
+                FileOperation { path, action: FileAction::Write { content } }
             }
-            (Some(path), None) => Operation { path, action: FileAction::Delete },
+            (Some(path), None) => FileOperation { path, action: FileAction::Delete },
             (Some(_), Some(path)) if !hunks.is_empty() => {
-                Operation { path, action: FileAction::Patch(hunks) }
+                FileOperation { path, action: FileAction::Patch(hunks) }
             }
             (Some(_), Some(_)) | (None, None) => return,
         };
@@ -316,8 +316,11 @@ pub(crate) fn search_replace_blocks(text: &str) -> Vec<(Option<String>, Replacem
                 *new = Some(String::new());
             }
             Some((old, Some(new))) if is_mark(mark, &['>', '+'], "REPLACE") => {
-                let replacement =
-                    Replacement { old: std::mem::take(old), new: std::mem::take(new), which: Which::First };
+                let replacement = Replacement {
+                    old: std::mem::take(old),
+                    new: std::mem::take(new),
+                    which: Occurrences::First,
+                };
                 blocks.push((path.clone(), replacement));
                 open = None;
             }

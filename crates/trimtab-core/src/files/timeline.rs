@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    operation::{FileAction, Operation},
-    place,
+    operation::{FileAction, FileOperation},
+    replacement,
     state::FileState,
 };
 use crate::history::BlockId;
@@ -60,7 +60,7 @@ pub struct Access {
 
 impl Access {
     /// Returns the lines that it showed, with their numbers; none where it showed nothing.
-    pub fn shown(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn shown_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let text = |number: usize| Some((number, self.state.line(number)?.text));
         self.shown.iter().cloned().flatten().filter_map(text)
     }
@@ -68,7 +68,7 @@ impl Access {
 
 /// A moment at which any file may have changed: a checkout, a formatter.
 #[derive(Debug, Clone, Copy)]
-struct Doubt {
+struct FileDoubt {
     step: u32,
     block: BlockId,
     order: u32,
@@ -108,26 +108,26 @@ pub enum LineNow {
 /// # Ok::<(), trimtab_core::WireError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Files {
+pub struct FileTimeline {
     files: BTreeMap<String, Vec<Access>>,
-    doubts: Vec<Doubt>,
+    doubts: Vec<FileDoubt>,
     next_order: u32,
     /// How many blocks of a history are taken in, and the root from which paths were seen then.
     pub(super) taken_in: (usize, Option<String>),
 }
 
-impl Files {
+impl FileTimeline {
     /// Takes in what one call did to one file. Steps must not go back.
-    pub(crate) fn apply(&mut self, step: u32, block: BlockId, operation: &Operation) {
+    pub(crate) fn apply_operation(&mut self, step: u32, block: BlockId, operation: &FileOperation) {
         let before = self.file_state_at(&operation.path, u32::MAX).unwrap_or_default();
-        let state = before.after(step, &operation.action);
+        let state = before.after_operation(step, &operation.action);
         let kind = kind_of(&operation.action);
-        let replaced = replaced(&before, &operation.action);
+        let replaced = replaced_lines(&before, &operation.action);
         let shown = match &operation.action {
-            FileAction::Read(shown) => ranges(shown.lines.iter().map(|(number, _)| *number)),
+            FileAction::Read(shown) => to_ranges(shown.lines.iter().map(|(number, _)| *number)),
             _ => Vec::new(),
         };
-        let order = self.order();
+        let order = self.next_number();
         if let FileAction::Rename { to } = &operation.action {
             let kind = AccessKind::Create;
             let moved = Access { step, kind, block, state: before, order, shown: vec![], replaced: vec![] };
@@ -138,13 +138,13 @@ impl Files {
     }
 
     /// Notes that any file may be another one from here on.
-    pub(crate) fn doubt(&mut self, step: u32, block: BlockId) {
-        let order = self.order();
-        self.doubts.push(Doubt { step, block, order });
+    pub(crate) fn add_doubt(&mut self, step: u32, block: BlockId) {
+        let order = self.next_number();
+        self.doubts.push(FileDoubt { step, block, order });
     }
 
     /// Forgets what became known with the blocks from `first` on.
-    pub(crate) fn forget(&mut self, first: BlockId) {
+    pub(crate) fn forget_from(&mut self, first: BlockId) {
         self.doubts.retain(|doubt| doubt.block < first);
         for accesses in self.files.values_mut() {
             let kept = accesses.partition_point(|access| access.block < first);
@@ -153,7 +153,7 @@ impl Files {
         self.files.retain(|_, accesses| !accesses.is_empty());
     }
 
-    fn order(&mut self) -> u32 {
+    fn next_number(&mut self) -> u32 {
         self.next_order += 1;
         self.next_order
     }
@@ -179,7 +179,7 @@ impl Files {
     fn left_of(&self, access: &Access, doubts: usize) -> FileState {
         let last = doubts.checked_sub(1).and_then(|last| self.doubts.get(last));
         match last.filter(|doubt| doubt.order > access.order) {
-            Some(doubt) => access.state.after(doubt.step, &FileAction::Changed),
+            Some(doubt) => access.state.after_operation(doubt.step, &FileAction::Changed),
             None => access.state.clone(),
         }
     }
@@ -210,12 +210,12 @@ impl Files {
     }
 
     /// Returns the files that the session changed.
-    pub fn modified(&self) -> impl Iterator<Item = &str> {
+    pub fn modified_files(&self) -> impl Iterator<Item = &str> {
         self.paths().filter(|path| self.was_modified(path))
     }
 
     /// Returns the files accessed at most `max_age` steps before a step, the latest first.
-    pub fn recent(&self, step: u32, max_age: u32) -> Vec<&str> {
+    pub fn recent_files(&self, step: u32, max_age: u32) -> Vec<&str> {
         let mut recent: Vec<(u32, &str)> = self
             .paths()
             .filter(|path| !self.is_stale(path, step, max_age))
@@ -231,7 +231,7 @@ impl Files {
     }
 
     /// Tells for each line that an earlier access showed what it is after a step. `access` is its index in
-    /// [`accesses`](Files::accesses).
+    /// [`accesses`](FileTimeline::accesses).
     pub fn lines_now(&self, path: &str, access: usize, step: u32) -> Vec<(usize, LineNow)> {
         let Some(read) = self.accesses(path).get(access) else { return Vec::new() };
         let Some(now) = self.file_state_at(path, step) else { return Vec::new() };
@@ -291,19 +291,20 @@ fn kind_of(action: &FileAction) -> AccessKind {
 }
 
 /// Returns the identities of the known lines that an edit's old text stands on.
-fn replaced(before: &FileState, action: &FileAction) -> Vec<u32> {
+fn replaced_lines(before: &FileState, action: &FileAction) -> Vec<u32> {
     let lines = |range: Range<usize>| {
         let known = range.start..range.end.min(before.lines.len());
         known.filter_map(|index| before.lines.get(index)).map(|line| line.id).collect::<Vec<u32>>()
     };
     match action {
         FileAction::Replace(replacements) => {
-            let touched =
-                replacements.iter().flat_map(|replacement| place::touched(&before.lines, replacement));
+            let touched = replacements
+                .iter()
+                .flat_map(|replacement| replacement::touched_lines(&before.lines, replacement));
             touched.flat_map(lines).collect()
         }
         FileAction::Patch(hunks) => {
-            super::hunks::touched(&before.lines, hunks).into_iter().flat_map(lines).collect()
+            super::hunks::touched_lines(&before.lines, hunks).into_iter().flat_map(lines).collect()
         }
         FileAction::ReplaceLines { first, last, .. } => lines(first.saturating_sub(1)..*last),
         FileAction::Insert { after, .. } => lines(after.saturating_sub(1)..*after),
@@ -317,7 +318,7 @@ fn replaced(before: &FileState, action: &FileAction) -> Vec<u32> {
     }
 }
 
-fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+fn to_ranges(numbers: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for number in numbers {
         match ranges.last_mut().filter(|range| range.end == number) {

@@ -66,7 +66,7 @@ impl<T> Blocks<T> {
 
 impl<T: Clone> Blocks<T> {
     /// Makes the same row for each of so many blocks.
-    pub(crate) fn filled(blocks: usize, row: T) -> Blocks<T> {
+    pub(crate) fn with_rows(blocks: usize, row: T) -> Blocks<T> {
         Blocks(vec![row; blocks])
     }
 }
@@ -135,6 +135,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "index out of bounds")]
     fn a_block_of_another_history_has_no_row() {
-        let _ = Blocks::filled(2, 0)[BlockId(2)];
+        let _ = Blocks::with_rows(2, 0)[BlockId(2)];
     }
 }

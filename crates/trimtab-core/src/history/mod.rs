@@ -9,8 +9,8 @@ mod wrapped;
 use std::{borrow::Cow, ops::Index, sync::Arc};
 
 pub(crate) use blocks::{Blocks, row_of};
-pub(crate) use outline::Outline;
-pub(crate) use wrapped::{Readable, TextLeaf, Wrapped, breaks_strings, readable};
+pub(crate) use outline::HistoryOutline;
+pub(crate) use wrapped::{ReadableResult, TextLeaf, WrappedResult, breaks_strings, readable_text};
 
 use crate::{
     json::{Span, Tape, Value, decode},
@@ -181,7 +181,7 @@ pub struct History {
     pub(crate) tape: Tape,
     /// Node of the list of messages; none where the conversation is one bare string.
     pub(crate) list: Option<u32>,
-    pub(crate) outline: Outline,
+    pub(crate) outline: HistoryOutline,
     /// How many entries stand before the first message: tools and system.
     pub(crate) head_entries: u32,
     pub(crate) reused_blocks: u32,
@@ -199,13 +199,13 @@ impl History {
     }
 
     /// Gives the request's bytes back where nobody else holds them.
-    pub fn reclaim(self) -> Option<Vec<u8>> {
+    pub fn reclaim_bytes(self) -> Option<Vec<u8>> {
         Arc::into_inner(self.bytes)
     }
 
     /// Returns a field of the request beside the conversation, as it stands in JSON.
     pub fn field(&self, key: &str) -> Option<&[u8]> {
-        Some(self.root()?.get(key)?.span().of(&self.bytes))
+        Some(self.root()?.get(key)?.span().bytes_in(&self.bytes))
     }
 
     /// Returns the wire format.
@@ -254,7 +254,7 @@ impl History {
 
     /// Returns the blocks of an entry.
     pub fn blocks_of(&self, entry: &Entry) -> &[Block] {
-        slice(&self.outline.blocks, entry.first_block, entry.blocks)
+        slice_of(&self.outline.blocks, entry.first_block, entry.blocks)
     }
 
     /// Returns how many blocks there are up to the end of an entry.
@@ -264,7 +264,7 @@ impl History {
 
     /// Returns the parts of a block.
     pub fn parts_of(&self, block: &Block) -> &[Part] {
-        slice(&self.outline.parts, block.first_part, block.parts)
+        slice_of(&self.outline.parts, block.first_part, block.parts)
     }
 
     /// Returns the messages: the entries behind tools and system.
@@ -274,21 +274,21 @@ impl History {
 
     /// Returns the name of the tool that a definition, call or result is about.
     pub fn tool_name(&self, block: &Block) -> Option<Cow<'_, str>> {
-        let own = self.string(block.name);
-        own.or_else(|| self.string(self.block(block.partner?)?.name))
+        let own = self.decode_string(block.name);
+        own.or_else(|| self.decode_string(self.block(block.partner?)?.name))
     }
 
     /// Returns the id by which call and result find each other.
     pub fn call_id(&self, block: &Block) -> Option<Cow<'_, str>> {
-        self.string(block.id)
+        self.decode_string(block.id)
     }
 
     /// Returns a part as text: strings decoded, other values as they stand.
     pub fn part_text(&self, part: &Part) -> Cow<'_, str> {
         match part.kind {
-            PartKind::Text | PartKind::JsonText => self.string(part.span).unwrap_or_default(),
+            PartKind::Text | PartKind::JsonText => self.decode_string(part.span).unwrap_or_default(),
             PartKind::Json | PartKind::Image | PartKind::Document | PartKind::Audio | PartKind::Sealed => {
-                String::from_utf8_lossy(part.span.of(&self.bytes))
+                String::from_utf8_lossy(part.span.bytes_in(&self.bytes))
             }
         }
     }
@@ -305,9 +305,9 @@ impl History {
     /// Returns what a block says: its text without the JSON that a client put around a tool's output.
     pub(crate) fn readable_text(&self, block: &Block) -> Cow<'_, str> {
         match self.block_text(block) {
-            Cow::Borrowed(text) => readable(text),
+            Cow::Borrowed(text) => readable_text(text),
             Cow::Owned(text) => {
-                let inner = match readable(&text) {
+                let inner = match readable_text(&text) {
                     Cow::Owned(inner) => Some(inner),
                     Cow::Borrowed(_) => None,
                 };
@@ -325,12 +325,12 @@ impl History {
         self.tape.root(&self.bytes)
     }
 
-    pub(crate) fn list(&self) -> Option<Value<'_>> {
+    pub(crate) fn message_list(&self) -> Option<Value<'_>> {
         self.tape.value(&self.bytes, self.list?)
     }
 
-    fn string(&self, span: Span) -> Option<Cow<'_, str>> {
-        let inner = span.of(&self.bytes).get(1..)?.split_last()?.1;
+    fn decode_string(&self, span: Span) -> Option<Cow<'_, str>> {
+        let inner = span.bytes_in(&self.bytes).get(1..)?.split_last()?.1;
         Some(decode(inner))
     }
 }
@@ -345,14 +345,14 @@ impl Index<BlockId> for History {
     }
 }
 
-fn slice<T>(all: &[T], first: u32, count: u32) -> &[T] {
+fn slice_of<T>(all: &[T], first: u32, count: u32) -> &[T] {
     let first = crate::json::widen(first);
     all.get(first..first + crate::json::widen(count)).unwrap_or_default()
 }
 
 /// Tells whether no two of some messages in a row are the user's, the system's apart: some servers refuse a request where they are,
 /// so none is made of one where they are not. Items of Responses have no such order.
-pub(crate) fn alternates(format: Format, messages: &[Entry]) -> bool {
+pub(crate) fn roles_alternate(format: Format, messages: &[Entry]) -> bool {
     if format == Format::Responses {
         return false;
     }

@@ -13,15 +13,15 @@ const NEAR_BLOCKS: usize = 100;
 
 /// The three lists.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outline {
+pub(crate) struct HistoryOutline {
     pub(crate) entries: Vec<Entry>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) parts: Vec<Part>,
 }
 
-impl Outline {
+impl HistoryOutline {
     /// Starts an entry; the blocks that follow are its own.
-    pub(crate) fn entry(&mut self, role: Role, span: Span) {
+    pub(crate) fn add_entry(&mut self, role: Role, span: Span) {
         let before = self.entries.last();
         let step = before.map_or(0, |entry| entry.step);
         let starts_step = role == Role::Assistant && before.is_none_or(|entry| entry.role != Role::Assistant);
@@ -35,7 +35,7 @@ impl Outline {
     }
 
     /// Adds a block to the last entry; the parts that follow are its own.
-    pub(crate) fn block(&mut self, kind: BlockKind, span: Span) -> &mut Block {
+    pub(crate) fn add_block(&mut self, kind: BlockKind, span: Span) -> &mut Block {
         let entry = EntryId(narrow(self.entries.len().saturating_sub(1)));
         if let Some(entry) = self.entries.last_mut() {
             entry.blocks += 1;
@@ -62,7 +62,7 @@ impl Outline {
     }
 
     /// Adds a part to the last block, where the value is there.
-    pub(crate) fn part(&mut self, kind: PartKind, value: Option<Value<'_>>) {
+    pub(crate) fn add_part(&mut self, kind: PartKind, value: Option<Value<'_>>) {
         let Some(value) = value.filter(|value| !value.is_null()) else { return };
         self.parts.push(Part { kind, span: value.span() });
         if let Some(block) = self.blocks.last_mut() {
@@ -72,7 +72,7 @@ impl Outline {
     }
 
     /// Pairs the calls and results of the blocks from `first` on with each other and with earlier ones.
-    pub(crate) fn pair(&mut self, text: &[u8], first: usize) {
+    pub(crate) fn pair_calls(&mut self, text: &[u8], first: usize) {
         let mut calls: Option<HashMap<&[u8], usize>> = None;
         for index in first..self.blocks.len() {
             let Some(result) = self.blocks.get(index).filter(|block| block.kind == BlockKind::Result) else {
@@ -83,15 +83,15 @@ impl Outline {
             } else {
                 self.near_call(text, index).or_else(|| {
                     let calls = calls.get_or_insert_with(|| all_calls(text, &self.blocks));
-                    calls.get(result.id.of(text)).copied().filter(|call| *call < index)
+                    calls.get(result.id.bytes_in(text)).copied().filter(|call| *call < index)
                 })
             };
             let Some(call) = found else { continue };
-            self.link(call, index);
+            self.link_pair(call, index);
         }
     }
 
-    fn link(&mut self, call: usize, result: usize) {
+    fn link_pair(&mut self, call: usize, result: usize) {
         if let Some(block) = self.blocks.get_mut(call) {
             block.partner = Some(BlockId(narrow(result)));
         }
@@ -101,9 +101,9 @@ impl Outline {
     }
 
     fn near_call(&self, text: &[u8], result: usize) -> Option<usize> {
-        let id = self.blocks.get(result)?.id.of(text);
+        let id = self.blocks.get(result)?.id.bytes_in(text);
         let from = result.saturating_sub(NEAR_BLOCKS);
-        let is_call = |block: &Block| block.kind == BlockKind::Call && block.id.of(text) == id;
+        let is_call = |block: &Block| block.kind == BlockKind::Call && block.id.bytes_in(text) == id;
         self.blocks.get(from..result)?.iter().rposition(is_call).map(|found| from + found)
     }
 
@@ -117,7 +117,7 @@ impl Outline {
             self.blocks.get(*index).is_some_and(|call| {
                 call.kind == BlockKind::Call
                     && call.partner.is_none()
-                    && (block.name.is_empty() || call.name.of(text) == block.name.of(text))
+                    && (block.name.is_empty() || call.name.bytes_in(text) == block.name.bytes_in(text))
             })
         };
         range.into_iter().find(open)
@@ -126,5 +126,5 @@ impl Outline {
 
 fn all_calls<'a>(text: &'a [u8], blocks: &[Block]) -> HashMap<&'a [u8], usize> {
     let calls = blocks.iter().enumerate().filter(|(_, block)| block.kind == BlockKind::Call);
-    calls.map(|(index, block)| (block.id.of(text), index)).collect()
+    calls.map(|(index, block)| (block.id.bytes_in(text), index)).collect()
 }

@@ -1,5 +1,5 @@
 //! Results that a client wrapped in JSON: `{"output": "…"}`, `[{"query": …, "result": "…"}]`, `{"content": [{"text": "…"}]}`.
-//! [`Wrapped`] holds the text leaves of such a result, one after the other, and where each stands; [`Readable`] is what a result
+//! [`WrappedResult`] holds the text leaves of such a result, one after the other, and where each stands; [`ReadableResult`] is what a result
 //! says, wrapped or not. Facts, digests, seen lines and names read that text; rendering puts the leaves back. The text alone
 //! decides, so that all of them decide alike. Ordinary JSON data is not wrapped: it has no long text, or too many.
 
@@ -49,15 +49,15 @@ const MOST_OF_IT: usize = 60;
 pub(crate) struct TextLeaf {
     /// The string in the JSON, quotes included.
     pub(crate) span: Range<usize>,
-    /// What it says, in bytes of [`Wrapped::text`].
+    /// What it says, in bytes of [`WrappedResult::text`].
     pub(crate) bytes: Range<usize>,
-    /// The lines of [`Wrapped::text`] that it has, counted from 0.
+    /// The lines of [`WrappedResult::text`] that it has, counted from 0.
     pub(crate) lines: Range<usize>,
 }
 
 /// A result that a client wrapped in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrapped {
+pub(crate) struct WrappedResult {
     /// What the leaves say, one after the other, each beginning on a line of its own.
     pub(crate) text: String,
     /// The leaves, in order; none is empty.
@@ -66,7 +66,7 @@ pub(crate) struct Wrapped {
 
 /// What a result says, without the JSON around it.
 #[derive(Debug)]
-pub(crate) struct Readable<'a> {
+pub(crate) struct ReadableResult<'a> {
     /// The text.
     pub(crate) text: Cow<'a, str>,
     /// The exit code that stands beside it.
@@ -78,18 +78,22 @@ pub(crate) struct Readable<'a> {
 }
 
 /// Returns what a text says, without the JSON that a client put around it.
-pub(crate) fn readable(text: &str) -> Cow<'_, str> {
-    Readable::of(text).text
+pub(crate) fn readable_text(text: &str) -> Cow<'_, str> {
+    ReadableResult::read_result(text).text
 }
 
-impl<'a> Readable<'a> {
-    pub(crate) fn of(text: &'a str) -> Readable<'a> {
-        let mut readable =
-            Readable { text: Cow::Borrowed(text), exit_code: None, failed: None, leaf_starts: Vec::new() };
+impl<'a> ReadableResult<'a> {
+    pub(crate) fn read_result(text: &'a str) -> ReadableResult<'a> {
+        let mut readable = ReadableResult {
+            text: Cow::Borrowed(text),
+            exit_code: None,
+            failed: None,
+            leaf_starts: Vec::new(),
+        };
         // A leaf may be wrapped again; each turn is shorter than the one before.
-        while let Some(json) = Json::read(&readable.text) {
-            let (exit_code, failed) = (json.exit_code(), json.failed());
-            let inner = json.wrapped();
+        while let Some(json) = ScannedText::read(&readable.text) {
+            let (exit_code, failed) = (json.exit_code(), json.says_failed());
+            let inner = json.wrapped_result();
             readable.exit_code = readable.exit_code.or(exit_code);
             readable.failed = readable.failed.or(failed);
             let Some(inner) = inner else { break };
@@ -104,34 +108,34 @@ impl<'a> Readable<'a> {
     }
 }
 
-impl Wrapped {
+impl WrappedResult {
     /// Finds the text leaves of a JSON text; nothing where it is no JSON, or data.
-    pub(crate) fn of(text: &str) -> Option<Wrapped> {
-        Json::read(text)?.wrapped()
+    pub(crate) fn find_leaves(text: &str) -> Option<WrappedResult> {
+        ScannedText::read(text)?.wrapped_result()
     }
 }
 
 /// A JSON text that was scanned.
-struct Json<'a> {
+struct ScannedText<'a> {
     text: &'a str,
     tape: crate::json::Tape,
 }
 
-impl<'a> Json<'a> {
-    fn read(text: &'a str) -> Option<Json<'a>> {
+impl<'a> ScannedText<'a> {
+    fn read(text: &'a str) -> Option<ScannedText<'a>> {
         let trimmed = text.trim();
         let object = trimmed.starts_with('{') && trimmed.ends_with('}');
         let array = trimmed.starts_with('[') && trimmed.ends_with(']');
         // A whole text may be one string, too.
         let string = trimmed.starts_with('"') && trimmed.ends_with('"') && trimmed.len() >= LONG_LINES;
-        (object || array || string).then(|| Some(Json { text, tape: scan(text.as_bytes()).ok()? }))?
+        (object || array || string).then(|| Some(ScannedText { text, tape: scan(text.as_bytes()).ok()? }))?
     }
 
     fn root(&self) -> Option<Value<'_>> {
         self.tape.root(self.text.as_bytes())
     }
 
-    fn wrapped(&self) -> Option<Wrapped> {
+    fn wrapped_result(&self) -> Option<WrappedResult> {
         // The scanner lets line ends pass inside strings; strict JSON has none, and what is written back must be strict.
         if breaks_strings(self.text) {
             return None;
@@ -142,7 +146,7 @@ impl<'a> Json<'a> {
         let others = || noted().or_else(|| long_leaves(root)).or_else(|| heaviest_leaf(root));
         let mut leaves: Vec<Value<'_>> = known.or_else(others)?;
         leaves.sort_by_key(|leaf| leaf.span().start());
-        let mut wrapped = Wrapped { text: String::new(), leaves: Vec::new() };
+        let mut wrapped = WrappedResult { text: String::new(), leaves: Vec::new() };
         let last = leaves.len().saturating_sub(1);
         let mut line = 0;
         for (number, leaf) in leaves.into_iter().enumerate() {
@@ -171,7 +175,7 @@ impl<'a> Json<'a> {
         std::iter::once(root).chain(beside.map(|(_, value)| value)).find_map(code_of)
     }
 
-    fn failed(&self) -> Option<bool> {
+    fn says_failed(&self) -> Option<bool> {
         let root = self.root()?;
         let rows: Vec<Value<'_>> = if root.is_array() { root.items().collect() } else { vec![root] };
         let said: Vec<bool> = rows.into_iter().filter_map(says_failed).collect();
@@ -320,7 +324,7 @@ mod tests {
     #[track_caller]
     fn check(value: &Value, expected: &[&str]) {
         let text = value.to_string();
-        let wrapped = Wrapped::of(&text);
+        let wrapped = WrappedResult::find_leaves(&text);
         let leaves = wrapped.iter().flat_map(|wrapped| {
             wrapped.leaves.iter().map(|leaf| {
                 let says = &wrapped.text[leaf.bytes.clone()];
@@ -366,15 +370,15 @@ mod tests {
         let rows: Vec<Value> =
             (0..20).map(|id| json!({"id": id, "labels": [], "notes": LOG.repeat(6)})).collect();
         check(&json!(rows), &[]);
-        assert_eq!(Wrapped::of("{\"output\": \"broken\nin a string\"}"), None);
-        assert_eq!(Wrapped::of("[package]\nname = \"x\"]"), None);
+        assert_eq!(WrappedResult::find_leaves("{\"output\": \"broken\nin a string\"}"), None);
+        assert_eq!(WrappedResult::find_leaves("[package]\nname = \"x\"]"), None);
     }
 
     #[test]
     fn a_leaf_that_is_wrapped_again_is_read_too_and_its_ending_is_known() {
         let inner = json!({"stdout": LOG, "exit_code": 2}).to_string();
         let outer = json!([{"type": "text", "text": inner}]).to_string();
-        let readable = Readable::of(&outer);
+        let readable = ReadableResult::read_result(&outer);
         assert_eq!((&*readable.text, readable.exit_code, readable.failed), (LOG, Some(2), None));
     }
 
@@ -382,7 +386,7 @@ mod tests {
     fn what_stands_beside_a_text_says_how_the_call_ended() {
         let ending = |value: Value| {
             let text = value.to_string();
-            let readable = Readable::of(&text);
+            let readable = ReadableResult::read_result(&text);
             (readable.exit_code, readable.failed)
         };
         assert_eq!(ending(json!({"output": LOG, "metadata": {"exit_code": -1}})), (Some(-1), None));

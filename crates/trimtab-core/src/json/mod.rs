@@ -10,7 +10,7 @@ mod write;
 pub(crate) use scan::scan_after;
 pub use scan::{Tape, scan, scan_first};
 pub use text::{decode, encode};
-pub use value::{Kind, Value};
+pub use value::{JsonKind, Value};
 pub use write::{Array, Object};
 
 use std::{fmt, ops::Range};
@@ -56,12 +56,12 @@ impl Span {
     }
 
     /// Returns the bytes of `text` that the span covers, or nothing where it lies outside.
-    pub fn of(self, text: &[u8]) -> &[u8] {
+    pub fn bytes_in(self, text: &[u8]) -> &[u8] {
         text.get(self.range()).unwrap_or_default()
     }
 
-    pub(crate) fn shifted(self, by: i64) -> Span {
-        Span { start: shift(self.start, by), end: shift(self.end, by) }
+    pub(crate) fn shift_by(self, by: i64) -> Span {
+        Span { start: shift_offset(self.start, by), end: shift_offset(self.end, by) }
     }
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for JsonError {
 
 impl JsonError {
     /// Says what was expected at an offset, and what stands there.
-    pub fn at(text: &[u8], offset: usize, expected: &'static str) -> JsonError {
+    pub fn from_offset(text: &[u8], offset: usize, expected: &'static str) -> JsonError {
         let before = text.get(..offset).unwrap_or(text);
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         let column = offset - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1) + 1;
@@ -114,6 +114,6 @@ pub fn widen(offset: u32) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-fn shift(offset: u32, by: i64) -> u32 {
+fn shift_offset(offset: u32, by: i64) -> u32 {
     u32::try_from(i64::from(offset).saturating_add(by)).unwrap_or(u32::MAX)
 }

@@ -5,22 +5,22 @@
 
 use memchr::memchr;
 
-use super::{JsonError, MAX_JSON_BYTES, Span, narrow, value::Kind, value::Value, widen};
+use super::{JsonError, MAX_JSON_BYTES, Span, narrow, value::JsonKind, value::Value, widen};
 
 /// One value or key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
+pub(crate) struct TapeNode {
     pub(super) start: u32,
     pub(super) end: u32,
     /// Index of the node behind this one and everything inside it.
     pub(super) next: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonKind,
 }
 
 /// Every value of one JSON text, flat. In an object, keys and values alternate.
 #[derive(Debug, Clone, Default)]
 pub struct Tape {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TapeNode>,
 }
 
 impl Tape {
@@ -48,7 +48,7 @@ pub fn scan(text: &[u8]) -> Result<Tape, JsonError> {
     let (tape, end) = scan_first(text)?;
     let end = skip_space(text, end);
     if end < text.len() {
-        return Err(JsonError::at(text, end, "nothing after the value"));
+        return Err(JsonError::from_offset(text, end, "nothing after the value"));
     }
     Ok(tape)
 }
@@ -59,7 +59,7 @@ pub fn scan(text: &[u8]) -> Result<Tape, JsonError> {
 /// Says what was expected where.
 pub fn scan_first(text: &[u8]) -> Result<(Tape, usize), JsonError> {
     if text.len() > MAX_JSON_BYTES {
-        return Err(JsonError::at(text, MAX_JSON_BYTES, "at most 1 GiB of JSON"));
+        return Err(JsonError::from_offset(text, MAX_JSON_BYTES, "at most 1 GiB of JSON"));
     }
     // A byte order mark is not JSON, but some editors write one and every reader forgives it.
     let start = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -69,7 +69,7 @@ pub fn scan_first(text: &[u8]) -> Result<(Tape, usize), JsonError> {
         tape: Tape { nodes: Vec::with_capacity(text.len() / 192 + 16) },
         open: Vec::new(),
     };
-    scanner.run(Expect::Value)?;
+    scanner.scan_value(Expect::Value)?;
     Ok((scanner.tape, scanner.at))
 }
 
@@ -84,16 +84,16 @@ pub(crate) fn scan_after(
     from: usize,
 ) -> Result<Tape, JsonError> {
     if text.len() > MAX_JSON_BYTES {
-        return Err(JsonError::at(text, MAX_JSON_BYTES, "at most 1 GiB of JSON"));
+        return Err(JsonError::from_offset(text, MAX_JSON_BYTES, "at most 1 GiB of JSON"));
     }
     let kept = earlier.nodes.get(..widen(kept_nodes)).unwrap_or(&earlier.nodes);
     let mut nodes = Vec::with_capacity(kept.len() + 256);
     nodes.extend_from_slice(kept);
     let mut scanner = Scanner { text, at: from, tape: Tape { nodes }, open: open.to_vec() };
-    scanner.run(Expect::CommaOrEnd)?;
+    scanner.scan_value(Expect::CommaOrEnd)?;
     let end = skip_space(text, scanner.at);
     if end < text.len() {
-        return Err(JsonError::at(text, end, "nothing after the value"));
+        return Err(JsonError::from_offset(text, end, "nothing after the value"));
     }
     Ok(scanner.tape)
 }
@@ -117,23 +117,27 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    fn run(&mut self, mut expect: Expect) -> Result<(), JsonError> {
+    fn scan_value(&mut self, mut expect: Expect) -> Result<(), JsonError> {
         loop {
             self.at = skip_space(self.text, self.at);
             let byte = self.text.get(self.at).copied();
             expect = match (expect, byte) {
-                (Expect::Value | Expect::ValueOrEnd, Some(b'{')) => self.enter(Kind::Object),
-                (Expect::Value | Expect::ValueOrEnd, Some(b'[')) => self.enter(Kind::Array),
-                (Expect::ValueOrEnd | Expect::CommaOrEnd, Some(b']')) => self.leave(Kind::Array)?,
-                (Expect::KeyOrEnd | Expect::CommaOrEnd, Some(b'}')) => self.leave(Kind::Object)?,
-                (Expect::Value | Expect::ValueOrEnd, Some(byte)) => self.scalar(byte)?,
-                (Expect::Key | Expect::KeyOrEnd, Some(b'"')) => self.key()?,
-                (Expect::CommaOrEnd, Some(b',')) => self.comma(),
-                (Expect::Value, None) => return Err(self.wanted("a value")),
-                (Expect::ValueOrEnd, None) => return Err(self.wanted("a value or `]`")),
-                (Expect::Key, _) => return Err(self.wanted("a key in quotes")),
-                (Expect::KeyOrEnd, _) => return Err(self.wanted("a key in quotes or `}`")),
-                (Expect::CommaOrEnd, _) => return Err(self.wanted(self.comma_or_end())),
+                (Expect::Value | Expect::ValueOrEnd, Some(b'{')) => self.open_container(JsonKind::Object),
+                (Expect::Value | Expect::ValueOrEnd, Some(b'[')) => self.open_container(JsonKind::Array),
+                (Expect::ValueOrEnd | Expect::CommaOrEnd, Some(b']')) => {
+                    self.close_container(JsonKind::Array)?
+                }
+                (Expect::KeyOrEnd | Expect::CommaOrEnd, Some(b'}')) => {
+                    self.close_container(JsonKind::Object)?
+                }
+                (Expect::Value | Expect::ValueOrEnd, Some(byte)) => self.scan_scalar(byte)?,
+                (Expect::Key | Expect::KeyOrEnd, Some(b'"')) => self.scan_key()?,
+                (Expect::CommaOrEnd, Some(b',')) => self.scan_comma(),
+                (Expect::Value, None) => return Err(self.expected_error("a value")),
+                (Expect::ValueOrEnd, None) => return Err(self.expected_error("a value or `]`")),
+                (Expect::Key, _) => return Err(self.expected_error("a key in quotes")),
+                (Expect::KeyOrEnd, _) => return Err(self.expected_error("a key in quotes or `}`")),
+                (Expect::CommaOrEnd, _) => return Err(self.expected_error(self.comma_or_end())),
             };
             if self.open.is_empty() {
                 return Ok(());
@@ -141,37 +145,37 @@ impl Scanner<'_> {
         }
     }
 
-    fn wanted(&self, expected: &'static str) -> JsonError {
-        JsonError::at(self.text, self.at, expected)
+    fn expected_error(&self, expected: &'static str) -> JsonError {
+        JsonError::from_offset(self.text, self.at, expected)
     }
 
     fn comma_or_end(&self) -> &'static str {
         match self.innermost() {
-            Some(Kind::Object) => "`,` or `}`",
+            Some(JsonKind::Object) => "`,` or `}`",
             _ => "`,` or `]`",
         }
     }
 
-    fn innermost(&self) -> Option<Kind> {
+    fn innermost(&self) -> Option<JsonKind> {
         let index = self.open.last()?;
         self.tape.nodes.get(widen(*index)).map(|node| node.kind)
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+    fn push_node(&mut self, kind: JsonKind, start: usize, end: usize) {
         let next = narrow(self.tape.nodes.len() + 1);
-        self.tape.nodes.push(Node { start: narrow(start), end: narrow(end), next, kind });
+        self.tape.nodes.push(TapeNode { start: narrow(start), end: narrow(end), next, kind });
     }
 
-    fn enter(&mut self, kind: Kind) -> Expect {
+    fn open_container(&mut self, kind: JsonKind) -> Expect {
         self.open.push(narrow(self.tape.nodes.len()));
-        self.push(kind, self.at, self.at);
+        self.push_node(kind, self.at, self.at);
         self.at += 1;
-        if kind == Kind::Object { Expect::KeyOrEnd } else { Expect::ValueOrEnd }
+        if kind == JsonKind::Object { Expect::KeyOrEnd } else { Expect::ValueOrEnd }
     }
 
-    fn leave(&mut self, kind: Kind) -> Result<Expect, JsonError> {
+    fn close_container(&mut self, kind: JsonKind) -> Result<Expect, JsonError> {
         if self.innermost() != Some(kind) {
-            return Err(self.wanted(self.comma_or_end()));
+            return Err(self.expected_error(self.comma_or_end()));
         }
         self.at += 1;
         let next = narrow(self.tape.nodes.len());
@@ -183,75 +187,75 @@ impl Scanner<'_> {
         Ok(Expect::CommaOrEnd)
     }
 
-    fn comma(&mut self) -> Expect {
+    fn scan_comma(&mut self) -> Expect {
         self.at += 1;
-        if self.innermost() == Some(Kind::Object) { Expect::Key } else { Expect::Value }
+        if self.innermost() == Some(JsonKind::Object) { Expect::Key } else { Expect::Value }
     }
 
-    fn key(&mut self) -> Result<Expect, JsonError> {
-        self.string()?;
+    fn scan_key(&mut self) -> Result<Expect, JsonError> {
+        self.scan_string()?;
         self.at = skip_space(self.text, self.at);
         if self.text.get(self.at) != Some(&b':') {
-            return Err(self.wanted("`:` after the key"));
+            return Err(self.expected_error("`:` after the key"));
         }
         self.at += 1;
         Ok(Expect::Value)
     }
 
-    fn scalar(&mut self, first: u8) -> Result<Expect, JsonError> {
+    fn scan_scalar(&mut self, first: u8) -> Result<Expect, JsonError> {
         match first {
-            b'"' => self.string()?,
-            b'-' | b'0'..=b'9' => self.number()?,
-            b't' => self.literal(b"true", Kind::True)?,
-            b'f' => self.literal(b"false", Kind::False)?,
-            b'n' => self.literal(b"null", Kind::Null)?,
-            _ => return Err(self.wanted("a value")),
+            b'"' => self.scan_string()?,
+            b'-' | b'0'..=b'9' => self.scan_number()?,
+            b't' => self.scan_literal(b"true", JsonKind::True)?,
+            b'f' => self.scan_literal(b"false", JsonKind::False)?,
+            b'n' => self.scan_literal(b"null", JsonKind::Null)?,
+            _ => return Err(self.expected_error("a value")),
         }
         Ok(Expect::CommaOrEnd)
     }
 
-    fn string(&mut self) -> Result<(), JsonError> {
+    fn scan_string(&mut self) -> Result<(), JsonError> {
         let start = self.at;
         let Some(end) = string_end(self.text, start + 1) else {
             self.at = self.text.len();
-            return Err(self.wanted("a closing quote"));
+            return Err(self.expected_error("a closing quote"));
         };
-        self.push(Kind::String, start, end);
+        self.push_node(JsonKind::String, start, end);
         self.at = end;
         Ok(())
     }
 
-    fn literal(&mut self, word: &'static [u8], kind: Kind) -> Result<(), JsonError> {
+    fn scan_literal(&mut self, word: &'static [u8], kind: JsonKind) -> Result<(), JsonError> {
         let end = self.at + word.len();
         if self.text.get(self.at..end) != Some(word) {
-            return Err(self.wanted("true, false or null"));
+            return Err(self.expected_error("true, false or null"));
         }
-        self.push(kind, self.at, end);
+        self.push_node(kind, self.at, end);
         self.at = end;
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), JsonError> {
+    fn scan_number(&mut self) -> Result<(), JsonError> {
         let start = self.at;
         self.skip_if(|byte| byte == b'-');
         if !self.skip_if(|byte| byte == b'0') {
-            self.digits()?;
+            self.scan_digits()?;
         }
         if self.skip_if(|byte| byte == b'.') {
-            self.digits()?;
+            self.scan_digits()?;
         }
         if self.skip_if(|byte| byte == b'e' || byte == b'E') {
             self.skip_if(|byte| byte == b'+' || byte == b'-');
-            self.digits()?;
+            self.scan_digits()?;
         }
-        self.push(Kind::Number, start, self.at);
+        self.push_node(JsonKind::Number, start, self.at);
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), JsonError> {
+    fn scan_digits(&mut self) -> Result<(), JsonError> {
         let before = self.at;
         while self.skip_if(|byte| byte.is_ascii_digit()) {}
-        if self.at == before { Err(self.wanted("a digit")) } else { Ok(()) }
+        if self.at == before { Err(self.expected_error("a digit")) } else { Ok(()) }
     }
 
     fn skip_if(&mut self, fits: impl Fn(u8) -> bool) -> bool {
@@ -284,7 +288,7 @@ fn string_end(text: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-impl Node {
+impl TapeNode {
     pub(super) fn span(self) -> Span {
         Span::new(self.start, self.end)
     }
@@ -295,7 +299,7 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
     use super::*;
-    use crate::json::value::Kind;
+    use crate::json::value::JsonKind;
 
     /// Scans, and compares with `serde_json`: what it accepts, we accept, with the same structure.
     fn check(text: &str) {
@@ -419,10 +423,18 @@ mod tests {
     fn kinds_are_told_apart() {
         let text = br#"[{},[],"",0,true,false,null]"#;
         let tape = scan(text).expect("valid");
-        let kinds: Vec<Kind> = tape.root(text).expect("a root").items().map(Value::kind).collect();
+        let kinds: Vec<JsonKind> = tape.root(text).expect("a root").items().map(Value::kind).collect();
         assert_eq!(
             kinds,
-            [Kind::Object, Kind::Array, Kind::String, Kind::Number, Kind::True, Kind::False, Kind::Null]
+            [
+                JsonKind::Object,
+                JsonKind::Array,
+                JsonKind::String,
+                JsonKind::Number,
+                JsonKind::True,
+                JsonKind::False,
+                JsonKind::Null
+            ]
         );
     }
 }

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::{Span, scan::Node, text::decode, widen};
+use super::{Span, scan::TapeNode, text::decode, widen};
 
 /// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     /// Keys and values.
     Object,
     /// Items in a row.
@@ -28,18 +28,18 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'a> {
     text: &'a [u8],
-    nodes: &'a [Node],
+    nodes: &'a [TapeNode],
     index: u32,
-    node: Node,
+    node: TapeNode,
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn new(text: &'a [u8], nodes: &'a [Node], index: u32) -> Option<Value<'a>> {
+    pub(super) fn new(text: &'a [u8], nodes: &'a [TapeNode], index: u32) -> Option<Value<'a>> {
         nodes.get(widen(index)).map(|node| Value { text, nodes, index, node: *node })
     }
 
     /// Returns what it is.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> JsonKind {
         self.node.kind
     }
 
@@ -55,27 +55,27 @@ impl<'a> Value<'a> {
 
     /// Returns its bytes, as they stand in the text.
     pub fn raw(self) -> &'a [u8] {
-        self.span().of(self.text)
+        self.span().bytes_in(self.text)
     }
 
     /// Tells whether it is an object.
     pub fn is_object(self) -> bool {
-        self.kind() == Kind::Object
+        self.kind() == JsonKind::Object
     }
 
     /// Tells whether it is an array.
     pub fn is_array(self) -> bool {
-        self.kind() == Kind::Array
+        self.kind() == JsonKind::Array
     }
 
     /// Tells whether it is a string.
     pub fn is_string(self) -> bool {
-        self.kind() == Kind::String
+        self.kind() == JsonKind::String
     }
 
     /// Tells whether it is `null`.
     pub fn is_null(self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == JsonKind::Null
     }
 
     /// Returns the member of that name; the last one where a key is repeated, as other readers do.
@@ -94,22 +94,22 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the decoded string member of that name, as a text of its own.
-    pub fn owned(self, key: &str) -> Option<String> {
+    pub fn owned_text(self, key: &str) -> Option<String> {
         self.text(key).map(Cow::into_owned)
     }
 
     /// Tells whether the member of that name is a string with these contents.
-    pub fn has(self, key: &str, contents: &str) -> bool {
+    pub fn member_is(self, key: &str, contents: &str) -> bool {
         self.get(key).is_some_and(|value| value.is(contents))
     }
 
     /// Tells whether the member of that name is true.
-    pub fn flag(self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.kind() == Kind::True)
+    pub fn is_flag_set(self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.kind() == JsonKind::True)
     }
 
     /// Returns the items of the array of that name; nothing where there is none.
-    pub fn list(self, key: &str) -> impl Iterator<Item = Value<'a>> {
+    pub fn items_of(self, key: &str) -> impl Iterator<Item = Value<'a>> {
         self.get(key).into_iter().flat_map(Value::items)
     }
 
@@ -153,19 +153,19 @@ impl<'a> Value<'a> {
 
     /// Returns a number that is a whole non-negative one.
     pub fn number(self) -> Option<u64> {
-        (self.kind() == Kind::Number).then_some(())?;
+        (self.kind() == JsonKind::Number).then_some(())?;
         std::str::from_utf8(self.raw()).ok()?.parse().ok()
     }
 
     /// Returns a number with a fraction.
     pub fn float(self) -> Option<f64> {
-        (self.kind() == Kind::Number).then_some(())?;
+        (self.kind() == JsonKind::Number).then_some(())?;
         std::str::from_utf8(self.raw()).ok()?.parse().ok()
     }
 
     /// Tells whether it is `true`.
     pub fn is_true(self) -> bool {
-        self.kind() == Kind::True
+        self.kind() == JsonKind::True
     }
 
     /// Returns all decoded strings in it, in order and however deep; keys are left out.

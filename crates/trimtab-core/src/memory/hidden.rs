@@ -43,7 +43,7 @@ struct PlaceSearch {
 }
 
 impl PlaceSearch {
-    fn over(known: &[HiddenBlock]) -> PlaceSearch {
+    fn search_in(known: &[HiddenBlock]) -> PlaceSearch {
         let by_place = known.iter().enumerate().rev().map(|(index, block)| (block.place, index)).collect();
         PlaceSearch { by_place, next_gone: 0 }
     }
@@ -81,7 +81,7 @@ impl Memory {
                 continue;
             };
             let known = self.hidden.entry(*hash).or_default();
-            let search = searches.entry(*hash).or_insert_with(|| PlaceSearch::over(known));
+            let search = searches.entry(*hash).or_insert_with(|| PlaceSearch::search_in(known));
             // The block that stood elsewhere in a conversation that is no more is this one.
             let is_gone = |other: &HiddenBlock| {
                 let places = places.get_or_insert_with(|| chain.iter().copied().collect());

@@ -5,7 +5,7 @@ use super::Memory;
 use crate::{
     history::History,
     identity::{ChainHash, chain},
-    memory::Cost,
+    memory::InputCosts,
     units::Millis,
     verdict::{SentVerdict, Verdict},
 };
@@ -33,7 +33,7 @@ impl Memory {
     }
 
     /// Remembers that `requests` requests were sent, the last of them at `last`, and what they have cost together.
-    pub fn resume(&mut self, last: Millis, requests: u32, spent: Cost) {
+    pub fn resume(&mut self, last: Millis, requests: u32, spent: InputCosts) {
         self.last_request = Some(last);
         self.requests = requests;
         self.spent = spent;

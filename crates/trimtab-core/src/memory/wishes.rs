@@ -43,7 +43,7 @@ pub enum UndoWhen {
 
 /// A hiding that was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undo {
+pub struct UndoWish {
     /// The step at which that was asked for: the block's age counts from here.
     pub step: u32,
     /// When the block is sent whole again; nothing once it was.
@@ -54,7 +54,7 @@ pub struct Undo {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
     pinned: BTreeSet<Handle>,
-    undone: BTreeMap<Handle, Undo>,
+    undone: BTreeMap<Handle, UndoWish>,
 }
 
 impl Wishes {
@@ -69,12 +69,12 @@ impl Wishes {
     }
 
     /// Takes back that a block is hidden, at a step of the conversation.
-    pub fn undo(&mut self, handle: Handle, undo: Undo) {
+    pub fn undo(&mut self, handle: Handle, undo: UndoWish) {
         self.undone.insert(handle, undo);
     }
 
     /// Returns the handles that are pinned.
-    pub fn pinned(&self) -> impl Iterator<Item = Handle> + '_ {
+    pub fn pinned_handles(&self) -> impl Iterator<Item = Handle> + '_ {
         self.pinned.iter().copied()
     }
 
@@ -84,7 +84,7 @@ impl Wishes {
     }
 
     /// Returns the handles whose hiding was taken back.
-    pub fn undone(&self) -> impl Iterator<Item = (Handle, Undo)> + '_ {
+    pub fn undone_handles(&self) -> impl Iterator<Item = (Handle, UndoWish)> + '_ {
         self.undone.iter().map(|(handle, undo)| (*handle, *undo))
     }
 
@@ -117,7 +117,7 @@ impl Memory {
 
     /// Takes back that a block is hidden, at a step of the conversation.
     pub fn undo(&mut self, handle: Handle, step: u32, when: UndoWhen) {
-        self.wishes.undo(handle, Undo { step, waits: Some(when) });
+        self.wishes.undo(handle, UndoWish { step, waits: Some(when) });
     }
 
     /// Remembers that what waited for these handles was done.

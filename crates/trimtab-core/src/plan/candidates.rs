@@ -3,25 +3,28 @@
 
 use std::collections::HashMap;
 
-use super::work::{Work, whole};
+use super::work::{Work, to_whole_number};
 use crate::{
-    digest::{Inputs, Leaves},
-    facts::{Fact, Lines, Outcome, Shows, Subject, ToolKind, with_slashes},
+    digest::{InputShortening, LeafSet},
+    facts::{Fact, Outcome, ResultSort, Subject, SubjectLines, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
     notes::holds_note,
-    policy::{Act, Edited, Order, Redundancy, Select, Step, What, When},
+    policy::{
+        BlockSelection, EditedWhen, PolicyStep, Redundancy, SelectedKind, SelectionOrder, StepAction,
+        StepMoment,
+    },
     verdict::{Reason, Verdict},
 };
 
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
-pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)> {
+pub(super) fn find_candidates(work: &Work<'_>, step: &PolicyStep) -> Vec<(BlockId, Reason)> {
     let select = &step.select;
     // Where nothing is counted among all that is meant, what this step does not hide need not be looked at.
     let looks_at = |id: &BlockId| select.counts_all_meant() || is_news(work, step, *id);
     let ids = work.request.history.ids().filter(looks_at);
     let mut meant: Vec<BlockId> = ids.filter(|id| is_meant(work, select, *id)).collect();
-    let often = rereads(work, select, &meant);
-    let series = select.edits_beyond.map(|most| work.find_series(&meant, whole(most)));
+    let often = find_rereads(work, select, &meant);
+    let series = select.edits_beyond.map(|most| work.find_series(&meant, to_whole_number(most)));
     let first_spared = spare_latest(work, select, &mut meant);
     let fits = |id: &BlockId| {
         if is_spared(work, step, *id) {
@@ -33,43 +36,51 @@ pub(super) fn candidates(work: &Work<'_>, step: &Step) -> Vec<(BlockId, Reason)>
             return false;
         }
         let often = often.as_ref().is_none_or(|often| often.contains_key(id));
-        let kept = || select.but_not.iter().any(|other| is_meant(work, other, *id) && has(work, other, *id));
+        let kept = || {
+            select
+                .but_not
+                .iter()
+                .any(|other| is_meant(work, other, *id) && meets_conditions(work, other, *id))
+        };
         let between = series.as_ref().is_none_or(|series| series.contains_key(id));
-        may_hide(work, step, *id) && often && between && has(work, select, *id) && !kept()
+        may_hide(work, step, *id) && often && between && meets_conditions(work, select, *id) && !kept()
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
         .copied()
         .filter(fits)
-        .filter_map(|id| Some((id, reason(work, step, id, often.as_ref(), series.as_ref())?)))
+        .filter_map(|id| Some((id, hiding_reason(work, step, id, often.as_ref(), series.as_ref())?)))
         .collect();
     let held: u64 = chosen.iter().map(|(id, _)| work.tokens(*id).0).sum();
-    if select.minimum.is_some_and(|minimum| held < u64::try_from(whole(minimum)).unwrap_or(u64::MAX)) {
+    if select
+        .minimum
+        .is_some_and(|minimum| held < u64::try_from(to_whole_number(minimum)).unwrap_or(u64::MAX))
+    {
         return Vec::new();
     }
     match select.order {
-        Order::Oldest => {}
-        Order::Priority => {
+        SelectionOrder::Oldest => {}
+        SelectionOrder::Priority => {
             chosen.sort_by_cached_key(|(id, _)| (work.priority(*id), *id));
         }
-        Order::Overdue => return most_overdue_first(work, chosen),
+        SelectionOrder::Overdue => return most_overdue_first(work, chosen),
     }
     chosen
 }
 
 /// Tells whether a step may still hide a block: what is shortened already can go; everything else is decided once.
-fn may_hide(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
+fn may_hide(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
     match step.act {
-        Act::Drop => work.may_drop(id),
-        Act::Names if step.when == When::Pays => work.may_be_names(id),
+        StepAction::Drop => work.may_drop(id),
+        StepAction::Names if step.when == StepMoment::Pays => work.may_be_names(id),
         _ => work.is_open(id),
     }
 }
 
 /// Tells whether a step could do something with a block at this request: what was sent before was born before.
-fn is_news(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
-    let keeps = matches!(step.act, Act::Pin | Act::Hold);
-    let was_born_before = step.when == When::Birth && !keeps && work.context.was_sent(id);
+fn is_news(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
+    let keeps = matches!(step.act, StepAction::Pin | StepAction::Hold);
+    let was_born_before = step.when == StepMoment::Birth && !keeps && work.context.was_sent(id);
     !was_born_before && may_hide(work, step, id)
 }
 
@@ -77,15 +88,16 @@ fn is_news(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
 /// (a fourfold age weighs twice), times what it counts, because one large text is hardly needed more often than one small one.
 /// Leaves out what no such step is about and the latest result.
 fn most_overdue_first(work: &Work<'_>, chosen: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
-    let waits = |step: &&Step| step.when == When::Pays && step.select.what == What::Results;
-    let steps: Vec<&Step> = work.context.policy.steps.iter().filter(waits).collect();
+    let waits =
+        |step: &&PolicyStep| step.when == StepMoment::Pays && step.select.what == SelectedKind::Results;
+    let steps: Vec<&PolicyStep> = work.context.policy.steps.iter().filter(waits).collect();
     let overdue = |id: BlockId| {
-        let due = |step: &&Step| {
-            let late = lateness(work, &step.select, id).filter(|_| is_meant(work, &step.select, id))?;
-            reason(work, step, id, None, None).map(|_| late.min(LATEST))
+        let due = |step: &&PolicyStep| {
+            let late = lateness_share(work, &step.select, id).filter(|_| is_meant(work, &step.select, id))?;
+            hiding_reason(work, step, id, None, None).map(|_| late.min(LATEST))
         };
         let late = steps.iter().filter_map(due).max_by(f64::total_cmp).filter(|late| *late > 0.0)?;
-        Some(late.sqrt() * work.tokens(id).float())
+        Some(late.sqrt() * work.tokens(id).to_float())
     };
     let mut weighed: Vec<(f64, (BlockId, Reason))> =
         chosen.into_iter().filter_map(|(id, reason)| Some((overdue(id)?, (id, reason)))).collect();
@@ -100,7 +112,8 @@ const LATEST: f64 = 1e6;
 fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(BlockId, Reason)> {
     let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
     for (id, _) in &ordered {
-        let is_view = matches!(work.request.index.row(*id).shows, Some(Shows::File | Shows::ShellFile));
+        let is_view =
+            matches!(work.request.index.row(*id).shows, Some(ResultSort::File | ResultSort::ShellFile));
         for file in work.request.index.files(*id).iter().filter(|_| is_view) {
             views.entry(*file).or_default().push(*id);
         }
@@ -124,36 +137,38 @@ fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(
 
 /// Tells whether a step leaves a block alone whatever it selects. What the model asked back is shown while that is recent. What it
 /// has not seen yet is at most shortened before it is sent, by its size: only the closing step hides it, after all else.
-fn is_spared(work: &Work<'_>, step: &Step, id: BlockId) -> bool {
-    if matches!(step.act, Act::Pin | Act::Hold) {
+fn is_spared(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
+    if matches!(step.act, StepAction::Pin | StepAction::Hold) {
         return false;
     }
     let by_size = step.select.chars_over.is_some() || step.select.bytes_over.is_some();
-    let makes_room = matches!(step.when, When::Over { .. });
-    let only_shortens = by_size && !makes_room && !matches!(step.act, Act::Clear | Act::Drop | Act::Names);
+    let makes_room = matches!(step.when, StepMoment::Over { .. });
+    let only_shortens = by_size
+        && !makes_room
+        && !matches!(step.act, StepAction::Clear | StepAction::Drop | StepAction::Names);
     // A pointer at a copy that is shown hides nothing.
     let is_copy = step.select.redundant == [Redundancy::Identical];
-    let may_be_unseen = step.when == When::Birth || step.rule.is_some() || only_shortens || is_copy;
+    let may_be_unseen = step.when == StepMoment::Birth || step.rule.is_some() || only_shortens || is_copy;
     work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
 }
 
 /// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
-fn is_meant(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
+fn is_meant(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> bool {
     let (fact, row) = (&work.request.facts[id], work.request.index.row(id));
     let right = match select.what {
-        What::Results => row.shows.is_some(),
-        What::Media => row.is_media,
-        What::Answers => {
-            work.unit(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
+        SelectedKind::Results => row.shows.is_some(),
+        SelectedKind::Media => row.is_media,
+        SelectedKind::Answers => {
+            work.unit_of_block(id).is_some_and(|unit| unit.kind == super::UnitKind::Answer)
                 && fact.acts_as == BlockKind::Text
         }
-        What::Calls => work.request.history[id].kind == BlockKind::Call,
+        SelectedKind::Calls => work.request.history[id].kind == BlockKind::Call,
     };
     let shown = select.shows.is_empty() || row.shows.is_some_and(|shows| select.shows.contains(&shows));
     right && shown && is_tool(work, select, fact, id) && is_path(select, fact)
 }
 
-fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
+fn is_tool(work: &Work<'_>, select: &BlockSelection, fact: &Fact, id: BlockId) -> bool {
     if select.tools.is_empty() {
         return true;
     }
@@ -165,7 +180,7 @@ fn is_tool(work: &Work<'_>, select: &Select, fact: &Fact, id: BlockId) -> bool {
     select.tools.iter().any(|tool| matches_pattern(tool, &name))
 }
 
-fn is_path(select: &Select, fact: &Fact) -> bool {
+fn is_path(select: &BlockSelection, fact: &Fact) -> bool {
     let Some(pattern) = &select.path else { return true };
     match fact.subject() {
         Subject::File { path, .. } | Subject::Directory { path, .. } => {
@@ -211,18 +226,18 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
 }
 
 /// Leaves out the latest of the blocks meant, which a step leaves alone; gives the first of them.
-fn spare_latest(work: &Work<'_>, select: &Select, meant: &mut Vec<BlockId>) -> Option<BlockId> {
-    let unspared = unspared(work, select, meant);
+fn spare_latest(work: &Work<'_>, select: &BlockSelection, meant: &mut Vec<BlockId>) -> Option<BlockId> {
+    let unspared = unspared_count(work, select, meant);
     let first_spared = meant.get(unspared).copied();
     meant.truncate(unspared);
     first_spared
 }
 
 /// Returns how many of the blocks meant are not among the latest, which a step leaves alone.
-fn unspared(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> usize {
-    let by_number = select.keep_last.map_or(0, whole);
+fn unspared_count(work: &Work<'_>, select: &BlockSelection, meant: &[BlockId]) -> usize {
+    let by_number = select.keep_last.map_or(0, to_whole_number);
     let by_tokens = select.protect.map_or(0, |protect| {
-        let protect = u64::try_from(whole(protect)).unwrap_or(u64::MAX);
+        let protect = u64::try_from(to_whole_number(protect)).unwrap_or(u64::MAX);
         let mut held = 0;
         meant
             .iter()
@@ -238,9 +253,13 @@ fn unspared(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> usize {
 }
 
 /// Returns the reads of a file that stand between those kept, with the steps of the first and the last.
-fn rereads(work: &Work<'_>, select: &Select, meant: &[BlockId]) -> Option<HashMap<BlockId, (u32, u32)>> {
-    let most = whole(select.rereads_beyond?);
-    let mut reads: HashMap<(u32, Lines), Vec<BlockId>> = HashMap::new();
+fn find_rereads(
+    work: &Work<'_>,
+    select: &BlockSelection,
+    meant: &[BlockId],
+) -> Option<HashMap<BlockId, (u32, u32)>> {
+    let most = to_whole_number(select.rereads_beyond?);
+    let mut reads: HashMap<(u32, SubjectLines), Vec<BlockId>> = HashMap::new();
     for id in meant {
         if let (Subject::File { lines, .. }, Some(file)) =
             (work.request.facts[*id].subject(), work.request.index.file(*id))
@@ -274,7 +293,11 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
 }
 
 /// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
-pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Leaves, Option<Reason>)> {
+pub(super) fn leaves_to_hide(
+    work: &Work<'_>,
+    id: BlockId,
+    inputs: InputShortening,
+) -> Option<(LeafSet, Option<Reason>)> {
     let fact = &work.request.facts[id];
     let changes = fact.actions.iter().any(|action| action.kind.changes_files());
     // What failed was not written: nothing shows it again.
@@ -282,42 +305,45 @@ pub(super) fn leaves(work: &Work<'_>, id: BlockId, inputs: Inputs) -> Option<(Le
     let since = work.request.facts.shown_since(id).filter(|_| written);
     let shown = since.map(|since| Reason::Superseded { by: work.request.facts[since].step });
     match inputs {
-        Inputs::Off => None,
-        Inputs::All => Some((Leaves::All, shown)),
-        Inputs::Safe if shown.is_some() => Some((Leaves::Contents, shown)),
-        Inputs::Safe => (written && fact.tool() == Some(ToolKind::Edit)).then_some((Leaves::Replaced, None)),
+        InputShortening::Off => None,
+        InputShortening::All => Some((LeafSet::All, shown)),
+        InputShortening::Safe if shown.is_some() => Some((LeafSet::Contents, shown)),
+        InputShortening::Safe => {
+            (written && fact.tool() == Some(ToolKind::Edit)).then_some((LeafSet::Replaced, None))
+        }
     }
 }
 
 /// Tells whether a block has what the step asks for beside its kind.
-fn has(work: &Work<'_>, select: &Select, id: BlockId) -> bool {
+fn meets_conditions(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> bool {
     let fact = &work.request.facts[id];
     let over = |limit: Option<f64>, value: u64| {
-        limit.is_none_or(|limit| value > u64::try_from(whole(limit)).unwrap_or(u64::MAX))
+        limit.is_none_or(|limit| value > u64::try_from(to_whole_number(limit)).unwrap_or(u64::MAX))
     };
-    let long = |limit: f64| crate::json::widen(work.request.index.row(id).chars) > whole(limit);
+    let long = |limit: f64| crate::json::widen(work.request.index.row(id).chars) > to_whole_number(limit);
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && lateness(work, select, id).is_some_and(|lateness| lateness >= work.context.ages())
+        && lateness_share(work, select, id).is_some_and(|lateness| lateness >= work.context.age_factor())
         && select.class_at_most.is_none_or(|most| {
             let class = work.priority(id).map_or(100, crate::facts::Priority::number);
-            usize::from(class) <= whole(most)
+            usize::from(class) <= to_whole_number(most)
         })
         && select.chars_over.is_none_or(long)
         && select.share_over.is_none_or(|share| {
-            work.context.budget.is_some_and(|budget| work.tokens(id) > budget.scaled(share))
+            work.context.budget.is_some_and(|budget| work.tokens(id) > budget.scale(share))
         })
         && select.bytes_over.is_none_or(|limit| {
             // A text has at most as many bytes as its JSON: most need not be read.
             let block = &work.request.history[id];
-            block.span.len() > whole(limit) && work.request.history.block_text(block).len() > whole(limit)
+            block.span.len() > to_whole_number(limit)
+                && work.request.history.block_text(block).len() > to_whole_number(limit)
         })
 }
 
 /// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
 /// where the step is not about such a block at all.
-fn lateness(work: &Work<'_>, select: &Select, id: BlockId) -> Option<f64> {
+fn lateness_share(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> Option<f64> {
     let stand_in = work.stand_in(id);
     // What was read again and only points here was read here again.
     let id = work.latest_view(id);
@@ -326,11 +352,11 @@ fn lateness(work: &Work<'_>, select: &Select, id: BlockId) -> Option<f64> {
         return None;
     }
     let since = match (select.edited, work.request.index.changed_since(id)) {
-        (Some(Edited::Since), Some((_, last))) => work.request.index.results_since(last),
-        (Some(Edited::Before), None) if work.request.index.changed_before(id) => {
+        (Some(EditedWhen::Since), Some((_, last))) => work.request.index.results_since(last),
+        (Some(EditedWhen::Before), None) if work.request.index.changed_before(id) => {
             work.request.index.later_results(id)
         }
-        (Some(Edited::Since), None) | (Some(Edited::Before), _) => return None,
+        (Some(EditedWhen::Since), None) | (Some(EditedWhen::Before), _) => return None,
         (None, _) => work.request.index.later_results(id),
     };
     let since = stand_in.map_or(since, |other| since.min(work.request.index.later_results(other)));
@@ -339,9 +365,9 @@ fn lateness(work: &Work<'_>, select: &Select, id: BlockId) -> Option<f64> {
 }
 
 /// Says why a block is hidden; nothing where the step wants a redundancy that is not there.
-fn reason(
+fn hiding_reason(
     work: &Work<'_>,
-    step: &Step,
+    step: &PolicyStep,
     id: BlockId,
     often: Option<&HashMap<BlockId, (u32, u32)>>,
     series: Option<&HashMap<BlockId, Reason>>,
@@ -350,10 +376,10 @@ fn reason(
     if let Some(rule) = &step.rule {
         return Some(Reason::Rule(rule.clone()));
     }
-    if let Act::Inputs(inputs) = &step.act {
-        let (leaves, shown) = leaves(work, id, *inputs)?;
+    if let StepAction::Inputs(inputs) = &step.act {
+        let (leaves, shown) = leaves_to_hide(work, id, *inputs)?;
         // Only what has something long to hide is worth a word.
-        if work.request.index.row(id).leaves.of(leaves) == 0 {
+        if work.request.index.row(id).leaves.bytes_of(leaves) == 0 {
             return None;
         }
         if shown.is_some() {
@@ -367,7 +393,7 @@ fn reason(
         return Some(Reason::ReadOften { first: *first, last: *last });
     }
     if !step.select.redundant.is_empty() {
-        return redundancy(work, step, id);
+        return find_redundancy(work, step, id);
     }
     if fact.tool() == Some(ToolKind::Read)
         && let Some((first, _)) = work.request.index.changed_since(id)
@@ -375,15 +401,15 @@ fn reason(
         return Some(Reason::Stale { edit: first.step });
     }
     Some(match step.when {
-        When::Birth => Reason::TooLong,
-        When::Over { .. } => Reason::OverBudget,
-        When::Always if step.select.chars_over.is_some() => Reason::TooLong,
-        When::Cold | When::Pays | When::Always => Reason::TooOld,
+        StepMoment::Birth => Reason::TooLong,
+        StepMoment::Over { .. } => Reason::OverBudget,
+        StepMoment::Always if step.select.chars_over.is_some() => Reason::TooLong,
+        StepMoment::Cold | StepMoment::Pays | StepMoment::Always => Reason::TooOld,
     })
 }
 
 /// Says what makes a block redundant in one of the ways that a step names: another one that is sent as it is.
-pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Reason> {
+pub(super) fn find_redundancy(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> Option<Reason> {
     let fact = &work.request.facts[id];
     let step_of = |id: BlockId| work.request.facts[id].step;
     for way in &step.select.redundant {
@@ -395,14 +421,14 @@ pub(super) fn redundancy(work: &Work<'_>, step: &Step, id: BlockId) -> Option<Re
                 by.map(|(by, _)| (by, Reason::Superseded { by: step_of(by) }))
             }
             Redundancy::Identical => {
-                work.copies(id).next().map(|to| (to, Reason::Identical { to: step_of(to) }))
+                work.whole_copies(id).next().map(|to| (to, Reason::Identical { to: step_of(to) }))
             }
         };
         // Only a copy that can be seen makes another one redundant, and none that came with its content hidden.
         let holds =
             |other: BlockId| !holds_note(&work.request.history.block_text(&work.request.history[other]));
         if let Some((_, reason)) =
-            other.filter(|(other, _)| *work.verdict(*other) == Verdict::Keep && holds(*other))
+            other.filter(|(other, _)| *work.verdict_of(*other) == Verdict::Keep && holds(*other))
         {
             return Some(reason);
         }

@@ -2,14 +2,14 @@
 //! decides: the policy, what was sent before, what the provider's cache holds. Made once for a request; nothing here changes while
 //! a plan is made, however many drafts there are of it.
 
-use super::{Index, Units, cut::CachePrices, wishes::Wished};
+use super::{PlanIndex, Units, cut::CachePrices, wishes::BlockWishes};
 use crate::{
     count::{Counter, Counts},
     facts::Facts,
     history::{BlockId, Blocks, History, row_of},
     identity::ChainHash,
     memory::Memory,
-    policy::{Folding, Markers, Policy, Step, When},
+    policy::{Folding, Markers, Policy, PolicyStep, StepMoment},
     render::RecallHint,
     units::{Millis, Tokens},
     verdict::SentVerdict,
@@ -22,7 +22,7 @@ pub(crate) struct RequestView<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) counts: &'a Counts,
     pub(crate) counter: Counter,
-    pub(crate) index: &'a Index,
+    pub(crate) index: &'a PlanIndex,
     pub(crate) units: &'a Units,
 }
 
@@ -67,39 +67,39 @@ pub(crate) struct PlanContext<'a> {
     /// What becomes of steps that fold.
     pub(crate) folding: Folding,
     /// The blocks that somebody asked for by handle.
-    pub(crate) wished: Wished,
+    pub(crate) wished: BlockWishes,
     /// How notes say that what is hidden comes back.
     pub(crate) recall: &'a RecallHint,
 }
 
 impl<'a> SentBefore<'a> {
     /// Returns what a block was sent as before the client rewrote what stands before it.
-    pub(super) fn elsewhere(&self, id: BlockId) -> Option<&'a SentVerdict> {
+    pub(super) fn sent_elsewhere(&self, id: BlockId) -> Option<&'a SentVerdict> {
         if self.elsewhere.is_empty() { None } else { *row_of(&self.elsewhere, id) }
     }
 }
 
 impl<'a> PlanContext<'a> {
     /// Returns what ages are multiplied by.
-    pub(super) fn ages(&self) -> f64 {
+    pub(super) fn age_factor(&self) -> f64 {
         if self.cache.cold { self.policy.cold_ages } else { 1.0 }
     }
 
     /// Returns what a block was sent as before.
-    pub(super) fn sent(&self, id: BlockId) -> Option<&'a SentVerdict> {
+    pub(super) fn sent_before(&self, id: BlockId) -> Option<&'a SentVerdict> {
         self.before.sent[id]
     }
 
     /// Tells whether a block was sent before, hidden or not.
     pub(super) fn was_sent(&self, id: BlockId) -> bool {
-        self.sent(id).is_some()
+        self.sent_before(id).is_some()
     }
 
     /// Tells whether a step waits until what it hides pays for itself. Where the cache is cold, or nothing is known of it, a step
     /// that is to be taken at every request is taken at once.
-    pub(super) fn waits(&self, step: &Step) -> bool {
+    pub(super) fn waits_to_pay(&self, step: &PolicyStep) -> bool {
         let waits = self.policy.waits_until_it_pays(step);
-        waits && (step.when == When::Pays || !(self.cache.first_look || self.cache.cold))
+        waits && (step.when == StepMoment::Pays || !(self.cache.first_look || self.cache.cold))
     }
 
     /// Tells whether an earlier request ended with a block, and was large enough for the cache to take it.

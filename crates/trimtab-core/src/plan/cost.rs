@@ -5,14 +5,14 @@ use super::work::Work;
 use crate::{
     history::{BlockId, Blocks},
     json::narrow,
-    memory::Cost,
+    memory::InputCosts,
     units::Tokens,
     verdict::Verdict,
 };
 
 /// The first block that is sent otherwise than before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Broken {
+pub struct CacheBreak {
     /// The block.
     pub block: BlockId,
     /// How many tokens behind it the provider has to read anew.
@@ -22,14 +22,15 @@ pub struct Broken {
 }
 
 /// Charges a request: what a live cache knows is read, the rest is written.
-pub(super) fn cost(work: &Work<'_>) -> Cost {
+pub(super) fn request_cost(work: &Work<'_>) -> InputCosts {
     let context = work.context;
     let prices = context.cache.prices;
     let known = if context.cache.cold { prices.write } else { prices.read };
-    let charge =
-        |total: Tokens, cached: Tokens| known * cached.float() + prices.write * (total - cached).float();
+    let charge = |total: Tokens, cached: Tokens| {
+        known * cached.to_float() + prices.write * (total - cached).to_float()
+    };
     // What does not stand in the request comes before all that does.
-    let unseen = known * context.cache.unseen.float();
+    let unseen = known * context.cache.unseen.to_float();
     let sent_before = work.request.history.ids().take_while(|id| context.was_sent(*id));
     let mut raw = Tokens::ZERO;
     let mut ours = Tokens::ZERO;
@@ -47,20 +48,20 @@ pub(super) fn cost(work: &Work<'_>) -> Cost {
         }
     }
     let ours = if same { ours } else { up_to_end };
-    Cost {
+    InputCosts {
         ours: unseen + charge(work.draft.total, ours),
         raw: unseen + charge(work.request.counts.total(), raw),
     }
 }
 
 /// Finds the first block that is sent otherwise than before, and what that costs.
-pub(super) fn broken(work: &Work<'_>) -> Option<Broken> {
+pub(super) fn first_cache_break(work: &Work<'_>) -> Option<CacheBreak> {
     let (context, block) = (work.context, first_break(work)?);
     let blocks = block.0..narrow(work.draft.decisions.len());
     let rewritten: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
     let prices = context.cache.prices;
-    let cost = if context.cache.cold { 0.0 } else { (prices.write - prices.read) * rewritten.float() };
-    Some(Broken { block, rewritten, cost })
+    let cost = if context.cache.cold { 0.0 } else { (prices.write - prices.read) * rewritten.to_float() };
+    Some(CacheBreak { block, rewritten, cost })
 }
 
 /// Returns the first block that is sent otherwise than before; without a memory, otherwise than it came.
@@ -98,5 +99,5 @@ pub(super) fn tokens_anew(work: &Work<'_>) -> Blocks<Tokens> {
 
 /// Tells whether a block is sent as it was before.
 pub(super) fn is_same(work: &Work<'_>, id: BlockId) -> bool {
-    work.context.sent(id).is_some_and(|before| work.verdict(id).sends_same(before.verdict()))
+    work.context.sent_before(id).is_some_and(|before| work.verdict_of(id).sends_same(before.verdict()))
 }

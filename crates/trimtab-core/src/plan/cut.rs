@@ -1,7 +1,7 @@
 //! When an edit of what was sent before pays for itself: the arithmetic of the pass that hides what pays. Takes what could be hidden and what the cache costs; gives the
 //! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
 
-use super::work::whole;
+use super::work::to_whole_number;
 use crate::{history::BlockId, units::Tokens};
 
 /// What the provider's cache costs, as multiples of the plain input price.
@@ -13,7 +13,7 @@ pub(crate) struct CachePrices {
 
 /// What a cut costs and saves, per token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
+pub(super) struct CutRates {
     /// What a token costs that was sent before.
     pub(super) read: f64,
     /// What it costs beyond that when it must be written anew.
@@ -28,7 +28,7 @@ const LEAST_REQUESTS: f64 = 5.0;
 
 /// A cut that pays, and the sum behind it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cut {
+pub(crate) struct PayingCut {
     /// The first of the possible edits that is made.
     pub(super) from: usize,
     /// What it hides, once it is made.
@@ -43,17 +43,17 @@ pub(crate) struct Cut {
     pub(super) expected: f64,
 }
 
-impl Cut {
+impl PayingCut {
     /// Returns the cut with what it really saves, and costs beyond what the request would have cost without it; nothing where
     /// that is more than it may cost or does not pay.
-    pub(super) fn really(self, saved: Tokens, dearer: f64, rates: Rates) -> Option<Cut> {
-        let saves = rates.read * saved.float();
+    pub(super) fn with_real_saving(self, saved: Tokens, dearer: f64, rates: CutRates) -> Option<PayingCut> {
+        let saves = rates.read * saved.to_float();
         if dearer > rates.may_cost || dearer >= self.expected * saves {
             return None;
         }
-        let rewritten = whole((dearer + saves) / rates.rewrite);
+        let rewritten = to_whole_number((dearer + saves) / rates.rewrite);
         let rewritten = Tokens(u64::try_from(rewritten).unwrap_or(u64::MAX));
-        Some(Cut { saved, rewritten, break_even: break_even(dearer, saves), ..self })
+        Some(PayingCut { saved, rewritten, break_even: break_even(dearer, saves), ..self })
     }
 }
 
@@ -64,18 +64,19 @@ pub(super) fn break_even(dearer: f64, saves: f64) -> f64 {
 
 /// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
 /// oldest first; `requests` is the number of requests made so far. A cut that would cost more now than it may is none.
-pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates) -> Option<Cut> {
+pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: CutRates) -> Option<PayingCut> {
     let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
-    let mut best: Option<(Cut, f64)> = None;
+    let mut best: Option<(PayingCut, f64)> = None;
     let mut saved = Tokens::ZERO;
     for (from, (saves, rewritten)) in pending.iter().enumerate().rev() {
         saved += *saves;
-        let dearer = rates.rewrite * rewritten.float() - rates.read * saved.float();
-        let gain = expected * rates.read * saved.float() - dearer;
+        let dearer = rates.rewrite * rewritten.to_float() - rates.read * saved.to_float();
+        let gain = expected * rates.read * saved.to_float() - dearer;
         if dearer <= rates.may_cost && gain > 0.0 && best.as_ref().is_none_or(|(_, most)| gain > *most) {
-            let break_even = break_even(dearer, rates.read * saved.float());
+            let break_even = break_even(dearer, rates.read * saved.to_float());
             let edits = Vec::new();
-            best = Some((Cut { from, edits, saved, rewritten: *rewritten, break_even, expected }, gain));
+            best =
+                Some((PayingCut { from, edits, saved, rewritten: *rewritten, break_even, expected }, gain));
         }
     }
     best.map(|(cut, _)| cut)
@@ -85,7 +86,7 @@ pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: Rates
 mod tests {
     use super::*;
 
-    const CLAUDE: Rates = Rates { read: 0.1, rewrite: 1.15, may_cost: f64::INFINITY };
+    const CLAUDE: CutRates = CutRates { read: 0.1, rewrite: 1.15, may_cost: f64::INFINITY };
 
     fn check(pending: &[(u64, u64)], requests: u32, cut: Option<usize>) {
         let pending: Vec<(Tokens, Tokens)> = pending.iter().map(|(s, t)| (Tokens(*s), Tokens(*t))).collect();
@@ -114,23 +115,28 @@ mod tests {
     fn a_cut_that_saves_less_than_it_seemed_is_none() {
         let cut = best_cut(&[(Tokens(3_300), Tokens(240))], 8, CLAUDE).unwrap();
         // 2,100 tokens x 0.1 x 0.8 requests = 168.
-        let really =
-            |dearer| cut.clone().really(Tokens(2_100), dearer, Rates { may_cost: 1_000.0, ..CLAUDE });
+        let really = |dearer| {
+            cut.clone().with_real_saving(Tokens(2_100), dearer, CutRates { may_cost: 1_000.0, ..CLAUDE })
+        };
         let good = really(160.0).unwrap();
         assert_eq!((good.saved, good.rewritten), (Tokens(2_100), Tokens(321)));
         assert!(good.break_even < good.expected && really(170.0).is_none());
         assert_eq!(
-            cut.clone().really(Tokens(1_000_000), 1_001.0, Rates { may_cost: 1_000.0, ..CLAUDE }),
+            cut.clone().with_real_saving(
+                Tokens(1_000_000),
+                1_001.0,
+                CutRates { may_cost: 1_000.0, ..CLAUDE }
+            ),
             None
         );
-        assert_eq!(cut.really(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
+        assert_eq!(cut.with_real_saving(Tokens::ZERO, 0.0, CLAUDE), None, "nothing saved, nothing gained");
     }
 
     #[test]
     fn where_the_best_cut_would_cost_too_much_now_a_smaller_one_is_made() {
         // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 dearer now, from the second on 1,700 cheaper.
         let pending = [(Tokens(150_000), Tokens(20_000)), (Tokens(40_000), Tokens(2_000))];
-        let from = |may_cost| best_cut(&pending, 5, Rates { may_cost, ..CLAUDE }).map(|cut| cut.from);
+        let from = |may_cost| best_cut(&pending, 5, CutRates { may_cost, ..CLAUDE }).map(|cut| cut.from);
         assert_eq!([from(5_000.0), from(1_000.0), from(-5_000.0)], [Some(0), Some(1), None]);
     }
 }

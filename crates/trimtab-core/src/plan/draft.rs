@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{RequestView, cut::Cut, fold::FoldNeed, passes::PassName, series::SeriesLog, visible::Visible};
+use super::{
+    RequestView, cut::PayingCut, fold::FoldNeed, passes::PassName, series::SeriesLog,
+    visible_names::VisibleNames,
+};
 use crate::{
     facts::{Fact, Voice},
     history::{BlockId, BlockKind, Blocks, Role},
@@ -25,7 +28,7 @@ pub(super) struct Draft {
     /// How many blocks of each entry are still sent.
     pub(super) left: Vec<u32>,
     /// The names in what is sent, once something asked for them.
-    pub(super) visible: Option<Visible>,
+    pub(super) visible: Option<VisibleNames>,
     /// The latest note that points at a block, by that block.
     pub(super) pointed_at: HashMap<BlockId, BlockId>,
     /// The series of edits that are told.
@@ -41,7 +44,7 @@ pub(super) struct Draft {
     /// Whether the steps that wait until it pays were taken.
     pub(super) has_paid: bool,
     /// What they hide, where that pays.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<PayingCut>,
 }
 
 /// What keeps a block from being hidden.
@@ -63,7 +66,7 @@ impl Draft {
         Draft {
             decisions: Blocks::from_fn(blocks, Decision::keep),
             sent_tokens: Blocks::from_fn(blocks, |id| counts[id]),
-            decided_by: Blocks::filled(blocks, None),
+            decided_by: Blocks::with_rows(blocks, None),
             pins: Blocks::from_fn(blocks, |id| Pins { block: is_sacred(&facts[id]), ..Pins::default() }),
             total: counts.total(),
             left: history.entries().iter().map(|entry| entry.blocks).collect(),

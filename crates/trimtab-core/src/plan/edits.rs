@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Made, Plan, fold};
+use super::{Plan, TextCache, fold};
 use crate::{
     history::{Block, BlockId, BlockKind, Entry, Format, History, Part, PartKind, row_of},
     json::{Object, Span, Value, encode, narrow, scan},
@@ -12,24 +12,24 @@ use crate::{
 };
 
 /// Returns the edits that turn the request into what the plan says. Texts that were sent before are in `made` as JSON.
-pub(crate) fn edits(history: &History, plan: &Plan, made: &mut Made) -> Vec<Edit> {
+pub(crate) fn plan_edits(history: &History, plan: &Plan, made: &mut TextCache) -> Vec<Edit> {
     let marker = added_marker(history, plan.decisions(), plan.marker);
-    edits_with(history, plan.decisions(), marker, |id, text| made.json(id, text).to_vec())
+    edits_with(history, plan.decisions(), marker, |id, text| made.encoded_text(id, text).to_vec())
 }
 
 /// Returns the edits that turned a request into what was sent.
 pub(crate) fn edits_as_sent(history: &History, decisions: &[Decision], marker: Option<BlockId>) -> Vec<Edit> {
     let marker = added_marker(history, decisions, marker);
-    edits_with(history, decisions, marker, |_, text| encoded(text))
+    edits_with(history, decisions, marker, |_, text| encode_text(text))
 }
 
 fn added_marker(history: &History, decisions: &[Decision], marker: Option<BlockId>) -> Option<Edit> {
-    marker.filter(|id| !is_dropped(id.0, decisions)).and_then(|id| marked(history, id))
+    marker.filter(|id| !is_dropped(id.0, decisions)).and_then(|id| marker_edit(history, id))
 }
 
 /// Returns the edits that turn the request into what decisions say, one per block.
 pub(crate) fn edits_of(history: &History, decisions: &[Decision]) -> Vec<Edit> {
-    edits_with(history, decisions, None, |_, text| encoded(text))
+    edits_with(history, decisions, None, |_, text| encode_text(text))
 }
 
 fn edits_with(
@@ -41,11 +41,13 @@ fn edits_with(
     let mut edits: Vec<Edit> = marker.into_iter().collect();
     for decision in decisions {
         if let Some(text) = decision.verdict.own_text() {
-            edits.extend(placed(history, &history[decision.block], text, || json(decision.block, text)));
+            edits.extend(replace_content_with(history, &history[decision.block], text, || {
+                json(decision.block, text)
+            }));
         }
     }
-    match fold::found(decisions) {
-        Some(fold) => fold::edits(history, decisions, &fold, edits),
+    match fold::find_fold(decisions) {
+        Some(fold) => fold::fold_edits(history, decisions, &fold, edits),
         None => {
             edits.extend(removed_messages(history.messages(), None, decisions));
             edits.extend(removed_blocks(history, history.messages(), decisions));
@@ -74,12 +76,12 @@ pub(super) fn removed_blocks(history: &History, messages: &[Entry], decisions: &
 const MOST_MARKERS: usize = 4;
 
 /// Adds a cache marker to a block, where the format has them, the block can carry one and there are not too many already.
-fn marked(history: &History, id: BlockId) -> Option<Edit> {
+fn marker_edit(history: &History, id: BlockId) -> Option<Edit> {
     let block = history.block(id).filter(|_| history.format() == Format::Anthropic)?;
     let markers = history.blocks().iter().filter(|block| block.marked).count();
     let carries =
         matches!(block.kind, BlockKind::Text | BlockKind::Call | BlockKind::Result | BlockKind::Media);
-    let bytes = block.span.of(history.bytes());
+    let bytes = block.span.bytes_in(history.bytes());
     if block.marked || !carries || markers >= MOST_MARKERS || !bytes.ends_with(b"}") || bytes.len() <= 2 {
         return None;
     }
@@ -118,7 +120,7 @@ fn is_gone(entry: &Entry, decisions: &[Decision]) -> bool {
 }
 
 /// Returns the part that holds a call's arguments, where it holds nothing else: a text, JSON, or JSON in a text.
-pub(crate) fn arguments<'a>(history: &'a History, block: &Block) -> Option<&'a Part> {
+pub(crate) fn arguments_part<'a>(history: &'a History, block: &Block) -> Option<&'a Part> {
     let mut parts = history.parts_of(block).iter().filter(|part| part.kind != PartKind::Sealed);
     let part = parts.next().filter(|part| part.span == block.body)?;
     let known = match part.kind {
@@ -131,21 +133,26 @@ pub(crate) fn arguments<'a>(history: &'a History, block: &Block) -> Option<&'a P
 }
 
 /// Returns a text as JSON.
-pub(super) fn encoded(text: &str) -> Vec<u8> {
+pub(super) fn encode_text(text: &str) -> Vec<u8> {
     let mut json = Vec::new();
     encode(text, &mut json);
     json
 }
 
 /// Puts a text in the place of a block's content, in the shape that the format gives it.
-pub(crate) fn shortened(history: &History, block: &Block, text: &str) -> Option<Edit> {
-    placed(history, block, text, || encoded(text))
+pub(crate) fn replace_content(history: &History, block: &Block, text: &str) -> Option<Edit> {
+    replace_content_with(history, block, text, || encode_text(text))
 }
 
 /// Puts a text, or its JSON, in the place of a block's content.
-fn placed(history: &History, block: &Block, text: &str, json: impl FnOnce() -> Vec<u8>) -> Option<Edit> {
+fn replace_content_with(
+    history: &History,
+    block: &Block,
+    text: &str,
+    json: impl FnOnce() -> Vec<u8>,
+) -> Option<Edit> {
     if block.kind == BlockKind::Call {
-        let part = arguments(history, block)?;
+        let part = arguments_part(history, block)?;
         let with = if part.kind == PartKind::Json { text.as_bytes().to_vec() } else { json() };
         return Some(Edit { span: part.span, with });
     }

@@ -18,11 +18,11 @@ use crate::{
     history::{BlockId, BlockKind, Format, History, Role, row_of},
     identity::ChainHash,
     json::{encode, narrow, widen},
-    memory::Held,
-    policy::{Act, Folding, When},
+    memory::FoldContent,
+    policy::{Folding, StepAction, StepMoment},
     summary::{
-        self, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, Pace, fold_edit, folded_of, ledger,
-        may_fold, prose_of, rewritten, tells_all,
+        self, FoldPace, FoldRange, FoldRequest, LEAST_GAIN, LastFold, MayFold, build_ledger, fold_edit,
+        folded_of, may_fold, prose_of, rewritten_messages, tells_all,
     },
     units::Tokens,
     verdict::{Decision, Reason, SentVerdict, Verdict},
@@ -54,7 +54,7 @@ pub(crate) struct FoldNeed {
 }
 
 /// The message that stands for a range.
-pub(super) struct Found<'a> {
+pub(super) struct FoundFold<'a> {
     /// The block whose place it takes.
     pub(super) block: BlockId,
     pub(super) text: &'a Arc<str>,
@@ -63,10 +63,10 @@ pub(super) struct Found<'a> {
 }
 
 /// Finds the message that stands for a range.
-pub(super) fn found(decisions: &[Decision]) -> Option<Found<'_>> {
+pub(super) fn find_fold(decisions: &[Decision]) -> Option<FoundFold<'_>> {
     decisions.iter().rev().find_map(|decision| match &decision.verdict {
         Verdict::Fold { text: Some(text), messages, at, .. } => {
-            Some(Found { block: decision.block, text, messages: widen(*messages), at: *at })
+            Some(FoundFold { block: decision.block, text, messages: widen(*messages), at: *at })
         }
         _ => None,
     })
@@ -104,14 +104,14 @@ pub(super) fn fold_again(work: &mut Work<'_>) -> Option<BlockId> {
     let context = work.context;
     let fold = sent_fold(work.request.history, context.before.sent.as_slice())?;
     let went = |id: &BlockId| {
-        *id == fold.block || context.sent(*id).is_some_and(|sent| sent.verdict().leaves_nothing())
+        *id == fold.block || context.sent_before(*id).is_some_and(|sent| sent.verdict().leaves_nothing())
     };
     let goes: Vec<BlockId> = (0..=fold.block.0).map(BlockId).filter(went).collect();
     // A summary that stands for a block that must be seen is given up: what it stood for is whole again.
     if goes.iter().any(|id| work.is_wanted_whole(*id)) {
         return None;
     }
-    let tokens = work.memo.text(work.request.counter, fold.text);
+    let tokens = work.memo.count_text(work.request.counter, fold.text);
     work.fold_away(&goes, tokens, fold.verdict);
     Some(fold.end)
 }
@@ -119,7 +119,7 @@ pub(super) fn fold_again(work: &mut Work<'_>) -> Option<BlockId> {
 /// Keeps the beginning of the running tool loop behind a folded message: where the model thinks, it must begin with that.
 pub(super) fn protect_loop(work: &mut Work<'_>) {
     let Some(fold) =
-        found(work.draft.decisions.as_slice()).map(|fold| end_of(work.request.history, fold.messages))
+        find_fold(work.draft.decisions.as_slice()).map(|fold| end_of(work.request.history, fold.messages))
     else {
         return;
     };
@@ -132,48 +132,50 @@ pub(super) fn protect_loop(work: &mut Work<'_>) {
 
 /// Tells whether the running tool loop goes on behind a block that stands in it.
 fn is_in_loop(work: &Work<'_>, end: BlockId) -> bool {
-    let start = work.request.units.all().get(running_loop(work.request.units.all(), work.request.facts));
+    let start =
+        work.request.units.all_units().get(running_loop(work.request.units.all_units(), work.request.facts));
     start.and_then(|unit| unit.blocks.first()).is_some_and(|first| *first < end)
 }
 
 /// Returns the first exchange behind a block that is still sent.
 fn first_left(work: &Work<'_>, end: BlockId) -> Option<usize> {
-    let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
+    let behind = |unit: &super::MessageUnit| unit.blocks.first().is_some_and(|first| *first >= end);
     work.request
         .units
-        .all()
+        .all_units()
         .iter()
         .position(|unit| is_exchange(unit) && behind(unit) && unit.blocks.iter().any(|id| !work.is_out(*id)))
 }
 
 /// Takes a step that folds.
-pub(super) fn fold(work: &mut Work<'_>, when: When) {
+pub(super) fn fold_step(work: &mut Work<'_>, when: StepMoment) {
     let context = work.context;
-    let full = |share: f64| context.budget.is_some_and(|budget| work.draft.total > budget.scaled(share));
+    let full = |share: f64| context.budget.is_some_and(|budget| work.draft.total > budget.scale(share));
     let (now, soon) = match when {
-        When::Over { share, .. } => (full(share), full(share * AHEAD)),
-        When::Cold => (context.cache.cold, context.cache.cold),
-        When::Birth | When::Pays | When::Always => (true, true),
+        StepMoment::Over { share, .. } => (full(share), full(share * AHEAD)),
+        StepMoment::Cold => (context.cache.cold, context.cache.cold),
+        StepMoment::Birth | StepMoment::Pays | StepMoment::Always => (true, true),
     };
     work.draft.fold.now |= now;
     let Some(budget) = context.budget.filter(|_| soon && context.folding != Folding::Off) else { return };
     let tokens: Vec<Tokens> = work.draft.sent_tokens.iter().copied().collect();
-    let sizes = summary::sizes(work.request.history, work.request.facts, &tokens, work.draft.total, budget);
+    let sizes =
+        summary::fold_sizes_for(work.request.history, work.request.facts, &tokens, work.draft.total, budget);
     let fixed = budget - (sizes.room + sizes.tail);
-    let asked = Asked {
+    let asked = FoldLimits {
         budget,
         room: sizes.room,
-        tail: budget.scaled(LEAVES) - fixed - sizes.room,
-        behind: found(work.draft.decisions.as_slice()).map_or(0, |fold| fold.messages),
+        tail: budget.scale(LEAVES) - fixed - sizes.room,
+        behind: find_fold(work.draft.decisions.as_slice()).map_or(0, |fold| fold.messages),
     };
-    let given = given(work).filter(|(range, _)| range.messages() > asked.behind);
+    let given = remembered_fold(work).filter(|(range, _)| range.messages() > asked.behind);
     let longest = given.as_ref().map_or(asked.behind, |(range, _)| range.messages());
     if now {
-        let own = (context.folding == Folding::Ledger).then(|| chosen(work, &asked, &tokens)).flatten();
+        let own = (context.folding == Folding::Ledger).then(|| choose_range(work, &asked, &tokens)).flatten();
         for (range, summary) in given.clone().into_iter().chain(own.map(|range| (range, None))) {
             let whole = in_place(work, &asked, &range, &tokens);
             for range in whole.into_iter().chain([range]) {
-                if attempt(work, &asked, &range, summary.as_deref()) {
+                if try_fold(work, &asked, &range, summary.as_deref()) {
                     return;
                 }
             }
@@ -183,17 +185,17 @@ pub(super) fn fold(work: &mut Work<'_>, when: When) {
     if (given.is_some() && !now) || asked.room < LEAST {
         return;
     }
-    let Some(range) = chosen(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
+    let Some(range) = choose_range(work, &asked, &tokens).filter(|range| range.messages() > longest) else {
         return;
     };
-    let going: Tokens = range.folded().map(|id| work.tokens_now(id)).sum();
-    let stands: Tokens = range.folded().map(|id| work.tokens(id)).sum();
-    let earlier = found(work.draft.decisions.as_slice())
+    let going: Tokens = range.folded_blocks().map(|id| work.tokens_now(id)).sum();
+    let stands: Tokens = range.folded_blocks().map(|id| work.tokens(id)).sum();
+    let earlier = find_fold(work.draft.decisions.as_slice())
         .and_then(|fold| Some((prose_of(fold.text)?.into(), fold.messages)));
     let wanted = FoldRequest { earlier, ..FoldRequest::new(range, stands, asked.room) };
     // The summary, and a ledger of the least size: what the message comes to is known when it is written.
     let left = work.draft.total - going + wanted.target + LEAST;
-    if pace(work, &asked, &wanted.range, left) == MayFold::Fold {
+    if fold_pace(work, &asked, &wanted.range, left) == MayFold::Fold {
         work.draft.fold.wanted = Some(wanted);
     }
 }
@@ -201,18 +203,18 @@ pub(super) fn fold(work: &mut Work<'_>, when: When) {
 /// Takes the steps that fold once more, unless one did or none can fold by itself; tells whether one does now.
 pub(super) fn fold_what_is_left(work: &mut Work<'_>) -> bool {
     let context = work.context;
-    let folds = context.policy.steps.iter().filter(|step| step.act == Act::Fold);
+    let folds = context.policy.steps.iter().filter(|step| step.act == StepAction::Fold);
     for step in folds.filter(|_| context.folding == Folding::Ledger) {
         if work.draft.fold.done.is_some() {
             return false;
         }
-        fold(work, step.when);
+        fold_step(work, step.when);
     }
     work.draft.fold.done.is_some()
 }
 
 /// How much may be folded, and how much it may become.
-struct Asked {
+struct FoldLimits {
     budget: Tokens,
     room: Tokens,
     tail: Tokens,
@@ -221,45 +223,45 @@ struct Asked {
 }
 
 /// Returns the longest range of this conversation for which memory holds something, and the summary.
-fn given(work: &Work<'_>) -> Option<(FoldRange, Option<Arc<str>>)> {
+fn remembered_fold(work: &Work<'_>) -> Option<(FoldRange, Option<Arc<str>>)> {
     let mut known = work.context.before.chain.iter().enumerate().rev();
     let held = |(number, hash): (usize, &ChainHash)| {
-        Some((BlockId(narrow(number)), work.context.before.memory.held(*hash)?))
+        Some((BlockId(narrow(number)), work.context.before.memory.summary_for(*hash)?))
     };
     let (last, held) = known.find_map(held)?;
     let range =
-        FoldRange::through(work.request.history, work.request.facts, last, work.context.before.chain)?;
-    let range = allowed(work, range.messages()).then(|| keeping(work, range))?;
+        FoldRange::ending_with(work.request.history, work.request.facts, last, work.context.before.chain)?;
+    let range = is_cut_allowed(work, range.messages()).then(|| keep_pinned(work, range))?;
     Some(match held {
-        Held::Summary(text) => (range, Some(Arc::clone(text))),
-        Held::LedgerAlone => (range, None),
+        FoldContent::Summary(text) => (range, Some(Arc::clone(text))),
+        FoldContent::LedgerAlone => (range, None),
     })
 }
 
-fn chosen(work: &Work<'_>, asked: &Asked, tokens: &[Tokens]) -> Option<FoldRange> {
-    let may = |cut: usize| cut > asked.behind && allowed(work, cut);
-    let range = summary::choose(
+fn choose_range(work: &Work<'_>, asked: &FoldLimits, tokens: &[Tokens]) -> Option<FoldRange> {
+    let may = |cut: usize| cut > asked.behind && is_cut_allowed(work, cut);
+    let range = summary::choose_range(
         work.request.history, work.request.facts, tokens, asked.tail, work.context.before.chain, &may,
     )?;
-    Some(keeping(work, range))
+    Some(keep_pinned(work, range))
 }
 
 /// Returns the range without the messages of the person's that are too long to be quoted, where a fold reaches its end with
 /// them in their place.
-fn in_place(work: &Work<'_>, asked: &Asked, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
+fn in_place(work: &Work<'_>, asked: &FoldLimits, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
     let whole = range.clone().keeping_long_words(work.request.facts, tokens, asked.room);
-    let going: Tokens = whole.folded().map(|id| work.tokens_now(id)).sum();
+    let going: Tokens = whole.folded_blocks().map(|id| work.tokens_now(id)).sum();
     let left = work.draft.total - going + asked.room;
-    (whole != *range && left <= asked.budget.scaled(LEAVES)).then_some(whole)
+    (whole != *range && left <= asked.budget.scale(LEAVES)).then_some(whole)
 }
 
 /// What a step pinned stays where it is.
-fn keeping(work: &Work<'_>, range: FoldRange) -> FoldRange {
-    range.keeping(|id| work.is_firm(id))
+fn keep_pinned(work: &Work<'_>, range: FoldRange) -> FoldRange {
+    range.with_kept(|id| work.is_firm(id))
 }
 
 /// Tells whether a cut leaves alone what was pinned, and a running loop that begins as it must.
-fn allowed(work: &Work<'_>, cut: usize) -> bool {
+fn is_cut_allowed(work: &Work<'_>, cut: usize) -> bool {
     let end = end_of(work.request.history, cut);
     let said = |id: BlockId| {
         let fact = &work.request.facts[id];
@@ -275,51 +277,51 @@ fn begins_well(work: &Work<'_>, end: BlockId) -> bool {
     if work.request.history.format() != Format::Anthropic || !is_in_loop(work, end) {
         return true;
     }
-    let behind = |unit: &super::Unit| unit.blocks.first().is_some_and(|first| *first >= end);
-    let next = work.request.units.all().iter().position(|unit| is_exchange(unit) && behind(unit));
+    let behind = |unit: &super::MessageUnit| unit.blocks.first().is_some_and(|first| *first >= end);
+    let next = work.request.units.all_units().iter().position(|unit| is_exchange(unit) && behind(unit));
     let left = first_left(work, end);
-    let thinks = left.and_then(|index| work.request.units.all().get(index)?.blocks.first());
+    let thinks = left.and_then(|index| work.request.units.all_units().get(index)?.blocks.first());
     next == left
         || thinks
             .is_some_and(|id| work.request.history[*id].kind == BlockKind::Reasoning && !work.is_out(*id))
 }
 
 /// Tells whether to fold a range where the request then counts `left`.
-fn pace(work: &Work<'_>, asked: &Asked, range: &FoldRange, left: Tokens) -> MayFold {
+fn fold_pace(work: &Work<'_>, asked: &FoldLimits, range: &FoldRange, left: Tokens) -> MayFold {
     let blocks = range.end().0..narrow(work.draft.decisions.len());
     let behind: Tokens = blocks.map(|number| work.tokens_now(BlockId(number))).sum();
     let told = |at| LastFold { step: at, before: Tokens::ZERO, after: Tokens::ZERO, said: false };
-    let before = found(work.draft.decisions.as_slice()).map(|fold| told(fold.at));
-    may_fold(&Pace {
+    let before = find_fold(work.draft.decisions.as_slice()).map(|fold| told(fold.at));
+    may_fold(&FoldPace {
         budget: asked.budget,
         now: work.draft.total,
-        reported: work.context.before.memory.reported(),
+        reported: work.context.before.memory.reported_input(),
         left,
         // What stands behind a fold can still be hidden by other steps.
         floor: left - (behind - asked.tail),
-        step: step(work),
+        step: current_step(work),
         last: work.context.before.memory.last_fold().or(before),
     })
 }
 
-fn step(work: &Work<'_>) -> u32 {
+fn current_step(work: &Work<'_>) -> u32 {
     work.request.history.messages().last().map_or(0, |entry| entry.step)
 }
 
 /// Folds a range where that helps; tells whether it did.
-fn attempt(work: &mut Work<'_>, asked: &Asked, range: &FoldRange, summary: Option<&str>) -> bool {
+fn try_fold(work: &mut Work<'_>, asked: &FoldLimits, range: &FoldRange, summary: Option<&str>) -> bool {
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
     // An earlier summary alone is not told anew in fewer words.
     let is_new = |id: BlockId| work.request.facts[id].voice != Some(Voice::Summary);
-    if !range.folded().any(is_new) {
+    if !range.folded_blocks().any(is_new) {
         return false;
     }
     let going: Tokens = goes.iter().map(|id| work.tokens_now(*id)).sum();
     let stands: Tokens = goes.iter().map(|id| work.tokens(*id)).sum();
     // What it comes to at best is known before anything is written.
     let best = work.draft.total - going + LEAST;
-    match pace(work, asked, range, best) {
+    match fold_pace(work, asked, range, best) {
         MayFold::Fold => {}
         MayFold::SayOnceAndStop => {
             work.draft.fold.cannot_help = Some(best);
@@ -327,16 +329,16 @@ fn attempt(work: &mut Work<'_>, asked: &Asked, range: &FoldRange, summary: Optio
         }
         MayFold::TooSoon => return false,
     }
-    let ledger = ledger(
+    let ledger = build_ledger(
         work.request.history,
         work.request.facts,
         &files(work.request.history, work.request.facts),
         range,
     );
-    let earlier = found(work.draft.decisions.as_slice()).and_then(|fold| prose_of(fold.text));
+    let earlier = find_fold(work.draft.decisions.as_slice()).and_then(|fold| prose_of(fold.text));
     let prose = summary.or(earlier.as_deref());
     // What it comes to with all its room may be too much for the fold to pay: then it says less, but nothing that must be said.
-    let pays = going - asked.budget.scaled(LEAST_GAIN);
+    let pays = going - asked.budget.scale(LEAST_GAIN);
     let written = [asked.room, asked.room.min(pays)].into_iter().find_map(|room| {
         let text = folded_of(
             &ledger,
@@ -348,18 +350,18 @@ fn attempt(work: &mut Work<'_>, asked: &Asked, range: &FoldRange, summary: Optio
             work.context.recall,
         )
         .text;
-        let tokens = work.memo.text(work.request.counter, &text);
-        let helps = pace(work, asked, range, work.draft.total - going + tokens) == MayFold::Fold;
+        let tokens = work.memo.count_text(work.request.counter, &text);
+        let helps = fold_pace(work, asked, range, work.draft.total - going + tokens) == MayFold::Fold;
         let is_whole = room == asked.room || tells_all(&ledger, &text);
         (helps && is_whole && is_smaller(work, &goes, &text)).then_some((text, tokens))
     });
     let Some((text, tokens)) = written else { return false };
-    let at = step(work);
+    let at = current_step(work);
     let before = work
         .context
         .before
         .memory
-        .reported()
+        .reported_input()
         .map_or(work.draft.total, |reported| reported.max(work.draft.total));
     let reason = Reason::Folded { messages: narrow(range.messages()), through: ledger.last_step, at };
     work.fold_away(&goes, tokens, &Verdict::hiding(Some(text.into()), reason));
@@ -386,7 +388,7 @@ impl Work<'_> {
         let inside = Verdict::hiding(None, reason);
         for id in goes {
             if !self.is_out(*id) {
-                self.hide(*id, inside.clone(), Tokens::ZERO);
+                self.hide_block(*id, inside.clone(), Tokens::ZERO);
             }
             // What went before, or stood for an earlier fold, is in this one now.
             self.draft.decisions[*id].verdict = inside.clone();
@@ -396,7 +398,7 @@ impl Work<'_> {
         self.draft.decisions[*last].verdict = fold.clone();
         self.draft.sent_tokens[*last] = tokens;
         if let Some(visible) = &mut self.draft.visible {
-            visible.add(text);
+            visible.add_text(text);
         }
         self.draft.is_folded = true;
         self.recount_folded();
@@ -404,20 +406,20 @@ impl Work<'_> {
 
     /// Counts anew what is sent, where a part of it is folded.
     pub(super) fn recount_folded(&mut self) {
-        if found(self.draft.decisions.as_slice()).is_none() {
+        if find_fold(self.draft.decisions.as_slice()).is_none() {
             return;
         }
         let in_blocks: Tokens = self.draft.sent_tokens.iter().copied().sum();
-        self.draft.total =
-            in_blocks + frame(self.request.history, self.request.counts, self.draft.decisions.as_slice());
+        self.draft.total = in_blocks
+            + count_frame(self.request.history, self.request.counts, self.draft.decisions.as_slice());
     }
 }
 
 /// Counts what the format adds around what is sent.
-pub(super) fn frame(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
+pub(super) fn count_frame(history: &History, counts: &Counts, decisions: &[Decision]) -> Tokens {
     let per_entry = counts.per_entry();
     let goes = |id: BlockId| is_dropped(id.0, decisions);
-    let anew = found(decisions).and_then(|fold| rewritten(history, fold.messages, &goes));
+    let anew = find_fold(decisions).and_then(|fold| rewritten_messages(history, fold.messages, &goes));
     let Some(anew) = anew else {
         return counts.frame() - per_entry.times(entries_gone(history.messages(), decisions));
     };
@@ -428,10 +430,10 @@ pub(super) fn frame(history: &History, counts: &Counts, decisions: &[Decision]) 
 
 /// Returns the edits that turn the request into what decisions say, where a part of it is folded. `inside` are the edits of the
 /// blocks that are shown as another text.
-pub(super) fn edits(
+pub(super) fn fold_edits(
     history: &History,
     decisions: &[Decision],
-    fold: &Found<'_>,
+    fold: &FoundFold<'_>,
     inside: Vec<Edit>,
 ) -> Vec<Edit> {
     let goes = |id: BlockId| is_dropped(id.0, decisions);
@@ -449,7 +451,7 @@ pub(super) fn edits(
 }
 
 /// A call is folded with its result.
-pub(super) fn check(history: &History, decisions: &[Decision]) -> Result<(), PlanError> {
+pub(super) fn check_fold(history: &History, decisions: &[Decision]) -> Result<(), PlanError> {
     for decision in decisions.iter().filter(|decision| decision.verdict.is_fold()) {
         let partner = history[decision.block].partner;
         let left = partner.filter(|id| !row_of(decisions, *id).verdict.is_gone());

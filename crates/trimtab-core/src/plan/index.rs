@@ -4,11 +4,11 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::arguments;
+use super::arguments_part;
 use crate::{
     count::Counts,
     digest::{LONGEST, LongLeaves, long_leaves, long_plain, names_bytes},
-    facts::{Fact, Facts, Outcome, Shows, Subject, ToolKind, shows},
+    facts::{Fact, Facts, Outcome, ResultSort, Subject, ToolKind, sort_of_result},
     history::{Block, BlockId, BlockKind, Blocks, History, PartKind},
     json::{narrow, widen},
     notes::{hash_of, hash_of_handle, makes_room, points_at},
@@ -21,9 +21,9 @@ const COUNTED_RESULT: Tokens = Tokens(48);
 
 /// One block.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub(crate) struct IndexRow {
     /// What it shows; nothing for what is no result.
-    pub(crate) shows: Option<Shows>,
+    pub(crate) shows: Option<ResultSort>,
     /// The files it shows or changes.
     files: Box<[u32]>,
     /// How many results that count came up to here, itself included.
@@ -43,7 +43,7 @@ pub(crate) struct Row {
 
 /// A change of a file, as its result tells.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedFile {
     pub(crate) block: BlockId,
     pub(crate) step: u32,
     results: u32,
@@ -60,17 +60,17 @@ pub(crate) struct ChangesAround {
 
 /// The rows of one history.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Index {
-    rows: Blocks<Row>,
+pub(crate) struct PlanIndex {
+    rows: Blocks<IndexRow>,
     numbers: HashMap<Box<str>, u32>,
-    changes: Vec<Vec<Changed>>,
+    changes: Vec<Vec<ChangedFile>>,
     /// The results that read or changed each file, with their steps, oldest first.
     accesses: Vec<Vec<(BlockId, u32)>>,
     /// The blocks with a hash that begins so, oldest first.
     named: HashMap<[u8; 6], Vec<BlockId>>,
 }
 
-impl Index {
+impl PlanIndex {
     /// Goes on with a history of which the first `known` blocks are those of the rows.
     pub(crate) fn extend(&mut self, history: &History, facts: &Facts, counts: &Counts, known: usize) {
         let is_shorter = known < self.rows.len();
@@ -91,11 +91,11 @@ impl Index {
             accesses.truncate(accesses.partition_point(|(block, _)| *block < first));
         }
         for id in history.ids().skip(self.rows.len()) {
-            self.add(history, facts, id, counts[id]);
+            self.add_block(history, facts, id, counts[id]);
         }
     }
 
-    fn add(&mut self, history: &History, facts: &Facts, id: BlockId, tokens: Tokens) {
+    fn add_block(&mut self, history: &History, facts: &Facts, id: BlockId, tokens: Tokens) {
         let (block, fact) = (&history[id], &facts[id]);
         let is_result = fact.acts_as == BlockKind::Result;
         let before = self.rows.last().map_or(0, |row| row.results);
@@ -103,14 +103,14 @@ impl Index {
         let mut files = Vec::new();
         for action in fact.actions.iter().filter(|_| is_result) {
             let Subject::File { path, .. } = &action.subject else { continue };
-            let number = self.number(&facts.file_key(path));
+            let number = self.file_number(&facts.file_key(path));
             files.push(number);
             if fact.outcome != Outcome::Failed {
                 let accesses = self.accesses.get_mut(widen(number));
                 accesses.into_iter().for_each(|accesses| accesses.push((id, fact.step)));
             }
             if action.kind.changes_files() && fact.outcome != Outcome::Failed {
-                let change = Changed { block: id, step: fact.step, results };
+                let change = ChangedFile { block: id, step: fact.step, results };
                 self.changes.get_mut(widen(number)).into_iter().for_each(|changes| changes.push(change));
             }
         }
@@ -125,8 +125,9 @@ impl Index {
         }
         let medium = |kind: PartKind| matches!(kind, PartKind::Image | PartKind::Document | PartKind::Audio);
         let text = if is_result { history.readable_text(block) } else { Cow::Borrowed("") };
-        self.rows.push(Row {
-            shows: is_result.then(|| self.shows_recalled(fact).unwrap_or_else(|| shows(history, fact))),
+        self.rows.push(IndexRow {
+            shows: is_result
+                .then(|| self.shows_recalled(fact).unwrap_or_else(|| sort_of_result(history, fact))),
             files: files.into(),
             results,
             is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
@@ -134,20 +135,20 @@ impl Index {
             made_room: makes_room(&text),
             chars: narrow(text.chars().count()),
             names: narrow(names_bytes(&text)),
-            leaves: leaves(history, block),
+            leaves: measure_leaves(history, block),
         });
     }
 
     /// Returns what the text shows that a result brings back, where it stood in this conversation.
-    fn shows_recalled(&self, fact: &Fact) -> Option<Shows> {
+    fn shows_recalled(&self, fact: &Fact) -> Option<ResultSort> {
         let (Some(ToolKind::Recall), Subject::Command(command)) = (fact.tool(), fact.subject()) else {
             return None;
         };
         let handle = command.split(' ').find_map(hash_of_handle)?;
-        self.row(*self.named(handle).first()?).shows
+        self.row(*self.blocks_named(handle).first()?).shows
     }
 
-    fn number(&mut self, key: &str) -> u32 {
+    fn file_number(&mut self, key: &str) -> u32 {
         if let Some(number) = self.numbers.get(key) {
             return *number;
         }
@@ -159,12 +160,12 @@ impl Index {
     }
 
     /// Returns the row of a block.
-    pub(crate) fn row(&self, id: BlockId) -> &Row {
+    pub(crate) fn row(&self, id: BlockId) -> &IndexRow {
         &self.rows[id]
     }
 
     /// Returns the blocks that a handle stands for, by the beginning of their hash, oldest first.
-    pub(crate) fn named(&self, hash: [u8; 6]) -> &[BlockId] {
+    pub(crate) fn blocks_named(&self, hash: [u8; 6]) -> &[BlockId] {
         self.named.get(&hash).map_or(&[], Vec::as_slice)
     }
 
@@ -179,7 +180,7 @@ impl Index {
     }
 
     /// Returns the first and the last change, after a block, of a file that it shows.
-    pub(crate) fn changed_since(&self, id: BlockId) -> Option<(Changed, Changed)> {
+    pub(crate) fn changed_since(&self, id: BlockId) -> Option<(ChangedFile, ChangedFile)> {
         let since = self.row(id).files.iter().filter_map(|file| {
             let changes = self.changes.get(widen(*file))?;
             let later = changes.get(changes.partition_point(|change| change.block <= id)..)?;
@@ -217,7 +218,7 @@ impl Index {
     }
 
     /// Returns how many results that count came after a change.
-    pub(crate) fn results_since(&self, change: Changed) -> u32 {
+    pub(crate) fn results_since(&self, change: ChangedFile) -> u32 {
         self.rows.last().map_or(0, |row| row.results) - change.results
     }
 
@@ -251,7 +252,7 @@ impl Index {
     }
 
     /// Returns the changes of a file, oldest first.
-    pub(crate) fn changes_of(&self, file: u32) -> &[Changed] {
+    pub(crate) fn changes_of(&self, file: u32) -> &[ChangedFile] {
         self.changes.get(widen(file)).map_or(&[], Vec::as_slice)
     }
 
@@ -274,11 +275,11 @@ impl Index {
 }
 
 /// Measures what is long in a call's arguments.
-fn leaves(history: &History, block: &Block) -> LongLeaves {
+fn measure_leaves(history: &History, block: &Block) -> LongLeaves {
     if block.kind != BlockKind::Call || block.body.len() <= LONGEST {
         return LongLeaves::default();
     }
-    match arguments(history, block) {
+    match arguments_part(history, block) {
         Some(part) if part.kind == PartKind::Text => long_plain(&history.part_text(part)),
         Some(part) => long_leaves(history.part_text(part).as_bytes()),
         None => LongLeaves::default(),

@@ -4,48 +4,48 @@
 mod candidates;
 mod close;
 mod context;
+mod contradictions;
 mod cost;
 mod cut;
-mod disagree;
 mod draft;
 mod edits;
 mod fold;
 mod index;
-mod made;
 mod mend;
+mod moment_sums;
 #[cfg(test)]
 mod pass_case;
 mod passes;
-mod pays;
+mod paying_cut;
 mod pin;
 mod pressure;
 mod repeat;
 mod run;
-mod seen;
+mod seen_lines;
 mod series;
 mod steps;
-mod sums;
+mod text_cache;
 mod unbind;
 mod units;
-mod visible;
+mod visible_names;
 mod wishes;
 mod work;
 
 use std::sync::Arc;
 
 pub(crate) use context::{CacheState, PlanContext, RequestView, SentBefore};
-pub use cost::Broken;
+pub use cost::CacheBreak;
 pub(crate) use cut::CachePrices;
-pub(crate) use edits::{arguments, edits, edits_as_sent, edits_of, shortened};
+pub(crate) use edits::{arguments_part, edits_as_sent, edits_of, plan_edits, replace_content};
 pub(crate) use fold::{FoldNeed, sent_fold};
-pub(crate) use index::Index;
-pub(crate) use made::Made;
+pub(crate) use index::PlanIndex;
+pub use moment_sums::{Moment, MomentSum};
 pub use passes::{PassName, PassSum};
 pub use pressure::BlockFeatures;
 pub(crate) use run::plan;
-pub use sums::{Moment, Sum};
-pub(crate) use units::{Unit, UnitKind, Units, turns, units};
-pub(crate) use wishes::{Showing, Wished};
+pub(crate) use text_cache::TextCache;
+pub(crate) use units::{MessageUnit, UnitKind, Units, group_units, units_by_turn};
+pub(crate) use wishes::{BlockWishes, ShowingCost};
 use work::Work;
 
 use crate::{
@@ -53,7 +53,7 @@ use crate::{
     history::{BlockId, BlockKind, Blocks, History, PartKind, Role, row_of},
     identity::{BlockHash, ChainHash},
     json::scan,
-    memory::{Cost, Handle, hidden_anew},
+    memory::{Handle, InputCosts, hidden_anew},
     policy::Markers,
     summary::FoldRequest,
     units::{Millis, Tokens},
@@ -62,7 +62,7 @@ use crate::{
 
 /// What cannot be hidden, where the request does not fit however much is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Floor {
+pub struct PlanFloor {
     /// The least that the request can count.
     pub tokens: Tokens,
     /// What makes it, by class, most first.
@@ -85,12 +85,12 @@ pub struct Plan {
     after: Tokens,
     /// What came of the steps that fold.
     pub(crate) fold: FoldNeed,
-    pub(crate) floor: Option<Floor>,
-    pub(crate) cost: Cost,
-    pub(crate) broken: Option<Broken>,
+    pub(crate) floor: Option<PlanFloor>,
+    pub(crate) cost: InputCosts,
+    pub(crate) broken: Option<CacheBreak>,
     /// When each block is hidden.
     moments: Blocks<Option<Moment>>,
-    sums: Vec<Sum>,
+    sums: Vec<MomentSum>,
     passes: Vec<PassSum>,
     pub(crate) marker: Option<BlockId>,
     /// Whether steps that wait until it pays were left out, because nothing is known of the cache.
@@ -123,16 +123,16 @@ pub enum PlanError {
 
 impl Plan {
     /// Makes a plan of a draft. Refuses what would break the protocol.
-    fn new(work: Work<'_>, floor: Option<Floor>) -> Result<Plan, PlanError> {
+    fn new(work: Work<'_>, floor: Option<PlanFloor>) -> Result<Plan, PlanError> {
         let (request, context) = (work.request, work.context);
-        check(&work)?;
-        let broken = cost::broken(&work);
-        let moments = sums::moments(&work);
-        let sums = sums::sums(&work, &moments, broken);
-        let cost = cost::cost(&work);
+        check_draft(&work)?;
+        let broken = cost::first_cache_break(&work);
+        let moments = moment_sums::hiding_moments(&work);
+        let sums = moment_sums::sum_by_moment(&work, &moments, broken);
+        let cost = cost::request_cost(&work);
         let shown_again = context.wished.shown_again(&work);
         // Where nothing may change, a wish waits.
-        let undone = if unbind::is_bound_loop(&work) { &[] } else { context.wished.done() };
+        let undone = if unbind::is_bound_loop(&work) { &[] } else { context.wished.finished_undos() };
         let before = &context.before;
         let passes = passes::pass_sums(&work);
         let draft = work.draft;
@@ -142,11 +142,11 @@ impl Plan {
             chain: before.chain.into(),
             hidden: hidden_anew(request.history, &decisions, before.memory, before.sent.as_slice()),
             before: request.counts.total(),
-            after: in_blocks + fold::frame(request.history, request.counts, &decisions),
+            after: in_blocks + fold::count_frame(request.history, request.counts, &decisions),
             fold: draft.fold,
             floor,
             cost,
-            marker: broken.and_then(|broken| marker(context, broken.block)),
+            marker: broken.and_then(|broken| marker_place(context, broken.block)),
             broken,
             moments,
             sums,
@@ -154,7 +154,7 @@ impl Plan {
             leaves_cache_alone: draft.has_paid && context.cache.first_look && !context.cache.cold,
             ends: before.assumed_ends.clone(),
             shown_again,
-            pinned: context.wished.pinned().collect(),
+            pinned: context.wished.pinned_blocks().collect(),
             undone: undone.to_vec(),
             decisions,
             blocks: request.counts.blocks().iter().copied().collect(),
@@ -188,7 +188,7 @@ impl Plan {
     }
 
     /// Returns how many tokens the verdict about a block saves.
-    pub fn saved(&self, block: BlockId) -> Tokens {
+    pub fn tokens_saved(&self, block: BlockId) -> Tokens {
         let (before, after) = self.tokens_of(block);
         before - after
     }
@@ -199,13 +199,13 @@ impl Plan {
     }
 
     /// Returns the summary that the policy asks for, now or for later.
-    pub fn wanted(&self) -> Option<&FoldRequest> {
+    pub fn fold_request(&self) -> Option<&FoldRequest> {
         self.fold.wanted.as_ref()
     }
 
     /// Returns the message that stands for what is folded, and the last block that it stands for.
-    pub fn folded(&self) -> Option<(BlockId, &str)> {
-        fold::found(&self.decisions).map(|fold| (fold.block, &**fold.text))
+    pub fn fold_message(&self) -> Option<(BlockId, &str)> {
+        fold::find_fold(&self.decisions).map(|fold| (fold.block, &**fold.text))
     }
 
     /// Returns the least that a request could count, where folding cannot help; said once in a session.
@@ -214,17 +214,17 @@ impl Plan {
     }
 
     /// Returns what cannot be hidden, where that is more than the budget.
-    pub fn floor(&self) -> Option<&Floor> {
+    pub fn floor(&self) -> Option<&PlanFloor> {
         self.floor.as_ref()
     }
 
     /// Returns what the request costs as input, as sent and as it came.
-    pub fn cost(&self) -> Cost {
+    pub fn cost(&self) -> InputCosts {
         self.cost
     }
 
     /// Returns the first block that is sent otherwise than before, with what that costs.
-    pub fn broken(&self) -> Option<Broken> {
+    pub fn cache_break(&self) -> Option<CacheBreak> {
         self.broken
     }
 
@@ -234,7 +234,7 @@ impl Plan {
     }
 
     /// Returns what is saved and paid, by the moment at which blocks are hidden.
-    pub fn sums(&self) -> &[Sum] {
+    pub fn moment_sums(&self) -> &[MomentSum] {
         &self.sums
     }
 
@@ -260,7 +260,7 @@ impl Plan {
     }
 
     /// Returns the blocks that are pinned by handle.
-    pub fn pinned(&self) -> &[BlockId] {
+    pub fn pinned_blocks(&self) -> &[BlockId] {
         &self.pinned
     }
 
@@ -284,27 +284,27 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
             !block.by_server
                 && !block.sealed
                 && block.partner.is_some()
-                && arguments(history, block).is_some()
+                && arguments_part(history, block).is_some()
         }
         BlockKind::Definition | BlockKind::Reasoning | BlockKind::Unknown => false,
     }
 }
 
 /// Refuses a draft that would break the protocol.
-fn check(work: &Work<'_>) -> Result<(), PlanError> {
+fn check_draft(work: &Work<'_>) -> Result<(), PlanError> {
     let RequestView { history, counts, units, .. } = work.request;
     let decisions = work.draft.decisions.as_slice();
     for decision in decisions {
         check_block(history, counts, decision, work.draft.sent_tokens[decision.block])?;
     }
-    fold::check(history, decisions)?;
-    let check_unit = |unit: &Unit| {
+    fold::check_fold(history, decisions)?;
+    let check_unit = |unit: &MessageUnit| {
         let number = unit.blocks.first().and_then(|id| units.of_block(*id)).map(|(number, _)| number);
         let is_kept = number.is_some_and(|number| work.draft.kept_units.contains(&number));
         check_unit(unit, unit.may_go && !is_kept, decisions)
     };
-    units.all().iter().filter(|unit| unit.kind == UnitKind::Head).try_for_each(check_unit)?;
-    for turn in turns(units.all()) {
+    units.all_units().iter().filter(|unit| unit.kind == UnitKind::Head).try_for_each(check_unit)?;
+    for turn in units_by_turn(units.all_units()) {
         if !is_whole_turn_gone(&turn, decisions) {
             turn.iter().try_for_each(|unit| check_unit(unit))?;
         }
@@ -314,7 +314,7 @@ fn check(work: &Work<'_>) -> Result<(), PlanError> {
 
 /// Says behind which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
 /// request before the first block that differs. Without it a provider that looks only a few blocks back finds nothing.
-fn marker(context: &PlanContext<'_>, first_changed: BlockId) -> Option<BlockId> {
+fn marker_place(context: &PlanContext<'_>, first_changed: BlockId) -> Option<BlockId> {
     if context.cache.cold || context.markers == Markers::AsTheyCame {
         return None;
     }
@@ -336,7 +336,7 @@ fn check_block(
     if !may_shorten(history, decision.block) {
         return Err(PlanError::Untouchable(number, kind.name()));
     }
-    if let Some(part) = arguments(history, &history[decision.block])
+    if let Some(part) = arguments_part(history, &history[decision.block])
         && kind == BlockKind::Call
         && !is_same_kind(&history.part_text(part), text, part.kind)
     {
@@ -356,13 +356,13 @@ fn is_same_kind(before: &str, after: &str, kind: PartKind) -> bool {
 }
 
 /// Tells whether a turn that may go as a whole did.
-fn is_whole_turn_gone(turn: &[&Unit], decisions: &[Decision]) -> bool {
+fn is_whole_turn_gone(turn: &[&MessageUnit], decisions: &[Decision]) -> bool {
     let dropped = |id: &BlockId| row_of(decisions, *id).verdict.is_gone();
     turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(dropped))
 }
 
 /// A unit goes as a whole or not at all.
-fn check_unit(unit: &Unit, may_go: bool, decisions: &[Decision]) -> Result<(), PlanError> {
+fn check_unit(unit: &MessageUnit, may_go: bool, decisions: &[Decision]) -> Result<(), PlanError> {
     // Reasoning whose signature no longer holds goes alone, and what is folded is checked by itself.
     let verdict = |id: &BlockId| &row_of(decisions, *id).verdict;
     let alone = |verdict: &Verdict| {

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{
-    CachePrices, CacheState, Index, Made, PlanContext, RequestView, SentBefore, Units, wishes::Wished,
-    work::Work,
+    CachePrices, CacheState, PlanContext, PlanIndex, RequestView, SentBefore, TextCache, Units,
+    wishes::BlockWishes, work::Work,
 };
 use crate::{
-    count::{Counter, Memo},
+    count::{CountMemo, Counter},
     facts::facts,
     history::{BlockId, BlockKind, History},
     identity::{ChainHash, chain},
-    memory::{Cost, Memory},
+    memory::{InputCosts, Memory},
     policy::{Folding, Markers, Policy},
     render::USUAL_RECALL,
     units::{Millis, Tokens},
@@ -80,7 +80,9 @@ impl PassCase {
 
     /// Tries passes; gives what becomes of each result, in a word.
     pub(super) fn try_passes(&self, passes: impl FnOnce(&mut Work<'_>)) -> Vec<&'static str> {
-        self.look_after(passes, |work| self.results().into_iter().map(|id| work.verdict(id).word()).collect())
+        self.look_after(passes, |work| {
+            self.results().into_iter().map(|id| work.verdict_of(id).word()).collect()
+        })
     }
 
     /// Tries passes, and looks at what they leave.
@@ -90,12 +92,12 @@ impl PassCase {
         look: impl FnOnce(&Work<'_>) -> T,
     ) -> T {
         let facts = facts(&self.history);
-        let (mut memo, mut made) = (Memo::default(), Made::default());
+        let (mut memo, mut made) = (CountMemo::default(), TextCache::default());
         let counter = Counter::for_model("gpt-5");
-        let counts = counter.request(&self.history, &mut memo);
-        let mut index = Index::default();
+        let counts = counter.count_request(&self.history, &mut memo);
+        let mut index = PlanIndex::default();
         index.extend(&self.history, &facts, &counts, 0);
-        let units = Units::of(&self.history, &facts);
+        let units = Units::from_history(&self.history, &facts);
         let history = &self.history;
         let request =
             RequestView { history, facts: &facts, counts: &counts, counter, index: &index, units: &units };
@@ -104,7 +106,7 @@ impl PassCase {
             memory.remember(self.chain[usize::try_from(id.0).unwrap()], sent.clone());
         }
         // The session was cheaper than untrimmed so far, so that an edit may cost something.
-        memory.resume(Millis(1), 20, Cost { ours: 100_000.0, raw: 200_000.0 });
+        memory.resume(Millis(1), 20, InputCosts { ours: 100_000.0, raw: 200_000.0 });
         memory.ended_with(self.sent.keys().map(|id| (self.chain[usize::try_from(id.0).unwrap()], Millis(1))));
         let context = PlanContext {
             policy: &self.policy,
@@ -119,7 +121,7 @@ impl PassCase {
             cache: self.cache,
             markers: Markers::AsTheyCame,
             folding: Folding::Off,
-            wished: Wished::default(),
+            wished: BlockWishes::default(),
             recall: &USUAL_RECALL,
         };
         let mut work = Work::new(request, &context, &mut memo, &mut made);

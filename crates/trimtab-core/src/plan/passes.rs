@@ -4,10 +4,11 @@
 use serde::Serialize;
 
 use super::{
-    context::PlanContext, pays::take_what_pays, pin::pin, repeat::repeat, steps::take_steps, work::Work,
+    context::PlanContext, paying_cut::take_what_pays, pin::pin_blocks, repeat::repeat_sent,
+    steps::take_steps, work::Work,
 };
 use crate::{
-    policy::{Act, Step, When},
+    policy::{PolicyStep, StepAction, StepMoment},
     units::Tokens,
     verdict::Verdict,
 };
@@ -88,7 +89,7 @@ pub struct PassSum {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) name: PassName,
-    steps: &'a [Step],
+    steps: &'a [PolicyStep],
 }
 
 impl Pass<'_> {
@@ -96,8 +97,8 @@ impl Pass<'_> {
     pub(super) fn run(self, work: &mut Work<'_>) {
         work.draft.pass = self.name;
         match self.name {
-            PassName::Pin => pin(work),
-            PassName::Repeat => repeat(work),
+            PassName::Pin => pin_blocks(work),
+            PassName::Repeat => repeat_sent(work),
             PassName::Birth | PassName::Cold | PassName::Always | PassName::Pressure | PassName::Fold => {
                 take_steps(work, self.steps);
             }
@@ -112,8 +113,8 @@ impl Pass<'_> {
 
 /// Returns the passes up to closing: what stays, what was, then the steps of the policy in its order.
 pub(super) fn pipeline<'a>(context: &PlanContext<'a>) -> Vec<Pass<'a>> {
-    let steps: &'a [Step] = &context.policy.steps;
-    let pass_of = |step: &Step| pass_of(context, step);
+    let steps: &'a [PolicyStep] = &context.policy.steps;
+    let pass_of = |step: &PolicyStep| pass_of(context, step);
     let of_policy = steps.chunk_by(|one, next| pass_of(one) == pass_of(next));
     let first = [PassName::Pin, PassName::Repeat].map(|name| Pass { name, steps: &[] });
     let of_policy = of_policy.filter_map(|steps| Some(Pass { name: pass_of(steps.first()?)?, steps }));
@@ -121,19 +122,19 @@ pub(super) fn pipeline<'a>(context: &PlanContext<'a>) -> Vec<Pass<'a>> {
 }
 
 /// Returns the pass that takes a step; none where no pass does now.
-fn pass_of(context: &PlanContext<'_>, step: &Step) -> Option<PassName> {
+fn pass_of(context: &PlanContext<'_>, step: &PolicyStep) -> Option<PassName> {
     match (step.when, &step.act) {
         // Steps that keep blocks were taken first.
-        (_, Act::Pin | Act::Hold) => None,
+        (_, StepAction::Pin | StepAction::Hold) => None,
         // Where reasoning is bound to what stands before it, nothing that was sent changes but under pressure.
-        (When::Cold | When::Pays, _) if context.cache.binds_reasoning => None,
+        (StepMoment::Cold | StepMoment::Pays, _) if context.cache.binds_reasoning => None,
         // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
-        _ if context.waits(step) => Some(PassName::Pays),
-        (_, Act::Fold) => Some(PassName::Fold),
-        (When::Birth, _) => Some(PassName::Birth),
-        (When::Cold, _) => Some(PassName::Cold),
-        (When::Always | When::Pays, _) => Some(PassName::Always),
-        (When::Over { .. }, _) => Some(PassName::Pressure),
+        _ if context.waits_to_pay(step) => Some(PassName::Pays),
+        (_, StepAction::Fold) => Some(PassName::Fold),
+        (StepMoment::Birth, _) => Some(PassName::Birth),
+        (StepMoment::Cold, _) => Some(PassName::Cold),
+        (StepMoment::Always | StepMoment::Pays, _) => Some(PassName::Always),
+        (StepMoment::Over { .. }, _) => Some(PassName::Pressure),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Unit,
+    MessageUnit,
     fold::{fold_again, protect_loop},
     unbind::is_bound_loop,
     units::{going_turns, running_loop},
@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
-pub(super) fn repeat(work: &mut Work<'_>) {
+pub(super) fn repeat_sent(work: &mut Work<'_>) {
     let context = work.context;
     let folded = fold_again(work);
     // Where nothing may change, a wish waits.
     let is_bound = is_bound_loop(work);
-    let released = if is_bound { BTreeSet::new() } else { context.wished.released(work) };
+    let released = if is_bound { BTreeSet::new() } else { context.wished.released_blocks(work) };
     for id in context.before.sent.ids().filter(|id| !released.contains(id)) {
-        let Some(sent) = context.sent(id) else { continue };
+        let Some(sent) = context.sent_before(id) else { continue };
         match sent.verdict() {
             // What a summary stood for is whole again where the summary is not in this conversation.
             Verdict::Keep | Verdict::Fold { .. } => {}
@@ -34,7 +34,7 @@ pub(super) fn repeat(work: &mut Work<'_>) {
             verdict @ (Verdict::Shorten { text, .. }
             | Verdict::Point { text, .. }
             | Verdict::Trim { text, .. }) => {
-                work.repeat(id, verdict, text);
+                work.repeat_text(id, verdict, text);
             }
         }
     }
@@ -42,14 +42,14 @@ pub(super) fn repeat(work: &mut Work<'_>) {
         work.drop_released_reasoning(&released);
     }
     let dropped = |id: &BlockId| {
-        let sent = [context.sent(*id), context.before.elsewhere(*id)];
+        let sent = [context.sent_before(*id), context.before.sent_elsewhere(*id)];
         let mut verdicts = sent.into_iter().flatten().map(SentVerdict::verdict);
         !released.contains(id) && verdicts.any(Verdict::leaves_nothing)
     };
     hide_rewritten(work, &released, dropped);
     let gone = |id: &BlockId| !released.contains(id) && (folded.is_some_and(|end| *id < end) || dropped(id));
-    let is_gone = |turn: &[&Unit]| turn.iter().all(|unit| unit.blocks.iter().all(gone));
-    let whole_turns: Vec<BlockId> = going_turns(work.request.units.all(), is_gone)
+    let is_gone = |turn: &[&MessageUnit]| turn.iter().all(|unit| unit.blocks.iter().all(gone));
+    let whole_turns: Vec<BlockId> = going_turns(work.request.units.all_units(), is_gone)
         .into_iter()
         .flat_map(|turn| turn.into_iter().flat_map(|unit| unit.blocks.clone()))
         .collect();
@@ -66,24 +66,24 @@ pub(super) fn repeat(work: &mut Work<'_>) {
 fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: impl Fn(&BlockId) -> bool) {
     let context = work.context;
     for id in work.request.history.ids().filter(|id| !released.contains(id)) {
-        let Some(sent) = context.before.elsewhere(id) else { continue };
+        let Some(sent) = context.before.sent_elsewhere(id) else { continue };
         match sent.verdict() {
             Verdict::Keep => {}
             Verdict::Drop { reason: reason @ Reason::Unbound { .. } } => work.drop_alone(id, reason),
             hidden @ (Verdict::Drop { .. } | Verdict::Fold { text: None, .. }) => {
-                let whole = work.unit(id).is_some_and(|unit| unit.blocks.iter().all(&dropped));
+                let whole = work.unit_of_block(id).is_some_and(|unit| unit.blocks.iter().all(&dropped));
                 if let Some(reason) = hidden.reason().filter(|_| whole) {
                     work.drop_unit(id, &reason);
                 }
             }
             pointer @ (Verdict::Point { text, .. } | Verdict::Trim { text, .. }) => {
-                let source = work.source(id, pointer);
-                if source.is_some_and(|source| *work.verdict(source) == Verdict::Keep) {
-                    work.repeat(id, pointer, text);
+                let source = work.source_block(id, pointer);
+                if source.is_some_and(|source| *work.verdict_of(source) == Verdict::Keep) {
+                    work.repeat_text(id, pointer, text);
                 }
             }
             shorter @ (Verdict::Shorten { text, .. } | Verdict::Fold { text: Some(text), .. }) => {
-                work.repeat(id, shorter, text);
+                work.repeat_text(id, shorter, text);
             }
         }
     }
@@ -91,7 +91,7 @@ fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: im
 
 /// Leaves what was sent up to the end of the running tool loop alone: its reasoning can neither stay behind an edit nor go.
 fn pin_running_loop(work: &mut Work<'_>) {
-    let (context, units) = (work.context, work.request.units.all());
+    let (context, units) = (work.context, work.request.units.all_units());
     let start = if is_bound_loop(work) { 0 } else { running_loop(units, work.request.facts) };
     for id in units.iter().skip(start).flat_map(|unit| &unit.blocks) {
         if context.before.memory.is_empty() || context.was_sent(*id) {
@@ -122,11 +122,11 @@ mod tests {
             (3, hidden(None, Reason::OverBudget)),
         ];
         let case = PassCase::new("", &[text.as_str(); 6]).sent_up_to(4, &sent);
-        assert_eq!(case.try_passes(repeat), ["shorten", "point", "trim", "drop", "keep", "keep"]);
+        assert_eq!(case.try_passes(repeat_sent), ["shorten", "point", "trim", "drop", "keep", "keep"]);
         let texts = |work: &Work<'_>| -> Vec<_> {
-            case.results().into_iter().filter_map(|id| work.verdict(id).text().cloned()).collect()
+            case.results().into_iter().filter_map(|id| work.verdict_of(id).text().cloned()).collect()
         };
-        assert_eq!(case.look_after(repeat, texts), ["[less]".into(), "[same]".into(), "[some]".into()]);
+        assert_eq!(case.look_after(repeat_sent, texts), ["[less]".into(), "[same]".into(), "[some]".into()]);
     }
 
     #[test]
@@ -134,6 +134,6 @@ mod tests {
         let text = lines("a", 40);
         let folded = hidden(None, Reason::Folded { messages: 3, through: 1, at: 4 });
         let case = PassCase::new("", &[text.as_str(); 3]).sent_up_to(1, &[(0, folded)]);
-        assert_eq!(case.try_passes(repeat), ["keep", "keep", "keep"]);
+        assert_eq!(case.try_passes(repeat_sent), ["keep", "keep", "keep"]);
     }
 }

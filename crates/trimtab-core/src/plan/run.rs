@@ -2,25 +2,25 @@
 //! Never looks at the clock: what time it is comes with the context.
 
 use super::{
-    Made, Plan, PlanError,
-    close::close,
+    Plan, PlanError, TextCache,
+    close::close_to_budget,
     context::{PlanContext, RequestView},
     fold::fold_what_is_left,
-    mend::mend,
+    mend::repair_pointers,
     passes::{PassName, pipeline},
-    pays::take_what_pays,
+    paying_cut::take_what_pays,
     steps::take_steps,
-    unbind::unbind,
+    unbind::drop_bound_reasoning,
     work::Work,
 };
-use crate::{count::Memo, policy::When};
+use crate::{count::CountMemo, policy::StepMoment};
 
 /// Decides what becomes of every block.
 pub(crate) fn plan(
     request: RequestView<'_>,
     context: &PlanContext<'_>,
-    memo: &mut Memo,
-    made: &mut Made,
+    memo: &mut CountMemo,
+    made: &mut TextCache,
 ) -> Result<Plan, PlanError> {
     let mut work = Work::new(request, context, memo, made);
     for pass in pipeline(context) {
@@ -30,9 +30,9 @@ pub(crate) fn plan(
     let floor = loop {
         let before = work.draft.total;
         work.draft.pass = PassName::Close;
-        let floor = context.budget.and_then(|budget| close(&mut work, budget));
+        let floor = context.budget.and_then(|budget| close_to_budget(&mut work, budget));
         work.draft.pass = PassName::Mend;
-        let has_mended = mend(&mut work);
+        let has_mended = repair_pointers(&mut work);
         if has_mended && context.cache.cold {
             take_again_what_is_longer(&mut work);
         }
@@ -45,7 +45,7 @@ pub(crate) fn plan(
         }
     };
     work.draft.pass = PassName::Unbind;
-    unbind(&mut work);
+    drop_bound_reasoning(&mut work);
     Plan::new(work, floor)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn plan(
 /// enough.
 fn take_again_what_is_longer(work: &mut Work<'_>) {
     work.draft.pass = PassName::Birth;
-    for step in work.context.policy.steps.iter().filter(|step| step.when == When::Birth) {
+    for step in work.context.policy.steps.iter().filter(|step| step.when == StepMoment::Birth) {
         take_steps(work, std::slice::from_ref(step));
     }
     if work.draft.has_paid {

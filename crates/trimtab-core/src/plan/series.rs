@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{index::Changed, work::Work};
+use super::{index::ChangedFile, work::Work};
 use crate::{
     digest::{EditSeries, LineCount},
     facts::Subject,
@@ -44,7 +44,7 @@ pub(super) struct SeriesLog(HashMap<u32, Vec<ToldSeries>>);
 
 /// The changes of one file.
 struct FileSeries {
-    changes: Vec<Changed>,
+    changes: Vec<ChangedFile>,
     /// How many of them a series that is told covers.
     covered: usize,
 }
@@ -74,9 +74,9 @@ impl Work<'_> {
                 continue;
             };
             let reason = if place < series.covered {
-                self.draft.series.covering(file, change)
+                self.draft.series.covering_reason(file, change)
             } else {
-                series.untold().filter(|untold| untold.len() > most).and_then(told_by_first)
+                series.uncovered_changes().filter(|untold| untold.len() > most).and_then(told_by_first)
             };
             found.extend(reason.map(|reason| (*id, reason)));
         }
@@ -86,7 +86,8 @@ impl Work<'_> {
     /// Returns the reason with the step at which the series is told, once something tells it.
     pub(super) fn placed_in_series(&self, id: BlockId, reason: &Reason) -> Reason {
         let Reason::EditedOften { changes, first, last, told: None } = reason else { return reason.clone() };
-        let told = self.changed_file(id).and_then(|(_, file)| self.draft.series.find(file, *first, *last));
+        let told =
+            self.changed_file(id).and_then(|(_, file)| self.draft.series.find_series(file, *first, *last));
         Reason::EditedOften { changes: *changes, first: *first, last: *last, told: told.map(|told| told.at) }
     }
 
@@ -98,7 +99,7 @@ impl Work<'_> {
             return;
         };
         let Some((teller, file)) = self.changed_file(id) else { return };
-        if self.draft.series.find(file, *first, *last).is_none() && tells_series(text) {
+        if self.draft.series.find_series(file, *first, *last).is_none() && tells_series(text) {
             let at = self.request.facts[teller].step;
             let told = ToldSeries { changes: *changes, first: *first, last: *last, teller, at };
             self.draft.series.0.entry(file).or_default().push(told);
@@ -109,7 +110,7 @@ impl Work<'_> {
     pub(super) fn describe_series(&mut self, id: BlockId, (first, last): (u32, u32)) -> Option<EditSeries> {
         let (result, file) = self.changed_file(id)?;
         let series = self.series_of_file(file);
-        let told = |change: &&Changed| (first..=last).contains(&change.step);
+        let told = |change: &&ChangedFile| (first..=last).contains(&change.step);
         let blocks: Vec<BlockId> = series.changes.iter().filter(told).map(|change| change.block).collect();
         let call = |id: &BlockId| self.request.facts[*id].partner;
         let calls: Vec<BlockId> = blocks.iter().filter_map(call).collect();
@@ -204,24 +205,24 @@ impl Work<'_> {
 }
 
 impl FileSeries {
-    fn untold(&self) -> Option<&[Changed]> {
+    fn uncovered_changes(&self) -> Option<&[ChangedFile]> {
         self.changes.get(self.covered..)
     }
 }
 
-fn told_by_first(changes: &[Changed]) -> Option<Reason> {
+fn told_by_first(changes: &[ChangedFile]) -> Option<Reason> {
     let (first, last) = (changes.first()?.step, changes.last()?.step);
     Some(Reason::EditedOften { changes: narrow(changes.len()), first, last, told: None })
 }
 
 impl SeriesLog {
-    fn find(&self, file: u32, first: u32, last: u32) -> Option<&ToldSeries> {
+    fn find_series(&self, file: u32, first: u32, last: u32) -> Option<&ToldSeries> {
         self.0.get(&file)?.iter().find(|told| (told.first, told.last) == (first, last))
     }
 
     /// Returns the reason of a change that a series tells. What stands before the block that tells it could not tell it:
     /// it is too short to be worth a note.
-    fn covering(&self, file: u32, change: &Changed) -> Option<Reason> {
+    fn covering_reason(&self, file: u32, change: &ChangedFile) -> Option<Reason> {
         let covers = |told: &&ToldSeries| (told.first..=told.last).contains(&change.step);
         let told = self.0.get(&file)?.iter().find(covers).filter(|told| told.teller <= change.block)?;
         let ToldSeries { changes, first, last, at, .. } = *told;
@@ -231,7 +232,7 @@ impl SeriesLog {
 
 impl EditSeries {
     /// Returns the same with at most so many intents and lines of the diff, and how many more there are.
-    pub(super) fn bounded(&self, (intents, lines): (usize, usize)) -> EditSeries {
+    pub(super) fn with_limits(&self, (intents, lines): (usize, usize)) -> EditSeries {
         let mut bounded = self.clone();
         bounded.intents.truncate(intents);
         bounded.more_intents = self.intents.len() - bounded.intents.len();

@@ -1,46 +1,46 @@
 //! The passes that take steps of the policy one after the other: at a block's birth, on a cold cache, over a share of the budget, always.
 
 use super::{
-    candidates::{candidates, redundancy},
-    fold::fold,
+    candidates::{find_candidates, find_redundancy},
+    fold::fold_step,
     pressure::make_room,
     work::Work,
 };
 use crate::{
     json::widen,
-    policy::{Act, Batch, Policy, Step, When},
+    policy::{BatchSize, Policy, PolicyStep, StepAction, StepMoment},
     units::Tokens,
 };
 
 /// Takes steps in their order.
-pub(super) fn take_steps(work: &mut Work<'_>, steps: &[Step]) {
+pub(super) fn take_steps(work: &mut Work<'_>, steps: &[PolicyStep]) {
     steps.iter().for_each(|step| take_step(work, step));
 }
 
 /// Takes one step.
-fn take_step(work: &mut Work<'_>, step: &Step) {
-    if step.act == Act::Fold {
-        return fold(work, step.when);
+fn take_step(work: &mut Work<'_>, step: &PolicyStep) {
+    if step.act == StepAction::Fold {
+        return fold_step(work, step.when);
     }
-    if let (Act::MakeRoom { cold }, When::Over { until, .. }, Some(budget)) =
+    if let (StepAction::MakeRoom { cold }, StepMoment::Over { until, .. }, Some(budget)) =
         (&step.act, step.when, work.context.budget)
     {
         let share = if work.context.cache.cold { *cold } else { until.unwrap_or(1.0) };
-        return make_room(work, budget, budget.scaled(share));
+        return make_room(work, budget, budget.scale(share));
     }
     let until = match (step.when, work.context.budget) {
-        (When::Over { .. }, None) => return,
-        (When::Over { share, until }, Some(budget)) => {
-            if work.draft.total <= budget.scaled(share) {
+        (StepMoment::Over { .. }, None) => return,
+        (StepMoment::Over { share, until }, Some(budget)) => {
+            if work.draft.total <= budget.scale(share) {
                 return;
             }
             let room = if until == Some(share) { work.context.policy.room } else { 1.0 };
-            until.map(|until| budget.scaled(until * room))
+            until.map(|until| budget.scale(until * room))
         }
-        (When::Cold, _) if !work.context.cache.cold => return,
-        (When::Birth | When::Cold | When::Pays | When::Always, _) => None,
+        (StepMoment::Cold, _) if !work.context.cache.cold => return,
+        (StepMoment::Birth | StepMoment::Cold | StepMoment::Pays | StepMoment::Always, _) => None,
     };
-    let chosen = candidates(work, step);
+    let chosen = find_candidates(work, step);
     if !is_batch(work.context.policy, step, chosen.len()) {
         return;
     }
@@ -49,31 +49,33 @@ fn take_step(work: &mut Work<'_>, step: &Step) {
             break;
         }
         // What makes a block redundant may itself have been hidden by this step.
-        if !step.select.redundant.is_empty() && redundancy(work, step, id).is_none() {
+        if !step.select.redundant.is_empty() && find_redundancy(work, step, id).is_none() {
             continue;
         }
-        if step.when == When::Birth && work.context.was_sent(id) {
+        if step.when == StepMoment::Birth && work.context.was_sent(id) {
             continue;
         }
-        if step.when == When::Birth && is_cacheless(work, work.tokens(id)) {
+        if step.when == StepMoment::Birth && is_cacheless(work, work.tokens(id)) {
             continue;
         }
-        work.apply(id, &step.act, &reason);
+        work.apply_act(id, &step.act, &reason);
     }
 }
 
 /// Tells whether so many results are enough for a step that moves on in batches.
-fn is_batch(policy: &Policy, step: &Step, results: usize) -> bool {
+fn is_batch(policy: &Policy, step: &PolicyStep, results: usize) -> bool {
     match policy.batch {
-        Batch::Results(least) if step.when == When::Always && step.moves_on() => results >= widen(least),
-        Batch::Results(_) | Batch::WhatPays => true,
+        BatchSize::Results(least) if step.when == StepMoment::Always && step.moves_on() => {
+            results >= widen(least)
+        }
+        BatchSize::Results(_) | BatchSize::WhatPays => true,
     }
 }
 
 /// Tells whether a request that says so much less is too small for the provider's cache, and may then cost more at every turn.
 /// Only policies that look at prices ask.
 pub(super) fn is_cacheless(work: &Work<'_>, less: Tokens) -> bool {
-    let priced = work.context.policy.steps.iter().any(|step| step.when == When::Pays);
+    let priced = work.context.policy.steps.iter().any(|step| step.when == StepMoment::Pays);
     priced && work.draft.total - less + work.context.cache.unseen < work.context.cache.minimum
 }
 
@@ -82,7 +84,7 @@ mod tests {
     use super::{
         super::{
             pass_case::{PassCase, lines},
-            repeat::repeat,
+            repeat::repeat_sent,
         },
         *,
     };
@@ -108,8 +110,8 @@ mod tests {
         let total = case.look_after(|_| {}, |work| work.draft.total);
         case.budget = Some(total);
         assert_eq!(case.try_passes(take_all), ["keep"; 5], "it fits");
-        case.budget = Some(total.scaled(0.9));
-        let [goal, left] = [total.scaled(0.72), case.look_after(take_all, |work| work.draft.total)];
+        case.budget = Some(total.scale(0.9));
+        let [goal, left] = [total.scale(0.72), case.look_after(take_all, |work| work.draft.total)];
         assert!(left <= goal);
         assert_eq!(case.try_passes(take_all), ["shorten", "shorten", "keep", "keep", "keep"]);
     }
@@ -123,7 +125,7 @@ mod tests {
         let shorter = Verdict::hiding(Some("[less]".into()), Reason::TooOld);
         let case = PassCase::new(steps, &[text.as_str(); 2]).sent_up_to(0, &[(0, shorter)]);
         let passes = |work: &mut Work<'_>| {
-            repeat(work);
+            repeat_sent(work);
             take_all(work);
         };
         assert_eq!(case.try_passes(passes), ["shorten", "keep"]);

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Lets all reasoning go that stands behind the first edit of what was sent: its signature no longer holds.
-pub(super) fn unbind(work: &mut Work<'_>) {
+pub(super) fn drop_bound_reasoning(work: &mut Work<'_>) {
     if !work.context.cache.binds_reasoning {
         return;
     }
@@ -22,7 +22,7 @@ pub(super) fn unbind(work: &mut Work<'_>) {
 
 /// Tells whether the model has reasoned in the running tool loop, and bound that to everything before it.
 pub(super) fn is_bound_loop(work: &Work<'_>) -> bool {
-    let units = work.request.units.all();
+    let units = work.request.units.all_units();
     let start = running_loop(units, work.request.facts);
     let mut blocks = units.iter().skip(start).flat_map(|unit| &unit.blocks);
     let is_reasoning = |id: &BlockId| work.request.history[*id].kind == BlockKind::Reasoning;
@@ -41,7 +41,7 @@ mod tests {
         let text = lines("a", 60);
         let mut case = PassCase::new("", &[text.as_str(); 3]).sent_up_to(2, &[]);
         case.cache.binds_reasoning = true;
-        assert_eq!(case.try_passes(unbind), ["keep"; 3], "there is no reasoning");
+        assert_eq!(case.try_passes(drop_bound_reasoning), ["keep"; 3], "there is no reasoning");
         assert!(!case.look_after(|_| {}, is_bound_loop));
     }
 }

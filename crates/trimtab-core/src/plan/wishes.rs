@@ -1,28 +1,28 @@
 //! What was asked for about single blocks, in one request. Takes the wishes of a session and what was sent before; gives
-//! [`Wished`]: the blocks that are pinned, those whose hiding is taken back now, and from when the age of a block counts.
+//! [`BlockWishes`]: the blocks that are pinned, those whose hiding is taken back now, and from when the age of a block counts.
 //! Never hides anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Made, passes::PassName, work::Work};
+use super::{TextCache, passes::PassName, work::Work};
 use crate::{
     facts::{Facts, Priority},
     history::{BlockId, BlockKind, History, PartKind},
     json::{narrow, widen},
     memory::{Handle, UndoWhen, Wishes},
-    policy::{Select, Step, When},
+    policy::{BlockSelection, PolicyStep, StepMoment},
     recall::block_handle,
     verdict::{Reason, SentVerdict, Verdict},
 };
 
 /// The blocks of a request that wishes are about.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wished {
+pub(crate) struct BlockWishes {
     pinned: BTreeSet<BlockId>,
     /// Blocks whose hiding is taken back in this request.
     granted: BTreeSet<BlockId>,
     /// Blocks whose age counts from an undo.
-    restarted: BTreeMap<BlockId, Restart>,
+    restarted: BTreeMap<BlockId, AgeRestart>,
     /// Undos that wait for a moment that costs nothing, with the blocks that they would show.
     waiting: Vec<(Handle, Vec<BlockId>)>,
     /// Undos that wait no longer.
@@ -31,7 +31,7 @@ pub(crate) struct Wished {
 
 /// From when a block's age counts.
 #[derive(Debug, Clone, Copy)]
-struct Restart {
+struct AgeRestart {
     step: u32,
     /// The last block of that step: in its place the block would be as old.
     stand_in: BlockId,
@@ -39,35 +39,35 @@ struct Restart {
 
 /// Whether showing a block again costs nothing wherever it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Showing {
+pub(crate) enum ShowingCost {
     Free,
     Costs,
 }
 
-impl Wished {
+impl BlockWishes {
     /// Finds the blocks that wishes are about.
-    pub(crate) fn find(
+    pub(crate) fn find_blocks(
         wishes: &Wishes,
         (history, facts): (&History, &Facts),
-        made: &mut Made,
+        made: &mut TextCache,
         sent: &[Option<&SentVerdict>],
-        showing: Showing,
-    ) -> Wished {
-        let mut wished = Wished::default();
+        showing: ShowingCost,
+    ) -> BlockWishes {
+        let mut wished = BlockWishes::default();
         if wishes.is_empty() {
             return wished;
         }
         let mut named: BTreeMap<Handle, Vec<BlockId>> = BTreeMap::new();
         for id in history.ids() {
-            if let Some(handle) = handle(history, facts, made, id) {
+            if let Some(handle) = handle_of_block(history, facts, made, id) {
                 named.entry(handle).or_default().push(id);
             }
         }
         let blocks = |handle: Handle| named.get(&handle).map_or(&[][..], Vec::as_slice);
-        wished.pinned = wishes.pinned().flat_map(|handle| blocks(handle).iter().copied()).collect();
-        for (handle, undo) in wishes.undone().filter(|(handle, _)| !blocks(*handle).is_empty()) {
+        wished.pinned = wishes.pinned_handles().flat_map(|handle| blocks(handle).iter().copied()).collect();
+        for (handle, undo) in wishes.undone_handles().filter(|(handle, _)| !blocks(*handle).is_empty()) {
             let stand_in = last_of_step(facts, undo.step);
-            let restart = Restart { step: undo.step, stand_in };
+            let restart = AgeRestart { step: undo.step, stand_in };
             wished.restarted.extend(blocks(handle).iter().map(|id| (*id, restart)));
             let hidden = blocks(handle).iter().copied().filter(|id| is_hidden(sent, *id)).collect();
             wished.take_back(handle, hidden, undo.waits, showing);
@@ -75,21 +75,27 @@ impl Wished {
         wished
     }
 
-    fn take_back(&mut self, handle: Handle, hidden: Vec<BlockId>, waits: Option<UndoWhen>, showing: Showing) {
+    fn take_back(
+        &mut self,
+        handle: Handle,
+        hidden: Vec<BlockId>,
+        waits: Option<UndoWhen>,
+        showing: ShowingCost,
+    ) {
         match (waits, showing) {
             (None, _) => {}
             // What is in sight needs no undo, and what is hidden later is not what was taken back.
             (Some(_), _) if hidden.is_empty() => self.done.push(handle),
-            (Some(UndoWhen::Now), _) | (Some(UndoWhen::Free), Showing::Free) => {
+            (Some(UndoWhen::Now), _) | (Some(UndoWhen::Free), ShowingCost::Free) => {
                 self.granted.extend(hidden);
                 self.done.push(handle);
             }
-            (Some(UndoWhen::Free), Showing::Costs) => self.waiting.push((handle, hidden)),
+            (Some(UndoWhen::Free), ShowingCost::Costs) => self.waiting.push((handle, hidden)),
         }
     }
 
     /// Returns the same with the undos done that wait for a request that differs from `first` on anyway; nothing where none does.
-    pub(crate) fn freed_from(&self, first: BlockId) -> Option<Wished> {
+    pub(crate) fn freed_from(&self, first: BlockId) -> Option<BlockWishes> {
         let is_behind = |hidden: &[BlockId]| hidden.iter().all(|id| *id > first);
         let mut freed = self.clone();
         let (free, waiting): (Vec<_>, Vec<_>) =
@@ -103,11 +109,11 @@ impl Wished {
     }
 
     /// Returns the undos that wait no longer once this request is sent.
-    pub(crate) fn done(&self) -> &[Handle] {
+    pub(crate) fn finished_undos(&self) -> &[Handle] {
         &self.done
     }
 
-    pub(crate) fn pinned(&self) -> impl Iterator<Item = BlockId> + '_ {
+    pub(crate) fn pinned_blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.pinned.iter().copied()
     }
 
@@ -116,15 +122,16 @@ impl Wished {
     }
 
     /// Returns the blocks that were hidden and are not to be hidden again: with a block that was dropped, all that went with it.
-    pub(super) fn released(&self, work: &Work<'_>) -> BTreeSet<BlockId> {
+    pub(super) fn released_blocks(&self, work: &Work<'_>) -> BTreeSet<BlockId> {
         let mut released = BTreeSet::new();
         for id in self.pinned.iter().chain(&self.granted) {
-            let Some(sent) = work.context.sent(*id) else { continue };
+            let Some(sent) = work.context.sent_before(*id) else { continue };
             if *sent.verdict() != Verdict::Keep {
                 released.insert(*id);
             }
             if sent.verdict().leaves_nothing() {
-                released.extend(work.unit(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
+                released
+                    .extend(work.unit_of_block(*id).into_iter().flat_map(|unit| unit.blocks.iter().copied()));
             }
         }
         released
@@ -133,12 +140,12 @@ impl Wished {
     /// Returns the blocks that were hidden before and are whole in this request because somebody asked for that.
     pub(super) fn shown_again(&self, work: &Work<'_>) -> Vec<BlockId> {
         let was_hidden =
-            |id: BlockId| work.context.sent(id).is_some_and(|sent| *sent.verdict() != Verdict::Keep);
+            |id: BlockId| work.context.sent_before(id).is_some_and(|sent| *sent.verdict() != Verdict::Keep);
         if !self.pinned.iter().chain(&self.granted).any(|id| was_hidden(*id)) {
             return Vec::new();
         }
         let blocks = work.request.history.ids();
-        blocks.filter(|id| was_hidden(*id) && *work.verdict(*id) == Verdict::Keep).collect()
+        blocks.filter(|id| was_hidden(*id) && *work.verdict_of(*id) == Verdict::Keep).collect()
     }
 }
 
@@ -161,7 +168,7 @@ fn last_of_step(facts: &Facts, step: u32) -> BlockId {
     BlockId(narrow(last))
 }
 
-fn handle(history: &History, facts: &Facts, made: &mut Made, id: BlockId) -> Option<Handle> {
+fn handle_of_block(history: &History, facts: &Facts, made: &mut TextCache, id: BlockId) -> Option<Handle> {
     let (block, fact) = (&history[id], &facts[id]);
     let parts = history.parts_of(block);
     let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
@@ -195,16 +202,17 @@ impl Work<'_> {
 
     /// Tells whether a step leaves a block alone because its hiding was taken back: all do that ask neither how old it is nor
     /// how full the window is.
-    pub(super) fn is_left_alone(&self, step: &Step, id: BlockId) -> bool {
-        let Select { older_than, keep_last, protect, results_after, turn_since, class_at_most, .. } =
-            &step.select;
+    pub(super) fn is_left_alone(&self, step: &PolicyStep, id: BlockId) -> bool {
+        let BlockSelection {
+            older_than, keep_last, protect, results_after, turn_since, class_at_most, ..
+        } = &step.select;
         let limits = [older_than, keep_last, protect, results_after, class_at_most];
         let is_by_age = *turn_since || limits.into_iter().any(Option::is_some);
-        self.restart(id).is_some() && !is_by_age && !matches!(step.when, When::Over { .. })
+        self.restart(id).is_some() && !is_by_age && !matches!(step.when, StepMoment::Over { .. })
     }
 
     /// Returns from when the age of a block counts whose hiding was taken back. Steps that keep blocks ask how old it really is.
-    fn restart(&self, id: BlockId) -> Option<Restart> {
+    fn restart(&self, id: BlockId) -> Option<AgeRestart> {
         let is_pinning = self.draft.pass == PassName::Pin;
         self.context.wished.restarted.get(&id).copied().filter(|_| !is_pinning)
     }

@@ -7,14 +7,14 @@ mod views;
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{Made, RequestView, Unit, UnitKind, context::PlanContext, draft::Draft, may_shorten};
+use super::{MessageUnit, RequestView, TextCache, UnitKind, context::PlanContext, draft::Draft, may_shorten};
 use crate::{
-    count::Memo,
+    count::CountMemo,
     facts::{Fact, ToolKind},
     history::{BlockId, BlockKind, PartKind, Role},
     json::widen,
     notes::hash_of,
-    policy::Act,
+    policy::StepAction,
     recall::{block_handle, handle_of_hash},
     units::Tokens,
     verdict::{Decision, Reason, Verdict},
@@ -29,8 +29,8 @@ pub(super) const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
 pub(super) struct Work<'a> {
     pub(super) request: RequestView<'a>,
     pub(super) context: &'a PlanContext<'a>,
-    pub(super) memo: &'a mut Memo,
-    pub(super) made: &'a mut Made,
+    pub(super) memo: &'a mut CountMemo,
+    pub(super) made: &'a mut TextCache,
     pub(super) draft: Draft,
     /// The words of the task, where a digest asked for them.
     task_words: Option<Vec<String>>,
@@ -41,8 +41,8 @@ impl<'a> Work<'a> {
     pub(super) fn new(
         request: RequestView<'a>,
         context: &'a PlanContext<'a>,
-        memo: &'a mut Memo,
-        made: &'a mut Made,
+        memo: &'a mut CountMemo,
+        made: &'a mut TextCache,
     ) -> Work<'a> {
         Work { request, context, memo, made, draft: Draft::new(request), task_words: None }
     }
@@ -55,7 +55,7 @@ impl<'a> Work<'a> {
 
     /// Tells whether the model has not seen what a block shows: it is new, or a new one points at it instead of showing the same.
     pub(super) fn shows_unseen(&self, id: BlockId) -> bool {
-        self.is_unseen(id) || (*self.verdict(id) == Verdict::Keep && self.is_unseen(self.latest_view(id)))
+        self.is_unseen(id) || (*self.verdict_of(id) == Verdict::Keep && self.is_unseen(self.latest_view(id)))
     }
 
     /// Tells whether a block holds what the model asked back a few steps ago.
@@ -65,18 +65,18 @@ impl<'a> Work<'a> {
         is_recall && self.request.facts.age(id).is_some_and(|age| age <= self.context.policy.recent_steps)
     }
 
-    pub(super) fn verdict(&self, id: BlockId) -> &Verdict {
+    pub(super) fn verdict_of(&self, id: BlockId) -> &Verdict {
         self.draft.verdict(id)
     }
 
     /// Tells whether a block may still be hidden.
     pub(super) fn is_open(&self, id: BlockId) -> bool {
-        *self.verdict(id) == Verdict::Keep && !self.is_pinned(id)
+        *self.verdict_of(id) == Verdict::Keep && !self.is_pinned(id)
     }
 
     /// Tells whether lines of a block are not sent because another one shows them; the others are.
     pub(super) fn is_trimmed(&self, id: BlockId) -> bool {
-        matches!(self.verdict(id), Verdict::Trim { .. })
+        matches!(self.verdict_of(id), Verdict::Trim { .. })
     }
 
     /// Tells whether a block, or what is left of it, may still be hidden but for its names.
@@ -117,39 +117,39 @@ impl<'a> Work<'a> {
         self.request.counts[id]
     }
 
-    pub(super) fn unit(&self, id: BlockId) -> Option<&'a Unit> {
+    pub(super) fn unit_of_block(&self, id: BlockId) -> Option<&'a MessageUnit> {
         self.request.units.of_block(id).map(|(_, unit)| unit)
     }
 
-    fn unit_that_may_go(&self, id: BlockId) -> Option<&'a Unit> {
+    fn unit_that_may_go(&self, id: BlockId) -> Option<&'a MessageUnit> {
         let (number, unit) = self.request.units.of_block(id)?;
         (unit.may_go && !self.draft.kept_units.contains(&number)).then_some(unit)
     }
 
     /// Does what a step says with a block; tells whether anything came of it.
-    pub(super) fn apply(&mut self, id: BlockId, act: &Act, reason: &Reason) -> bool {
+    pub(super) fn apply_act(&mut self, id: BlockId, act: &StepAction, reason: &Reason) -> bool {
         let reason = &self.placed_in_series(id, reason);
         match act {
-            Act::Pin => {
+            StepAction::Pin => {
                 self.pin(id);
-                self.apply(id, &Act::Hold, reason)
+                self.apply_act(id, &StepAction::Hold, reason)
             }
-            Act::Hold => {
+            StepAction::Hold => {
                 self.pin_exchange(id);
                 true
             }
-            Act::Drop => self.drop_unit(id, reason),
-            Act::Fold | Act::MakeRoom { .. } => false,
-            Act::Seen => self.hide_seen(id),
-            Act::Digest(_)
-            | Act::HeadTail { .. }
-            | Act::MiddleOut { .. }
-            | Act::Cap { .. }
-            | Act::HeadTailLines { .. }
-            | Act::Matching(_)
-            | Act::Names
-            | Act::Inputs(_)
-            | Act::Clear => match self.shortened(id, act, reason) {
+            StepAction::Drop => self.drop_unit(id, reason),
+            StepAction::Fold | StepAction::MakeRoom { .. } => false,
+            StepAction::Seen => self.hide_seen(id),
+            StepAction::Digest(_)
+            | StepAction::HeadTail { .. }
+            | StepAction::MiddleOut { .. }
+            | StepAction::Cap { .. }
+            | StepAction::HeadTailLines { .. }
+            | StepAction::Matching(_)
+            | StepAction::Names
+            | StepAction::Inputs(_)
+            | StepAction::Clear => match self.shorten_block(id, act, reason) {
                 Some(shorter) => {
                     self.hide_behind(id, shorter, reason.clone());
                     true
@@ -160,7 +160,7 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the block that a verdict points at, one in sight where there are several.
-    pub(super) fn source(&self, id: BlockId, verdict: &Verdict) -> Option<BlockId> {
+    pub(super) fn source_block(&self, id: BlockId, verdict: &Verdict) -> Option<BlockId> {
         match verdict {
             Verdict::Point { to, .. } => self.copy_at(id, *to),
             Verdict::Trim { handle, .. } => self.named_before(id, handle),
@@ -171,25 +171,25 @@ impl<'a> Work<'a> {
     /// Returns the copy of a block at a step, one that is sent whole where there are several.
     pub(super) fn copy_at(&self, id: BlockId, step: u32) -> Option<BlockId> {
         let at_step = |copy: &BlockId| self.request.facts[*copy].step == step;
-        self.copies(id).find(at_step).or(self.request.facts[id].identical_to)
+        self.whole_copies(id).find(at_step).or(self.request.facts[id].identical_to)
     }
 
     /// Returns the block before another one that a handle names, one that is sent whole where there are several.
     pub(super) fn named_before(&self, id: BlockId, handle: &str) -> Option<BlockId> {
         let hash = hash_of(handle)?;
-        let blocks = || self.request.index.named(hash).iter().copied().take_while(|other| *other < id);
-        blocks().find(|other| *self.verdict(*other) == Verdict::Keep).or_else(|| blocks().next())
+        let blocks = || self.request.index.blocks_named(hash).iter().copied().take_while(|other| *other < id);
+        blocks().find(|other| *self.verdict_of(*other) == Verdict::Keep).or_else(|| blocks().next())
     }
 
     /// Returns the earlier blocks of the same kind and content that are sent whole, the oldest first.
-    pub(super) fn copies(&self, id: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+    pub(super) fn whole_copies(&self, id: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         let fact = &self.request.facts[id];
         let name = fact.identical_to.and_then(|_| fact.digest.first_chunk()).copied();
-        let same_name = name.map_or(&[][..], |name| self.request.index.named(name));
+        let same_name = name.map_or(&[][..], |name| self.request.index.blocks_named(name));
         let is_copy = move |other: &BlockId| {
             let copy = &self.request.facts[*other];
             let is_same = copy.digest == fact.digest && copy.acts_as == fact.acts_as;
-            is_same && *self.verdict(*other) == Verdict::Keep
+            is_same && *self.verdict_of(*other) == Verdict::Keep
         };
         same_name.iter().copied().take_while(move |other| *other < id).filter(is_copy)
     }
@@ -208,20 +208,22 @@ impl<'a> Work<'a> {
     }
 
     /// Sends a block as the text that it was sent as before.
-    pub(super) fn repeat(&mut self, id: BlockId, verdict: &Verdict, text: &Arc<str>) {
+    pub(super) fn repeat_text(&mut self, id: BlockId, verdict: &Verdict, text: &Arc<str>) {
         if !self.is_open(id) || !may_shorten(self.request.history, id) {
             return;
         }
-        let tokens =
-            self.made.repeated(id, text, self.request.counter).unwrap_or_else(|| self.count_as(id, text));
-        self.made.repeat(id, text, self.request.counter, tokens);
+        let tokens = self
+            .made
+            .repeated_tokens(id, text, self.request.counter)
+            .unwrap_or_else(|| self.count_as(id, text));
+        self.made.remember_repeated(id, text, self.request.counter, tokens);
         if tokens <= self.tokens(id) {
-            self.hide(id, verdict.clone(), tokens);
+            self.hide_block(id, verdict.clone(), tokens);
         }
     }
 
     /// Says something else of a block that is hidden already.
-    pub(super) fn say_instead(&mut self, id: BlockId, act: &Act, reason: Reason) {
+    pub(super) fn say_instead(&mut self, id: BlockId, act: &StepAction, reason: Reason) {
         if let Some(shorter) = self.text_for(id, act, &reason) {
             self.hide_behind(id, shorter, reason);
         }
@@ -235,7 +237,7 @@ impl<'a> Work<'a> {
             return false;
         }
         for id in &unit.blocks {
-            self.hide(*id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
+            self.hide_block(*id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
         true
     }
@@ -243,24 +245,24 @@ impl<'a> Work<'a> {
     /// Lets one block go, whatever it belongs to.
     pub(super) fn drop_alone(&mut self, id: BlockId, reason: &Reason) {
         if !self.is_out(id) {
-            self.hide(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
+            self.hide_block(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
     }
 
     /// Tells whether a block is not sent: it was dropped, or a summary stands for it.
     pub(super) fn is_out(&self, id: BlockId) -> bool {
-        self.verdict(id).is_gone()
+        self.verdict_of(id).is_gone()
     }
 
     /// Hides a block behind a text.
     pub(super) fn hide_behind(&mut self, id: BlockId, (text, tokens): (Arc<str>, Tokens), reason: Reason) {
-        self.hide(id, Verdict::hiding(Some(text), reason), tokens);
+        self.hide_block(id, Verdict::hiding(Some(text), reason), tokens);
     }
 
     /// Hides a block, which then counts `tokens`.
-    pub(super) fn hide(&mut self, id: BlockId, verdict: Verdict, tokens: Tokens) {
-        let handle = self.handle(id);
-        if let Some(source) = self.source(id, &verdict) {
+    pub(super) fn hide_block(&mut self, id: BlockId, verdict: Verdict, tokens: Tokens) {
+        let handle = self.handle_of_block(id);
+        if let Some(source) = self.source_block(id, &verdict) {
             let latest = self.draft.pointed_at.entry(source).or_insert(id);
             *latest = id.max(*latest);
         }
@@ -268,9 +270,9 @@ impl<'a> Work<'a> {
         let gone = verdict.is_gone();
         let text_before = self.draft.visible.is_some().then(|| self.text_now(id)).flatten();
         if let Some(visible) = &mut self.draft.visible {
-            visible.forget(&text_before.unwrap_or_default());
+            visible.remove_text(&text_before.unwrap_or_default());
             if let Some(text) = verdict.text() {
-                visible.add(text);
+                visible.add_text(text);
             }
         }
         self.draft.total = self.draft.total - self.draft.sent_tokens[id] + tokens;
@@ -292,7 +294,7 @@ impl<'a> Work<'a> {
 
     /// Returns the text that a block is sent as; nothing where it is not sent.
     fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
-        match self.verdict(id) {
+        match self.verdict_of(id) {
             Verdict::Keep => Some(self.request.history.block_text(&self.request.history[id])),
             hidden => hidden.text().map(|text| Cow::Owned(text.to_string())),
         }
@@ -302,7 +304,7 @@ impl<'a> Work<'a> {
         self.draft.sent_tokens[id]
     }
 
-    pub(super) fn handle(&mut self, id: BlockId) -> String {
+    pub(super) fn handle_of_block(&mut self, id: BlockId) -> String {
         let (block, fact) = (&self.request.history[id], &self.request.facts[id]);
         let parts = self.request.history.parts_of(block);
         let is_text = !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Text);
@@ -323,11 +325,11 @@ impl<'a> Work<'a> {
     clippy::cast_sign_loss,
     reason = "settings are small and not negative; a float beyond them saturates"
 )]
-pub(super) fn whole(number: f64) -> usize {
+pub(super) fn to_whole_number(number: f64) -> usize {
     number.max(0.0) as usize
 }
 
 /// Returns whether a unit is one of calls and results.
-pub(super) fn is_exchange(unit: &Unit) -> bool {
+pub(super) fn is_exchange(unit: &MessageUnit) -> bool {
     unit.kind == UnitKind::Exchange
 }

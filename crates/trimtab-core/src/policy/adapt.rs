@@ -34,7 +34,7 @@ pub(super) const ADAPTING: [&str; 2] = ["prune_protect", "prune_minimum"];
 /// `default × clamp(window / 200,000, 0.1, 5) × max(0.25, 1 / (1 + dollars / 20))`
 ///
 /// rounded to whole tokens. A window that is not known and a session that has cost nothing leave the default.
-pub(super) fn adapted(setting: &str, default: f64, circumstances: &Circumstances) -> f64 {
+pub(super) fn adapt_setting(setting: &str, default: f64, circumstances: &Circumstances) -> f64 {
     if !ADAPTING.contains(&setting) {
         return default;
     }
@@ -55,9 +55,13 @@ mod tests {
 
     fn check(window: Option<u64>, spent: f64, protect: f64) {
         let circumstances = Circumstances { window: window.map(Tokens), spent };
-        assert_eq!(adapted("prune_protect", 40_000.0, &circumstances), protect, "{window:?} {spent}");
-        assert_eq!(adapted("prune_minimum", 20_000.0, &circumstances), protect / 2.0, "{window:?} {spent}");
-        assert_eq!(adapted("keep_last", 5.0, &circumstances), 5.0);
+        assert_eq!(adapt_setting("prune_protect", 40_000.0, &circumstances), protect, "{window:?} {spent}");
+        assert_eq!(
+            adapt_setting("prune_minimum", 20_000.0, &circumstances),
+            protect / 2.0,
+            "{window:?} {spent}"
+        );
+        assert_eq!(adapt_setting("keep_last", 5.0, &circumstances), 5.0);
     }
 
     #[test]

@@ -6,15 +6,15 @@ use toml::{Spanned, de::DeTable};
 
 use super::{
     PolicyError, SHIPPED,
-    knobs::{KNOBS, find_knob},
-    rows::{Rule, RuleRow, read_rules},
-    source::{Source, nearest, plain, unknown_key},
+    all_settings::{KNOBS, find_knob},
+    rows::{ParsedRule, RuleRow, read_rules},
+    source::{TomlSource, nearest_word, plain_value, unknown_key},
 };
 use crate::policy::Folding;
 
 /// What a file of the user's says.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Config {
+pub struct ConfigFile {
     /// The file's name.
     pub file: String,
     /// The policy asked for, with its line.
@@ -37,7 +37,7 @@ pub struct Config {
     pub upstreams: Vec<ConfigUpstream>,
     /// Values of settings.
     pub settings: Vec<ConfigSetting>,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<ParsedRule>,
 }
 
 /// One setting in a file.
@@ -84,28 +84,28 @@ const KEYS: &[&str] = &[
 /// Keys of an upstream.
 const UPSTREAM_KEYS: &[&str] = &["url", "wire", "model_prefix"];
 
-impl Config {
+impl ConfigFile {
     /// Reads a file's text.
     ///
     /// ```
     /// let toml = "policy = \"per-tool\"\nprune_protect = 20000\n\n[[rule]]\ntool = \"Bash\"\nchars_over = 9000\ndo = \"digest\"\n";
-    /// let config = trimtab_core::policy::Config::parse("trimtab.toml", toml)?;
+    /// let config = trimtab_core::policy::ConfigFile::parse("trimtab.toml", toml)?;
     /// assert_eq!(config.settings[0].value, 20_000.0);
-    /// let fault = trimtab_core::policy::Config::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
+    /// let fault = trimtab_core::policy::ConfigFile::parse("trimtab.toml", "prune_protct = 1").unwrap_err();
     /// assert_eq!(fault.to_string(), "trimtab.toml, line 1, column 1: there is no key `prune_protct`; did you mean `prune_protect`?");
     /// # Ok::<(), trimtab_core::policy::PolicyError>(())
     /// ```
     ///
     /// # Errors
     /// Names the file, the line, the column and what to write instead.
-    pub fn parse(file: &str, toml: &str) -> Result<Config, PolicyError> {
-        let source = Source { file, text: toml };
+    pub fn parse(file: &str, toml: &str) -> Result<ConfigFile, PolicyError> {
+        let source = TomlSource { file, text: toml };
         let table = DeTable::parse(toml).map_err(|fault| source.toml_fault(&fault))?;
-        let mut config = Config { file: file.to_owned(), ..Config::default() };
+        let mut config = ConfigFile { file: file.to_owned(), ..ConfigFile::default() };
         for (key, value) in table.get_ref() {
             let name = key.get_ref().as_ref();
-            let line = source.line(key.span().start);
-            let wrong = |what: String| source.fault(&value.span(), what);
+            let line = source.line_of(key.span().start);
+            let wrong = |what: String| source.fault_at(&value.span(), what);
             match name {
                 "policy" | "model" | "keep_for" | "keep_at_most" => {
                     let text = value.get_ref().as_str();
@@ -135,7 +135,7 @@ impl Config {
                     config.secret_patterns = Some((texts.ok_or_else(|| wrong(form))?, line));
                 }
                 "budget" => {
-                    let tokens = plain(value.get_ref()).replace('_', "").parse().ok();
+                    let tokens = plain_value(value.get_ref()).replace('_', "").parse().ok();
                     let tokens =
                         tokens.ok_or_else(|| wrong("budget is a whole number of tokens".to_owned()))?;
                     config.budget = Some((tokens, line));
@@ -150,16 +150,16 @@ impl Config {
                     let file: RuleFile = toml::from_str(toml).map_err(|fault| source.toml_fault(&fault))?;
                     config.rules = read_rules(source, file.rules)?;
                 }
-                "upstream" => config.upstreams = upstreams(source, value)?,
+                "upstream" => config.upstreams = parse_upstreams(source, value)?,
                 _ if SHIPPED.iter().any(|(policy, _)| *policy == name) => {
                     let of_policy = value.get_ref().as_table().ok_or_else(|| {
                         wrong(format!("the settings of a policy are a table: write [{name}]"))
                     })?;
                     for (key, value) in of_policy {
-                        config.settings.push(setting(source, key, value, Some(name))?);
+                        config.settings.push(parse_setting(source, key, value, Some(name))?);
                     }
                 }
-                _ => config.settings.push(setting(source, key, value, None)?),
+                _ => config.settings.push(parse_setting(source, key, value, None)?),
             }
         }
         // The reader sorts by name; people think in the order of the file.
@@ -168,22 +168,22 @@ impl Config {
     }
 
     /// Returns how many rules there are.
-    pub fn rules(&self) -> usize {
+    pub fn rule_count(&self) -> usize {
         self.rules.len()
     }
 }
 
-fn upstreams(
-    source: Source<'_>,
+fn parse_upstreams(
+    source: TomlSource<'_>,
     value: &Spanned<toml::de::DeValue<'_>>,
 ) -> Result<Vec<ConfigUpstream>, PolicyError> {
     let form = "upstreams are tables: write [upstream.NAME]";
-    let tables = value.get_ref().as_table().ok_or_else(|| source.fault(&value.span(), form.to_owned()))?;
+    let tables = value.get_ref().as_table().ok_or_else(|| source.fault_at(&value.span(), form.to_owned()))?;
     let mut upstreams = Vec::new();
     for (name, value) in tables {
         let members = value.get_ref().as_table();
-        let members = members.ok_or_else(|| source.fault(&value.span(), form.to_owned()))?;
-        let line = source.line(name.span().start);
+        let members = members.ok_or_else(|| source.fault_at(&value.span(), form.to_owned()))?;
+        let line = source.line_of(name.span().start);
         let mut upstream =
             ConfigUpstream { name: name.get_ref().to_string(), line, ..ConfigUpstream::default() };
         for (key, value) in members {
@@ -192,11 +192,11 @@ fn upstreams(
                 "url" => &mut upstream.url,
                 "wire" => &mut upstream.wire,
                 "model_prefix" => &mut upstream.model_prefix,
-                _ => return Err(source.fault(&key.span(), unknown_key(key_name, UPSTREAM_KEYS))),
+                _ => return Err(source.fault_at(&key.span(), unknown_key(key_name, UPSTREAM_KEYS))),
             };
             let text = value.get_ref().as_str();
             let wrong =
-                || source.fault(&value.span(), format!("{key_name} is a text: write {key_name} = \"…\""));
+                || source.fault_at(&value.span(), format!("{key_name} is a text: write {key_name} = \"…\""));
             *place = Some(text.ok_or_else(wrong)?.to_owned());
         }
         upstreams.push(upstream);
@@ -204,25 +204,28 @@ fn upstreams(
     Ok(upstreams)
 }
 
-fn setting(
-    source: Source<'_>,
+fn parse_setting(
+    source: TomlSource<'_>,
     key: &Spanned<toml::de::DeString<'_>>,
     value: &Spanned<toml::de::DeValue<'_>>,
     policy: Option<&str>,
 ) -> Result<ConfigSetting, PolicyError> {
     let name = key.get_ref().as_ref();
-    let Some(knob) = find_knob(name) else { return Err(source.fault(&key.span(), unknown(name))) };
-    let words = plain(value.get_ref());
-    let read = knob.read(&words).map_err(|what| source.fault(&value.span(), format!("{name} = {what}")))?;
-    let line = source.line(key.span().start);
+    let Some(knob) = find_knob(name) else {
+        return Err(source.fault_at(&key.span(), unknown_key_fault(name)));
+    };
+    let words = plain_value(value.get_ref());
+    let read =
+        knob.read(&words).map_err(|what| source.fault_at(&value.span(), format!("{name} = {what}")))?;
+    let line = source.line_of(key.span().start);
     Ok(ConfigSetting { name: name.to_owned(), policy: policy.map(str::to_owned), value: read, line })
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_key_fault(name: &str) -> String {
     let settings = KNOBS.iter().map(|knob| knob.name);
     let known: Vec<&str> =
         KEYS.iter().copied().chain(settings).chain(SHIPPED.iter().map(|(policy, _)| *policy)).collect();
-    match nearest(name, &known) {
+    match nearest_word(name, &known) {
         Some(_) => unknown_key(name, &known),
         None => format!("there is no key `{name}`; `trimtab policies` lists the settings there are"),
     }
@@ -231,10 +234,10 @@ fn unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Act, When};
+    use crate::policy::{StepAction, StepMoment};
 
     fn fault(toml: &str) -> String {
-        match Config::parse("trimtab.toml", toml).expect_err(toml) {
+        match ConfigFile::parse("trimtab.toml", toml).expect_err(toml) {
             PolicyError::At { file, line, what, .. } => format!("{file}, line {line}: {what}"),
             other => other.to_string(),
         }
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn settings_are_for_all_policies_or_for_one() {
-        let config = Config::parse(
+        let config = ConfigFile::parse(
             "t",
             "policy = 'recent'\nbudget = 50_000\nkeep_last = 9\nintelligent_pruning = false\n[ladder]\nkeep_last = 3\ninputs = 'safe'\n",
         )
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn an_upstream_has_an_address_a_wire_and_the_models_it_is_asked_for() {
         let toml = "[upstream.work]\nurl = 'https://gateway.example/v1'\nwire = 'openai'\n\n[upstream.deepseek]\nmodel_prefix = 'deepseek-'\n";
-        let config = Config::parse("t", toml).expect("a file");
+        let config = ConfigFile::parse("t", toml).expect("a file");
         let mut found = config.upstreams;
         found.sort_by_key(|upstream| upstream.line);
         let expected = [
@@ -293,7 +296,7 @@ mod tests {
     fn what_is_kept_and_shown_of_conversations_is_read_as_written() {
         let toml =
             "keep_for = '30d'\nkeep_at_most = '2GB'\nshow_secrets = true\nsecret_patterns = ['a', 'b']\n";
-        let config = Config::parse("t", toml).expect("a file");
+        let config = ConfigFile::parse("t", toml).expect("a file");
         assert_eq!(config.keep_for, Some(("30d".to_owned(), 1)));
         assert_eq!(config.keep_at_most, Some(("2GB".to_owned(), 2)));
         assert_eq!(config.show_secrets, Some((true, 3)));
@@ -302,24 +305,24 @@ mod tests {
 
     #[test]
     fn how_a_policy_folds_is_one_of_three_words() {
-        let config = Config::parse("t", "\nfold = 'ledger'\n").expect("a file");
+        let config = ConfigFile::parse("t", "\nfold = 'ledger'\n").expect("a file");
         assert_eq!(config.fold, Some((Folding::Ledger, 2)));
     }
 
     #[test]
     fn a_rule_says_what_it_selects_and_what_becomes_of_it() {
         let toml = "[[rule]]\nname = 'locks'\ntool = ['Read', 'mcp__*']\npath = '*.lock'\ntokens_over = 500\ndo = 'head-tail'\nhead = 3\n\n[[rule]]\ntool = 'Bash'\nolder_than = 4\ndo = 'lines'\nlines = '^error'\nwhen = 'over 0.5 until 0.4'\n";
-        let config = Config::parse("t", toml).expect("rules");
+        let config = ConfigFile::parse("t", toml).expect("rules");
         let [locks, bash] = config.rules.as_slice() else { panic!("{:?}", config.rules) };
         assert_eq!(locks.step.rule.as_deref(), Some("locks"));
         assert_eq!(locks.step.select.tools, ["Read", "mcp__*"]);
         assert_eq!(locks.step.select.path.as_deref(), Some("*.lock"));
         assert_eq!(locks.step.select.tokens_over, Some(500.0));
-        assert_eq!(locks.step.act, Act::HeadTailLines { head: 3.0, tail: 10.0 });
-        assert_eq!(locks.step.when, When::Always);
+        assert_eq!(locks.step.act, StepAction::HeadTailLines { head: 3.0, tail: 10.0 });
+        assert_eq!(locks.step.when, StepMoment::Always);
         assert_eq!(bash.step.rule.as_deref(), Some("2"));
-        assert_eq!(bash.step.act, Act::Matching(vec!["^error".to_owned()]));
-        assert_eq!(bash.step.when, When::Over { share: 0.5, until: Some(0.4) });
+        assert_eq!(bash.step.act, StepAction::Matching(vec!["^error".to_owned()]));
+        assert_eq!(bash.step.when, StepMoment::Over { share: 0.5, until: Some(0.4) });
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! and `do` whose numbers are resolved. Never looks at a conversation: `plan` runs the steps.
 
 mod adapt;
+mod all_settings;
 mod config;
-mod knobs;
 mod needs;
 mod parse;
 mod rows;
@@ -11,19 +11,19 @@ mod source;
 mod switches;
 
 pub use adapt::Circumstances;
-pub use config::{Config, ConfigSetting, ConfigUpstream};
-pub use knobs::{Knob, Unit, find_knob, knobs, nearest_knob};
+pub use all_settings::{SettingInfo, SettingUnit, all_settings, find_knob, nearest_knob};
+pub use config::{ConfigFile, ConfigSetting, ConfigUpstream};
 pub use parse::PolicyError;
 pub use switches::{Folding, Markers};
 
 pub(crate) use needs::NeedTable;
-pub(crate) use rows::Rule;
+pub(crate) use rows::ParsedRule;
 
 use std::hash::{Hash, Hasher};
 
 use serde::Deserialize;
 
-use crate::{digest::Inputs, facts::Shows, units::Tokens};
+use crate::{digest::InputShortening, facts::ResultSort, units::Tokens};
 
 /// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,14 +34,14 @@ pub struct Policy {
     pub about: String,
     /// Its settings with the values in force, by name.
     pub settings: Vec<(String, f64)>,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) closing: Closing,
-    pub(crate) style: Style,
+    pub(crate) steps: Vec<PolicyStep>,
+    pub(crate) closing: ClosingRule,
+    pub(crate) style: NoteStyle,
     /// What ages are multiplied by when the cache is cold.
     pub(crate) cold_ages: f64,
     /// How many of the latest steps count as recent in the classes of content.
     pub(crate) recent_steps: u32,
-    pub(crate) batch: Batch,
+    pub(crate) batch: BatchSize,
     /// How far steps that hide just enough go, and the closing step, as a share of that: the next requests need not hide again.
     pub(crate) room: f64,
     /// How much blocks are expected to be needed, for steps that make room.
@@ -52,31 +52,31 @@ pub struct Policy {
 
 /// How many results go at once by steps that leave the latest alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Batch {
+pub(crate) enum BatchSize {
     /// As many as it takes to pay for caching again what follows them.
     WhatPays,
     /// At least so many.
     Results(u32),
 }
 
-impl Batch {
+impl BatchSize {
     /// Every result as soon as it may be hidden, as the documents behind the policies have it.
-    pub(crate) const EACH: Batch = Batch::Results(1);
+    pub(crate) const EACH: BatchSize = BatchSize::Results(1);
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) when: When,
-    pub(crate) select: Select,
-    pub(crate) act: Act,
+pub(crate) struct PolicyStep {
+    pub(crate) when: StepMoment,
+    pub(crate) select: BlockSelection,
+    pub(crate) act: StepAction,
     /// The rule's name, where a user wrote it.
     pub(crate) rule: Option<String>,
 }
 
 /// When a step is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum When {
+pub(crate) enum StepMoment {
     /// Before a block is sent for the first time.
     Birth,
     /// When the provider's cache is gone anyway.
@@ -89,21 +89,24 @@ pub(crate) enum When {
     Always,
 }
 
-impl Step {
+impl PolicyStep {
     /// Tells whether a step moves on with the conversation: it leaves the latest alone and hides what is older.
     pub(crate) fn moves_on(&self) -> bool {
-        let Select { keep_last, protect, older_than, .. } = &self.select;
+        let BlockSelection { keep_last, protect, older_than, .. } = &self.select;
         let leaves_latest = keep_last.is_some() || protect.is_some() || older_than.is_some();
         leaves_latest
             && self.rule.is_none()
-            && !matches!(self.act, Act::Pin | Act::Hold | Act::Fold | Act::MakeRoom { .. })
+            && !matches!(
+                self.act,
+                StepAction::Pin | StepAction::Hold | StepAction::Fold | StepAction::MakeRoom { .. }
+            )
     }
 }
 
 /// Which blocks a step is about. Every condition given must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Select {
-    pub(crate) what: What,
+pub(crate) struct BlockSelection {
+    pub(crate) what: SelectedKind,
     /// Kinds of tools, or names of tools with `*`.
     pub(crate) tools: Vec<String>,
     /// A pattern for the path that the call is about.
@@ -133,24 +136,24 @@ pub(crate) struct Select {
     /// Of more changes of one file than this, only those between the first and the last.
     pub(crate) edits_beyond: Option<f64>,
     /// Results that show one of these.
-    pub(crate) shows: Vec<Shows>,
+    pub(crate) shows: Vec<ResultSort>,
     /// Blocks after which at least so many results came; after the last change of what they show, where that is asked for.
     pub(crate) results_after: Option<f64>,
     /// Whether what they show was changed.
-    pub(crate) edited: Option<Edited>,
+    pub(crate) edited: Option<EditedWhen>,
     /// Blocks after which the person spoke.
     pub(crate) turn_since: bool,
     /// Only classes of at most this number.
     pub(crate) class_at_most: Option<f64>,
-    pub(crate) order: Order,
+    pub(crate) order: SelectionOrder,
     /// Not what one of these selects by kind, tool, path, size and age.
-    pub(crate) but_not: Vec<Select>,
+    pub(crate) but_not: Vec<BlockSelection>,
 }
 
-impl Select {
+impl BlockSelection {
     /// Tells whether it counts or spares some of the blocks that are meant, hidden or not.
     pub(crate) fn counts_all_meant(&self) -> bool {
-        let Select { keep_last, protect, minimum, rereads_beyond, edits_beyond, .. } = self;
+        let BlockSelection { keep_last, protect, minimum, rereads_beyond, edits_beyond, .. } = self;
         [keep_last, protect, minimum, rereads_beyond, edits_beyond].into_iter().any(Option::is_some)
     }
 }
@@ -158,7 +161,7 @@ impl Select {
 /// What kind of block is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum What {
+pub(crate) enum SelectedKind {
     /// Tool results.
     #[default]
     Results,
@@ -173,7 +176,7 @@ pub(crate) enum What {
 /// When a file that a block shows was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Edited {
+pub(crate) enum EditedWhen {
     /// After the block.
     Since,
     /// Before it, and not since.
@@ -193,7 +196,7 @@ pub(crate) enum Redundancy {
 /// Which of the selected blocks come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Order {
+pub(crate) enum SelectionOrder {
     #[default]
     Oldest,
     /// The least valuable class first, the oldest in it.
@@ -204,7 +207,7 @@ pub(crate) enum Order {
 
 /// What is done with a block.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum StepAction {
     /// Nothing hides it any more.
     Pin,
     /// Its exchange never goes; its result may still be shortened, after all others.
@@ -230,7 +233,7 @@ pub(crate) enum Act {
     /// The exchange goes.
     Drop,
     /// The long arguments of a call become notes.
-    Inputs(Inputs),
+    Inputs(InputShortening),
     /// A summary is asked for.
     Fold,
     /// What is needed least is hidden, in one decision about how much, from which place on, and what; down to this share of the
@@ -238,20 +241,27 @@ pub(crate) enum Act {
     MakeRoom { cold: f64 },
 }
 
-impl Hash for Act {
+impl Hash for StepAction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            Act::Digest(name) => name.hash(state),
-            Act::HeadTail { above: one, keep: other } | Act::HeadTailLines { head: one, tail: other } => {
+            StepAction::Digest(name) => name.hash(state),
+            StepAction::HeadTail { above: one, keep: other }
+            | StepAction::HeadTailLines { head: one, tail: other } => {
                 [one.to_bits(), other.to_bits()].hash(state);
             }
-            Act::MiddleOut { bytes: one } | Act::Cap { share: one } | Act::MakeRoom { cold: one } => {
-                one.to_bits().hash(state)
-            }
-            Act::Matching(patterns) => patterns.hash(state),
-            Act::Inputs(inputs) => inputs.hash(state),
-            Act::Pin | Act::Hold | Act::Names | Act::Seen | Act::Clear | Act::Drop | Act::Fold => {}
+            StepAction::MiddleOut { bytes: one }
+            | StepAction::Cap { share: one }
+            | StepAction::MakeRoom { cold: one } => one.to_bits().hash(state),
+            StepAction::Matching(patterns) => patterns.hash(state),
+            StepAction::Inputs(inputs) => inputs.hash(state),
+            StepAction::Pin
+            | StepAction::Hold
+            | StepAction::Names
+            | StepAction::Seen
+            | StepAction::Clear
+            | StepAction::Drop
+            | StepAction::Fold => {}
         }
     }
 }
@@ -259,7 +269,7 @@ impl Hash for Act {
 /// What is done at last when the request still does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Closing {
+pub(crate) enum ClosingRule {
     /// Nothing: the request goes as it is.
     Nothing,
     /// The least valuable exchanges go until it fits; the person's words stay.
@@ -271,7 +281,7 @@ pub(crate) enum Closing {
 
 /// How notes are worded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Style {
+pub(crate) enum NoteStyle {
     /// Sentences that say what was there.
     #[default]
     Normal,
@@ -317,7 +327,7 @@ pub fn policies() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Returns the names of the shipped policies that have a setting, in order.
 pub(crate) fn policies_with(setting: &str) -> Vec<&'static str> {
     let has = |name: &&str| {
-        Policy::shipped(name).is_ok_and(|policy| policy.settings.iter().any(|(own, _)| own == setting))
+        Policy::find_shipped(name).is_ok_and(|policy| policy.settings.iter().any(|(own, _)| own == setting))
     };
     SHIPPED.iter().map(|(name, _)| *name).filter(has).collect()
 }
@@ -325,14 +335,14 @@ pub(crate) fn policies_with(setting: &str) -> Vec<&'static str> {
 impl Policy {
     /// Tells whether a step waits until it pays or until the cache is cold; all others do the same at any price.
     pub fn depends_on_prices(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.when, When::Pays | When::Cold))
+        self.steps.iter().any(|step| matches!(step.when, StepMoment::Pays | StepMoment::Cold))
     }
 
     /// Returns a shipped policy with its own settings.
     ///
     /// # Errors
     /// Names the policies there are, where there is none of that name.
-    pub fn shipped(name: &str) -> Result<Policy, PolicyError> {
+    pub fn find_shipped(name: &str) -> Result<Policy, PolicyError> {
         Policy::shipped_with(name, &[])
     }
 
@@ -344,7 +354,7 @@ impl Policy {
         let (_, toml) = SHIPPED
             .iter()
             .find(|(shipped, _)| *shipped == name)
-            .ok_or_else(|| PolicyError::Unknown { name: name.to_owned(), known: names() })?;
+            .ok_or_else(|| PolicyError::Unknown { name: name.to_owned(), known: shipped_names() })?;
         Policy::from_toml(name, toml, changed)
     }
 
@@ -360,7 +370,7 @@ impl Policy {
     ///
     /// # Errors
     /// Says what is wrong where.
-    pub fn adapted(
+    pub fn from_toml_adapted(
         name: &str,
         toml: &str,
         changed: &[(String, f64)],
@@ -382,47 +392,48 @@ impl Policy {
 
     /// Puts the rules of a user's file before the policy's own steps.
     #[must_use]
-    pub fn with_config(self, config: &Config) -> Policy {
+    pub fn with_config(self, config: &ConfigFile) -> Policy {
         self.with_rules(&config.rules)
     }
 
     /// Returns the budget that the policy itself names, for requests whose model says none.
     pub fn max_context(&self) -> Option<Tokens> {
         let most = self.settings.iter().find(|(name, _)| name == "max_context")?.1;
-        Some(Tokens(1).scaled(most))
+        Some(Tokens(1).scale(most))
     }
 
     /// Tells whether a step waits until what it hides pays for caching again what follows.
-    pub(crate) fn waits_until_it_pays(&self, step: &Step) -> bool {
-        let in_batches = self.batch == Batch::WhatPays && step.when == When::Always && step.moves_on();
-        step.when == When::Pays || in_batches
+    pub(crate) fn waits_until_it_pays(&self, step: &PolicyStep) -> bool {
+        let in_batches =
+            self.batch == BatchSize::WhatPays && step.when == StepMoment::Always && step.moves_on();
+        step.when == StepMoment::Pays || in_batches
     }
 
     /// A rule counts before those behind it: what it keeps is left alone by them and by the policy's own steps.
-    fn with_rules(mut self, rules: &[Rule]) -> Policy {
-        let mut steps: Vec<Step> = Vec::new();
-        let mut kept: Vec<Select> = Vec::new();
+    fn with_rules(mut self, rules: &[ParsedRule]) -> Policy {
+        let mut steps: Vec<PolicyStep> = Vec::new();
+        let mut kept: Vec<BlockSelection> = Vec::new();
         for rule in rules {
             if rule.keeps {
                 kept.push(rule.step.select.clone());
             } else {
-                steps.push(without(rule.step.clone(), &kept));
+                steps.push(without_kept(rule.step.clone(), &kept));
             }
         }
-        steps.extend(self.steps.drain(..).map(|step| without(step, &kept)));
+        steps.extend(self.steps.drain(..).map(|step| without_kept(step, &kept)));
         self.steps = steps;
         self
     }
 }
 
-fn without(mut step: Step, kept: &[Select]) -> Step {
+fn without_kept(mut step: PolicyStep, kept: &[BlockSelection]) -> PolicyStep {
     // Nothing hides what is pinned: a rule that keeps takes nothing away from that.
-    if !matches!(step.act, Act::Pin | Act::Hold) {
+    if !matches!(step.act, StepAction::Pin | StepAction::Hold) {
         step.select.but_not.extend_from_slice(kept);
     }
     step
 }
 
-fn names() -> String {
+fn shipped_names() -> String {
     SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Batch, Circumstances, Closing, NeedTable, Policy, Rule, SHARED, SHIPPED, Style,
-    adapt::{ADAPTIVE, adapted},
-    knobs::Unit,
-    rows::{Number, Reader, RuleRow, StepRow, read_rules},
-    source::{Source, nearest},
+    BatchSize, Circumstances, ClosingRule, NeedTable, NoteStyle, ParsedRule, Policy, SHARED, SHIPPED,
+    adapt::{ADAPTIVE, adapt_setting},
+    all_settings::SettingUnit,
+    rows::{NumberOrSetting, RowReader, RuleRow, StepRow, read_rules},
+    source::{TomlSource, nearest_word},
 };
 
 /// A policy that cannot be used.
@@ -64,7 +64,7 @@ pub enum PolicyError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PolicyFile {
     #[serde(default)]
     about: String,
     /// A shipped policy whose steps follow the file's own.
@@ -77,9 +77,9 @@ struct File {
     include_last: Vec<Spanned<String>>,
     #[serde(default)]
     settings: BTreeMap<String, f64>,
-    closing: Option<Closing>,
-    plain_notes: Option<Spanned<Number>>,
-    cold_ages: Option<Spanned<Number>>,
+    closing: Option<ClosingRule>,
+    plain_notes: Option<Spanned<NumberOrSetting>>,
+    cold_ages: Option<Spanned<NumberOrSetting>>,
     /// A table of needs in the place of the one that ships.
     needs: Option<Spanned<String>>,
     #[serde(default, rename = "step")]
@@ -101,8 +101,8 @@ pub(super) fn parse(
     changed: &[(String, f64)],
     circumstances: &Circumstances,
 ) -> Result<Policy, PolicyError> {
-    let source = Source { file: name, text: toml };
-    let whole = gather(source)?;
+    let source = TomlSource { file: name, text: toml };
+    let whole = gather_files(source)?;
     let mut settings = whole.settings;
     if !whole.steps.is_empty() {
         for (general, value) in GENERAL {
@@ -112,7 +112,7 @@ pub(super) fn parse(
     let asked = changed.iter().rev().find(|(setting, _)| setting == ADAPTIVE).map(|(_, value)| *value);
     if asked.or_else(|| settings.get(ADAPTIVE).copied()).is_some_and(|adaptive| adaptive != 0.0) {
         for (setting, value) in &mut settings {
-            *value = adapted(setting, *value, circumstances);
+            *value = adapt_setting(setting, *value, circumstances);
         }
     }
     for (setting, value) in changed {
@@ -124,35 +124,35 @@ pub(super) fn parse(
     }
     let mut steps = Vec::new();
     for (source, row) in &whole.steps {
-        let reader = Reader { source: *source, settings: &settings };
+        let reader = RowReader { source: *source, settings: &settings };
         if reader.is_on(row.get_ref().only_if.as_ref())? {
-            steps.push(reader.step(row)?);
+            steps.push(reader.read_step(row)?);
         }
     }
-    let reader = Reader { source, settings: &settings };
+    let reader = RowReader { source, settings: &settings };
     let plain = match whole.plain_notes.as_ref().map(|plain| (plain.get_ref(), plain.span())) {
-        Some((Number::Text(switch), at)) => reader.is_on(Some(&Spanned::new(at, switch.clone())))?,
-        Some((Number::Value(plain), _)) => *plain != 0.0,
+        Some((NumberOrSetting::Text(switch), at)) => reader.is_on(Some(&Spanned::new(at, switch.clone())))?,
+        Some((NumberOrSetting::Value(plain), _)) => *plain != 0.0,
         None => false,
     };
-    let cold_ages = reader.number("cold_ages", Unit::Share, whole.cold_ages.as_ref())?;
+    let cold_ages = reader.read_number("cold_ages", SettingUnit::Share, whole.cold_ages.as_ref())?;
     let general = |name: &str| settings.get(name).copied();
     let batch = match general("batch").map_or(0, whole_number) {
-        0 => Batch::WhatPays,
-        results => Batch::Results(results),
+        0 => BatchSize::WhatPays,
+        results => BatchSize::Results(results),
     };
     let policy = Policy {
         name: name.to_owned(),
         about: whole.about,
         steps,
         closing: whole.closing.unwrap_or_default(),
-        style: if plain { Style::Plain } else { Style::Normal },
+        style: if plain { NoteStyle::Plain } else { NoteStyle::Normal },
         cold_ages: cold_ages.unwrap_or(1.0),
         recent_steps: general("preserve_recent").map_or(5, whole_number),
         batch,
         room: match batch {
-            Batch::EACH => 1.0,
-            Batch::WhatPays | Batch::Results(_) => general("low_water").unwrap_or(ROOM),
+            BatchSize::EACH => 1.0,
+            BatchSize::WhatPays | BatchSize::Results(_) => general("low_water").unwrap_or(ROOM),
         },
         needs: whole.needs.unwrap_or_else(NeedTable::shipped),
         inputs_under_pressure: general("inputs_under_pressure").is_some_and(|on| on != 0.0),
@@ -172,7 +172,7 @@ pub(super) fn no_setting(name: &str, setting: &str, settings: &BTreeMap<String, 
         };
     }
     let nearest =
-        nearest(setting, &known).map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+        nearest_word(setting, &known).map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
     PolicyError::Setting {
         name: name.to_owned(),
         setting: setting.to_owned(),
@@ -192,39 +192,39 @@ fn whole_number(value: f64) -> u32 {
 }
 
 /// A file with everything that it includes and builds on.
-struct Whole<'a> {
+struct ResolvedFile<'a> {
     about: String,
     settings: BTreeMap<String, f64>,
-    closing: Option<Closing>,
-    plain_notes: Option<Spanned<Number>>,
-    cold_ages: Option<Spanned<Number>>,
+    closing: Option<ClosingRule>,
+    plain_notes: Option<Spanned<NumberOrSetting>>,
+    cold_ages: Option<Spanned<NumberOrSetting>>,
     needs: Option<NeedTable>,
-    steps: Vec<(Source<'a>, Spanned<StepRow>)>,
-    rules: Vec<Rule>,
+    steps: Vec<(TomlSource<'a>, Spanned<StepRow>)>,
+    rules: Vec<ParsedRule>,
 }
 
 /// Finds a text among those that ship, by the name that a file gives.
 fn find_shipped(
-    source: Source<'_>,
+    source: TomlSource<'_>,
     name: &Spanned<String>,
     among: &'static [(&str, &str)],
     purpose: &str,
-) -> Result<Whole<'static>, PolicyError> {
+) -> Result<ResolvedFile<'static>, PolicyError> {
     let Some((file, text)) = among.iter().find(|(known, _)| known == name.get_ref()) else {
         let known: Vec<&str> = among.iter().map(|(known, _)| *known).collect();
         let what = format!("there is {purpose}; there are: {}", known.join(", "));
-        return Err(source.fault(&name.span(), what));
+        return Err(source.fault_at(&name.span(), what));
     };
-    gather(Source { file, text })
+    gather_files(TomlSource { file, text })
 }
 
-fn read_needs(source: Source<'_>, needs: &Spanned<String>) -> Result<NeedTable, PolicyError> {
-    NeedTable::read(needs.get_ref()).map_err(|what| source.fault(&needs.span(), format!("needs: {what}")))
+fn read_needs(source: TomlSource<'_>, needs: &Spanned<String>) -> Result<NeedTable, PolicyError> {
+    NeedTable::read(needs.get_ref()).map_err(|what| source.fault_at(&needs.span(), format!("needs: {what}")))
 }
 
 /// Puts together what a file includes, says itself and builds on.
-fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
-    let file: File = toml::from_str(source.text).map_err(|fault| source.toml_fault(&fault))?;
+fn gather_files(source: TomlSource<'_>) -> Result<ResolvedFile<'_>, PolicyError> {
+    let file: PolicyFile = toml::from_str(source.text).map_err(|fault| source.toml_fault(&fault))?;
     let mut settings = BTreeMap::new();
     let mut steps = Vec::new();
     let own = file.steps.into_iter().map(|row| (source, row));
@@ -243,7 +243,7 @@ fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
         settings.extend(included.settings);
         steps.extend(included.steps);
     }
-    let mut whole = Whole {
+    let mut whole = ResolvedFile {
         about: file.about,
         settings,
         closing: file.closing,
@@ -270,7 +270,7 @@ fn gather(source: Source<'_>) -> Result<Whole<'_>, PolicyError> {
         && whole.settings.is_empty()
     {
         let what = "this is no policy: it has neither a [[step]] nor a [[rule]]; begin with base = \"steady\" and add a [[rule]]";
-        return Err(source.fault(&(0..0), what.to_owned()));
+        return Err(source.fault_at(&(0..0), what.to_owned()));
     }
     Ok(whole)
 }

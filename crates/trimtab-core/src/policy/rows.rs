@@ -8,13 +8,14 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Act, Edited, Order, PolicyError, Redundancy, Select, Step, What, When,
-    knobs::Unit,
-    source::{Source, nearest},
+    BlockSelection, EditedWhen, PolicyError, PolicyStep, Redundancy, SelectedKind, SelectionOrder,
+    StepAction, StepMoment,
+    all_settings::SettingUnit,
+    source::{TomlSource, nearest_word},
 };
 use crate::{
-    digest::{self, Inputs},
-    facts::Shows,
+    digest::{self, InputShortening},
+    facts::ResultSort,
 };
 
 /// Lines that `head-tail` keeps at each end where nothing is said: as for files (seed 001).
@@ -31,8 +32,8 @@ const RULE_ACTS: &[&str] = &["keep", "pin", "head-tail", "lines", "digest", "cle
 
 /// A rule: what it selects, and what becomes of that.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rule {
-    pub(super) step: Step,
+pub(crate) struct ParsedRule {
+    pub(super) step: PolicyStep,
     /// Whether what it selects is left to the closing step alone.
     pub(super) keeps: bool,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Rule {
 /// A number, or a text that is one, or the name of a setting as `"$name"`.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number")]
-pub(super) enum Number {
+pub(super) enum NumberOrSetting {
     Value(f64),
     Text(String),
 }
@@ -48,16 +49,16 @@ pub(super) enum Number {
 /// A text, or a list of texts.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts: write [\"…\", \"…\"]")]
-enum Texts {
+enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
 
-impl Texts {
-    fn list(&self) -> Vec<String> {
+impl OneOrMany {
+    fn to_list(&self) -> Vec<String> {
         match self {
-            Texts::One(text) => vec![text.clone()],
-            Texts::Many(texts) => texts.clone(),
+            OneOrMany::One(text) => vec![text.clone()],
+            OneOrMany::Many(texts) => texts.clone(),
         }
     }
 }
@@ -72,13 +73,13 @@ pub(super) struct StepRow {
     #[serde(rename = "do")]
     act: Spanned<String>,
     #[serde(alias = "matching")]
-    lines: Option<Spanned<Texts>>,
-    above: Option<Spanned<Number>>,
-    keep: Option<Spanned<Number>>,
-    bytes: Option<Spanned<Number>>,
-    share: Option<Spanned<Number>>,
-    head: Option<Spanned<Number>>,
-    tail: Option<Spanned<Number>>,
+    lines: Option<Spanned<OneOrMany>>,
+    above: Option<Spanned<NumberOrSetting>>,
+    keep: Option<Spanned<NumberOrSetting>>,
+    bytes: Option<Spanned<NumberOrSetting>>,
+    share: Option<Spanned<NumberOrSetting>>,
+    head: Option<Spanned<NumberOrSetting>>,
+    tail: Option<Spanned<NumberOrSetting>>,
     #[serde(alias = "name")]
     rule: Option<String>,
 }
@@ -89,67 +90,70 @@ pub(super) struct StepRow {
 pub(super) struct RuleRow {
     name: Option<String>,
     #[serde(alias = "tools")]
-    tool: Option<Spanned<Texts>>,
+    tool: Option<Spanned<OneOrMany>>,
     path: Option<String>,
-    tokens_over: Option<Spanned<Number>>,
-    chars_over: Option<Spanned<Number>>,
-    older_than: Option<Spanned<Number>>,
-    keep_last: Option<Spanned<Number>>,
+    tokens_over: Option<Spanned<NumberOrSetting>>,
+    chars_over: Option<Spanned<NumberOrSetting>>,
+    older_than: Option<Spanned<NumberOrSetting>>,
+    keep_last: Option<Spanned<NumberOrSetting>>,
     when: Option<Spanned<String>>,
     #[serde(rename = "do")]
     act: Option<Spanned<String>>,
-    head: Option<Spanned<Number>>,
-    tail: Option<Spanned<Number>>,
+    head: Option<Spanned<NumberOrSetting>>,
+    tail: Option<Spanned<NumberOrSetting>>,
     #[serde(alias = "matching")]
-    lines: Option<Spanned<Texts>>,
+    lines: Option<Spanned<OneOrMany>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct SelectRow {
-    what: What,
+    what: SelectedKind,
     #[serde(alias = "tool")]
-    tools: Option<Spanned<Texts>>,
+    tools: Option<Spanned<OneOrMany>>,
     path: Option<String>,
-    tokens_over: Option<Spanned<Number>>,
-    chars_over: Option<Spanned<Number>>,
-    bytes_over: Option<Spanned<Number>>,
-    share_over: Option<Spanned<Number>>,
-    older_than: Option<Spanned<Number>>,
-    keep_last: Option<Spanned<Number>>,
-    protect: Option<Spanned<Number>>,
-    minimum: Option<Spanned<Number>>,
+    tokens_over: Option<Spanned<NumberOrSetting>>,
+    chars_over: Option<Spanned<NumberOrSetting>>,
+    bytes_over: Option<Spanned<NumberOrSetting>>,
+    share_over: Option<Spanned<NumberOrSetting>>,
+    older_than: Option<Spanned<NumberOrSetting>>,
+    keep_last: Option<Spanned<NumberOrSetting>>,
+    protect: Option<Spanned<NumberOrSetting>>,
+    minimum: Option<Spanned<NumberOrSetting>>,
     spare_errors: bool,
     redundant: Vec<Redundancy>,
-    rereads_beyond: Option<Spanned<Number>>,
-    edits_beyond: Option<Spanned<Number>>,
-    class_at_most: Option<Spanned<Number>>,
+    rereads_beyond: Option<Spanned<NumberOrSetting>>,
+    edits_beyond: Option<Spanned<NumberOrSetting>>,
+    class_at_most: Option<Spanned<NumberOrSetting>>,
     shows: Vec<Spanned<String>>,
-    results_after: Option<Spanned<Number>>,
-    edited: Option<Edited>,
+    results_after: Option<Spanned<NumberOrSetting>>,
+    edited: Option<EditedWhen>,
     turn_since: bool,
-    order: Order,
+    order: SelectionOrder,
 }
 
 /// Reads the rules of a file.
-pub(super) fn read_rules(source: Source<'_>, rows: Vec<Spanned<RuleRow>>) -> Result<Vec<Rule>, PolicyError> {
-    let reader = Reader { source, settings: &BTreeMap::new() };
-    rows.into_iter().enumerate().map(|(index, row)| reader.rule(index + 1, row)).collect()
+pub(super) fn read_rules(
+    source: TomlSource<'_>,
+    rows: Vec<Spanned<RuleRow>>,
+) -> Result<Vec<ParsedRule>, PolicyError> {
+    let reader = RowReader { source, settings: &BTreeMap::new() };
+    rows.into_iter().enumerate().map(|(index, row)| reader.read_rule(index + 1, row)).collect()
 }
 
 /// Reads the rows of one text.
-pub(super) struct Reader<'a> {
-    pub(super) source: Source<'a>,
+pub(super) struct RowReader<'a> {
+    pub(super) source: TomlSource<'a>,
     pub(super) settings: &'a BTreeMap<String, f64>,
 }
 
-impl Reader<'_> {
-    fn rule(&self, number: usize, row: Spanned<RuleRow>) -> Result<Rule, PolicyError> {
+impl RowReader<'_> {
+    fn read_rule(&self, number: usize, row: Spanned<RuleRow>) -> Result<ParsedRule, PolicyError> {
         let at = row.span();
         let row = row.into_inner();
         let Some(act) = row.act else {
             let what = format!("this rule does nothing: add do = \"…\" with one of {}", RULE_ACTS.join(", "));
-            return Err(self.source.fault(&at, what));
+            return Err(self.source.fault_at(&at, what));
         };
         let keeps = act.get_ref() == "keep";
         self.check_word(&act, RULE_ACTS)?;
@@ -162,7 +166,7 @@ impl Reader<'_> {
             keep_last: row.keep_last,
             ..SelectRow::default()
         };
-        let step = self.step(&Spanned::new(
+        let step = self.read_step(&Spanned::new(
             at.clone(),
             StepRow {
                 when: row.when.unwrap_or_else(|| Spanned::new(at.clone(), "always".to_owned())),
@@ -179,29 +183,29 @@ impl Reader<'_> {
                 rule: Some(row.name.unwrap_or_else(|| number.to_string())),
             },
         ))?;
-        if step.select == Select::default() {
+        if step.select == BlockSelection::default() {
             let what =
                 "this rule selects everything: give it a tool, a path or a size, such as tool = \"Bash\"";
-            return Err(self.source.fault(&at, what.to_owned()));
+            return Err(self.source.fault_at(&at, what.to_owned()));
         }
-        Ok(Rule { step, keeps })
+        Ok(ParsedRule { step, keeps })
     }
 
-    pub(super) fn step(&self, row: &Spanned<StepRow>) -> Result<Step, PolicyError> {
+    pub(super) fn read_step(&self, row: &Spanned<StepRow>) -> Result<PolicyStep, PolicyError> {
         let row = row.get_ref();
-        let step = Step {
-            when: self.when(&row.when)?,
-            select: self.select(&row.select)?,
-            act: self.act(row)?,
+        let step = PolicyStep {
+            when: self.read_moment(&row.when)?,
+            select: self.read_selection(&row.select)?,
+            act: self.read_action(row)?,
             rule: row.rule.clone(),
         };
-        let of_calls = step.select.what == What::Calls;
-        let wrong = |what: String| Err(self.source.fault(&row.act.span(), what));
+        let of_calls = step.select.what == SelectedKind::Calls;
+        let wrong = |what: String| Err(self.source.fault_at(&row.act.span(), what));
         match step.act {
-            Act::Inputs(_) if !of_calls => {
+            StepAction::Inputs(_) if !of_calls => {
                 wrong("do = \"inputs\" needs select = { what = \"calls\" }".to_owned())
             }
-            Act::Inputs(_) | Act::Pin | Act::Hold | Act::Drop => Ok(step),
+            StepAction::Inputs(_) | StepAction::Pin | StepAction::Hold | StepAction::Drop => Ok(step),
             _ if of_calls => wrong(format!(
                 "do = {:?}: the arguments of calls stay JSON; write do = \"inputs\" to shorten them",
                 row.act.get_ref()
@@ -211,22 +215,24 @@ impl Reader<'_> {
     }
 
     /// Reads a number in its unit; one by the name of a setting has been read with the setting.
-    pub(super) fn number(
+    pub(super) fn read_number(
         &self,
         key: &str,
-        unit: Unit,
-        number: Option<&Spanned<Number>>,
+        unit: SettingUnit,
+        number: Option<&Spanned<NumberOrSetting>>,
     ) -> Result<Option<f64>, PolicyError> {
         let Some(number) = number else { return Ok(None) };
         let read = match number.get_ref() {
-            Number::Text(name) if name.starts_with('$') => self.setting(name),
-            Number::Text(words) => unit.read(words).map_err(|what| format!("{key} = {what}")),
-            Number::Value(value) => unit.read(&value.to_string()).map_err(|what| format!("{key} = {what}")),
+            NumberOrSetting::Text(name) if name.starts_with('$') => self.read_setting(name),
+            NumberOrSetting::Text(words) => unit.read(words).map_err(|what| format!("{key} = {what}")),
+            NumberOrSetting::Value(value) => {
+                unit.read(&value.to_string()).map_err(|what| format!("{key} = {what}"))
+            }
         };
-        read.map(Some).map_err(|what| self.source.fault(&number.span(), what))
+        read.map(Some).map_err(|what| self.source.fault_at(&number.span(), what))
     }
 
-    fn setting(&self, name: &str) -> Result<f64, String> {
+    fn read_setting(&self, name: &str) -> Result<f64, String> {
         let bare =
             name.strip_prefix('$').ok_or_else(|| format!("{name:?} is neither a number nor a $setting"))?;
         self.settings.get(bare).copied().ok_or_else(|| format!("there is no setting {bare:?}"))
@@ -239,47 +245,47 @@ impl Reader<'_> {
             Some(name) => (name, true),
             None => (switch.get_ref().as_str(), false),
         };
-        let value = self.setting(name).map_err(|what| self.source.fault(&switch.span(), what))?;
+        let value = self.read_setting(name).map_err(|what| self.source.fault_at(&switch.span(), what))?;
         Ok((value == 0.0) == off)
     }
 
     /// Reads the words that say when a step is taken.
-    fn when(&self, given: &Spanned<String>) -> Result<When, PolicyError> {
+    fn read_moment(&self, given: &Spanned<String>) -> Result<StepMoment, PolicyError> {
         let words: Vec<&str> = given.get_ref().split_whitespace().collect();
         let share = |word: &str| match (word.parse::<f64>(), word.starts_with('$')) {
             (Ok(share), _) => Ok(share),
-            (Err(_), true) => self.setting(word),
+            (Err(_), true) => self.read_setting(word),
             (Err(_), false) => Err(format!("{word:?} is neither a share such as 0.75 nor a $setting")),
         };
         let when = match words.as_slice() {
-            ["birth"] => Ok(When::Birth),
-            ["cold"] => Ok(When::Cold),
-            ["pays"] => Ok(When::Pays),
-            ["always"] => Ok(When::Always),
-            ["over", over] => share(over).map(|share| When::Over { share, until: None }),
+            ["birth"] => Ok(StepMoment::Birth),
+            ["cold"] => Ok(StepMoment::Cold),
+            ["pays"] => Ok(StepMoment::Pays),
+            ["always"] => Ok(StepMoment::Always),
+            ["over", over] => share(over).map(|share| StepMoment::Over { share, until: None }),
             ["over", over, "until", until] => {
-                share(over).and_then(|over| Ok(When::Over { share: over, until: Some(share(until)?) }))
+                share(over).and_then(|over| Ok(StepMoment::Over { share: over, until: Some(share(until)?) }))
             }
             _ => Err(format!(
                 "when = {:?}: expected birth, cold, pays, always, or over SHARE [until SHARE]",
                 words.join(" ")
             )),
         };
-        when.map_err(|what| self.source.fault(&given.span(), what))
+        when.map_err(|what| self.source.fault_at(&given.span(), what))
     }
 
-    fn select(&self, row: &SelectRow) -> Result<Select, PolicyError> {
-        let tokens = |key, given: &Option<_>| self.number(key, Unit::Tokens, given.as_ref());
-        let count = |key, given: &Option<_>| self.number(key, Unit::Count, given.as_ref());
-        Ok(Select {
+    fn read_selection(&self, row: &SelectRow) -> Result<BlockSelection, PolicyError> {
+        let tokens = |key, given: &Option<_>| self.read_number(key, SettingUnit::Tokens, given.as_ref());
+        let count = |key, given: &Option<_>| self.read_number(key, SettingUnit::Count, given.as_ref());
+        Ok(BlockSelection {
             what: row.what,
-            tools: row.tools.as_ref().map(|tools| tools.get_ref().list()).unwrap_or_default(),
+            tools: row.tools.as_ref().map(|tools| tools.get_ref().to_list()).unwrap_or_default(),
             path: row.path.clone(),
             tokens_over: tokens("tokens_over", &row.tokens_over)?,
-            chars_over: self.number("chars_over", Unit::Characters, row.chars_over.as_ref())?,
-            bytes_over: self.number("bytes_over", Unit::Bytes, row.bytes_over.as_ref())?,
-            share_over: self.number("share_over", Unit::Share, row.share_over.as_ref())?,
-            older_than: self.number("older_than", Unit::Steps, row.older_than.as_ref())?,
+            chars_over: self.read_number("chars_over", SettingUnit::Characters, row.chars_over.as_ref())?,
+            bytes_over: self.read_number("bytes_over", SettingUnit::Bytes, row.bytes_over.as_ref())?,
+            share_over: self.read_number("share_over", SettingUnit::Share, row.share_over.as_ref())?,
+            older_than: self.read_number("older_than", SettingUnit::Steps, row.older_than.as_ref())?,
             keep_last: count("keep_last", &row.keep_last)?,
             protect: tokens("protect", &row.protect)?,
             minimum: tokens("minimum", &row.minimum)?,
@@ -287,8 +293,12 @@ impl Reader<'_> {
             redundant: row.redundant.clone(),
             rereads_beyond: count("rereads_beyond", &row.rereads_beyond)?,
             edits_beyond: count("edits_beyond", &row.edits_beyond)?,
-            class_at_most: self.number("class_at_most", Unit::Class, row.class_at_most.as_ref())?,
-            shows: row.shows.iter().map(|name| self.shows(name)).collect::<Result<_, _>>()?,
+            class_at_most: self.read_number(
+                "class_at_most",
+                SettingUnit::Class,
+                row.class_at_most.as_ref(),
+            )?,
+            shows: row.shows.iter().map(|name| self.read_result_sort(name)).collect::<Result<_, _>>()?,
             results_after: count("results_after", &row.results_after)?,
             edited: row.edited,
             turn_since: row.turn_since,
@@ -297,63 +307,68 @@ impl Reader<'_> {
         })
     }
 
-    fn shows(&self, name: &Spanned<String>) -> Result<Shows, PolicyError> {
-        let found = Shows::ALL.iter().find(|(known, _)| known == name.get_ref());
+    fn read_result_sort(&self, name: &Spanned<String>) -> Result<ResultSort, PolicyError> {
+        let found = ResultSort::ALL.iter().find(|(known, _)| known == name.get_ref());
         found.map(|(_, shows)| *shows).ok_or_else(|| {
-            let known = Shows::ALL.map(|(name, _)| name).join(", ");
-            self.source.fault(&name.span(), format!("shows = {:?}: expected one of {known}", name.get_ref()))
+            let known = ResultSort::ALL.map(|(name, _)| name).join(", ");
+            self.source
+                .fault_at(&name.span(), format!("shows = {:?}: expected one of {known}", name.get_ref()))
         })
     }
 
-    fn act(&self, row: &StepRow) -> Result<Act, PolicyError> {
+    fn read_action(&self, row: &StepRow) -> Result<StepAction, PolicyError> {
         self.check_word(&row.act, STEP_ACTS)?;
         let at = row.act.span();
-        let wrong = |what: String| self.source.fault(&at, what);
+        let wrong = |what: String| self.source.fault_at(&at, what);
         let words = row.act.get_ref().as_str();
         let needed = |key: &str, unit, given: &Option<_>| {
-            self.number(key, unit, given.as_ref())?
+            self.read_number(key, unit, given.as_ref())?
                 .ok_or_else(|| wrong(format!("do = {words:?} needs {key}")))
         };
         let end = |key, given: &Option<_>| {
-            Ok(self.number(key, Unit::Count, given.as_ref())?.unwrap_or(LINES_AT_EACH_END))
+            Ok(self.read_number(key, SettingUnit::Count, given.as_ref())?.unwrap_or(LINES_AT_EACH_END))
         };
         let act = match words.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["pin"] => Act::Pin,
-            ["hold"] => Act::Hold,
-            ["inputs"] => Act::Inputs(match self.settings.get("inputs") {
-                Some(value) if *value >= 2.0 => Inputs::All,
-                Some(value) if *value >= 1.0 => Inputs::Safe,
-                Some(_) | None => Inputs::Off,
+            ["pin"] => StepAction::Pin,
+            ["hold"] => StepAction::Hold,
+            ["inputs"] => StepAction::Inputs(match self.settings.get("inputs") {
+                Some(value) if *value >= 2.0 => InputShortening::All,
+                Some(value) if *value >= 1.0 => InputShortening::Safe,
+                Some(_) | None => InputShortening::Off,
             }),
-            ["digest"] => Act::Digest(None),
-            ["digest", name] if digest::find_digest(name).is_some() => Act::Digest(Some((*name).to_owned())),
+            ["digest"] => StepAction::Digest(None),
+            ["digest", name] if digest::find_digest(name).is_some() => {
+                StepAction::Digest(Some((*name).to_owned()))
+            }
             ["digest", name] => {
                 let names: Vec<&str> = digest::digests().map(|(name, _)| name).collect();
-                return Err(wrong(match nearest(name, &names) {
+                return Err(wrong(match nearest_word(name, &names) {
                     Some(near) => format!("there is no digest {name:?}; did you mean \"digest {near}\"?"),
                     None => format!("there is no digest {name:?}; there are: {}", names.join(", ")),
                 }));
             }
-            ["head-tail-chars"] => Act::HeadTail {
-                above: needed("above", Unit::Characters, &row.above)?,
-                keep: needed("keep", Unit::Characters, &row.keep)?,
+            ["head-tail-chars"] => StepAction::HeadTail {
+                above: needed("above", SettingUnit::Characters, &row.above)?,
+                keep: needed("keep", SettingUnit::Characters, &row.keep)?,
             },
             ["head-tail"] if row.above.is_some() || row.keep.is_some() => {
                 let what = "head-tail keeps lines: write head and tail, or do = \"head-tail-chars\" with above and keep for characters";
                 return Err(wrong(what.to_owned()));
             }
             ["head-tail"] => {
-                Act::HeadTailLines { head: end("head", &row.head)?, tail: end("tail", &row.tail)? }
+                StepAction::HeadTailLines { head: end("head", &row.head)?, tail: end("tail", &row.tail)? }
             }
-            ["middle-out"] => Act::MiddleOut { bytes: needed("bytes", Unit::Bytes, &row.bytes)? },
-            ["cap"] => Act::Cap { share: needed("share", Unit::Share, &row.share)? },
-            ["names"] => Act::Names,
-            ["seen"] => Act::Seen,
-            ["lines" | "matching"] => Act::Matching(self.patterns(row.lines.as_ref(), &at)?),
-            ["clear"] => Act::Clear,
-            ["drop"] => Act::Drop,
-            ["fold"] => Act::Fold,
-            ["make-room"] => Act::MakeRoom { cold: needed("share", Unit::Share, &row.share)? },
+            ["middle-out"] => {
+                StepAction::MiddleOut { bytes: needed("bytes", SettingUnit::Bytes, &row.bytes)? }
+            }
+            ["cap"] => StepAction::Cap { share: needed("share", SettingUnit::Share, &row.share)? },
+            ["names"] => StepAction::Names,
+            ["seen"] => StepAction::Seen,
+            ["lines" | "matching"] => StepAction::Matching(self.read_patterns(row.lines.as_ref(), &at)?),
+            ["clear"] => StepAction::Clear,
+            ["drop"] => StepAction::Drop,
+            ["fold"] => StepAction::Fold,
+            ["make-room"] => StepAction::MakeRoom { cold: needed("share", SettingUnit::Share, &row.share)? },
             _ => return Err(wrong(format!("do = {words:?}: write one of {}", STEP_ACTS.join(", ")))),
         };
         let ends = [row.head.as_ref(), row.tail.as_ref()].map(|end| end.map(Spanned::span));
@@ -367,7 +382,7 @@ impl Reader<'_> {
                 && words.replace("matching", "lines") != acts
             {
                 let what = format!("`{key}` means something only with do = {acts:?}");
-                return Err(self.source.fault(&given, what));
+                return Err(self.source.fault_at(&given, what));
             }
         }
         Ok(act)
@@ -380,21 +395,22 @@ impl Reader<'_> {
         if acts.contains(&first) {
             return Ok(());
         }
-        let near = nearest(first, acts).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let near =
+            nearest_word(first, acts).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         let what = format!("do = {words:?}: write one of {}{near}", acts.join(", "));
-        Err(self.source.fault(&act.span(), what))
+        Err(self.source.fault_at(&act.span(), what))
     }
 
     /// Reads the patterns of lines to keep, and holds them to the rules of regular expressions.
-    fn patterns(
+    fn read_patterns(
         &self,
-        lines: Option<&Spanned<Texts>>,
+        lines: Option<&Spanned<OneOrMany>>,
         at: &Range<usize>,
     ) -> Result<Vec<String>, PolicyError> {
-        let patterns = lines.map(|lines| lines.get_ref().list()).unwrap_or_default();
+        let patterns = lines.map(|lines| lines.get_ref().to_list()).unwrap_or_default();
         if patterns.is_empty() {
             let what = "do = \"lines\" needs patterns: add lines = [\"^error\", \"warning\"]";
-            return Err(self.source.fault(at, what.to_owned()));
+            return Err(self.source.fault_at(at, what.to_owned()));
         }
         for pattern in &patterns {
             if let Err(fault) = regex::Regex::new(pattern) {
@@ -402,7 +418,7 @@ impl Reader<'_> {
                 let why = fault.to_string();
                 let why = why.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
                 let what = format!("{pattern:?} is no regular expression: {why}");
-                return Err(self.source.fault(&at, what));
+                return Err(self.source.fault_at(&at, what));
             }
         }
         Ok(patterns)
@@ -411,7 +427,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::policy::{Act, Policy};
+    use crate::policy::{Policy, StepAction};
 
     #[track_caller]
     fn check(step: &str, sentence: &str) {
@@ -452,7 +468,7 @@ mod tests {
             let step = act(&format!("[[step]]\nwhen = 'always'\n{words}\nselect = {{ tool = 'Bash' }}\n"));
             assert_eq!(step, act(&format!("[[rule]]\ntool = 'Bash'\n{words}\n")), "{words}");
         }
-        let lines = Act::HeadTailLines { head: 10.0, tail: 10.0 };
+        let lines = StepAction::HeadTailLines { head: 10.0, tail: 10.0 };
         let step = act("[[step]]\nwhen = 'always'\ndo = 'head-tail'\nselect = { tools = ['Bash'] }\n");
         assert_eq!(step, Some((vec!["Bash".to_owned()], lines)));
     }

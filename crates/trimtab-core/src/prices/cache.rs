@@ -11,7 +11,7 @@ use crate::units::Tokens;
 pub struct CacheRules {
     /// Where a read can end.
     #[serde(flatten)]
-    pub landing: Landing,
+    pub landing: CacheLanding,
     /// The shortest prefix that is cached.
     pub minimum: Tokens,
     /// Reads are whole multiples of this.
@@ -27,7 +27,7 @@ pub struct CacheRules {
 /// Where the part of a request that is read from the cache can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "landing", rename_all = "snake_case")]
-pub enum Landing {
+pub enum CacheLanding {
     /// Where an earlier request set a marker, looked for at so many positions at and before each marker of this request.
     Breakpoints {
         /// Positions looked at per marker, the marker's own included.
@@ -49,9 +49,10 @@ impl CacheRules {
     pub const HOUR_MS: i64 = 3_600_000;
 
     /// Returns the rules for a model of a provider; those of the common kind where nothing is known.
-    pub fn of(provider: &str, model: &str) -> CacheRules {
+    pub fn for_model(provider: &str, model: &str) -> CacheRules {
         let model = bare_model_name(model);
-        let fitting = rows().filter_map(Row::parse).filter(|row| row.fits(provider, &model));
+        let fitting =
+            table_rows().filter_map(CacheRuleRow::parse).filter(|row| row.fits_model(provider, &model));
         let best = fitting.max_by_key(|row| (row.provider != ANY, row.model.len()));
         best.map_or(COMMON, |row| row.rules)
     }
@@ -64,7 +65,7 @@ const ANY: &str = "*";
 
 /// The last row of the table; a test holds the two together.
 const COMMON: CacheRules = CacheRules {
-    landing: Landing::AnyPrefix,
+    landing: CacheLanding::AnyPrefix,
     minimum: Tokens(1024),
     step: Tokens(1),
     lifetime_ms: 300_000,
@@ -72,22 +73,22 @@ const COMMON: CacheRules = CacheRules {
     drops_old_reasoning: false,
 };
 
-struct Row {
+struct CacheRuleRow {
     provider: &'static str,
     model: &'static str,
     rules: CacheRules,
 }
 
-impl Row {
-    fn parse(row: &'static str) -> Option<Row> {
+impl CacheRuleRow {
+    fn parse(row: &'static str) -> Option<CacheRuleRow> {
         let mut columns = row.split('\t');
         let mut column = || columns.next();
         let (provider, model, landing, reach) = (column()?, column()?, column()?, column()?);
         let landing = match landing {
-            "breakpoints" => Landing::Breakpoints { look_back: reach.parse().ok()? },
-            "ends" => Landing::RequestEnds { latest: reach.parse().ok()? },
-            "prefix" => Landing::AnyPrefix,
-            "units" => Landing::UnitEnds,
+            "breakpoints" => CacheLanding::Breakpoints { look_back: reach.parse().ok()? },
+            "ends" => CacheLanding::RequestEnds { latest: reach.parse().ok()? },
+            "prefix" => CacheLanding::AnyPrefix,
+            "units" => CacheLanding::UnitEnds,
             _ => return None,
         };
         let rules = CacheRules {
@@ -95,21 +96,21 @@ impl Row {
             minimum: Tokens(column()?.parse().ok()?),
             step: Tokens(column()?.parse().ok()?),
             lifetime_ms: column()?.parse::<i64>().ok()?.checked_mul(1000)?,
-            prefix_bound_reasoning: yes(column()?)?,
-            drops_old_reasoning: yes(column()?)?,
+            prefix_bound_reasoning: parse_yes_no(column()?)?,
+            drops_old_reasoning: parse_yes_no(column()?)?,
         };
-        Some(Row { provider, model, rules })
+        Some(CacheRuleRow { provider, model, rules })
     }
 
     /// A name fits where it is the beginning of the model's, up to a separator.
-    fn fits(&self, provider: &str, model: &str) -> bool {
+    fn fits_model(&self, provider: &str, model: &str) -> bool {
         let named =
             || model.strip_prefix(self.model).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
         (self.provider == ANY || self.provider == provider) && (self.model == ANY || named())
     }
 }
 
-fn yes(word: &str) -> Option<bool> {
+fn parse_yes_no(word: &str) -> Option<bool> {
     match word {
         "yes" => Some(true),
         "no" => Some(false),
@@ -117,20 +118,20 @@ fn yes(word: &str) -> Option<bool> {
     }
 }
 
-fn rows() -> impl Iterator<Item = &'static str> {
+fn table_rows() -> impl Iterator<Item = &'static str> {
     TABLE.lines().filter(|line| !line.starts_with('#')).skip(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMON, CacheRules, Landing, Row, rows};
+    use super::{COMMON, CacheLanding, CacheRuleRow, CacheRules, table_rows};
     use crate::{
         prices::{find_model, models},
         units::Tokens,
     };
 
     #[track_caller]
-    fn check(model: &str, landing: Landing, minimum: u64, seconds: i64) {
+    fn check(model: &str, landing: CacheLanding, minimum: u64, seconds: i64) {
         let rules = find_model(model).unwrap().cache;
         let expected = (landing, Tokens(minimum), seconds * 1000);
         assert_eq!((rules.landing, rules.minimum, rules.lifetime_ms), expected, "{model}");
@@ -138,26 +139,26 @@ mod tests {
 
     #[test]
     fn every_row_is_read_and_the_last_is_the_common_one() {
-        let read: Vec<_> = rows().map_while(Row::parse).collect();
-        assert_eq!(read.len(), rows().count());
-        assert_eq!(CacheRules::of("nobody", "nothing"), COMMON);
+        let read: Vec<_> = table_rows().map_while(CacheRuleRow::parse).collect();
+        assert_eq!(read.len(), table_rows().count());
+        assert_eq!(CacheRules::for_model("nobody", "nothing"), COMMON);
         assert_eq!(read.last().map(|row| row.rules), Some(COMMON));
     }
 
     #[test]
     fn generations_of_one_provider_differ() {
-        let claude = Landing::Breakpoints { look_back: 20 };
+        let claude = CacheLanding::Breakpoints { look_back: 20 };
         check("claude-opus-4-6", claude, 4096, 300);
         check("claude-opus-4-8", claude, 1024, 300);
         check("claude-opus-5-5", claude, 512, 300);
         check("claude-sonnet-4-5", claude, 1024, 300);
-        check("gpt-5.5", Landing::AnyPrefix, 1024, 600);
-        check("gpt-5", Landing::AnyPrefix, 1024, 600);
-        check("gpt-5.6-sol", Landing::RequestEnds { latest: 80 }, 1024, 1800);
-        check("gpt-6.1-sol", Landing::RequestEnds { latest: 80 }, 1024, 1800);
-        check("gemini-2.5-pro", Landing::AnyPrefix, 2048, 300);
-        check("deepseek-v4-pro", Landing::UnitEnds, 64, 10_800);
-        check("glm-5", Landing::AnyPrefix, 1024, 300);
+        check("gpt-5.5", CacheLanding::AnyPrefix, 1024, 600);
+        check("gpt-5", CacheLanding::AnyPrefix, 1024, 600);
+        check("gpt-5.6-sol", CacheLanding::RequestEnds { latest: 80 }, 1024, 1800);
+        check("gpt-6.1-sol", CacheLanding::RequestEnds { latest: 80 }, 1024, 1800);
+        check("gemini-2.5-pro", CacheLanding::AnyPrefix, 2048, 300);
+        check("deepseek-v4-pro", CacheLanding::UnitEnds, 64, 10_800);
+        check("glm-5", CacheLanding::AnyPrefix, 1024, 300);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 mod cache;
 mod name;
-mod own;
+mod own_prices;
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::name::bare_model_name;
 pub use self::{
-    cache::{CacheRules, Landing},
-    own::{PricesError, models_with},
+    cache::{CacheLanding, CacheRules},
+    own_prices::{PricesError, models_with},
 };
 use crate::{units::Tokens, usage::Usage};
 
@@ -33,7 +33,7 @@ pub struct Model {
     /// What tokens cost.
     pub prices: Prices,
     /// Where a longer request costs more per token, if anywhere.
-    pub cliff: Option<Cliff>,
+    pub cliff: Option<PriceCliff>,
     /// How its prompt cache behaves.
     pub cache: CacheRules,
 }
@@ -55,7 +55,7 @@ pub struct Prices {
 
 /// A length of request from which on the whole of it is dearer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cliff {
+pub struct PriceCliff {
     /// The longest input at the plain price.
     pub above: Tokens,
     /// What input, cache reads and cache writes are multiplied by beyond it.
@@ -81,7 +81,7 @@ impl fmt::Display for UnknownModel {
 
 /// Returns every model of the table, by provider.
 pub fn models() -> Vec<Model> {
-    rows().filter_map(parse_row).collect()
+    table_rows().filter_map(parse_row).collect()
 }
 
 /// Returns the day that the table's prices were read on, as year-month-day.
@@ -103,15 +103,15 @@ pub fn find_model(name: &str) -> Result<Model, UnknownModel> {
 /// Names the nearest models if none is meant.
 pub fn find_model_in(name: &str, table: &[Model]) -> Result<Model, UnknownModel> {
     let asked = bare_model_name(name);
-    let found = spellings(&asked)
+    let found = name_spellings(&asked)
         .find_map(|spelling| table.iter().find(|model| bare_model_name(&model.name) == spelling).cloned());
-    found.ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: nearest(&asked, table) })
+    found.ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: nearest_names(&asked, table) })
 }
 
 impl Model {
     /// Returns what a request may fill when it asks for up to `output` tokens of reply: the window less
     /// the reply, of which at least 8,192 are set aside, and never more than the input may fill.
-    pub fn budget(&self, output: Tokens) -> Tokens {
+    pub fn request_budget(&self, output: Tokens) -> Tokens {
         (self.window - output.max(SET_ASIDE_FOR_OUTPUT)).min(self.max_input)
     }
 
@@ -144,7 +144,7 @@ impl Model {
     }
 
     /// Returns the cliff where a request lies beyond it.
-    fn cliff_of(&self, usage: Usage) -> Option<Cliff> {
+    fn cliff_of(&self, usage: Usage) -> Option<PriceCliff> {
         self.cliff.filter(|cliff| Tokens(usage.total_input()) > cliff.above)
     }
 }
@@ -159,7 +159,7 @@ const VARIANTS: [&str; 8] =
     ["-preview", "-exp", "-thinking", "-minimal", "-low", "-medium", "-high", "-xhigh"];
 
 /// Returns the lines below the comments and the heading.
-fn rows() -> impl Iterator<Item = &'static str> {
+fn table_rows() -> impl Iterator<Item = &'static str> {
     TABLE.lines().filter(|line| !line.starts_with('#')).skip(1)
 }
 
@@ -173,38 +173,38 @@ fn parse_row(row: &str) -> Option<Model> {
         provider: provider.to_owned(),
         window: Tokens(column()?.parse().ok()?),
         max_input: Tokens(column()?.parse().ok()?),
-        max_output: optional(column()?)?.map(Tokens),
+        max_output: parse_optional(column()?)?.map(Tokens),
         prices: Prices {
             input: column()?.parse().ok()?,
             cache_read: column()?.parse().ok()?,
             cache_write: column()?.parse().ok()?,
-            cache_write_1h: optional(column()?)?,
+            cache_write_1h: parse_optional(column()?)?,
             output: column()?.parse().ok()?,
         },
-        cliff: match (optional(column()?)?, optional(column()?)?, optional(column()?)?) {
+        cliff: match (parse_optional(column()?)?, parse_optional(column()?)?, parse_optional(column()?)?) {
             (Some(above), Some(input_factor), Some(output_factor)) => {
-                Some(Cliff { above: Tokens(above), input_factor, output_factor })
+                Some(PriceCliff { above: Tokens(above), input_factor, output_factor })
             }
             (None, None, None) => None,
             (Some(_) | None, Some(_) | None, Some(_) | None) => return None,
         },
-        cache: CacheRules::of(provider, name),
+        cache: CacheRules::for_model(provider, name),
     })
 }
 
 /// Reads a column that may be empty; the outer `None` is a fault.
-fn optional<T: std::str::FromStr>(column: &str) -> Option<Option<T>> {
+fn parse_optional<T: std::str::FromStr>(column: &str) -> Option<Option<T>> {
     if column.is_empty() { Some(None) } else { column.parse().ok().map(Some) }
 }
 
 /// Returns the bare name, then what is left of it without its variants, then with `-preview`.
-fn spellings(bare: &str) -> impl Iterator<Item = String> {
+fn name_spellings(bare: &str) -> impl Iterator<Item = String> {
     let plain = VARIANTS.iter().find_map(|variant| bare.strip_suffix(variant)).unwrap_or(bare);
     [bare.to_owned(), plain.to_owned(), format!("{plain}-preview")].into_iter()
 }
 
 /// Returns the three names that share the most pairs of letters with `asked`.
-fn nearest(asked: &str, table: &[Model]) -> Vec<String> {
+fn nearest_names(asked: &str, table: &[Model]) -> Vec<String> {
     let mut ranked: Vec<_> =
         table.iter().map(|model| (likeness(asked, &bare_model_name(&model.name)), &model.name)).collect();
     // The order of the table decides between equals.

@@ -1,6 +1,6 @@
 //! The shipped table, names as people write them, budgets.
 
-use super::{Cliff, Model, Prices, find_model, models, prices_date, rows};
+use super::{Model, PriceCliff, Prices, find_model, models, prices_date, table_rows};
 use crate::{units::Tokens, usage::Usage};
 
 #[track_caller]
@@ -12,7 +12,7 @@ fn check(written: &[&str], name: &str) {
 
 #[test]
 fn every_shipped_row_is_read() {
-    assert_eq!(models().len(), rows().count());
+    assert_eq!(models().len(), table_rows().count());
     assert!((80..=200).contains(&models().len()));
     assert_eq!(prices_date().len(), 10);
 }
@@ -79,22 +79,22 @@ fn an_unknown_name_brings_the_nearest() {
 #[test]
 fn a_budget_is_the_window_less_the_reply() {
     let claude = find_model("claude-sonnet-4-5").unwrap();
-    assert_eq!(claude.budget(Tokens::ZERO), Tokens(200_000 - 8192));
-    assert_eq!(claude.budget(Tokens(64_000)), Tokens(136_000));
-    assert_eq!(claude.budget(Tokens(900_000)), Tokens::ZERO);
+    assert_eq!(claude.request_budget(Tokens::ZERO), Tokens(200_000 - 8192));
+    assert_eq!(claude.request_budget(Tokens(64_000)), Tokens(136_000));
+    assert_eq!(claude.request_budget(Tokens(900_000)), Tokens::ZERO);
 }
 
 #[test]
 fn a_budget_stays_within_what_the_input_may_fill() {
     let gpt = find_model("gpt-5").unwrap();
-    assert_eq!((gpt.window, gpt.budget(Tokens::ZERO)), (Tokens(400_000), Tokens(272_000)));
+    assert_eq!((gpt.window, gpt.request_budget(Tokens::ZERO)), (Tokens(400_000), Tokens(272_000)));
 }
 
 #[test]
 fn a_request_beyond_the_cliff_is_dearer_as_a_whole() {
     let prices =
         Prices { input: 10.0, cache_read: 1.0, cache_write: 12.5, cache_write_1h: Some(20.0), output: 50.0 };
-    let cliff = Some(Cliff { above: Tokens(200_000), input_factor: 2.0, output_factor: 3.0 });
+    let cliff = Some(PriceCliff { above: Tokens(200_000), input_factor: 2.0, output_factor: 3.0 });
     let model = Model { prices, cliff, ..find_model("claude-opus-4-6").unwrap() };
     let price = |usage: Usage, dollars: f64| {
         let found = model.cost(usage);

@@ -2,7 +2,7 @@
 //! an escape or an endless name into a note.
 
 /// Returns a text on one line, at most `most` characters long: the middle makes room.
-pub(super) fn clip(text: &str, most: usize) -> String {
+pub(super) fn clip_middle(text: &str, most: usize) -> String {
     let line = one_line(text);
     let length = line.chars().count();
     if length <= most {
@@ -39,7 +39,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Writes a number with commas between thousands.
-pub(super) fn number(number: u64) -> String {
+pub(super) fn format_number(number: u64) -> String {
     let digits = number.to_string();
     let mut written = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -52,9 +52,9 @@ pub(super) fn number(number: u64) -> String {
 }
 
 /// Writes a number and the name of what it counts.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+pub(super) fn count_with_name(count: usize, one: &str, many: &str) -> String {
     let name = if count == 1 { one } else { many };
-    format!("{} {name}", number(u64::try_from(count).unwrap_or(u64::MAX)))
+    format!("{} {name}", format_number(u64::try_from(count).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]
@@ -63,17 +63,17 @@ mod tests {
 
     #[test]
     fn long_names_lose_their_middle() {
-        assert_eq!(clip("short", 10), "short");
-        assert_eq!(clip("0123456789abcdef", 9), "0123…cdef");
-        assert_eq!(clip("日本語のとても長い名前", 5), "日本…名前");
-        assert_eq!(clip("a\nb\t c\u{1b}[0m", 20), "a b c [0m");
+        assert_eq!(clip_middle("short", 10), "short");
+        assert_eq!(clip_middle("0123456789abcdef", 9), "0123…cdef");
+        assert_eq!(clip_middle("日本語のとても長い名前", 5), "日本…名前");
+        assert_eq!(clip_middle("a\nb\t c\u{1b}[0m", 20), "a b c [0m");
     }
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(counted(1, "line", "lines"), "1 line");
-        assert_eq!(counted(2000, "line", "lines"), "2,000 lines");
+        assert_eq!([0, 999, 1000, 1_234_567].map(format_number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(count_with_name(1, "line", "lines"), "1 line");
+        assert_eq!(count_with_name(2000, "line", "lines"), "2,000 lines");
     }
 
     #[test]

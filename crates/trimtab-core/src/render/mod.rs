@@ -12,19 +12,19 @@ mod wrapped;
 pub use note::RecallHint;
 #[cfg(test)]
 pub(crate) use note::USUAL_RECALL;
-pub(crate) use note::{NoteContext, ShownCopy, ShownFile, argument, argument_of_series};
+pub(crate) use note::{NoteContext, ShownCopy, ShownFile, argument_note, argument_of_series};
 
 use crate::{
-    digest::{About, Container, JsonRows, Note, Piece, Text, json_rows},
-    history::{Wrapped, readable},
+    digest::{Container, DigestText, JsonRows, Note, Piece, TextContext, json_rows},
+    history::{WrappedResult, readable_text},
     json::encode,
     notes::{NOTE_MEMBER, holds_note, is_foreign_placeholder},
 };
 
-/// Writes a text as its pieces and notes. The pieces are of what the text says (`history::readable`): where a client wrapped that
+/// Writes a text as its pieces and notes. The pieces are of what the text says (`history::readable_text`): where a client wrapped that
 /// in JSON, pieces and notes are written into the JSON's strings.
 pub(crate) fn render(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
-    if let Some(wrapped) = Wrapped::of(text) {
+    if let Some(wrapped) = WrappedResult::find_leaves(text) {
         return wrapped::render_leaves(text, &wrapped, pieces, context);
     }
     let rows = if is_json(pieces) { json_rows(text) } else { None };
@@ -42,7 +42,7 @@ pub(crate) fn shorten(
     context: &NoteContext<'_>,
     count: &dyn Fn(&str) -> u64,
 ) -> Option<String> {
-    if holds_note(text) || is_foreign_placeholder(&readable(text)) {
+    if holds_note(text) || is_foreign_placeholder(&readable_text(text)) {
         return None;
     }
     let rendered = render(text, pieces, context);
@@ -62,7 +62,7 @@ fn is_json(pieces: &[Piece]) -> bool {
 
 fn render_lines(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
     let mut shown = write_lines(text, pieces, count_gaps(pieces));
-    shown.push_str(&close(text, pieces, context));
+    shown.push_str(&closing_note(text, pieces, context));
     shown
 }
 
@@ -73,13 +73,13 @@ fn count_gaps(pieces: &[Piece]) -> usize {
 
 /// Writes lines of a text, and notes where some are missing.
 fn write_lines(text: &str, pieces: &[Piece], gaps: usize) -> String {
-    let lines = Text::new(text, About::default());
+    let lines = DigestText::new(text, TextContext::default());
     let mut shown = String::new();
     for piece in pieces {
         match piece {
-            Piece::Lines(range) => shown.push_str(lines.raw(range.clone())),
-            Piece::Cut { line, head, tail } => shown.push_str(&cut(lines.line(*line), *head, *tail)),
-            Piece::Note(note) => shown.push_str(&note::inline(note, gaps).unwrap_or_default()),
+            Piece::Lines(range) => shown.push_str(lines.raw_lines(range.clone())),
+            Piece::Cut { line, head, tail } => shown.push_str(&cut_line(lines.line(*line), *head, *tail)),
+            Piece::Note(note) => shown.push_str(&note::inline_note(note, gaps).unwrap_or_default()),
             Piece::Elements(_) => {}
         }
         if !shown.is_empty() && !shown.ends_with('\n') {
@@ -90,12 +90,12 @@ fn write_lines(text: &str, pieces: &[Piece], gaps: usize) -> String {
 }
 
 /// Writes the closing note.
-fn close(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
-    let facts: Vec<&Note> = pieces.iter().filter_map(fact).collect();
-    note::closing(text, &facts, pieces.iter().any(shows), context)
+fn closing_note(text: &str, pieces: &[Piece], context: &NoteContext<'_>) -> String {
+    let facts: Vec<&Note> = pieces.iter().filter_map(fact_note).collect();
+    note::closing_note(text, &facts, pieces.iter().any(shows), context)
 }
 
-fn fact(piece: &Piece) -> Option<&Note> {
+fn fact_note(piece: &Piece) -> Option<&Note> {
     match piece {
         Piece::Note(note) => Some(note),
         Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) => None,
@@ -111,11 +111,11 @@ fn shows(piece: &Piece) -> bool {
 }
 
 /// Writes a line without its middle, marked at the cut.
-fn cut(line: &str, head: usize, tail: usize) -> String {
+fn cut_line(line: &str, head: usize, tail: usize) -> String {
     let start = line.get(..head).unwrap_or_default();
     let end = line.get(line.len().saturating_sub(tail)..).unwrap_or_default();
     let gone = line.chars().count().saturating_sub(start.chars().count() + end.chars().count());
-    format!("{start}{}{end}", note::cut(gone))
+    format!("{start}{}{end}", note::cut_mark(gone))
 }
 
 fn render_rows(text: &str, pieces: &[Piece], rows: &JsonRows, context: &NoteContext<'_>) -> String {
@@ -129,14 +129,14 @@ fn render_rows(text: &str, pieces: &[Piece], rows: &JsonRows, context: &NoteCont
                 let end = last.map_or(inside.end, |element| element.end);
                 parts.push(text.get(start..end).unwrap_or_default().to_owned());
             }
-            Piece::Note(note) => parts.extend(note::inline(note, 1).map(|note| quoted(&note))),
+            Piece::Note(note) => parts.extend(note::inline_note(note, 1).map(|note| quote_json(&note))),
             Piece::Lines(_) | Piece::Cut { .. } => {}
         }
     }
-    let closing = quoted(&close(text, pieces, context));
+    let closing = quote_json(&closing_note(text, pieces, context));
     parts.push(match container {
         Container::Array => closing,
-        Container::Object => format!("{}:{closing}", quoted(NOTE_MEMBER)),
+        Container::Object => format!("{}:{closing}", quote_json(NOTE_MEMBER)),
     });
     // The blanks of the original stay around what is shown, so that a printed value still reads as one.
     let between = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
@@ -150,7 +150,7 @@ fn render_rows(text: &str, pieces: &[Piece], rows: &JsonRows, context: &NoteCont
     [between(0, inside.start), &rows, between(inside.end, text.len())].concat()
 }
 
-fn quoted(text: &str) -> String {
+fn quote_json(text: &str) -> String {
     let mut json = Vec::with_capacity(text.len() + 2);
     encode(text, &mut json);
     String::from_utf8(json).unwrap_or_default()

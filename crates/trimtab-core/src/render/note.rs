@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use super::{
-    clip::{beginning, clip, counted, number},
+    clip::{beginning, clip_middle, count_with_name, format_number},
     series,
 };
 use crate::{
-    digest::{Container, EditSeries, Leaves, Note, without_number},
-    facts::{Lines, Outcome, Subject, ToolKind, patched_files},
+    digest::{Container, EditSeries, LeafSet, Note, without_number},
+    facts::{Outcome, Subject, SubjectLines, ToolKind, patched_files},
     notes::{HANDLE, TO_FIT},
-    policy::Style,
+    policy::NoteStyle,
     verdict::Reason,
 };
 
@@ -45,9 +45,9 @@ impl Default for RecallHint {
 
 impl RecallHint {
     /// Returns the clause that names the recall of a block.
-    pub(crate) fn clause(&self, handle: &str) -> Option<String> {
+    pub(crate) fn recall_clause(&self, handle: &str) -> Option<String> {
         match self {
-            RecallHint::Command(command) => Some(format!("{command} {}", clip(handle, NAME))),
+            RecallHint::Command(command) => Some(format!("{command} {}", clip_middle(handle, NAME))),
             RecallHint::Nothing => None,
         }
     }
@@ -93,26 +93,30 @@ pub(crate) struct NoteContext<'a> {
     /// The name by which it comes back.
     pub(crate) handle: &'a str,
     /// How the note is worded.
-    pub(crate) style: Style,
+    pub(crate) style: NoteStyle,
     /// How the note says that the original comes back.
     pub(crate) recall: &'a RecallHint,
 }
 
 /// Writes a note that stands where something is missing; nothing for notes that belong into the closing one.
-pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
+pub(super) fn inline_note(note: &Note, gaps: usize) -> Option<String> {
     Some(match note {
-        Note::Omitted { first, last, .. } if gaps > FEW_GAPS => format!("[… {} …]", lines(*first, *last)),
-        Note::Omitted { first, last, of } => format!("[… {} of {of} omitted …]", lines(*first, *last)),
-        Note::Passing { lines } => format!("[… {} …]", counted(*lines, "passing line", "passing lines")),
+        Note::Omitted { first, last, .. } if gaps > FEW_GAPS => {
+            format!("[… {} …]", line_range(*first, *last))
+        }
+        Note::Omitted { first, last, of } => format!("[… {} of {of} omitted …]", line_range(*first, *last)),
+        Note::Passing { lines } => {
+            format!("[… {} …]", count_with_name(*lines, "passing line", "passing lines"))
+        }
         Note::Shown { first, last, from } => {
-            format!("[… {} are lines {from}-{} there …]", lines(*first, *last), from + last - first)
+            format!("[… {} are lines {from}-{} there …]", line_range(*first, *last), from + last - first)
         }
         Note::Repeated { times, lines: 1 } => format!("[… the line above {times} times …]"),
         Note::Repeated { times, lines } => format!("[… the {lines} lines above {times} times …]"),
         Note::ElementsOmitted { first, last, of } => {
-            format!("[… {} of {of} omitted …]", range("element", "elements", *first, *last))
+            format!("[… {} of {of} omitted …]", number_range("element", "elements", *first, *last))
         }
-        Note::Series(told) => return series::diff(told),
+        Note::Series(told) => return series::net_diff(told),
         Note::Listing { .. }
         | Note::RepoMap { .. }
         | Note::Changes { .. }
@@ -131,8 +135,8 @@ pub(super) fn inline(note: &Note, gaps: usize) -> Option<String> {
 }
 
 /// Writes the mark inside a cut line.
-pub(super) fn cut(characters: usize) -> String {
-    format!("[… {} cut …]", counted(characters, "character", "characters"))
+pub(super) fn cut_mark(characters: usize) -> String {
+    format!("[… {} cut …]", count_with_name(characters, "character", "characters"))
 }
 
 /// The longest first line that stays of a long argument, in characters.
@@ -144,11 +148,17 @@ const PATCHED_FILES: usize = 20;
 /// Writes what stands in the place of a long argument of a call: a note, behind what tells the argument from others. Of a
 /// patch that are the lines that name its files; of what is no content of a file the first line, since a command or a task is
 /// known by how it begins.
-pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str, recall: &RecallHint) -> String {
+pub(crate) fn argument_note(
+    text: &str,
+    class: LeafSet,
+    why: &Reason,
+    handle: &str,
+    recall: &RecallHint,
+) -> String {
     let lines = text.lines().count().max(1);
     let begin = text.split_once('\n').map(|(first, _)| first.trim_end());
     let mut kept: Vec<&str> = Vec::new();
-    if class == Leaves::All || is_patch(text) {
+    if class == LeafSet::All || is_patch(text) {
         kept.extend(begin.filter(|first| first.chars().count() <= FIRST_LINE));
     }
     if is_patch(text) {
@@ -157,27 +167,27 @@ pub(crate) fn argument(text: &str, class: Leaves, why: &Reason, handle: &str, re
     let kept: String = kept.into_iter().flat_map(|line| [line, "\n"]).collect();
     format!(
         "{kept}[{}, {} of this argument are hidden: {}{}]",
-        counted(text.chars().count(), "character", "characters"),
-        counted(lines, "line", "lines"),
-        reason(why),
-        recall.clause(handle).map(|clause| format!("; {clause}")).unwrap_or_default()
+        count_with_name(text.chars().count(), "character", "characters"),
+        count_with_name(lines, "line", "lines"),
+        describe_reason(why),
+        recall.recall_clause(handle).map(|clause| format!("; {clause}")).unwrap_or_default()
     )
 }
 
 /// Writes what stands in the place of an argument and tells a series of edits.
 pub(crate) fn argument_of_series(text: &str, told: &EditSeries, handle: &str, recall: &RecallHint) -> String {
-    let diff = series::diff(told).map(|diff| diff + "\n").unwrap_or_default();
-    let characters = counted(text.chars().count(), "character", "characters");
-    let mut clauses = vec![series::opening(told)];
-    clauses.extend(series::facts(told));
+    let diff = series::net_diff(told).map(|diff| diff + "\n").unwrap_or_default();
+    let characters = count_with_name(text.chars().count(), "character", "characters");
+    let mut clauses = vec![series::opening_words(told)];
+    clauses.extend(series::change_facts(told));
     clauses.push(format!("{characters} of this argument are hidden"));
-    clauses.push(recall.clause(handle).unwrap_or_else(|| pointer(handle)));
+    clauses.push(recall.recall_clause(handle).unwrap_or_else(|| handle_clause(handle)));
     format!("{diff}[{}]", clauses.join("; "))
 }
 
 /// Writes the clause that names a text where nothing promises to bring it back.
-fn pointer(handle: &str) -> String {
-    format!("{HANDLE}{}", clip(handle, NAME))
+fn handle_clause(handle: &str) -> String {
+    format!("{HANDLE}{}", clip_middle(handle, NAME))
 }
 
 /// Tells whether a text is a patch, or a command that carries one.
@@ -188,15 +198,15 @@ fn is_patch(text: &str) -> bool {
 }
 
 /// Writes the note that closes a shortened text.
-pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
+pub(super) fn closing_note(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
     let characters = text.chars().count();
-    let recall = context.recall.clause(context.handle);
-    if context.style == Style::Plain {
+    let recall = context.recall.recall_clause(context.handle);
+    if context.style == NoteStyle::Plain {
         let recall = recall.map(|clause| format!(" - {clause}")).unwrap_or_default();
-        return format!("[Tool output pruned - {}{recall}]", counted(characters, "char", "chars"));
+        return format!("[Tool output pruned - {}{recall}]", count_with_name(characters, "char", "chars"));
     }
-    let facts: Vec<String> = notes.iter().filter_map(|note| fact(note)).collect();
-    let mut clauses = vec![opening(text, notes, shown, context)];
+    let facts: Vec<String> = notes.iter().filter_map(|note| describe_fact(note)).collect();
+    let mut clauses = vec![opening_words(text, notes, shown, context)];
     clauses.extend(facts);
     let is_text = !notes.iter().any(|note| matches!(note, Note::Media { .. }));
     let is_elsewhere = matches!(
@@ -205,37 +215,37 @@ pub(super) fn closing(text: &str, notes: &[&Note], shown: bool, context: &NoteCo
     );
     let has_names = notes.iter().any(|note| matches!(note, Note::Names(_)));
     if matches!(context.subject, Subject::File { .. }) && !shown && is_text && !is_elsewhere && !has_names {
-        clauses.extend(preview(text));
+        clauses.extend(preview_text(text));
     }
     // A note that points at the same text elsewhere names it in any case.
     let names_it = matches!(context.reason, Reason::Identical { .. } | Reason::EditedOften { .. });
-    clauses.extend(recall.or_else(|| names_it.then(|| pointer(context.handle))));
+    clauses.extend(recall.or_else(|| names_it.then(|| handle_clause(context.handle))));
     format!("[{}]", clauses.join("; "))
 }
 
 /// Writes what was there and why it is shorter. Of a file, what to do comes first.
-fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
+fn opening_words(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) -> String {
     if let Some(told) =
         notes.iter().find_map(|note| if let Note::Series(told) = note { Some(told) } else { None })
     {
-        return series::opening(told);
+        return series::opening_words(told);
     }
     if let (Reason::EditedOften { changes, told: Some(at), .. }, false) = (context.reason, shown) {
         return series::told_at(*changes, *at);
     }
-    let size = size(text, notes, context);
+    let size = describe_size(text, notes, context);
     let step = context.step;
     let verb = if shown { "shortened" } else { "hidden" };
-    let reason = reason(context.reason);
+    let reason = describe_reason(context.reason);
     let Subject::File { path, lines } = context.subject else {
-        return format!("{} at step {step}: {size}, {verb}: {reason}", what(context));
+        return format!("{} at step {step}: {size}, {verb}: {reason}", describe_subject(context));
     };
     let ShownFile { last_access, modified, copy } = context.file;
     let part = match lines {
-        Lines::Range { first, last: Some(last) } => format!(" lines {first}-{last}"),
-        Lines::All | Lines::Part | Lines::Range { last: None, .. } => String::new(),
+        SubjectLines::Range { first, last: Some(last) } => format!(" lines {first}-{last}"),
+        SubjectLines::All | SubjectLines::Part | SubjectLines::Range { last: None, .. } => String::new(),
     };
-    let file = clip(path, SUBJECT) + &part;
+    let file = clip_middle(path, SUBJECT) + &part;
     let modified = if modified { "modified in this session" } else { "not modified" };
     match context.reason {
         Reason::Identical { to } => match copy.changed_at {
@@ -243,13 +253,16 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
             // What is identical has the same handle.
             Some(at) => format!(
                 "Shown at step {to} ({}), changed since at step {at}: {file} at step {step}, {size}",
-                clip(context.handle, NAME)
+                clip_middle(context.handle, NAME)
             ),
         },
         Reason::Shown { at, handle } => {
             let changed = copy.changed_at.map(|at| format!(", changed since at step {at}"));
             let changed = changed.unwrap_or_default();
-            format!("Shown at step {at} ({}){changed}: {file} at step {step}, {size}", clip(handle, NAME))
+            format!(
+                "Shown at step {at} ({}){changed}: {file} at step {step}, {size}",
+                clip_middle(handle, NAME)
+            )
         }
         Reason::TooOld
         | Reason::Superseded { .. }
@@ -263,7 +276,7 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             let copy = match context.reason {
-                Reason::ReadOften { .. } => compared(copy),
+                Reason::ReadOften { .. } => compare_copies(copy),
                 _ => String::new(),
             };
             format!(
@@ -275,7 +288,7 @@ fn opening(text: &str, notes: &[&Note], shown: bool, context: &NoteContext<'_>) 
 }
 
 /// Says whether a read among others is the same as one that is shown, and when the file was changed since.
-fn compared(copy: ShownCopy) -> String {
+fn compare_copies(copy: ShownCopy) -> String {
     match (copy.same_at, copy.changed_at) {
         (Some(same), None) => format!(", the same as at step {same}"),
         (Some(same), Some(at)) => format!(", the same as at step {same}, changed since at step {at}"),
@@ -284,18 +297,18 @@ fn compared(copy: ShownCopy) -> String {
     }
 }
 
-fn what(context: &NoteContext<'_>) -> String {
-    let tool = context.tool.map(|tool| clip(tool, NAME));
+fn describe_subject(context: &NoteContext<'_>) -> String {
+    let tool = context.tool.map(|tool| clip_middle(tool, NAME));
     let subject = match context.subject {
         Subject::Command(words) | Subject::Query { pattern: words, .. }
             if context.kind == Some(ToolKind::Recall) =>
         {
-            return format!("Recalled by `{}`", clip(words, SUBJECT));
+            return format!("Recalled by `{}`", clip_middle(words, SUBJECT));
         }
         Subject::Nothing | Subject::File { .. } => None,
-        Subject::Command(command) => Some(format!("`{}`", clip(command, SUBJECT))),
-        Subject::Query { pattern, .. } => Some(format!("\"{}\"", clip(pattern, SAMPLE))),
-        Subject::Directory { path: name, .. } | Subject::Url(name) => Some(clip(name, SUBJECT)),
+        Subject::Command(command) => Some(format!("`{}`", clip_middle(command, SUBJECT))),
+        Subject::Query { pattern, .. } => Some(format!("\"{}\"", clip_middle(pattern, SAMPLE))),
+        Subject::Directory { path: name, .. } | Subject::Url(name) => Some(clip_middle(name, SUBJECT)),
     };
     match (tool, subject) {
         (Some(tool), Some(subject)) => format!("{tool} {subject}"),
@@ -304,24 +317,25 @@ fn what(context: &NoteContext<'_>) -> String {
     }
 }
 
-fn size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
-    let tokens = context.tokens.map(|tokens| format!("{} tokens", number(tokens)));
+fn describe_size(text: &str, notes: &[&Note], context: &NoteContext<'_>) -> String {
+    let tokens = context.tokens.map(|tokens| format!("{} tokens", format_number(tokens)));
     if notes.iter().any(|note| matches!(note, Note::Media { .. })) {
         return tokens.unwrap_or_else(|| "not text".to_owned());
     }
     let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count()
         + usize::from(!text.is_empty() && !text.ends_with('\n'));
-    let mut sizes = vec![counted(lines, "line", "lines"), counted(text.chars().count(), "char", "chars")];
+    let mut sizes =
+        vec![count_with_name(lines, "line", "lines"), count_with_name(text.chars().count(), "char", "chars")];
     sizes.extend(tokens);
     sizes.join(", ")
 }
 
-fn reason(reason: &Reason) -> String {
+fn describe_reason(reason: &Reason) -> String {
     match reason {
         Reason::TooOld => "too old".to_owned(),
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
-        Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip(handle, NAME)),
+        Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip_middle(handle, NAME)),
         Reason::OverBudget => TO_FIT.to_owned(),
         Reason::TooLong => "too long".to_owned(),
         // Unbound reasoning goes without a word: no note stands in its place.
@@ -332,17 +346,17 @@ fn reason(reason: &Reason) -> String {
             format!("one of {changes} changes between steps {first} and {last}")
         }
         Reason::Folded { through, .. } => format!("in the summary of steps 1-{through}"),
-        Reason::Rule(name) => format!("rule {}", clip(name, NAME)),
+        Reason::Rule(name) => format!("rule {}", clip_middle(name, NAME)),
     }
 }
 
-fn preview(text: &str) -> Option<String> {
+fn preview_text(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().take(20).map(without_number).collect();
     let preview = beginning(&lines.join("\n"), PREVIEW);
     (!preview.is_empty()).then(|| format!("it began \"{preview}\""))
 }
 
-fn fact(note: &Note) -> Option<String> {
+fn describe_fact(note: &Note) -> Option<String> {
     Some(match note {
         Note::Omitted { .. }
         | Note::Passing { .. }
@@ -351,15 +365,15 @@ fn fact(note: &Note) -> Option<String> {
         | Note::ElementsOmitted { .. }
         | Note::Status(Outcome::Unknown) => return None,
         Note::Listing { files, directories, samples } => {
-            let files = counted(*files, "file", "files");
+            let files = count_with_name(*files, "file", "files");
             let directories = match directories {
                 0 => String::new(),
-                count => format!(" in {}", counted(*count, "directory", "directories")),
+                count => format!(" in {}", count_with_name(*count, "directory", "directories")),
             };
             format!("{files}{directories}{}", samples_of(samples))
         }
         Note::RepoMap { files, samples } => {
-            format!("map of {}{}", counted(*files, "file", "files"), samples_of(samples))
+            format!("map of {}{}", count_with_name(*files, "file", "files"), samples_of(samples))
         }
         Note::Changes { branch, staged, modified, untracked, conflicted } => {
             let counts = [
@@ -368,24 +382,24 @@ fn fact(note: &Note) -> Option<String> {
                 (untracked, "untracked"),
                 (conflicted, "conflicted"),
             ];
-            let counts = listed(
+            let counts = join_list(
                 counts.iter().filter(|(count, _)| **count > 0).map(|(count, name)| format!("{count} {name}")),
             );
             let counts = if counts.is_empty() { "nothing changed".to_owned() } else { counts };
             match branch {
-                Some(branch) => format!("branch {}: {counts}", clip(branch, NAME)),
+                Some(branch) => format!("branch {}: {counts}", clip_middle(branch, NAME)),
                 None => counts,
             }
         }
         Note::Diff { files, added, removed, samples } => {
             format!(
                 "{} changed, +{added} -{removed}{}",
-                counted(*files, "file", "files"),
+                count_with_name(*files, "file", "files"),
                 samples_of(samples)
             )
         }
-        Note::Commits { total } => counted(*total, "commit", "commits"),
-        Note::Matches { total, files, shown, most } => matches(*total, *files, *shown, most),
+        Note::Commits { total } => count_with_name(*total, "commit", "commits"),
+        Note::Matches { total, files, shown, most } => describe_matches(*total, *files, *shown, most),
         Note::Status(Outcome::Succeeded) => "succeeded".to_owned(),
         Note::Status(Outcome::Failed) => "failed".to_owned(),
         Note::Totals(totals) => {
@@ -397,39 +411,44 @@ fn fact(note: &Note) -> Option<String> {
                 (totals.skipped, "skipped"),
                 (totals.warnings, "warnings"),
             ];
-            listed(counts.iter().filter_map(|(count, name)| Some(format!("{} {name}", (*count)?))))
+            join_list(counts.iter().filter_map(|(count, name)| Some(format!("{} {name}", (*count)?))))
         }
         Note::Shape { container, elements, shown, keys } => {
             let (name, of) = match container {
-                Container::Array => ("array", counted(*elements, "element", "elements")),
-                Container::Object => ("object", counted(*elements, "member", "members")),
+                Container::Array => ("array", count_with_name(*elements, "element", "elements")),
+                Container::Object => ("object", count_with_name(*elements, "member", "members")),
             };
             let keys = match keys.len() {
                 0 => String::new(),
-                _ => format!(", keys {}", listed(keys.iter().map(|key| clip(key, NAME)))),
+                _ => format!(", keys {}", join_list(keys.iter().map(|key| clip_middle(key, NAME)))),
             };
             format!("{name} of {of}, {shown} shown{keys}")
         }
-        Note::Frames { total, shown } => format!("{}, {shown} shown", counted(*total, "frame", "frames")),
+        Note::Frames { total, shown } => {
+            format!("{}, {shown} shown", count_with_name(*total, "frame", "frames"))
+        }
         Note::Definitions { total, shown } => {
-            format!("{}, {shown} shown", counted(*total, "definition", "definitions"))
+            format!("{}, {shown} shown", count_with_name(*total, "definition", "definitions"))
         }
         Note::Names(names) => format!("names in it: {}", names.join(" ")),
-        Note::Series(told) => return series::facts(told),
-        Note::Intent(intent) => format!("intent: \"{}\"", clip(intent, SUBJECT)),
-        Note::Media { kind, bytes } => format!("{}, {} bytes", clip(kind, NAME), number(*bytes)),
+        Note::Series(told) => return series::change_facts(told),
+        Note::Intent(intent) => format!("intent: \"{}\"", clip_middle(intent, SUBJECT)),
+        Note::Media { kind, bytes } => {
+            format!("{}, {} bytes", clip_middle(kind, NAME), format_number(*bytes))
+        }
     })
 }
 
-fn matches(total: usize, files: usize, shown: usize, most: &[(String, usize)]) -> String {
-    let place = if files > 0 { format!(" in {}", counted(files, "file", "files")) } else { String::new() };
-    let mut clauses = vec![counted(total, "match", "matches") + &place];
+fn describe_matches(total: usize, files: usize, shown: usize, most: &[(String, usize)]) -> String {
+    let place =
+        if files > 0 { format!(" in {}", count_with_name(files, "file", "files")) } else { String::new() };
+    let mut clauses = vec![count_with_name(total, "match", "matches") + &place];
     if shown < total {
         clauses.push(format!("first {shown} shown, +{} more", total - shown));
     }
     if files > 1 {
-        let most = most.iter().map(|(path, hits)| format!("{} ({hits})", clip(path, SAMPLE)));
-        clauses.push(format!("most in {}", listed(most)));
+        let most = most.iter().map(|(path, hits)| format!("{} ({hits})", clip_middle(path, SAMPLE)));
+        clauses.push(format!("most in {}", join_list(most)));
     }
     clauses.join(", ")
 }
@@ -437,18 +456,18 @@ fn matches(total: usize, files: usize, shown: usize, most: &[(String, usize)]) -
 fn samples_of(samples: &[String]) -> String {
     match samples.len() {
         0 => String::new(),
-        _ => format!(", e.g. {}", listed(samples.iter().map(|sample| clip(sample, SAMPLE)))),
+        _ => format!(", e.g. {}", join_list(samples.iter().map(|sample| clip_middle(sample, SAMPLE)))),
     }
 }
 
-fn listed(items: impl Iterator<Item = String>) -> String {
+fn join_list(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-fn lines(first: usize, last: usize) -> String {
-    range("line", "lines", first, last)
+fn line_range(first: usize, last: usize) -> String {
+    number_range("line", "lines", first, last)
 }
 
-fn range(one: &str, many: &str, first: usize, last: usize) -> String {
+fn number_range(one: &str, many: &str, first: usize, last: usize) -> String {
     if first == last { format!("{one} {first}") } else { format!("{many} {first}-{last}") }
 }

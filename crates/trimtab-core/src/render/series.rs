@@ -2,8 +2,8 @@
 //! every line behind `|`, so that nothing in it can pose as a note, and clauses for the closing note.
 
 use super::{
-    clip::{clip, counted},
-    cut,
+    clip::{clip_middle, count_with_name},
+    cut_line,
 };
 use crate::digest::{EditSeries, LineCount};
 
@@ -15,26 +15,27 @@ const INTENT: usize = 100;
 const LONGEST_LINE: usize = 200;
 
 /// Writes the net diff, a line each; nothing where there is none to show.
-pub(super) fn diff(series: &EditSeries) -> Option<String> {
+pub(super) fn net_diff(series: &EditSeries) -> Option<String> {
     if series.diff.is_empty() {
         return None;
     }
     let head = format!(
         "[… net diff of {} between steps {} and {} …]",
-        clip(&series.path, PATH),
+        clip_middle(&series.path, PATH),
         series.first,
         series.last
     );
-    let quoted = series.diff.iter().map(|line| format!("| {}", short(line)));
-    let more = format!("[… {} of the net diff …]", counted(series.more_diff, "more line", "more lines"));
+    let quoted = series.diff.iter().map(|line| format!("| {}", shorten_line(line)));
+    let more =
+        format!("[… {} of the net diff …]", count_with_name(series.more_diff, "more line", "more lines"));
     let more = (series.more_diff > 0).then_some(more);
     Some([head].into_iter().chain(quoted).chain(more).collect::<Vec<_>>().join("\n"))
 }
 
 /// Says what is told.
-pub(super) fn opening(series: &EditSeries) -> String {
+pub(super) fn opening_words(series: &EditSeries) -> String {
     let EditSeries { path, changes, first, last, .. } = series;
-    format!("{changes} changes of {} between steps {first} and {last}", clip(path, PATH))
+    format!("{changes} changes of {} between steps {first} and {last}", clip_middle(path, PATH))
 }
 
 /// Says where a change is told.
@@ -43,7 +44,7 @@ pub(super) fn told_at(changes: u32, step: u32) -> String {
 }
 
 /// Says what the changes come to, and why they were made.
-pub(super) fn facts(series: &EditSeries) -> Option<String> {
+pub(super) fn change_facts(series: &EditSeries) -> Option<String> {
     let lines = series.lines.map(|lines| match lines {
         LineCount::Net(added, removed) => format!("net change +{added} -{removed} lines"),
         LineCount::NetOfKnown(added, removed) => format!("net change of the lines known +{added} -{removed}"),
@@ -56,8 +57,8 @@ pub(super) fn facts(series: &EditSeries) -> Option<String> {
         .intents
         .iter()
         .map(|(intent, times)| match times {
-            1 => format!("\"{}\"", clip(intent, INTENT)),
-            times => format!("\"{}\" ({times} times)", clip(intent, INTENT)),
+            1 => format!("\"{}\"", clip_middle(intent, INTENT)),
+            times => format!("\"{}\" ({times} times)", clip_middle(intent, INTENT)),
         })
         .collect();
     let more = (series.more_intents > 0).then(|| format!("+{} more in their calls", series.more_intents));
@@ -67,12 +68,12 @@ pub(super) fn facts(series: &EditSeries) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-fn short(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     let line = line.replace('\r', " ");
     if line.chars().count() <= LONGEST_LINE {
         return line;
     }
     let head = line.floor_char_boundary(LONGEST_LINE / 2);
     let tail = line.len() - line.ceil_char_boundary(line.len() - LONGEST_LINE / 4);
-    cut(&line, head, tail)
+    cut_line(&line, head, tail)
 }

@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use super::*;
 use crate::{
-    digest::{EditSeries, Leaves, LineCount, Totals},
-    facts::{Lines, Outcome, Subject},
+    digest::{EditSeries, LeafSet, LineCount, RunTotals},
+    facts::{Outcome, Subject, SubjectLines},
     notes::{file_in_note, is_note},
-    policy::Style,
+    policy::NoteStyle,
     recall::handle_of,
     verdict::Reason,
 };
 
 fn file(path: &str) -> Subject {
-    Subject::File { path: path.into(), lines: Lines::All }
+    Subject::File { path: path.into(), lines: SubjectLines::All }
 }
 
 const SAME: ShownCopy = ShownCopy { same_at: Some(20), changed_at: None };
@@ -28,7 +28,7 @@ fn context<'a>(subject: &'a Subject, reason: &'a Reason) -> NoteContext<'a> {
         tokens: Some(3811),
         reason,
         handle: "0123456789ab",
-        style: Style::Normal,
+        style: NoteStyle::Normal,
         recall: &USUAL_RECALL,
     }
 }
@@ -59,7 +59,7 @@ fn every_sentence_reads_well() {
         let _ = writeln!(page, "{}", closing(&[], &context(agent, reason)));
     }
     page += "\n# A file, shortened\n";
-    let lines = Lines::Range { first: 100, last: Some(499) };
+    let lines = SubjectLines::Range { first: 100, last: Some(499) };
     let part = Subject::File { path: "src/agent.py".into(), lines };
     for reason in &[Reason::TooOld, Reason::Stale { edit: 15 }] {
         let file = ShownFile { last_access: 15, modified: true, copy: SAME };
@@ -112,15 +112,15 @@ fn every_sentence_reads_well() {
     let _ = writeln!(
         page,
         "{}",
-        closing(&[], &NoteContext { style: Style::Plain, ..context(command, &Reason::TooOld) })
+        closing(&[], &NoteContext { style: NoteStyle::Plain, ..context(command, &Reason::TooOld) })
     );
     page += "\n# Arguments of calls\n";
-    for class in [Leaves::Contents, Leaves::All] {
+    for class in [LeafSet::Contents, LeafSet::All] {
         let text = "cargo test --workspace\n".repeat(40);
         let _ = writeln!(
             page,
             "{}",
-            argument(&text, class, &Reason::Superseded { by: 14 }, "0123456789ab", &USUAL_RECALL)
+            argument_note(&text, class, &Reason::Superseded { by: 14 }, "0123456789ab", &USUAL_RECALL)
         );
     }
     page += "\n# With another command, and without a recall\n";
@@ -128,20 +128,21 @@ fn every_sentence_reads_well() {
     for recall in [&elsewhere, &RecallHint::Nothing] {
         for reason in [Reason::TooOld, Reason::Identical { to: 14 }] {
             let normal = NoteContext { recall, ..context(command, &reason) };
-            let plain = NoteContext { style: Style::Plain, ..normal };
+            let plain = NoteContext { style: NoteStyle::Plain, ..normal };
             let file = NoteContext { subject: agent, ..normal };
             for context in [normal, plain, file] {
                 let _ = writeln!(page, "{}", closing(&[], &context));
             }
         }
         let text = "x".repeat(900);
-        let _ = writeln!(page, "{}", argument(&text, Leaves::All, &Reason::TooOld, "0123456789ab", recall));
+        let _ =
+            writeln!(page, "{}", argument_note(&text, LeafSet::All, &Reason::TooOld, "0123456789ab", recall));
     }
     page += "\n# Where something is missing\n";
     for (note, gaps) in gaps() {
-        let _ = writeln!(page, "{}", note::inline(&note, gaps).expect("an inline note"));
+        let _ = writeln!(page, "{}", note::inline_note(&note, gaps).expect("an inline note"));
     }
-    let _ = writeln!(page, "{}", note::cut(1234));
+    let _ = writeln!(page, "{}", note::cut_mark(1234));
     for line in page.lines().filter(|line| line.starts_with('[')) {
         assert!(is_note(line), "{line}");
         assert!(line.chars().count() <= 700, "{line}");
@@ -210,7 +211,12 @@ fn facts() -> Vec<Note> {
         Note::Status(Outcome::Succeeded),
         Note::Status(Outcome::Failed),
         Note::Status(Outcome::Succeeded),
-        Note::Totals(Totals { passed: Some(45), failed: Some(0), skipped: Some(2), ..Totals::default() }),
+        Note::Totals(RunTotals {
+            passed: Some(45),
+            failed: Some(0),
+            skipped: Some(2),
+            ..RunTotals::default()
+        }),
         Note::Frames { total: 40, shown: 6 },
         Note::Definitions { total: 31, shown: 10 },
         Note::Media { kind: "image/png".to_owned(), bytes: 120_345 },

@@ -4,16 +4,16 @@
 
 use std::ops::Range;
 
-use super::{NoteContext, close, count_gaps, note, quoted, render, write_lines};
+use super::{NoteContext, closing_note, count_gaps, note, quote_json, render, write_lines};
 use crate::{
-    digest::{About, Note, Piece, Text},
-    history::{TextLeaf, Wrapped},
+    digest::{DigestText, Note, Piece, TextContext},
+    history::{TextLeaf, WrappedResult},
 };
 
 /// Writes the pieces of what the leaves of a JSON text say, into the leaves.
 pub(super) fn render_leaves(
     json: &str,
-    wrapped: &Wrapped,
+    wrapped: &WrappedResult,
     pieces: &[Piece],
     context: &NoteContext<'_>,
 ) -> String {
@@ -27,7 +27,7 @@ pub(super) fn render_leaves(
     for (leaf, said) in wrapped.leaves.iter().zip(said) {
         let Some(said) = said else { continue };
         written.push_str(json.get(at..leaf.span.start).unwrap_or_default());
-        written.push_str(&quoted(&said));
+        written.push_str(&quote_json(&said));
         at = leaf.span.end;
     }
     written.push_str(json.get(at..).unwrap_or_default());
@@ -35,7 +35,7 @@ pub(super) fn render_leaves(
 }
 
 /// Returns what every leaf says now; nothing for one that stays as it is.
-fn say_leaves(wrapped: &Wrapped, pieces: &[Piece], context: &NoteContext<'_>) -> Vec<Option<String>> {
+fn say_leaves(wrapped: &WrappedResult, pieces: &[Piece], context: &NoteContext<'_>) -> Vec<Option<String>> {
     let gaps = count_gaps(pieces);
     let last = wrapped.leaves.len().saturating_sub(1);
     let by_leaf = pieces_by_leaf(wrapped, pieces, gaps);
@@ -44,7 +44,7 @@ fn say_leaves(wrapped: &Wrapped, pieces: &[Piece], context: &NoteContext<'_>) ->
         .map(|(number, (leaf, own))| {
             let text = wrapped.text.get(leaf.bytes.clone()).unwrap_or_default();
             if number == last {
-                return Some(write_lines(text, &own, gaps) + &close(&wrapped.text, pieces, context));
+                return Some(write_lines(text, &own, gaps) + &closing_note(&wrapped.text, pieces, context));
             }
             if own == [Piece::Lines(0..leaf.lines.len())] {
                 return None;
@@ -59,8 +59,8 @@ fn say_leaves(wrapped: &Wrapped, pieces: &[Piece], context: &NoteContext<'_>) ->
 }
 
 /// Gives every leaf its own pieces, with lines counted in it.
-fn pieces_by_leaf(wrapped: &Wrapped, pieces: &[Piece], gaps: usize) -> Vec<Vec<Piece>> {
-    let text = Text::new(&wrapped.text, About::default());
+fn pieces_by_leaf(wrapped: &WrappedResult, pieces: &[Piece], gaps: usize) -> Vec<Vec<Piece>> {
+    let text = DigestText::new(&wrapped.text, TextContext::default());
     let mut by_leaf: Vec<Vec<Piece>> = wrapped.leaves.iter().map(|_| Vec::new()).collect();
     // Notes that only count lines are about those that follow what was said before them.
     let mut next = 0;
@@ -93,11 +93,12 @@ fn pieces_by_leaf(wrapped: &Wrapped, pieces: &[Piece], gaps: usize) -> Vec<Vec<P
             let is_longer = match &part {
                 Piece::Note(said) => {
                     here.len() < lines.len()
-                        && note::inline(said, gaps).is_some_and(|said| said.len() >= text.raw(here).len())
+                        && note::inline_note(said, gaps)
+                            .is_some_and(|said| said.len() >= text.raw_lines(here).len())
                 }
                 Piece::Lines(_) | Piece::Cut { .. } | Piece::Elements(_) => false,
             };
-            push(own, if is_longer { Piece::Lines(inner) } else { part });
+            push_piece(own, if is_longer { Piece::Lines(inner) } else { part });
         }
     }
     by_leaf
@@ -120,7 +121,7 @@ fn part_of(piece: &Piece, inner: Range<usize>, skipped: usize, of: usize) -> Pie
 }
 
 /// Adds a piece; lines that follow lines are one piece.
-fn push(pieces: &mut Vec<Piece>, piece: Piece) {
+fn push_piece(pieces: &mut Vec<Piece>, piece: Piece) {
     match (pieces.last_mut(), piece) {
         (Some(Piece::Lines(before)), Piece::Lines(lines)) if before.end == lines.start => {
             before.end = lines.end;

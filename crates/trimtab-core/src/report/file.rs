@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     facts::Facts,
-    files::{Existence, FileState, Files, Run},
+    files::{Existence, FileState, FileTimeline, LineRun},
 };
 
 /// How many paths are named where the one asked for is not known.
@@ -48,28 +48,28 @@ pub struct FileReport<'a> {
     text: Option<String>,
     line_count: Option<usize>,
     known_lines: usize,
-    accesses: Vec<Row>,
-    lines: Vec<Lines<'a>>,
+    accesses: Vec<AccessRow>,
+    lines: Vec<ReportedLines<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct AccessRow {
     step: u32,
     kind: &'static str,
 }
 
 /// Some lines in a row: known ones with their texts and steps, unknown ones with their count; none for the rest.
 #[derive(Debug, Serialize)]
-struct Lines<'a> {
+struct ReportedLines<'a> {
     first: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<Vec<Known<'a>>>,
+    known: Option<Vec<ReportedLine<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
-struct Known<'a> {
+struct ReportedLine<'a> {
     text: &'a str,
     seen_in_step: u32,
 }
@@ -82,9 +82,9 @@ pub fn file_at<'a>(
     asked: &str,
     step: u32,
     facts: &Facts,
-    files: &'a Files,
+    files: &'a FileTimeline,
 ) -> Result<(&'a str, FileState), FileError> {
-    let path = meant(asked, facts, files)?;
+    let path = find_file(asked, facts, files)?;
     let Some(state) = files.file_state_at(path, step) else {
         let first = files.accesses(path).first().map_or(0, |access| access.step);
         return Err(FileError::Later { path: path.to_owned(), step, first });
@@ -93,14 +93,20 @@ pub fn file_at<'a>(
 }
 
 /// Tells what was known of a file after a step.
-pub fn file_report<'a>(path: &'a str, step: u32, state: &'a FileState, files: &Files) -> FileReport<'a> {
+pub fn file_report<'a>(
+    path: &'a str,
+    step: u32,
+    state: &'a FileState,
+    files: &FileTimeline,
+) -> FileReport<'a> {
     let lines = state.runs().into_iter().map(|run| match run {
-        Run::Known { first, lines } => {
-            let known = lines.into_iter().map(|line| Known { text: line.text, seen_in_step: line.seen });
-            Lines { first, known: Some(known.collect()), unknown: None }
+        LineRun::Known { first, lines } => {
+            let known =
+                lines.into_iter().map(|line| ReportedLine { text: line.text, seen_in_step: line.seen });
+            ReportedLines { first, known: Some(known.collect()), unknown: None }
         }
-        Run::Unknown { first, count } => Lines { first, known: None, unknown: Some(count) },
-        Run::Rest { first } => Lines { first, known: None, unknown: None },
+        LineRun::Unknown { first, count } => ReportedLines { first, known: None, unknown: Some(count) },
+        LineRun::Rest { first } => ReportedLines { first, known: None, unknown: None },
     });
     let accesses = files.accesses(path).iter().filter(|access| access.step <= step);
     FileReport {
@@ -114,13 +120,13 @@ pub fn file_report<'a>(path: &'a str, step: u32, state: &'a FileState, files: &F
         text: state.text(),
         line_count: state.line_count(),
         known_lines: state.known_lines(),
-        accesses: accesses.map(|access| Row { step: access.step, kind: access.kind.name() }).collect(),
+        accesses: accesses.map(|access| AccessRow { step: access.step, kind: access.kind.name() }).collect(),
         lines: lines.collect(),
     }
 }
 
 /// Finds the file that is meant: by its name, or by the end of it where only one file fits.
-fn meant<'a>(asked: &str, facts: &Facts, files: &'a Files) -> Result<&'a str, FileError> {
+fn find_file<'a>(asked: &str, facts: &Facts, files: &'a FileTimeline) -> Result<&'a str, FileError> {
     let key = facts.file_key(asked.trim_start_matches("./"));
     let ends = |path: &&str| path.strip_suffix(&*key).is_some_and(|head| head.ends_with('/'));
     let exact = files.paths().find(|path| *path == key);
@@ -129,13 +135,13 @@ fn meant<'a>(asked: &str, facts: &Facts, files: &'a Files) -> Result<&'a str, Fi
         (Some(path), _) => Ok(path),
         (None, [path]) => Ok(path),
         (None, []) if files.paths().next().is_none() => Err(FileError::NoFiles(asked.to_owned())),
-        (None, []) => Err(FileError::Unknown(asked.to_owned(), nearest(asked, files).join(", "))),
+        (None, []) => Err(FileError::Unknown(asked.to_owned(), nearest_paths(asked, files).join(", "))),
         (None, several) => Err(FileError::Several(asked.to_owned(), several.join(", "))),
     }
 }
 
 /// Returns the known paths most like one that is not: those that end alike, then those whose names begin alike.
-fn nearest<'a>(asked: &str, files: &'a Files) -> Vec<&'a str> {
+fn nearest_paths<'a>(asked: &str, files: &'a FileTimeline) -> Vec<&'a str> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let alike = |path: &str| {
         let ending =

@@ -7,12 +7,12 @@ use crate::{
     count::Exactness,
     facts::facts,
     history::{BlockId, History},
-    plan::{Moment, PassSum, Plan, Sum},
+    plan::{Moment, MomentSum, PassSum, Plan},
     policy::Policy,
-    session::Fitted,
+    session::FittedRequest,
     units::Tokens,
     verdict::Verdict,
-    wire::Mended,
+    wire::Repair,
 };
 
 /// A setting in force.
@@ -37,26 +37,26 @@ pub struct FitReport<'a> {
     tokens_after: Tokens,
     fold_wanted: bool,
     /// What stands for the messages that are folded.
-    folded: Option<Folded>,
+    folded: Option<FoldedReport>,
     /// What cannot be hidden, where that is more than the budget.
-    floor: Option<Floor>,
-    verdicts: Vec<Row>,
+    floor: Option<FloorReport>,
+    verdicts: Vec<DecisionRow>,
     /// What is saved and paid, by the moment at which blocks are hidden.
-    sums: Vec<Sum>,
+    sums: Vec<MomentSum>,
     /// What each pass of the plan hid.
     passes: Vec<PassSum>,
-    supersedes: Vec<Superseding>,
+    supersedes: Vec<SupersedingRow>,
     mended: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Floor {
+struct FloorReport {
     tokens: Tokens,
     made_of: Vec<(&'static str, Tokens)>,
 }
 
 #[derive(Debug, Serialize)]
-struct Folded {
+struct FoldedReport {
     /// The last block that is folded.
     block: u32,
     tokens: Tokens,
@@ -66,7 +66,7 @@ struct Folded {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct DecisionRow {
     block: u32,
     step: u32,
     call: Option<String>,
@@ -80,14 +80,14 @@ struct Row {
 
 /// A block and the earlier ones that it makes redundant.
 #[derive(Debug, Serialize)]
-struct Superseding {
+struct SupersedingRow {
     block: u32,
     call: Option<String>,
-    supersedes: Vec<Superseded>,
+    supersedes: Vec<SupersededRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Superseded {
+struct SupersededRow {
     block: u32,
     call: Option<String>,
     rule: &'static str,
@@ -97,19 +97,19 @@ struct Superseded {
 pub fn fit_report<'a>(
     policy: &'a Policy,
     settings: &'a [SettingRow],
-    fitted: &Fitted,
-    mended: &[Mended],
+    fitted: &FittedRequest,
+    mended: &[Repair],
 ) -> FitReport<'a> {
     let plan = &fitted.plan;
     let hidden = plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep);
-    let rows = hidden.map(|decision| Row {
+    let rows = hidden.map(|decision| DecisionRow {
         block: decision.block.0,
         step: step_of(&fitted.history, decision.block),
         call: call_of(&fitted.history, decision.block),
         verdict: decision.verdict.word().to_owned(),
         reason: decision.reason().as_ref().map(ToString::to_string).unwrap_or_default(),
         tokens: plan.tokens_of(decision.block).0,
-        saved: plan.saved(decision.block),
+        saved: plan.tokens_saved(decision.block),
         when: plan.moment_of(decision.block),
         handle: decision.handle.clone(),
     });
@@ -121,17 +121,17 @@ pub fn fit_report<'a>(
         tokens_before: plan.before(),
         tokens_after: plan.after(),
         fold_wanted: plan.fold_wanted(),
-        folded: plan.folded().map(|(block, text)| Folded {
+        folded: plan.fold_message().map(|(block, text)| FoldedReport {
             block: block.0,
             tokens: plan.tokens_of(block).1,
             instead_of: folded_blocks(plan).map(|block| plan.tokens_of(block).0).sum(),
             text: text.to_owned(),
         }),
-        floor: plan.floor().map(|floor| Floor { tokens: floor.tokens, made_of: floor.made_of.clone() }),
+        floor: plan.floor().map(|floor| FloorReport { tokens: floor.tokens, made_of: floor.made_of.clone() }),
         verdicts: rows.collect(),
-        sums: plan.sums().to_vec(),
+        sums: plan.moment_sums().to_vec(),
         passes: plan.passes().to_vec(),
-        supersedes: supersedes(&fitted.history),
+        supersedes: superseding_rows(&fitted.history),
         mended: mended.iter().map(ToString::to_string).collect(),
     }
 }
@@ -140,16 +140,16 @@ fn folded_blocks(plan: &Plan) -> impl Iterator<Item = BlockId> {
     plan.decisions().iter().filter(|decision| decision.verdict.is_fold()).map(|decision| decision.block)
 }
 
-fn supersedes(history: &History) -> Vec<Superseding> {
+fn superseding_rows(history: &History) -> Vec<SupersedingRow> {
     let facts = facts(history);
     let rows = (0..).map(BlockId).zip(facts.rows()).filter(|(_, row)| !row.supersedes.is_empty());
-    rows.map(|(id, row)| Superseding {
+    rows.map(|(id, row)| SupersedingRow {
         block: id.0,
         call: call_of(history, id),
         supersedes: row
             .supersedes
             .iter()
-            .map(|(older, rule)| Superseded {
+            .map(|(older, rule)| SupersededRow {
                 block: older.0,
                 call: call_of(history, *older),
                 rule: rule.name(),

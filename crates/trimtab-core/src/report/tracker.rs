@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     count::Counts,
     facts::{Facts, Outcome, Subject, ToolKind},
-    files::{AccessKind, Existence, Files},
+    files::{AccessKind, Existence, FileTimeline},
     history::{BlockKind, History, Role},
     units::Tokens,
     usage::Point,
@@ -63,10 +63,10 @@ pub struct FileQuestion {
 
 impl FileTracker {
     /// Collects the files of a conversation. `points` are the requests of the recording that it is of.
-    pub fn of(
+    pub fn from_conversation(
         history: &History,
         facts: &Facts,
-        files: &Files,
+        files: &FileTimeline,
         counts: &Counts,
         points: &[Point],
     ) -> FileTracker {

@@ -8,14 +8,14 @@ use crate::{
     history::{Block, BlockKind, Blocks, Format, History},
     memory::Memory,
     plan::{
-        CachePrices, CacheState, Made, Plan, PlanContext, PlanError, RequestView, SentBefore, Showing, Units,
-        Wished, edits, plan,
+        BlockWishes, CachePrices, CacheState, Plan, PlanContext, PlanError, RequestView, SentBefore,
+        ShowingCost, TextCache, Units, plan, plan_edits,
     },
     policy::{Folding, Markers, Policy},
     prices::{CacheRules, Model},
     render::RecallHint,
-    session::Warm,
-    summary::Asking,
+    session::WarmState,
+    summary::SummaryTask,
     units::{Millis, Tokens},
     verdict::SentVerdict,
     wire::{WireError, write},
@@ -49,7 +49,7 @@ pub struct Settings {
     /// Whether cache markers may be added.
     pub markers: Markers,
     /// How long the provider is asked to keep its cache; as the request says, where there is nothing.
-    pub keeping: Option<Keeping>,
+    pub keeping: Option<CacheLifetime>,
     /// Tokens that are paid with every request and do not stand in it: what a recording leaves out of its head. They count
     /// in the sums by which edits must pay, not in the budget.
     pub unseen: Tokens,
@@ -74,7 +74,7 @@ pub enum CacheHint {
 
 /// How long a provider is asked to keep what it cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Keeping {
+pub enum CacheLifetime {
     /// As long as it does by itself.
     #[default]
     Usual,
@@ -168,7 +168,7 @@ impl Settings {
 
 /// A request that was fitted.
 #[derive(Debug, Clone)]
-pub struct Fitted {
+pub struct FittedRequest {
     /// The bytes to send.
     pub request: Vec<u8>,
     /// The request as it came.
@@ -184,17 +184,17 @@ pub struct Fitted {
     counter: Counter,
 }
 
-impl Fitted {
+impl FittedRequest {
     /// Makes ready to ask for the summary that the plan wants.
-    pub fn asking(&self) -> Option<Asking> {
-        let wanted = self.plan.wanted()?.clone();
-        Some(Asking::new(Arc::clone(&self.history), wanted, self.counter))
+    pub fn summary_task(&self) -> Option<SummaryTask> {
+        let wanted = self.plan.fold_request()?.clone();
+        Some(SummaryTask::new(Arc::clone(&self.history), wanted, self.counter))
     }
 }
 
 /// A request that was planned for.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct PlannedFit {
     /// The request as it came.
     pub history: Arc<History>,
     /// What becomes of every block.
@@ -206,26 +206,26 @@ pub struct Planned {
     counter: Counter,
 }
 
-impl Planned {
+impl PlannedFit {
     /// Returns what counted.
     pub fn counter(&self) -> Counter {
         self.counter
     }
 
     /// Makes ready to ask for the summary that the plan wants.
-    pub fn asking(&self) -> Option<Asking> {
-        let wanted = self.plan.wanted()?.clone();
-        Some(Asking::new(Arc::clone(&self.history), wanted, self.counter))
+    pub fn summary_task(&self) -> Option<SummaryTask> {
+        let wanted = self.plan.fold_request()?.clone();
+        Some(SummaryTask::new(Arc::clone(&self.history), wanted, self.counter))
     }
 
     /// Writes the bytes to send; nothing where the request goes as it came.
-    pub fn write(&self) -> Option<Vec<u8>> {
-        written(&self.history, &self.plan, &mut Made::default())
+    pub fn write_request(&self) -> Option<Vec<u8>> {
+        write_plan(&self.history, &self.plan, &mut TextCache::default())
     }
 
     /// Writes the same bytes sooner: what was written for earlier requests of the conversation is copied.
-    pub fn write_warm(&self, warm: &mut Warm) -> Option<Vec<u8>> {
-        written(&self.history, &self.plan, &mut warm.made)
+    pub fn write_warm(&self, warm: &mut WarmState) -> Option<Vec<u8>> {
+        write_plan(&self.history, &self.plan, &mut warm.made)
     }
 }
 
@@ -247,18 +247,23 @@ pub enum FitError {
 /// use trimtab_core::{Memory, Millis, Policy, Settings, Tokens, fit};
 ///
 /// let request = br#"{"model":"gpt-5","messages":[{"role":"user","content":"Hi"}]}"#.to_vec();
-/// let settings = Settings::new(Policy::shipped("ladder")?).with_budget(Tokens(1000));
+/// let settings = Settings::new(Policy::find_shipped("ladder")?).with_budget(Tokens(1000));
 /// let mut memory = Memory::default();
 /// let fitted = fit(request.clone(), &memory, &settings, Millis(0))?;
 /// assert_eq!(fitted.request, request);
-/// memory.sent(&fitted.plan, Millis(0));
+/// memory.remember_sent(&fitted.plan, Millis(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// Says what is wrong where the bytes are not a request.
-pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) -> Result<Fitted, FitError> {
-    fit_warm(request, &mut Warm::default(), memory, settings, now)
+pub fn fit(
+    request: Vec<u8>,
+    memory: &Memory,
+    settings: &Settings,
+    now: Millis,
+) -> Result<FittedRequest, FitError> {
+    fit_warm(request, &mut WarmState::default(), memory, settings, now)
 }
 
 /// Fits a request of a conversation whose earlier requests are still warm: the same bytes as [`fit`], sooner.
@@ -267,17 +272,17 @@ pub fn fit(request: Vec<u8>, memory: &Memory, settings: &Settings, now: Millis) 
 /// As [`fit`].
 pub fn fit_warm(
     request: impl Into<Arc<Vec<u8>>>,
-    warm: &mut Warm,
+    warm: &mut WarmState,
     memory: &Memory,
     settings: &Settings,
     now: Millis,
-) -> Result<Fitted, FitError> {
+) -> Result<FittedRequest, FitError> {
     let history = warm.read(request, settings.format)?;
     let model = settings.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default();
-    warm.follow(&history, &model);
-    let Planned { history, plan, budget, exactness, counter } = plan_latest(warm, memory, settings, now)?;
-    let request = written(&history, &plan, &mut warm.made).unwrap_or_else(|| history.bytes().to_vec());
-    Ok(Fitted { request, history, plan, budget, exactness, at: now, counter })
+    warm.follow_request(&history, &model);
+    let PlannedFit { history, plan, budget, exactness, counter } = plan_latest(warm, memory, settings, now)?;
+    let request = write_plan(&history, &plan, &mut warm.made).unwrap_or_else(|| history.bytes().to_vec());
+    Ok(FittedRequest { request, history, plan, budget, exactness, at: now, counter })
 }
 
 /// Plans for the latest request of a conversation, without writing what is to be sent.
@@ -285,41 +290,41 @@ pub fn fit_warm(
 /// # Errors
 /// Says what the plan would have broken. A conversation without a latest request is not one.
 pub fn plan_latest(
-    warm: &mut Warm,
+    warm: &mut WarmState,
     memory: &Memory,
     settings: &Settings,
     now: Millis,
-) -> Result<Planned, FitError> {
+) -> Result<PlannedFit, FitError> {
     let (Some(history), Some(counter)) = (warm.latest.clone(), warm.counter) else {
         return Err(FitError::Wire(WireError::NotAConversation));
     };
     let named = || history.model().map(Cow::into_owned);
     let model = || settings.model.clone().or_else(named).unwrap_or_default();
     let exactness = counter.tokenizer().exactness();
-    let known = settings.prices.clone().or_else(|| warm.model(&model()));
-    let window = || known.as_ref().map(|model| model.budget(history.requested_output()));
+    let known = settings.prices.clone().or_else(|| warm.find_model(&model()));
+    let window = || known.as_ref().map(|model| model.request_budget(history.requested_output()));
     let allowed = settings.budget.or_else(window).map(|budget| settings.calibration.budget_here(budget));
     let asked = [allowed, settings.at_most].into_iter().flatten().min();
     // Where the count is an estimate, the budget is kept with room for its error.
-    let budget = asked.map(|budget| budget.scaled(1.0 / exactness.guard()));
+    let budget = asked.map(|budget| budget.scale(1.0 / exactness.guard()));
     let rules = known.as_ref().map(|model| model.cache);
     let keeping = settings.keeping.unwrap_or_else(|| asked_keeping(&history));
     let lifetime = match keeping {
-        Keeping::Usual => rules.map_or(CACHE_LIFETIME, |rules| rules.lifetime_ms),
-        Keeping::Hour => CacheRules::HOUR_MS.max(rules.map_or(0, |rules| rules.lifetime_ms)),
+        CacheLifetime::Usual => rules.map_or(CACHE_LIFETIME, |rules| rules.lifetime_ms),
+        CacheLifetime::Hour => CacheRules::HOUR_MS.max(rules.map_or(0, |rules| rules.lifetime_ms)),
     };
     let prices = known.as_ref().map_or(DEFAULT_PRICES, |model| CachePrices {
         read: model.prices.cache_read / model.prices.input,
         write: match keeping {
-            Keeping::Usual => model.prices.cache_write,
-            Keeping::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
+            CacheLifetime::Usual => model.prices.cache_write,
+            CacheLifetime::Hour => model.prices.cache_write_1h.unwrap_or(model.prices.cache_write),
         } / model.prices.input,
     });
     let surely_gone = lifetime + lifetime / SLACK;
     let is_new = memory.is_empty() && settings.cache == CacheHint::Unknown;
     let begun = is_new.then(|| Memory::of_running_conversation(&history, &warm.chain, now));
     let (memory, wishes) = (begun.as_ref().unwrap_or(memory), memory.wishes());
-    let gone = || memory.is_empty() || memory.idle(now).is_none_or(|idle| idle >= surely_gone);
+    let gone = || memory.is_empty() || memory.idle_time(now).is_none_or(|idle| idle >= surely_gone);
     let cold = settings.cache == CacheHint::Cold || gone();
     let sent: Blocks<Option<&SentVerdict>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
     // Only there reasoning comes with a signature over what stands before it.
@@ -327,9 +332,10 @@ pub fn plan_latest(
     let may_bind = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);
     let binds_reasoning = may_bind && history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning);
     // An edit makes bound reasoning invalid, so that none is free there.
-    let showing = if cold && !binds_reasoning { Showing::Free } else { Showing::Costs };
-    let wished = Wished::find(wishes, (&history, &warm.facts), &mut warm.made, sent.as_slice(), showing);
-    let units = Units::of(&history, &warm.facts);
+    let showing = if cold && !binds_reasoning { ShowingCost::Free } else { ShowingCost::Costs };
+    let wished =
+        BlockWishes::find_blocks(wishes, (&history, &warm.facts), &mut warm.made, sent.as_slice(), showing);
+    let units = Units::from_history(&history, &warm.facts);
     let request = RequestView {
         history: &history,
         facts: &warm.facts,
@@ -346,15 +352,15 @@ pub fn plan_latest(
             chain: &warm.chain,
             elsewhere: memory.hidden_elsewhere(&history, &warm.chain, sent.as_slice()),
             sent,
-            assumed_ends: begun.as_ref().map(Memory::ends).unwrap_or_default(),
+            assumed_ends: begun.as_ref().map(Memory::request_ends).unwrap_or_default(),
         },
         cache: CacheState {
             cold,
             first_look: is_new && !memory.is_empty(),
             unseen: settings.unseen,
             alive_after: Millis(now.0.saturating_sub(match keeping {
-                Keeping::Usual => lifetime.min(CACHE_LIFETIME),
-                Keeping::Hour => lifetime.min(Memory::ENDS_LAST_MS),
+                CacheLifetime::Usual => lifetime.min(CACHE_LIFETIME),
+                CacheLifetime::Hour => lifetime.min(Memory::ENDS_LAST_MS),
             })),
             prices,
             minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
@@ -366,28 +372,29 @@ pub fn plan_latest(
         recall: &settings.recall,
     };
     let mut planned = plan(request, &context, &mut warm.memo, &mut warm.made)?;
-    let freed = planned.broken().and_then(|broken| context.wished.freed_from(broken.block));
+    let freed = planned.cache_break().and_then(|broken| context.wished.freed_from(broken.block));
     if let Some(wished) = freed {
         let freed = plan(request, &PlanContext { wished, ..context }, &mut warm.memo, &mut warm.made)?;
-        let first = |plan: &Plan| plan.broken().map(|broken| broken.block);
+        let first = |plan: &Plan| plan.cache_break().map(|broken| broken.block);
         // With more to show, what paid before may not pay any more: then showing it would not be free either.
         if first(&freed) <= first(&planned) {
             planned = freed;
         }
     }
-    Ok(Planned { history, plan: planned, budget: asked, exactness, counter })
+    Ok(PlannedFit { history, plan: planned, budget: asked, exactness, counter })
 }
 
 /// Writes what a plan sends; nothing where the request goes as it came.
-fn written(history: &History, plan: &Plan, made: &mut Made) -> Option<Vec<u8>> {
-    if plan.keeps_all() { None } else { Some(write(history, &edits(history, plan, made))) }
+fn write_plan(history: &History, plan: &Plan, made: &mut TextCache) -> Option<Vec<u8>> {
+    if plan.keeps_all() { None } else { Some(write(history, &plan_edits(history, plan, made))) }
 }
 
 /// Tells how long a request asks the provider to keep its cache.
-fn asked_keeping(history: &History) -> Keeping {
-    let an_hour = |block: &Block| memchr::memmem::find(block.span.of(history.bytes()), br#""1h""#).is_some();
+fn asked_keeping(history: &History) -> CacheLifetime {
+    let an_hour =
+        |block: &Block| memchr::memmem::find(block.span.bytes_in(history.bytes()), br#""1h""#).is_some();
     let asks = history.blocks().iter().any(|block| block.marked && an_hour(block));
-    if asks { Keeping::Hour } else { Keeping::Usual }
+    if asks { CacheLifetime::Hour } else { CacheLifetime::Usual }
 }
 
 /// What most providers ask: a tenth for reading, a quarter more for writing.

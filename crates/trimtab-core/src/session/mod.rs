@@ -10,15 +10,17 @@ mod warm;
 
 use std::{borrow::Cow, sync::Arc};
 
-pub use fit::{CacheHint, FitError, Fitted, Keeping, Planned, Settings, fit, fit_warm, plan_latest};
-pub use repeat::{Resent, as_sent, resend};
+pub use fit::{
+    CacheHint, CacheLifetime, FitError, FittedRequest, PlannedFit, Settings, fit, fit_warm, plan_latest,
+};
+pub use repeat::{ResentRequest, as_sent, resend};
 pub use state::SessionState;
-pub use warm::Warm;
+pub use warm::WarmState;
 
 use crate::{
     memory::Memory,
     recall::recall,
-    summary::{Answer, Asking, Rejection},
+    summary::{Rejection, SummaryAnswer, SummaryTask},
     units::{Millis, Tokens},
     usage::Usage,
     wire::WireError,
@@ -31,7 +33,7 @@ use crate::{
 /// use trimtab_core::{Policy, Session, Settings, Tokens, Usage};
 ///
 /// # fn send(_: &[u8]) -> Vec<u8> { br#"{"usage":{"input_tokens":9,"output_tokens":3}}"#.to_vec() }
-/// let settings = Settings::new(Policy::shipped("steady")?).with_model("claude-opus-5").with_budget(Tokens(150_000));
+/// let settings = Settings::new(Policy::find_shipped("steady")?).with_model("claude-opus-5").with_budget(Tokens(150_000));
 /// let mut session = Session::new(settings);
 /// let request = br#"{"model":"claude-opus-5","max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}"#;
 ///
@@ -48,10 +50,10 @@ use crate::{
 pub struct Session {
     settings: Settings,
     state: SessionState,
-    warm: Warm,
+    warm: WarmState,
     /// What the latest request counted as it was sent.
     last_sent: Option<Tokens>,
-    summary_wanted: Option<Asking>,
+    summary_wanted: Option<SummaryTask>,
 }
 
 impl Session {
@@ -60,7 +62,7 @@ impl Session {
         Session {
             settings,
             state: SessionState::default(),
-            warm: Warm::default(),
+            warm: WarmState::default(),
             last_sent: None,
             summary_wanted: None,
         }
@@ -83,7 +85,7 @@ impl Session {
         &mut self,
         request: impl Into<Arc<Vec<u8>>>,
         now: impl Into<Millis>,
-    ) -> Result<Fitted, FitError> {
+    ) -> Result<FittedRequest, FitError> {
         self.settings.calibration = self.state.calibration;
         fit_warm(request, &mut self.warm, &self.state.memory, &self.settings, now.into())
     }
@@ -92,32 +94,32 @@ impl Session {
     ///
     /// # Errors
     /// Says what is wrong where the bytes are not a request.
-    pub fn repeat(&self, request: impl Into<Arc<Vec<u8>>>) -> Result<Resent, WireError> {
+    pub fn repeat(&self, request: impl Into<Arc<Vec<u8>>>) -> Result<ResentRequest, WireError> {
         Ok(resend(self.warm.read(request, self.settings.format)?, &self.state.memory))
     }
 
     /// Remembers that a fitted request was sent.
-    pub fn sent(&mut self, fitted: &Fitted) {
-        Arc::make_mut(&mut self.state.memory).sent(&fitted.plan, fitted.at);
+    pub fn sent(&mut self, fitted: &FittedRequest) {
+        Arc::make_mut(&mut self.state.memory).remember_sent(&fitted.plan, fitted.at);
         self.last_sent = Some(fitted.plan.after());
-        self.summary_wanted = fitted.asking();
+        self.summary_wanted = fitted.summary_task();
     }
 
     /// Remembers that a request was sent at `now` in which earlier verdicts were only repeated.
-    pub fn repeated(&mut self, resent: &Resent, now: impl Into<Millis>) {
-        Arc::make_mut(&mut self.state.memory).resent(resent, now.into());
+    pub fn repeated(&mut self, resent: &ResentRequest, now: impl Into<Millis>) {
+        Arc::make_mut(&mut self.state.memory).remember_resent(resent, now.into());
         self.last_sent = None;
     }
 
     /// Learns from what the provider reported for the request that was sent last.
     pub fn answered(&mut self, usage: Usage) {
         if let Some(sent) = self.last_sent {
-            self.state.learn(sent, usage);
+            self.state.learn_usage(sent, usage);
         }
     }
 
     /// Returns what to ask a model for, where the policy wants a summary of the old part of the conversation.
-    pub fn summary_wanted(&self) -> Option<&Asking> {
+    pub fn summary_wanted(&self) -> Option<&SummaryTask> {
         self.summary_wanted.as_ref()
     }
 
@@ -125,8 +127,8 @@ impl Session {
     ///
     /// # Errors
     /// Says why the summary is not to be used.
-    pub fn summarized(&mut self, asking: &Asking, answer: &Answer) -> Result<(), Rejection> {
-        Arc::make_mut(&mut self.state.memory).folded(asking, answer)?;
+    pub fn summarized(&mut self, asking: &SummaryTask, answer: &SummaryAnswer) -> Result<(), Rejection> {
+        Arc::make_mut(&mut self.state.memory).accept_summary(asking, answer)?;
         self.summary_wanted = None;
         Ok(())
     }

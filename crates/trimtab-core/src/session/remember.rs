@@ -1,7 +1,7 @@
 //! What [`Memory`] learns from requests that were forwarded: the verdicts of a [`Plan`], or those that were only repeated
-//! ([`Resent`]). The proxy, the Python package, the command line and replay all remember here.
+//! ([`ResentRequest`]). The proxy, the Python package, the command line and replay all remember here.
 
-use super::Resent;
+use super::ResentRequest;
 use crate::{
     history::{Blocks, row_of},
     memory::Memory,
@@ -13,9 +13,9 @@ use crate::{
 
 impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
-    pub fn sent(&mut self, plan: &Plan, now: Millis) {
+    pub fn remember_sent(&mut self, plan: &Plan, now: Millis) {
         self.ended_with(plan.ends.iter().copied());
-        if let Some(broken) = plan.broken() {
+        if let Some(broken) = plan.cache_break() {
             self.ends_changed_from(&plan.chain, broken.block);
         }
         self.record(&plan.chain, plan.decisions(), now);
@@ -25,13 +25,13 @@ impl Memory {
         self.undos_done(&plan.undone);
         self.remember_hidden(&plan.chain, plan.decisions(), &plan.hidden);
         self.fold_sent(plan);
-        self.rewrote = plan.broken().is_some();
+        self.rewrote = plan.cache_break().is_some();
         self.spent.ours += plan.cost.ours;
         self.spent.raw += plan.cost.raw;
     }
 
     /// Remembers a request that was forwarded at `now` with earlier verdicts alone.
-    pub fn resent(&mut self, resent: &Resent, now: Millis) {
+    pub fn remember_resent(&mut self, resent: &ResentRequest, now: Millis) {
         self.record(&resent.chain, &resent.decisions, now);
         self.rewrote = false;
     }

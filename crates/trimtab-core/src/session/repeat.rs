@@ -9,7 +9,7 @@ use crate::{
     identity::{ChainHash, chain},
     json::widen,
     memory::Memory,
-    plan::{Unit, edits_as_sent, edits_of, may_shorten, sent_fold, turns, units},
+    plan::{MessageUnit, edits_as_sent, edits_of, group_units, may_shorten, sent_fold, units_by_turn},
     recall::block_handle,
     verdict::{Decision, Reason, SentVerdict, Verdict},
     wire::write,
@@ -17,7 +17,7 @@ use crate::{
 
 /// A request in which only earlier verdicts are repeated.
 #[derive(Debug, Clone)]
-pub struct Resent {
+pub struct ResentRequest {
     /// The bytes to send.
     pub request: Vec<u8>,
     /// The request as it came.
@@ -26,7 +26,7 @@ pub struct Resent {
     pub(crate) chain: Vec<ChainHash>,
 }
 
-impl Resent {
+impl ResentRequest {
     /// Tells whether nothing is hidden.
     pub fn keeps_all(&self) -> bool {
         self.decisions.iter().all(|decision| decision.verdict == Verdict::Keep)
@@ -34,7 +34,7 @@ impl Resent {
 }
 
 /// Repeats the verdicts that memory holds for a request: what an edge sends when there is no time to plan.
-pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
+pub fn resend(history: Arc<History>, memory: &Memory) -> ResentRequest {
     let chain = chain(&history);
     let sent: Vec<Option<&SentVerdict>> = chain.iter().map(|hash| memory.verdict(*hash)).collect();
     let folded = sent_fold(&history, &sent);
@@ -43,7 +43,7 @@ pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
         .map(|(number, sent)| {
             let behind = folded.as_ref().is_none_or(|fold| number >= fold.end.0);
             let in_summary = sent.is_some_and(|sent| sent.verdict().is_fold());
-            repeated(BlockId(number), sent.filter(|_| !(in_summary && behind)))
+            repeat_decision(BlockId(number), sent.filter(|_| !(in_summary && behind)))
         })
         .collect();
     let elsewhere = memory.hidden_elsewhere(&history, &chain, &sent);
@@ -52,7 +52,7 @@ pub fn resend(history: Arc<History>, memory: &Memory) -> Resent {
     let decisions = [all, in_place].into_iter().find(|decisions| !is_torn(&history, decisions));
     let decisions = decisions.unwrap_or_else(nothing);
     let request = write(&history, &edits_of(&history, &decisions));
-    Resent { request, history, decisions, chain }
+    ResentRequest { request, history, decisions, chain }
 }
 
 /// Returns the bytes that were sent for a request, by what became of the blocks that were not sent whole and the block behind which a
@@ -62,7 +62,7 @@ pub fn as_sent(history: &History, hidden: &[(BlockId, SentVerdict)], marker: Opt
     for (block, sent) in hidden {
         // What a store says of another request's blocks is no reason to stop.
         if let Some(decision) = decisions.get_mut(widen(block.0)) {
-            *decision = repeated(*block, Some(sent));
+            *decision = repeat_decision(*block, Some(sent));
         }
     }
     if decisions.iter().all(|decision| decision.verdict == Verdict::Keep) {
@@ -72,7 +72,7 @@ pub fn as_sent(history: &History, hidden: &[(BlockId, SentVerdict)], marker: Opt
 }
 
 /// Decides that a block is sent as it was.
-fn repeated(block: BlockId, sent: Option<&SentVerdict>) -> Decision {
+fn repeat_decision(block: BlockId, sent: Option<&SentVerdict>) -> Decision {
     let verdict = sent.map_or(Verdict::Keep, |sent| sent.verdict().clone());
     Decision { block, verdict, handle: None }
 }
@@ -86,7 +86,7 @@ fn with_rewritten(
 ) -> Vec<Decision> {
     let mut decisions: Blocks<Decision> = in_place.iter().cloned().collect();
     for (decision, sent) in decisions.iter_mut().zip(elsewhere).filter(|(_, sent)| sent.is_some()) {
-        *decision = repeated(decision.block, *sent);
+        *decision = repeat_decision(decision.block, *sent);
         if decision.verdict.text().is_some() && !may_shorten(history, decision.block) {
             *decision = Decision::keep(decision.block);
         }
@@ -128,11 +128,11 @@ fn keep_parts_of_exchanges(
     decisions: &mut Blocks<Decision>,
     elsewhere: &[Option<&SentVerdict>],
 ) {
-    let units = units(history, &facts(history));
-    for turn in turns(&units) {
+    let units = group_units(history, &facts(history));
+    for turn in units_by_turn(&units) {
         let gone = |id: &BlockId| decisions[*id].verdict.is_gone();
         let whole_turn = turn.iter().all(|unit| unit.turn_may_go && unit.blocks.iter().all(gone));
-        let goes = |unit: &Unit| whole_turn || (unit.may_go && unit.blocks.iter().all(gone));
+        let goes = |unit: &MessageUnit| whole_turn || (unit.may_go && unit.blocks.iter().all(gone));
         let parts = turn.iter().filter(|unit| !goes(unit));
         let kept: Vec<BlockId> = parts.flat_map(|unit| unit.blocks.iter().copied()).collect();
         for id in kept {
@@ -181,7 +181,7 @@ mod tests {
         let mut memory = Memory::default();
         let first = fit(conversation(8), &memory, &settings, Millis(0)).unwrap();
         assert!(!first.plan.keeps_all());
-        memory.sent(&first.plan, Millis(0));
+        memory.remember_sent(&first.plan, Millis(0));
         assert_eq!(resend(read(conversation(8)), &memory).request, first.request);
         let longer = resend(read(conversation(9)), &memory);
         let body = first.request.strip_suffix(b"]}").unwrap();
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn what_was_sent_again_counts_as_sent() {
         let mut memory = Memory::default();
-        memory.resent(&resend(read(conversation(3)), &memory), Millis(5));
+        memory.remember_resent(&resend(read(conversation(3)), &memory), Millis(5));
         assert!(!memory.is_empty());
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let mut memory = Memory::default();
         let first = fit(conversation(8), &memory, &settings, Millis(0)).unwrap();
         assert!(!first.plan.keeps_all());
-        memory.sent(&first.plan, Millis(0));
+        memory.remember_sent(&first.plan, Millis(0));
         let sent = String::from_utf8(first.request).unwrap();
         let sent = sent.replacen("Go on.", "Go on, it is Tuesday.", 1);
         let body = sent.strip_suffix("]}").unwrap();
@@ -243,7 +243,7 @@ mod tests {
         };
         let (before, now) = (hidden(first.plan.decisions()), hidden(in_time.plan.decisions()));
         assert!(before.iter().all(|block| now.contains(block)), "{before:?} {now:?}");
-        memory.resent(&late, Millis(1));
+        memory.remember_resent(&late, Millis(1));
         let later = fit(rewritten(9), &memory, &settings, Millis(2)).unwrap();
         let verdict =
             |decisions: &[Decision], block: u32| decisions.get(widen(block)).unwrap().verdict.clone();
@@ -286,7 +286,7 @@ mod tests {
         let mut memory = Memory::default();
         let first = fit(reads("Go on.", 2), &memory, &settings, Millis(0)).unwrap();
         assert!(!first.plan.keeps_all());
-        memory.sent(&first.plan, Millis(0));
+        memory.remember_sent(&first.plan, Millis(0));
         for words in ["Go on.", "Go on, it is Tuesday."] {
             let late = resend(read(reads(words, 3)), &memory);
             let shown: Vec<bool> =

@@ -15,7 +15,7 @@ pub struct SessionState {
 
 impl SessionState {
     /// Learns from what the provider reported for a request that counted `sent` here.
-    pub fn learn(&mut self, sent: Tokens, usage: Usage) {
+    pub fn learn_usage(&mut self, sent: Tokens, usage: Usage) {
         let reported = Tokens(usage.total_input());
         if sent == Tokens::ZERO || reported == Tokens::ZERO {
             return;
@@ -24,7 +24,7 @@ impl SessionState {
         // In tokens as they are counted here, like everything that it is compared with.
         let here = self.calibration.in_own_tokens(reported);
         let memory = Arc::make_mut(&mut self.memory);
-        memory.answered(here);
+        memory.learn_input(here);
         memory.cache_gave(usage.cache_read, usage.total_input());
     }
 }

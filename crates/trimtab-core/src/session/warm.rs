@@ -5,31 +5,31 @@
 use std::sync::Arc;
 
 use crate::{
-    count::{Counter, Counts, Memo},
+    count::{CountMemo, Counter, Counts},
     facts::Facts,
     history::{Format, History},
     identity::{ChainHash, chain_after},
-    plan::{Index, Made},
+    plan::{PlanIndex, TextCache},
     prices::{Model, find_model},
     wire::{WireError, parse, parse_after, parse_as},
 };
 
 /// The state of one conversation that makes its next request cheap to fit.
 #[derive(Debug, Default)]
-pub struct Warm {
+pub struct WarmState {
     pub(crate) latest: Option<Arc<History>>,
     pub(crate) facts: Facts,
     pub(crate) counts: Counts,
     pub(crate) counter: Option<Counter>,
     pub(crate) chain: Vec<ChainHash>,
-    pub(crate) index: Index,
-    pub(crate) memo: Memo,
-    pub(crate) made: Made,
+    pub(crate) index: PlanIndex,
+    pub(crate) memo: CountMemo,
+    pub(crate) made: TextCache,
     /// What the table of models says about the latest one asked for.
     model: Option<(String, Option<Model>)>,
 }
 
-impl Warm {
+impl WarmState {
     /// Reads a request, going on from the latest where it begins as that did.
     ///
     /// # Errors
@@ -49,24 +49,24 @@ impl Warm {
     }
 
     /// Looks a model up; the same one is looked up once.
-    pub(crate) fn model(&mut self, name: &str) -> Option<Model> {
+    pub(crate) fn find_model(&mut self, name: &str) -> Option<Model> {
         if self.model.as_ref().is_none_or(|(known, _)| known != name) {
             self.model = Some((name.to_owned(), find_model(name).ok()));
         }
         self.model.as_ref().and_then(|(_, model)| model.clone())
     }
 
-    /// Goes on with a request that was [read](Warm::read) here, and is counted as `model` counts: it is the latest now.
-    pub fn follow(&mut self, history: &Arc<History>, model: &str) {
+    /// Goes on with a request that was [read](WarmState::read) here, and is counted as `model` counts: it is the latest now.
+    pub fn follow_request(&mut self, history: &Arc<History>, model: &str) {
         let counter = Counter::for_model(model);
         let known = if self.latest.is_some() { history.reused_blocks() } else { 0 };
         if self.counter == Some(counter) && known > 0 {
             counter.request_after(&mut self.counts, history, &mut self.memo);
         } else {
-            self.counts = counter.request(history, &mut self.memo);
+            self.counts = counter.count_request(history, &mut self.memo);
         }
         self.counter = Some(counter);
-        let naming = self.facts.naming();
+        let naming = self.facts.naming_key();
         if known > 0 {
             self.facts.extend(history);
         } else {
@@ -74,7 +74,7 @@ impl Warm {
         }
         chain_after(&mut self.chain, history, known);
         // Where files have other names than before, all rows are told anew.
-        let indexed = if self.facts.naming() == naming { known } else { 0 };
+        let indexed = if self.facts.naming_key() == naming { known } else { 0 };
         self.index.extend(history, &self.facts, &self.counts, indexed);
         self.made.truncate(known);
         self.latest = Some(Arc::clone(history));

@@ -4,7 +4,7 @@
 
 use std::{collections::HashSet, fmt};
 
-use super::answer::{Answer, Ending};
+use super::answer::{AnswerEnding, SummaryAnswer};
 use crate::{count::Counter, ledger::Ledger, render::ledger as words, units::Tokens};
 
 /// A summary may be this many times as long as was asked for; models count badly, but not that badly.
@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 40;
 
 /// What a check comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum SummaryVerdict {
     /// The summary may be used, in these words.
     Accepted(String),
     /// It may not.
@@ -71,40 +71,40 @@ impl fmt::Display for Rejection {
 }
 
 /// Judges a summary of a range that counts `of` tokens, asked for in `target` tokens.
-pub(super) fn check(
-    answer: &Answer,
+pub(super) fn check_summary(
+    answer: &SummaryAnswer,
     ledger: &Ledger,
     of: Tokens,
     target: Tokens,
     counter: Counter,
-) -> Checked {
+) -> SummaryVerdict {
     let text = answer.text.trim();
     if text.chars().filter(|letter| letter.is_alphanumeric()).count() < 20 {
-        return Checked::Rejected(Rejection::Empty);
+        return SummaryVerdict::Rejected(Rejection::Empty);
     }
-    if answer.ending == Ending::Refused || is_refusal(text) {
-        return Checked::Rejected(Rejection::Refusal);
+    if answer.ending == AnswerEnding::Refused || is_refusal(text) {
+        return SummaryVerdict::Rejected(Rejection::Refusal);
     }
     if breaks_off(answer.ending, text) {
-        return Checked::Rejected(Rejection::CutOff);
+        return SummaryVerdict::Rejected(Rejection::CutOff);
     }
-    let tokens = counter.text(text);
-    let allowed = target.scaled(LENIENCE);
+    let tokens = counter.count_text(text);
+    let allowed = target.scale(LENIENCE);
     if tokens > allowed {
-        return Checked::Rejected(Rejection::Oversized { tokens, allowed });
+        return SummaryVerdict::Rejected(Rejection::Oversized { tokens, allowed });
     }
-    if repeats(text) {
-        return Checked::Rejected(Rejection::Repeats);
+    if repeats_itself(text) {
+        return SummaryVerdict::Rejected(Rejection::Repeats);
     }
-    if tokens > of.scaled(WORTHWHILE) {
-        return Checked::Rejected(Rejection::NotSmaller { tokens, of });
+    if tokens > of.scale(WORTHWHILE) {
+        return SummaryVerdict::Rejected(Rejection::NotSmaller { tokens, of });
     }
-    let missing = missing(text, ledger);
-    let mut accepted = neutralised(text);
+    let missing = missing_names(text, ledger);
+    let mut accepted = neutralize_marks(text);
     if !missing.is_empty() {
         accepted = accepted + "\n\n" + &words::missing_names(&missing);
     }
-    Checked::Accepted(accepted)
+    SummaryVerdict::Accepted(accepted)
 }
 
 /// Beginnings of refusals.
@@ -118,21 +118,21 @@ fn is_refusal(text: &str) -> bool {
     text.len() <= LONGEST_REFUSAL && REFUSALS.iter().any(|start| lower.starts_with(start))
 }
 
-fn breaks_off(ending: Ending, text: &str) -> bool {
+fn breaks_off(ending: AnswerEnding, text: &str) -> bool {
     let open_fence = text.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
     let ends = text.ends_with(['.', '!', '?', ':', ')', ']', '`', '*', '|', '"', '。', '>']);
     let listed = text.lines().last().is_some_and(|line| line.trim_start().starts_with(['-', '*', '#', '|']));
     match ending {
-        Ending::CutOff => true,
-        Ending::Refused => false,
-        Ending::Finished => open_fence,
+        AnswerEnding::CutOff => true,
+        AnswerEnding::Refused => false,
+        AnswerEnding::Finished => open_fence,
         // Nobody says how it ended: a last line that is neither a sentence nor an item of a list breaks off.
-        Ending::Unknown => open_fence || !(ends || listed),
+        AnswerEnding::Unknown => open_fence || !(ends || listed),
     }
 }
 
 /// Small models fall into loops: most of what they say then was said before.
-fn repeats(text: &str) -> bool {
+fn repeats_itself(text: &str) -> bool {
     let mut seen = HashSet::new();
     let pieces = text.split(['\n', '.', '!', '?']).map(str::trim);
     let telling = |piece: &&str| piece.chars().filter(|letter| letter.is_alphanumeric()).count() >= 4;
@@ -142,7 +142,7 @@ fn repeats(text: &str) -> bool {
 }
 
 /// Returns the names of the ledger that a summary does not name: modified files, and the errors that are open.
-fn missing(text: &str, ledger: &Ledger) -> Vec<String> {
+fn missing_names(text: &str, ledger: &Ledger) -> Vec<String> {
     let files = ledger.modified.iter().map(|file| file.path.as_str());
     let files = files.filter(|path| !text.contains(path)).map(str::to_owned);
     let errors = ledger.errors.iter().filter_map(|error| {
@@ -177,7 +177,7 @@ const TAGS: &[&str] = &[
 ];
 
 /// Returns a text in which no line can pose as a speaker, a note of ours or a head of the folded message.
-pub(super) fn neutralised(text: &str) -> String {
+pub(super) fn neutralize_marks(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let inner = line.trim_start();
         let lower = inner.to_lowercase();

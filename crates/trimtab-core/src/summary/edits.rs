@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use super::range::FoldRange;
 use crate::{
-    history::{BlockId, Entry, Format, History, Role, alternates},
+    history::{BlockId, Entry, Format, History, Role, roles_alternate},
     json::{Object, Span, narrow},
     wire::{Edit, remove_elements, write},
 };
 
 /// Returns the request with one message of the user's in place of a range.
-pub fn compacted(history: &History, range: &FoldRange, text: &str) -> Vec<u8> {
+pub fn fold_request_bytes(history: &History, range: &FoldRange, text: &str) -> Vec<u8> {
     let goes = |id: BlockId| range.folds(id);
     let edit = fold_edit(history, range.messages(), &goes, text, &[]).map(|(edit, _)| edit);
     write(history, &edit.into_iter().collect::<Vec<Edit>>())
@@ -20,44 +20,45 @@ pub fn compacted(history: &History, range: &FoldRange, text: &str) -> Vec<u8> {
 /// The messages that are written anew where a range is folded: from its first that changes to the last that is joined to what is
 /// written behind it, and how many messages they become.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rewritten {
+pub(crate) struct RewrittenMessages {
     pub(crate) messages: Range<usize>,
     pub(crate) become_messages: usize,
 }
 
 /// Says which messages are written anew where the first `messages` messages are folded and `goes` tells what of all does; nothing
 /// where nothing goes.
-pub(crate) fn rewritten(
+pub(crate) fn rewritten_messages(
     history: &History,
     messages: usize,
     goes: &dyn Fn(BlockId) -> bool,
-) -> Option<Rewritten> {
+) -> Option<RewrittenMessages> {
     let all = history.messages();
-    let touched = |entry: &Entry| ids(entry).any(goes) || entry.blocks == 0;
+    let touched = |entry: &Entry| entry_blocks(entry).any(goes) || entry.blocks == 0;
     let first = all.get(..messages)?.iter().position(touched)?;
     let joins = joins_user(history, messages);
-    let speaks = |entry: &Entry| Speaker::of(history.format(), entry);
-    let is_system = |entry: &Entry| speaks(entry) == Speaker::System;
+    let speaks = |entry: &Entry| MessageSpeaker::from_entry(history.format(), entry);
+    let is_system = |entry: &Entry| speaks(entry) == MessageSpeaker::System;
     // What is joined to the message before is written there.
     let before = all.get(..first)?.iter().rposition(|entry| !is_system(entry));
     let first = before.filter(|_| joins).unwrap_or(first);
-    let left = |entry: &Entry| ids(entry).any(|id| !goes(id));
+    let left = |entry: &Entry| entry_blocks(entry).any(|id| !goes(id));
     let behind = all.get(messages..)?.iter().position(|entry| left(entry) && !is_system(entry));
     let joined = behind.map(|at| messages + at);
     let joined =
-        joined.filter(|at| joins && all.get(*at).is_some_and(|entry| speaks(entry) == Speaker::User));
+        joined.filter(|at| joins && all.get(*at).is_some_and(|entry| speaks(entry) == MessageSpeaker::User));
     let end = joined.map_or(messages, |at| at + 1);
-    let mut before = Speaker::Other;
+    let mut before = MessageSpeaker::Other;
     let mut become_messages = 0;
     let kept =
         |range: Range<usize>| all.get(range).into_iter().flatten().filter(|entry| left(entry)).map(speaks);
-    for speaker in kept(first..messages).chain([Speaker::User]).chain(kept(messages..end)) {
-        become_messages += usize::from(!(joins && speaker == Speaker::User && before == Speaker::User));
-        if speaker != Speaker::System {
+    for speaker in kept(first..messages).chain([MessageSpeaker::User]).chain(kept(messages..end)) {
+        become_messages +=
+            usize::from(!(joins && speaker == MessageSpeaker::User && before == MessageSpeaker::User));
+        if speaker != MessageSpeaker::System {
             before = speaker;
         }
     }
-    Some(Rewritten { messages: first..end, become_messages })
+    Some(RewrittenMessages { messages: first..end, become_messages })
 }
 
 /// Tells whether what the user says in a row becomes one message where so many messages are folded: where the messages up to there
@@ -68,28 +69,28 @@ fn joins_user(history: &History, messages: usize) -> bool {
         Format::Responses => false,
         Format::Anthropic | Format::Chat => {
             let all = history.messages();
-            alternates(history.format(), all.get(..=messages).unwrap_or(all))
+            roles_alternate(history.format(), all.get(..=messages).unwrap_or(all))
         }
     }
 }
 
 /// Who speaks in a message, as far as taking turns is about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum MessageSpeaker {
     User,
     /// Its words between two messages do not part them.
     System,
     Other,
 }
 
-impl Speaker {
-    fn of(format: Format, entry: &Entry) -> Speaker {
+impl MessageSpeaker {
+    fn from_entry(format: Format, entry: &Entry) -> MessageSpeaker {
         match entry.role {
-            Role::User => Speaker::User,
+            Role::User => MessageSpeaker::User,
             // There results are the user's.
-            Role::Tool if format == Format::Gemini => Speaker::User,
-            Role::System => Speaker::System,
-            Role::Tools | Role::Assistant | Role::Tool | Role::Other => Speaker::Other,
+            Role::Tool if format == Format::Gemini => MessageSpeaker::User,
+            Role::System => MessageSpeaker::System,
+            Role::Tools | Role::Assistant | Role::Tool | Role::Other => MessageSpeaker::Other,
         }
     }
 }
@@ -102,42 +103,42 @@ pub(crate) fn fold_edit(
     goes: &dyn Fn(BlockId) -> bool,
     text: &str,
     inside: &[Edit],
-) -> Option<(Edit, Rewritten)> {
-    let rewritten = rewritten(history, messages, goes)?;
+) -> Option<(Edit, RewrittenMessages)> {
+    let rewritten = rewritten_messages(history, messages, goes)?;
     let all = history.messages();
     let joins = joins_user(history, messages);
     let Range { start, end } = rewritten.messages.clone();
-    let mut written: Vec<Written> = Vec::new();
+    let mut written: Vec<MessageDraft> = Vec::new();
     for entry in all.get(start..messages)? {
-        push(&mut written, message(history, goes, inside, entry), joins);
+        push_message(&mut written, remaining_message(history, goes, inside, entry), joins);
     }
-    push(&mut written, Some(folded(history.format(), text)), joins);
+    push_message(&mut written, Some(folded_message(history.format(), text)), joins);
     for entry in all.get(messages..end)? {
-        push(&mut written, message(history, goes, inside, entry), joins);
+        push_message(&mut written, remaining_message(history, goes, inside, entry), joins);
     }
     let from = all.get(start)?.span.start();
     let to = all.get(end.checked_sub(1)?)?.span.end();
-    let messages: Vec<Vec<u8>> = written.into_iter().map(Written::bytes).collect();
+    let messages: Vec<Vec<u8>> = written.into_iter().map(MessageDraft::into_bytes).collect();
     let edit = Edit { span: Span::new(narrow(from), narrow(to)), with: messages.join(&b","[..]) };
     Some((edit, rewritten))
 }
 
 /// A message on its way into the request.
-struct Written {
-    speaker: Speaker,
+struct MessageDraft {
+    speaker: MessageSpeaker,
     /// The message up to the end of its last part, what follows in it, and its parts.
     head: Vec<u8>,
     tail: Vec<u8>,
     parts: Vec<Vec<u8>>,
 }
 
-impl Written {
-    fn bytes(self) -> Vec<u8> {
+impl MessageDraft {
+    fn into_bytes(self) -> Vec<u8> {
         [self.head, self.tail].concat()
     }
 
     /// Adds what another message says behind what this one does.
-    fn join(&mut self, other: Written) {
+    fn join_message(&mut self, other: MessageDraft) {
         self.become_list();
         for part in other.parts.into_iter().map(as_element) {
             if !self.parts.is_empty() {
@@ -172,40 +173,44 @@ fn as_element(part: Vec<u8>) -> Vec<u8> {
     if is_string(&part) { Object::new().text("type", "text").raw("text", &part).end() } else { part }
 }
 
-fn push(written: &mut Vec<Written>, message: Option<Written>, joins: bool) {
+fn push_message(written: &mut Vec<MessageDraft>, message: Option<MessageDraft>, joins: bool) {
     let Some(message) = message else { return };
-    let speaks = |message: &Written| message.speaker == Speaker::User;
-    let before = written.iter_mut().rev().find(|before| before.speaker != Speaker::System);
+    let speaks = |message: &MessageDraft| message.speaker == MessageSpeaker::User;
+    let before = written.iter_mut().rev().find(|before| before.speaker != MessageSpeaker::System);
     match before.filter(|before| joins && speaks(before) && speaks(&message)) {
-        Some(before) => before.join(message),
+        Some(before) => before.join_message(message),
         None => written.push(message),
     }
 }
 
-fn ids(entry: &Entry) -> impl Iterator<Item = BlockId> {
+fn entry_blocks(entry: &Entry) -> impl Iterator<Item = BlockId> {
     (entry.first_block..entry.first_block + entry.blocks).map(BlockId)
 }
 
 /// Returns what stays of a message; nothing where nothing does.
-fn message(
+fn remaining_message(
     history: &History,
     goes: &dyn Fn(BlockId) -> bool,
     inside: &[Edit],
     entry: &Entry,
-) -> Option<Written> {
-    let blocks: Vec<(Span, bool)> =
-        history.blocks_of(entry).iter().zip(ids(entry)).map(|(block, id)| (block.span, goes(id))).collect();
+) -> Option<MessageDraft> {
+    let blocks: Vec<(Span, bool)> = history
+        .blocks_of(entry)
+        .iter()
+        .zip(entry_blocks(entry))
+        .map(|(block, id)| (block.span, goes(id)))
+        .collect();
     let kept: Vec<Span> = blocks.iter().filter(|(_, gone)| !*gone).map(|(span, _)| *span).collect();
     let last = kept.last()?.end();
     let mut edits = if kept.len() == blocks.len() { Vec::new() } else { remove_elements(&blocks) };
     edits.extend(inside.iter().filter(|edit| is_in(edit, entry.span.start(), entry.span.end())).cloned());
     edits.sort_by_key(|edit| edit.span.start());
     let bytes = history.bytes();
-    Some(Written {
-        speaker: Speaker::of(history.format(), entry),
-        head: spliced(bytes, entry.span.start(), last, &edits),
-        tail: spliced(bytes, last, entry.span.end(), &edits),
-        parts: kept.iter().map(|span| spliced(bytes, span.start(), span.end(), &edits)).collect(),
+    Some(MessageDraft {
+        speaker: MessageSpeaker::from_entry(history.format(), entry),
+        head: splice_range(bytes, entry.span.start(), last, &edits),
+        tail: splice_range(bytes, last, entry.span.end(), &edits),
+        parts: kept.iter().map(|span| splice_range(bytes, span.start(), span.end(), &edits)).collect(),
     })
 }
 
@@ -214,7 +219,7 @@ fn is_in(edit: &Edit, from: usize, to: usize) -> bool {
 }
 
 /// Copies bytes from `from` to `to` with the edits in between.
-fn spliced(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8> {
+fn splice_range(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8> {
     let mut copy = Vec::with_capacity(to.saturating_sub(from));
     let mut at = from;
     for edit in edits.iter().filter(|edit| is_in(edit, from, to)) {
@@ -227,14 +232,14 @@ fn spliced(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8> {
 }
 
 /// Writes the message that stands for what went.
-fn folded(format: Format, text: &str) -> Written {
+fn folded_message(format: Format, text: &str) -> MessageDraft {
     let (part, open, close): (Vec<u8>, &[u8], &[u8]) = match format {
         Format::Anthropic => (
             Object::new().text("type", "text").text("text", text).end(),
             br#"{"role":"user","content":["#,
             b"]}",
         ),
-        Format::Chat => (quoted(text), br#"{"role":"user","content":"#, b"}"),
+        Format::Chat => (quote_text(text), br#"{"role":"user","content":"#, b"}"),
         Format::Responses => (
             Object::new().text("type", "input_text").text("text", text).end(),
             br#"{"type":"message","role":"user","content":["#,
@@ -242,15 +247,15 @@ fn folded(format: Format, text: &str) -> Written {
         ),
         Format::Gemini => (Object::new().text("text", text).end(), br#"{"role":"user","parts":["#, b"]}"),
     };
-    Written {
-        speaker: Speaker::User,
+    MessageDraft {
+        speaker: MessageSpeaker::User,
         head: [open, part.as_slice()].concat(),
         tail: close.to_vec(),
         parts: vec![part],
     }
 }
 
-fn quoted(text: &str) -> Vec<u8> {
+fn quote_text(text: &str) -> Vec<u8> {
     let mut json = Vec::with_capacity(text.len() + 2);
     crate::json::encode(text, &mut json);
     json

@@ -3,7 +3,7 @@
 //! the same thing mends it.
 
 use super::{
-    ledger::{is_run, results, task_terms},
+    ledger::{is_run, results_in, task_terms},
     range::FoldRange,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     history::{BlockId, History},
     ledger::Unresolved,
     recall::block_handle,
-    render::ledger::short,
+    render::ledger::short_command,
     terminal::as_terminal_shows,
 };
 
@@ -25,7 +25,7 @@ const PLACE_LINES: usize = 4;
 
 /// What failed and was not mended.
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(super) struct UnresolvedFailures {
     /// Runs of commands, and changes of files: somebody has to mend them.
     pub(super) errors: Vec<Unresolved>,
     /// Readings, searches and everything else: worth knowing so that it is not tried again.
@@ -34,7 +34,7 @@ pub(super) struct Failures {
 
 /// What a failure is about, by which a later success resolves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum About {
+enum FailureSubject {
     /// A run of tests or a build: any success of the same program resolves it.
     Program(ToolKind, String),
     /// A command: the same one resolves it.
@@ -46,17 +46,17 @@ enum About {
 }
 
 /// Finds what failed in a range; `offset` steps were folded before, with what `earlier` tells.
-pub(super) fn failures(
+pub(super) fn find_failures(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
     offset: u32,
-    earlier: Failures,
-) -> Failures {
-    let mut open: Vec<(About, BlockId, String)> = Vec::new();
+    earlier: UnresolvedFailures,
+) -> UnresolvedFailures {
+    let mut open: Vec<(FailureSubject, BlockId, String)> = Vec::new();
     let mut done: Vec<String> = Vec::new();
-    for (id, row) in results(facts, range) {
-        let Some((about, what)) = about(history, facts, id, row) else { continue };
+    for (id, row) in results_in(facts, range) {
+        let Some((about, what)) = failure_subject(history, facts, id, row) else { continue };
         if row.outcome == Outcome::Unknown {
             continue;
         }
@@ -70,12 +70,12 @@ pub(super) fn failures(
     let still = |known: Vec<Unresolved>| -> Vec<Unresolved> {
         known.into_iter().filter(|error| !done.contains(&error.what)).collect()
     };
-    let mut failures = Failures { errors: still(earlier.errors), others: still(earlier.others) };
+    let mut failures = UnresolvedFailures { errors: still(earlier.errors), others: still(earlier.others) };
     for (about, id, what) in open {
         let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
         let mut lines = error_lines(&history.readable_text(block), &terms);
         let (step, handle) = (row.step + offset, block_handle(history, block));
-        if let About::Other(..) = about {
+        if let FailureSubject::Other(..) = about {
             lines.truncate(OTHER_LINES);
             failures.others.push(Unresolved { what, step, handle, lines });
         } else {
@@ -85,24 +85,29 @@ pub(super) fn failures(
     failures
 }
 
-fn about(history: &History, facts: &Facts, id: BlockId, row: &Fact) -> Option<(About, String)> {
+fn failure_subject(
+    history: &History,
+    facts: &Facts,
+    id: BlockId,
+    row: &Fact,
+) -> Option<(FailureSubject, String)> {
     let kind = row.tool()?;
     let other = |subject: &str| {
         let tool = history.block(id).and_then(|block| history.tool_name(block)).unwrap_or_default();
-        let what = short(format!("{tool} {subject}").trim());
-        Some((About::Other(kind, what.clone()), what))
+        let what = short_command(format!("{tool} {subject}").trim());
+        Some((FailureSubject::Other(kind, what.clone()), what))
     };
     match row.subject() {
         Subject::Command(command) if matches!(kind, ToolKind::Test | ToolKind::Build) => {
             let program = command.split_whitespace().next().unwrap_or_default().to_owned();
-            Some((About::Program(kind, program), short(command)))
+            Some((FailureSubject::Program(kind, program), short_command(command)))
         }
         Subject::Command(command) if is_run(kind) => {
-            Some((About::Command(command.to_string()), short(command)))
+            Some((FailureSubject::Command(command.to_string()), short_command(command)))
         }
         Subject::File { path, .. } if kind.changes_files() => {
             let path = facts.file_key(path).into_owned();
-            Some((About::File(path.clone()), short(&path)))
+            Some((FailureSubject::File(path.clone()), short_command(&path)))
         }
         Subject::File { path, .. } => other(&facts.file_key(path)),
         Subject::Nothing => other(""),
@@ -120,7 +125,7 @@ fn error_lines(text: &str, terms: &[String]) -> Vec<String> {
     let reports = |line: &str| is_error_line(line) && !line.trim_start().starts_with("Traceback ");
     let errors: Vec<usize> =
         shown.iter().enumerate().filter(|(_, line)| reports(line)).map(|(index, _)| index).collect();
-    let Some(first) = errors.first().copied() else { return ends(&shown) };
+    let Some(first) = errors.first().copied() else { return first_and_last(&shown) };
     let texts: Vec<&str> = errors.iter().filter_map(|index| shown.get(*index)).map(String::as_str).collect();
     // The first report is the cause of the rest; the others are those that the task is about, or else the next ones.
     let mut chosen = vec![first];
@@ -136,14 +141,14 @@ fn error_lines(text: &str, terms: &[String]) -> Vec<String> {
         }
     }
     chosen.sort_unstable();
-    let place = place(&shown, first).filter(|place| !chosen.contains(place));
+    let place = place_line(&shown, first).filter(|place| !chosen.contains(place));
     let at = chosen.iter().position(|index| *index == first).unwrap_or_default();
     chosen.splice(at + 1..at + 1, place);
     chosen.into_iter().filter_map(|index| shown.get(index)).cloned().collect()
 }
 
 /// Returns the nearest line that says where a report's fault is, where the report does not.
-fn place(lines: &[String], report: usize) -> Option<usize> {
+fn place_line(lines: &[String], report: usize) -> Option<usize> {
     if lines.get(report).is_some_and(|line| has_place(line)) {
         return None;
     }
@@ -153,7 +158,7 @@ fn place(lines: &[String], report: usize) -> Option<usize> {
 }
 
 /// Returns the first two lines and the last two that say anything.
-fn ends(lines: &[String]) -> Vec<String> {
+fn first_and_last(lines: &[String]) -> Vec<String> {
     let spoken: Vec<&String> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
     let last = spoken.len().saturating_sub(2);
     let kept = |index: &usize| *index < 2 || *index >= last;

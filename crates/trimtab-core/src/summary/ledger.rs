@@ -5,21 +5,21 @@
 use std::collections::HashMap;
 
 use super::{
-    carried::{Carried, carried},
-    failures::{Failures, failures},
-    instructions::instructions,
+    earlier_summaries::{EarlierSummaries, read_earlier_summaries},
+    failures::{UnresolvedFailures, find_failures},
+    instructions::find_instructions,
     open_items::open_items,
     range::FoldRange,
-    said::said,
+    user_messages::user_messages,
 };
 use crate::{
     digest::query_terms,
     facts::{Fact, Facts, Subject, ToolKind, text_head},
-    files::{Access, AccessKind, Files, changelog_before},
+    files::{Access, AccessKind, FileTimeline, changelog_before},
     history::{BlockId, BlockKind, History, Role},
     ledger::{CommandLine, FileLine, Ledger},
     recall::block_handle,
-    render::ledger::short,
+    render::ledger::short_command,
 };
 
 /// How many ranges of lines are named for a file.
@@ -32,35 +32,39 @@ const LAST_WORDS: usize = 12;
 const TASK: usize = 4000;
 
 /// Tells what happened in a range.
-pub fn ledger(history: &History, facts: &Facts, files: &Files, range: &FoldRange) -> Ledger {
-    let before = carried(history, facts, range);
+pub fn build_ledger(history: &History, facts: &Facts, files: &FileTimeline, range: &FoldRange) -> Ledger {
+    let before = read_earlier_summaries(history, facts, range);
     let offset = before.last_step;
     let range_step =
         range.blocks().filter_map(|id| facts.row(id)).map(|row| row.step).max().unwrap_or_default();
-    let Carried { mut said, ledger: earlier, .. } = before;
-    said.extend(self::said(history, facts, range, offset));
+    let EarlierSummaries { mut said, ledger: earlier, .. } = before;
+    said.extend(user_messages(history, facts, range, offset));
     let words = last_words(history, facts, range);
-    let failed = Failures { errors: earlier.errors.clone(), others: earlier.other_failures.clone() };
-    let Failures { errors, others } = failures(history, facts, range, offset, failed);
+    let failed =
+        UnresolvedFailures { errors: earlier.errors.clone(), others: earlier.other_failures.clone() };
+    let UnresolvedFailures { errors, others } = find_failures(history, facts, range, offset, failed);
     Ledger {
         last_step: offset + range_step,
         said,
-        modified: merged_files(earlier.modified.clone(), modified(history, facts, files, range, offset)),
+        modified: merged_files(
+            earlier.modified.clone(),
+            modified_files(history, facts, files, range, offset),
+        ),
         read: read_files(history, facts, files, range, offset, &earlier),
-        commands: commands(facts, range, offset, earlier.commands),
+        commands: command_lines(facts, range, offset, earlier.commands),
         errors,
         other_failures: others,
-        instructions: instructions(history, facts, range, offset, earlier.instructions),
+        instructions: find_instructions(history, facts, range, offset, earlier.instructions),
         open: open_items(history, facts, range).unwrap_or(earlier.open),
         last_words: if words.is_empty() { earlier.last_words } else { words },
         earlier_summary: earlier.earlier_summary,
     }
 }
 
-fn modified(
+fn modified_files(
     history: &History,
     facts: &Facts,
-    files: &Files,
+    files: &FileTimeline,
     range: &FoldRange,
     offset: u32,
 ) -> Vec<FileLine> {
@@ -74,7 +78,7 @@ fn modified(
         let more_words = given.len().saturating_sub(REASONS);
         let words: Vec<String> = given.into_iter().skip(more_words).map(|(_, words)| words.clone()).collect();
         FileLine {
-            lines: shown(accesses(files, &file.path, range)),
+            lines: shown_ranges(accesses_in(files, &file.path, range)),
             changes: rows.iter().map(|row| row.count).sum(),
             first: rows.iter().map(|row| row.first).min().unwrap_or_default() + offset,
             last: rows.iter().map(|row| row.last).max().unwrap_or_default() + offset,
@@ -107,7 +111,11 @@ fn merged_files(mut earlier: Vec<FileLine>, later: Vec<FileLine>) -> Vec<FileLin
     earlier
 }
 
-fn accesses<'a>(files: &'a Files, path: &str, range: &FoldRange) -> impl Iterator<Item = &'a Access> + Clone {
+fn accesses_in<'a>(
+    files: &'a FileTimeline,
+    path: &str,
+    range: &FoldRange,
+) -> impl Iterator<Item = &'a Access> + Clone {
     let end = range.end();
     files.accesses(path).iter().filter(move |access| access.block < end)
 }
@@ -115,7 +123,7 @@ fn accesses<'a>(files: &'a Files, path: &str, range: &FoldRange) -> impl Iterato
 fn read_files(
     history: &History,
     facts: &Facts,
-    files: &Files,
+    files: &FileTimeline,
     range: &FoldRange,
     offset: u32,
     earlier: &Ledger,
@@ -127,7 +135,8 @@ fn read_files(
     };
     let mut read: Vec<FileLine> = earlier.read.iter().filter(|file| !modified(&file.path)).cloned().collect();
     for path in files.paths().filter(|path| !modified(path)) {
-        let Some(last) = accesses(files, path, range).last().filter(|access| access.kind == AccessKind::Read)
+        let Some(last) =
+            accesses_in(files, path, range).last().filter(|access| access.kind == AccessKind::Read)
         else {
             continue;
         };
@@ -136,7 +145,7 @@ fn read_files(
             path: path.to_owned(),
             first: last.step + offset,
             last: last.step + offset,
-            lines: shown(accesses(files, path, range)),
+            lines: shown_ranges(accesses_in(files, path, range)),
             handle: history.block(last.block).map(|block| block_handle(history, block)),
             ..FileLine::default()
         });
@@ -146,9 +155,9 @@ fn read_files(
 }
 
 /// Returns the lines that readings showed, as few ranges; of many, the first and last line.
-fn shown<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, usize)> {
+fn shown_ranges<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, usize)> {
     let mut numbers: Vec<usize> = accesses
-        .flat_map(|access| access.shown().map(|(number, _)| number).collect::<Vec<usize>>())
+        .flat_map(|access| access.shown_lines().map(|(number, _)| number).collect::<Vec<usize>>())
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -170,12 +179,15 @@ pub(super) fn is_run(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Git)
 }
 
-pub(super) fn results<'a>(facts: &'a Facts, range: &FoldRange) -> impl Iterator<Item = (BlockId, &'a Fact)> {
+pub(super) fn results_in<'a>(
+    facts: &'a Facts,
+    range: &FoldRange,
+) -> impl Iterator<Item = (BlockId, &'a Fact)> {
     let rows = range.blocks().filter_map(|id| Some((id, facts.row(id)?)));
     rows.filter(|(_, row)| row.acts_as == BlockKind::Result)
 }
 
-fn commands(
+fn command_lines(
     facts: &Facts,
     range: &FoldRange,
     offset: u32,
@@ -185,9 +197,9 @@ fn commands(
     for (index, run) in earlier.iter().enumerate() {
         places.insert(run.command.clone(), index);
     }
-    for (_, row) in results(facts, range).filter(|(_, row)| row.tool().is_some_and(is_run)) {
+    for (_, row) in results_in(facts, range).filter(|(_, row)| row.tool().is_some_and(is_run)) {
         let Subject::Command(command) = row.subject() else { continue };
-        let command = short(command);
+        let command = short_command(command);
         let index = *places.entry(command.clone()).or_insert(earlier.len());
         let outcome = row.outcome.name().to_owned();
         match earlier.get_mut(index) {
@@ -219,7 +231,7 @@ fn last_words(history: &History, facts: &Facts, range: &FoldRange) -> Vec<String
         facts.row(*id).is_some_and(|row| row.role == Role::Assistant && row.acts_as == BlockKind::Text)
             && kind == Some(BlockKind::Text)
     };
-    let all: Vec<BlockId> = range.folded().filter(speaks).collect();
+    let all: Vec<BlockId> = range.folded_blocks().filter(speaks).collect();
     let text = all.last().and_then(|id| history.block(*id)).map(|block| history.block_text(block));
     let lines: Vec<&str> =
         text.as_deref().unwrap_or_default().lines().filter(|line| !line.trim().is_empty()).collect();

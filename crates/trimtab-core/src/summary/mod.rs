@@ -3,35 +3,37 @@
 //! is sent instead: summary, the user's words, ledger. Never calls a model: whoever does I/O obtains the summary and hands it in.
 
 mod answer;
-mod asking;
-mod carried;
 mod check;
+mod earlier_summaries;
 mod edits;
 mod failures;
-mod folded;
+mod folded_text;
 mod instructions;
 mod ledger;
 mod open_items;
 mod pace;
 mod prompt;
 mod range;
-mod said;
+mod task;
 #[cfg(test)]
 mod tests;
+mod user_messages;
 
 pub use crate::{
-    ledger::{CommandLine, Extent, FileLine, Instructions, Ledger, OpenItem, Said, Unresolved},
+    ledger::{
+        CommandLine, FileLine, InstructionExtent, Instructions, Ledger, OpenItem, Unresolved, UserMessage,
+    },
     render::ledger::BEGIN as FOLDED_HEAD,
 };
-pub use answer::{Answer, AnswerError, Ending, read_answer};
-pub use asking::{Asking, FoldRequest};
+pub use answer::{AnswerEnding, AnswerError, SummaryAnswer, read_answer};
 pub use check::Rejection;
-pub use edits::compacted;
-pub(crate) use edits::{fold_edit, rewritten};
-pub use folded::{Folded, folded_text};
-pub(crate) use folded::{folded_of, prose_of, tells_all};
-pub use ledger::ledger;
-pub(crate) use pace::{LEAST_GAIN, LastFold, MayFold, Pace, may_fold};
+pub use edits::fold_request_bytes;
+pub(crate) use edits::{fold_edit, rewritten_messages};
+pub use folded_text::{FoldedText, folded_text};
+pub(crate) use folded_text::{folded_of, prose_of, tells_all};
+pub use ledger::build_ledger;
+pub(crate) use pace::{FoldPace, LEAST_GAIN, LastFold, MayFold, may_fold};
 pub use prompt::{PromptFormat, summary_request};
 pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
-pub(crate) use range::{choose, sizes};
+pub(crate) use range::{choose_range, fold_sizes_for};
+pub use task::{FoldRequest, SummaryTask};

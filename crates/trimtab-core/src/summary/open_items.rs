@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::range::FoldRange;
 use crate::{
-    facts::{Facts, Given, ToolKind, Voice, with_arguments},
+    facts::{CallArguments, Facts, ToolKind, Voice, with_arguments},
     history::{BlockId, BlockKind, History, Role},
     json::Value,
     ledger::OpenItem,
@@ -21,17 +21,17 @@ pub(super) fn open_items(history: &History, facts: &Facts, range: &FoldRange) ->
         row.is_some_and(|row| row.acts_as == BlockKind::Call && row.tool() == Some(ToolKind::Todo))
     };
     let mut state: Option<Vec<OpenItem>> = None;
-    let mut tasks = Tasks::default();
+    let mut tasks = TaskList::default();
     for block in range.blocks().filter(is_list).filter_map(|id| history.block(id)) {
         let answer = block.partner.and_then(|id| history.block(id)).map(|result| history.block_text(result));
         let list = with_arguments(history, block, |name, given| {
-            tasks.take(name, given, answer.as_deref().unwrap_or_default());
-            listed(given)
+            tasks.take_call(name, given, answer.as_deref().unwrap_or_default());
+            listed_items(given)
         });
         state = list.flatten().or(state);
     }
-    let state = state.or_else(|| tasks.items());
-    let question = question(history, facts, range);
+    let state = state.or_else(|| tasks.into_items());
+    let question = open_question(history, facts, range);
     if state.is_none() && question.is_none() {
         return None;
     }
@@ -46,11 +46,11 @@ const STATES: &[&str] = &["status", "state"];
 
 /// Tasks that are made and changed one by one.
 #[derive(Default)]
-struct Tasks(Vec<(String, OpenItem)>);
+struct TaskList(Vec<(String, OpenItem)>);
 
-impl Tasks {
+impl TaskList {
     /// Takes a call that makes or changes one task, with what the tool answered.
-    fn take(&mut self, name: &str, given: &Given<'_>, answer: &str) {
+    fn take_call(&mut self, name: &str, given: &CallArguments<'_>, answer: &str) {
         let name = name.to_lowercase().replace('_', "");
         let state = given.text("status").map(|state| state.replace('_', " "));
         if name.ends_with("taskcreate") {
@@ -71,31 +71,31 @@ impl Tasks {
         }
     }
 
-    fn items(self) -> Option<Vec<OpenItem>> {
+    fn into_items(self) -> Option<Vec<OpenItem>> {
         (!self.0.is_empty()).then(|| self.0.into_iter().map(|(_, item)| item).collect())
     }
 }
 
-fn listed(given: &Given<'_>) -> Option<Vec<OpenItem>> {
-    if let Given::Json(value) = given
+fn listed_items(given: &CallArguments<'_>) -> Option<Vec<OpenItem>> {
+    if let CallArguments::Json(value) = given
         && let Some(list) = LISTS.iter().find_map(|key| value.get(key)).filter(|list| list.is_array())
     {
-        return Some(list.items().filter_map(item).collect());
+        return Some(list.items().filter_map(parse_item).collect());
     }
-    let text = LISTS.iter().find_map(|key| given.text(key)).or_else(|| given.whole())?;
-    let boxes: Vec<OpenItem> = text.lines().filter_map(checkbox).collect();
+    let text = LISTS.iter().find_map(|key| given.text(key)).or_else(|| given.all_arguments())?;
+    let boxes: Vec<OpenItem> = text.lines().filter_map(parse_checkbox).collect();
     (!boxes.is_empty()).then_some(boxes)
 }
 
-fn item(value: Value<'_>) -> Option<OpenItem> {
+fn parse_item(value: Value<'_>) -> Option<OpenItem> {
     let first = |keys: &[&str]| keys.iter().find_map(|key| value.text(key)).map(Cow::into_owned);
     let text = value.string().map(Cow::into_owned).or_else(|| first(TEXTS))?;
-    let done = value.flag("done") || value.flag("completed");
+    let done = value.is_flag_set("done") || value.is_flag_set("completed");
     let state = first(STATES).unwrap_or_else(|| if done { "done" } else { "pending" }.to_owned());
     Some(OpenItem { state: state.replace('_', " "), text })
 }
 
-fn checkbox(line: &str) -> Option<OpenItem> {
+fn parse_checkbox(line: &str) -> Option<OpenItem> {
     let line = line.trim_start().trim_start_matches(['-', '*', ' ']);
     let (mark, text) = line.strip_prefix('[')?.split_once(']')?;
     let state = match mark.trim() {
@@ -115,7 +115,7 @@ fn is_done(state: &str) -> bool {
 }
 
 /// Returns the question with which the model's words in a range end, where the user has not answered it in the range.
-fn question(history: &History, facts: &Facts, range: &FoldRange) -> Option<OpenItem> {
+fn open_question(history: &History, facts: &Facts, range: &FoldRange) -> Option<OpenItem> {
     for id in range.blocks().collect::<Vec<BlockId>>().into_iter().rev() {
         let (Some(row), Some(block)) = (facts.row(id), history.block(id)) else { continue };
         match (row.role, block.kind) {

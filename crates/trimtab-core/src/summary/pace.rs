@@ -14,7 +14,7 @@ const PAYS_AFTER: u32 = 8;
 
 /// What is known when a fold is thought about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct FoldPace {
     /// The most that a request may count.
     pub(crate) budget: Tokens,
     /// What the request counts now.
@@ -56,22 +56,22 @@ pub(crate) enum MayFold {
 }
 
 /// Tells whether to fold.
-pub(crate) fn may_fold(pace: &Pace) -> MayFold {
+pub(crate) fn may_fold(pace: &FoldPace) -> MayFold {
     let now = pace.reported.map_or(pace.now, |reported| reported.max(pace.now));
     let over = now > pace.budget;
     let stop =
         if pace.last.is_some_and(|last| last.said) { MayFold::TooSoon } else { MayFold::SayOnceAndStop };
     // What cannot be folded fills the window by itself: no fold will ever help.
-    if pace.floor > pace.budget.scaled(MOST_LEFT) {
+    if pace.floor > pace.budget.scale(MOST_LEFT) {
         return if over { stop } else { MayFold::TooSoon };
     }
     let gain = now - pace.left;
-    if gain < pace.budget.scaled(LEAST_GAIN) {
+    if gain < pace.budget.scale(LEAST_GAIN) {
         return if over { stop } else { MayFold::TooSoon };
     }
     match pace.last {
         // The last fold took nothing away, and nothing came since.
-        Some(last) if last.after >= last.before.scaled(1.0 - LEAST_GAIN) && now <= last.before => stop,
+        Some(last) if last.after >= last.before.scale(1.0 - LEAST_GAIN) && now <= last.before => stop,
         Some(last) if !over && pace.step.saturating_sub(last.step) < PAYS_AFTER => MayFold::TooSoon,
         Some(_) | None => MayFold::Fold,
     }
@@ -81,7 +81,7 @@ pub(crate) fn may_fold(pace: &Pace) -> MayFold {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace {
+    const PACE: FoldPace = FoldPace {
         budget: Tokens(100),
         now: Tokens(90),
         reported: None,
@@ -93,57 +93,57 @@ mod tests {
     const LAST: LastFold = LastFold { step: 20, before: Tokens(95), after: Tokens(30), said: false };
 
     /// A fold that leaves nothing but what must be left.
-    fn check(pace: Pace, expected: MayFold) {
-        let pace = Pace { left: pace.floor, ..pace };
+    fn check(pace: FoldPace, expected: MayFold) {
+        let pace = FoldPace { left: pace.floor, ..pace };
         assert_eq!(may_fold(&pace), expected, "{pace:?}");
     }
 
     #[test]
     fn a_fold_that_takes_much_away_is_done() {
         check(PACE, MayFold::Fold);
-        check(Pace { last: Some(LAST), ..PACE }, MayFold::Fold);
+        check(FoldPace { last: Some(LAST), ..PACE }, MayFold::Fold);
     }
 
     #[test]
     fn a_floor_that_fills_the_window_is_said_once() {
-        let full = Pace { floor: Tokens(85), now: Tokens(110), ..PACE };
+        let full = FoldPace { floor: Tokens(85), now: Tokens(110), ..PACE };
         check(full, MayFold::SayOnceAndStop);
-        check(Pace { last: Some(LastFold { said: true, ..LAST }), ..full }, MayFold::TooSoon);
-        check(Pace { now: Tokens(90), ..full }, MayFold::TooSoon);
+        check(FoldPace { last: Some(LastFold { said: true, ..LAST }), ..full }, MayFold::TooSoon);
+        check(FoldPace { now: Tokens(90), ..full }, MayFold::TooSoon);
     }
 
     #[test]
     fn what_other_steps_can_hide_behind_it_is_not_in_the_way() {
-        let full = Pace { now: Tokens(200), left: Tokens(120), floor: Tokens(40), ..PACE };
+        let full = FoldPace { now: Tokens(200), left: Tokens(120), floor: Tokens(40), ..PACE };
         assert_eq!(may_fold(&full), MayFold::Fold);
-        assert_eq!(may_fold(&Pace { left: Tokens(190), ..full }), MayFold::SayOnceAndStop);
+        assert_eq!(may_fold(&FoldPace { left: Tokens(190), ..full }), MayFold::SayOnceAndStop);
     }
 
     #[test]
     fn folds_do_not_follow_each_other_below_the_budget() {
-        let near = Pace { step: 25, last: Some(LAST), ..PACE };
+        let near = FoldPace { step: 25, last: Some(LAST), ..PACE };
         check(near, MayFold::TooSoon);
-        check(Pace { now: Tokens(101), ..near }, MayFold::Fold);
+        check(FoldPace { now: Tokens(101), ..near }, MayFold::Fold);
     }
 
     #[test]
     fn little_to_gain_waits_until_it_is_more() {
-        check(Pace { floor: Tokens(76), ..PACE }, MayFold::TooSoon);
-        check(Pace { floor: Tokens(79), now: Tokens(101), ..PACE }, MayFold::Fold);
-        check(Pace { budget: Tokens(85), floor: Tokens(67), now: Tokens(86), ..PACE }, MayFold::Fold);
+        check(FoldPace { floor: Tokens(76), ..PACE }, MayFold::TooSoon);
+        check(FoldPace { floor: Tokens(79), now: Tokens(101), ..PACE }, MayFold::Fold);
+        check(FoldPace { budget: Tokens(85), floor: Tokens(67), now: Tokens(86), ..PACE }, MayFold::Fold);
     }
 
     #[test]
     fn what_the_provider_reports_counts_where_it_is_more() {
-        check(Pace { now: Tokens(40), ..PACE }, MayFold::TooSoon);
-        check(Pace { now: Tokens(40), reported: Some(Tokens(99)), ..PACE }, MayFold::Fold);
+        check(FoldPace { now: Tokens(40), ..PACE }, MayFold::TooSoon);
+        check(FoldPace { now: Tokens(40), reported: Some(Tokens(99)), ..PACE }, MayFold::Fold);
     }
 
     #[test]
     fn a_fold_that_shrank_nothing_is_not_tried_again() {
         let useless = LastFold { after: Tokens(94), ..LAST };
-        check(Pace { now: Tokens(94), last: Some(useless), ..PACE }, MayFold::SayOnceAndStop);
-        check(Pace { now: Tokens(120), last: Some(useless), ..PACE }, MayFold::Fold);
+        check(FoldPace { now: Tokens(94), last: Some(useless), ..PACE }, MayFold::SayOnceAndStop);
+        check(FoldPace { now: Tokens(120), last: Some(useless), ..PACE }, MayFold::Fold);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let mut folds = Vec::new();
         for step in 0..100 {
             now += 3;
-            let pace = Pace { now: Tokens(now), left: Tokens(40), floor: Tokens(40), step, last, ..PACE };
+            let pace = FoldPace { now: Tokens(now), left: Tokens(40), floor: Tokens(40), step, last, ..PACE };
             if may_fold(&pace) == MayFold::Fold {
                 last = Some(LastFold { step, before: Tokens(now), after: Tokens(40), said: false });
                 folds.push(step);

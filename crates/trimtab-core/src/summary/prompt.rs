@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{
     count::Counter,
-    digest::{About, Text, relevant_lines},
+    digest::{DigestText, TextContext, relevant_lines},
     facts::{Facts, Subject, Voice},
-    history::{Block, BlockId, BlockKind, Format, History, Role, readable},
+    history::{Block, BlockId, BlockKind, Format, History, Role, readable_text},
     json::{Array, Object},
-    policy::Style,
+    policy::NoteStyle,
     recall::block_handle,
     render::{self, NoteContext, RecallHint, ShownFile, prompt as words},
     units::Tokens,
@@ -52,7 +52,7 @@ impl From<Format> for PromptFormat {
 
 /// Writes the prompt for a summary of a range in `target` tokens that updates the notes so far, where there are any. Contents are
 /// shortened until it fits into `window`.
-pub(super) fn prompt(
+pub(super) fn summary_prompt(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
@@ -64,15 +64,15 @@ pub(super) fn prompt(
     let terms = task_terms(history, facts);
     let mut most = MOST_BYTES;
     loop {
-        let text = written(history, facts, range, earlier, target, &terms, most);
-        if most <= LEAST_BYTES || counter.text(&text) <= window {
+        let text = write_with_limit(history, facts, range, earlier, target, &terms, most);
+        if most <= LEAST_BYTES || counter.count_text(&text) <= window {
             return text;
         }
         most = (most / 2).max(LEAST_BYTES);
     }
 }
 
-fn written(
+fn write_with_limit(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
@@ -81,12 +81,12 @@ fn written(
     terms: &[String],
     most: usize,
 ) -> String {
-    let mut prompt = format!("{}\n\n{}\n", words::task(target.scaled(WORDS_PER_TOKEN).0), words::LAYOUT);
+    let mut prompt = format!("{}\n\n{}\n", words::task_words(target.scale(WORDS_PER_TOKEN).0), words::LAYOUT);
     if let Some(earlier) = earlier {
-        prompt = prompt + "\n" + words::EARLIER + "\n\n" + &words::fenced("NOTES SO FAR:", earlier);
+        prompt = prompt + "\n" + words::EARLIER + "\n\n" + &words::fence_content("NOTES SO FAR:", earlier);
     }
     for id in range.blocks() {
-        if let Some(said) = content(history, facts, id, terms, most) {
+        if let Some(said) = block_content(history, facts, id, terms, most) {
             prompt.push('\n');
             prompt.push_str(&said);
         }
@@ -96,7 +96,7 @@ fn written(
 
 /// Splits a range where it may be cut into parts whose prompts fit into a window; one that does not by itself is a part alone, and
 /// its prompt shows less of its contents.
-pub(super) fn split(
+pub(super) fn split_range(
     history: &History,
     facts: &Facts,
     range: &FoldRange,
@@ -105,9 +105,11 @@ pub(super) fn split(
     counter: Counter,
 ) -> Vec<FoldRange> {
     let terms = task_terms(history, facts);
-    let frame = counter.text(&words::task(0)) + counter.text(words::LAYOUT) + counter.text(words::EARLIER);
+    let frame = counter.count_text(&words::task_words(0))
+        + counter.count_text(words::LAYOUT)
+        + counter.count_text(words::EARLIER);
     // The notes so far come back with every part but the first.
-    let room = window - frame - target.scaled(2.0);
+    let room = window - frame - target.scale(2.0);
     let cuts = legal_cuts(history, facts);
     let begin = range.first_message(history);
     let ends =
@@ -116,27 +118,33 @@ pub(super) fn split(
     let mut used = Tokens::ZERO;
     let (mut start, mut last) = (begin, begin);
     for end in ends {
-        let piece = range.part(history, &(last..end));
-        let texts = piece.blocks().filter_map(|id| content(history, facts, id, &terms, MOST_BYTES));
-        let size: Tokens = texts.map(|text| counter.text(&text) + Tokens(1)).sum();
+        let piece = range.part_of(history, &(last..end));
+        let texts = piece.blocks().filter_map(|id| block_content(history, facts, id, &terms, MOST_BYTES));
+        let size: Tokens = texts.map(|text| counter.count_text(&text) + Tokens(1)).sum();
         if last > start && used + size > room {
-            parts.push(range.part(history, &(start..last)));
+            parts.push(range.part_of(history, &(start..last)));
             (start, used) = (last, Tokens::ZERO);
         }
         used += size;
         last = end;
     }
-    parts.push(range.part(history, &(start..last)));
+    parts.push(range.part_of(history, &(start..last)));
     parts
 }
 
 /// Writes one block; nothing for reasoning, and for summaries, which the notes so far carry on.
-fn content(history: &History, facts: &Facts, id: BlockId, terms: &[String], most: usize) -> Option<String> {
+fn block_content(
+    history: &History,
+    facts: &Facts,
+    id: BlockId,
+    terms: &[String],
+    most: usize,
+) -> Option<String> {
     let (row, block) = (facts.row(id)?, history.block(id)?);
     if row.voice == Some(Voice::Summary) || matches!(row.role, Role::System | Role::Tools) {
         return None;
     }
-    let text = shown(history, block, row.step, terms, most);
+    let text = shown_text(history, block, row.step, terms, most);
     let tool = history.tool_name(block).unwrap_or_default();
     let (speaker, about) = match (row.acts_as, row.role) {
         (BlockKind::Result, _) => ("TOOL", format!("{tool} answered, {}", row.outcome.name())),
@@ -150,17 +158,17 @@ fn content(history: &History, facts: &Facts, id: BlockId, terms: &[String], most
         (BlockKind::Reasoning | BlockKind::Definition | BlockKind::Unknown, _) => return None,
     };
     let text = if block.kind == BlockKind::Media { String::new() } else { text };
-    Some(words::fenced(&words::title(speaker, row.step, about.trim()), &text))
+    Some(words::fence_content(&words::speaker_title(speaker, row.step, about.trim()), &text))
 }
 
 /// Returns a block's text, or the lines of it that say most about the task.
-fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: usize) -> String {
+fn shown_text(history: &History, block: &Block, step: u32, terms: &[String], most: usize) -> String {
     let text = history.block_text(block);
     if text.len() <= most {
         return text.into_owned();
     }
-    let said = readable(&text);
-    let lines = Text::new(&said, About::default());
+    let said = readable_text(&text);
+    let lines = DigestText::new(&said, TextContext::default());
     let handle = block_handle(history, block);
     let tool = history.tool_name(block);
     let context = NoteContext {
@@ -172,7 +180,7 @@ fn shown(history: &History, block: &Block, step: u32, terms: &[String], most: us
         tokens: None,
         reason: &Reason::TooLong,
         handle: &handle,
-        style: Style::Normal,
+        style: NoteStyle::Normal,
         recall: &RecallHint::Nothing,
     };
     // A line has about 60 bytes.

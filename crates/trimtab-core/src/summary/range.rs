@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::carried::read_back;
+use super::earlier_summaries::read_back;
 use crate::{
     count::Counts,
     facts::{Fact, Facts, Voice},
@@ -31,14 +31,14 @@ impl FoldRange {
     /// Makes the range of the first `messages` messages; nothing where it may not be cut there.
     pub fn new(history: &History, facts: &Facts, messages: usize) -> Option<FoldRange> {
         let cuts = legal_cuts(history, facts);
-        cuts.contains(&messages).then(|| FoldRange::cut(history, facts, messages, &chain(history)))
+        cuts.contains(&messages).then(|| FoldRange::cut_at(history, facts, messages, &chain(history)))
     }
 
-    fn cut(history: &History, facts: &Facts, messages: usize, chain: &[ChainHash]) -> FoldRange {
+    fn cut_at(history: &History, facts: &Facts, messages: usize, chain: &[ChainHash]) -> FoldRange {
         let all = history.messages();
         let first = all.first().map_or(0, |entry| entry.first_block);
         let end = first_block(history, messages);
-        let stays = staying(history, facts);
+        let stays = stays_by_block(history, facts);
         let kept = (first..end).map(BlockId).filter(|id| stays.get(widen(id.0)) == Some(&true)).collect();
         let last = widen(end).checked_sub(1).and_then(|last| chain.get(last).copied());
         FoldRange { messages, blocks: first..end, kept, covers: last.unwrap_or(ChainHash([0; 16])) }
@@ -55,7 +55,7 @@ impl FoldRange {
     }
 
     /// Returns the blocks in it that stay where they are.
-    pub fn kept(&self) -> &[BlockId] {
+    pub fn kept_blocks(&self) -> &[BlockId] {
         &self.kept
     }
 
@@ -65,26 +65,26 @@ impl FoldRange {
     }
 
     /// Returns the blocks that go, in order.
-    pub fn folded(&self) -> impl Iterator<Item = BlockId> {
+    pub fn folded_blocks(&self) -> impl Iterator<Item = BlockId> {
         self.blocks.clone().map(BlockId).filter(|id| self.folds(*id))
     }
 
     /// Returns how many tokens go.
     pub fn tokens(&self, counts: &Counts) -> Tokens {
-        self.folded().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
+        self.folded_blocks().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
     }
 
     /// Lets the person's messages stay that are longer than the message that would quote them may be.
     pub fn keeping_long_words(self, facts: &Facts, tokens: &[Tokens], room: Tokens) -> FoldRange {
         let is_long = |id: BlockId| tokens.get(widen(id.0)).is_some_and(|tokens| *tokens >= room);
         let said = |row: &Fact| row.role == Role::User && row.acts_as == BlockKind::Text;
-        self.keeping(|id| {
+        self.with_kept(|id| {
             is_long(id) && facts.row(id).is_some_and(|row| said(row) && row.voice == Some(Voice::Person))
         })
     }
 
     /// Lets more blocks stay where they are.
-    pub(crate) fn keeping(mut self, stays: impl Fn(BlockId) -> bool) -> FoldRange {
+    pub(crate) fn with_kept(mut self, stays: impl Fn(BlockId) -> bool) -> FoldRange {
         let first = self.blocks.start;
         self.kept = (first..self.blocks.end)
             .map(BlockId)
@@ -94,7 +94,7 @@ impl FoldRange {
     }
 
     /// Returns the range that ends with a block; nothing where it may not be cut behind it.
-    pub(crate) fn through(
+    pub(crate) fn ending_with(
         history: &History,
         facts: &Facts,
         last: BlockId,
@@ -102,7 +102,7 @@ impl FoldRange {
     ) -> Option<FoldRange> {
         let behind = |messages: &usize| first_block(history, *messages) == last.0 + 1;
         let cut = legal_cuts(history, facts).into_iter().find(behind)?;
-        Some(FoldRange::cut(history, facts, cut, chain))
+        Some(FoldRange::cut_at(history, facts, cut, chain))
     }
 
     /// Returns the first block behind it.
@@ -121,7 +121,7 @@ impl FoldRange {
     }
 
     /// Returns the part of it that spans these messages.
-    pub(super) fn part(&self, history: &History, messages: &Range<usize>) -> FoldRange {
+    pub(super) fn part_of(&self, history: &History, messages: &Range<usize>) -> FoldRange {
         let blocks = first_block(history, messages.start)..first_block(history, messages.end);
         let kept = self.kept.iter().copied().filter(|id| blocks.contains(&id.0)).collect();
         FoldRange { messages: messages.end, blocks, kept, covers: self.covers }
@@ -131,15 +131,15 @@ impl FoldRange {
 /// Returns the numbers of messages after which a conversation may be cut, ascending.
 pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
     let messages = history.messages();
-    let stays = staying(history, facts);
+    let stays = stays_by_block(history, facts);
     let kept = |id: BlockId| stays.get(widen(id.0)).copied().unwrap_or_default();
-    let barrier = barrier(history, facts, &kept);
+    let barrier = first_barrier(history, facts, &kept);
     let latest = latest_step(history);
-    let thinking = ThinkingRule::of(history);
+    let thinking = ThinkingRule::from_history(history);
     // The furthest block that something before a cut belongs to.
     let mut reach = 0;
     let mut cuts = Vec::new();
-    if history.list().is_none() {
+    if history.message_list().is_none() {
         return cuts;
     }
     for (index, entry) in messages.iter().enumerate() {
@@ -159,14 +159,14 @@ pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
 /// Chooses the range that leaves at most `tail` tokens behind it; the longest possible where none does. Nothing where nothing new
 /// would go.
 pub fn fold_range(history: &History, facts: &Facts, counts: &Counts, tail: Tokens) -> Option<FoldRange> {
-    let range = choose(history, facts, counts.blocks(), tail, &chain(history), &|_| true)?;
+    let range = choose_range(history, facts, counts.blocks(), tail, &chain(history), &|_| true)?;
     let is_new = |id: BlockId| facts.row(id).is_some_and(|row| row.voice != Some(Voice::Summary));
-    let worth = range.folded().any(is_new);
+    let worth = range.folded_blocks().any(is_new);
     worth.then_some(range)
 }
 
 /// Does the same with what each block counts as it is sent, at the cuts that `allowed` allows.
-pub(crate) fn choose(
+pub(crate) fn choose_range(
     history: &History,
     facts: &Facts,
     tokens: &[Tokens],
@@ -181,7 +181,7 @@ pub(crate) fn choose(
     // The tail only gets shorter from cut to cut.
     let (long, short) = cuts.split_at(cuts.partition_point(|cut| behind(*cut) > tail));
     let chosen = short.iter().chain(long.iter().rev()).find(|cut| allowed(**cut))?;
-    Some(FoldRange::cut(history, facts, *chosen, chain))
+    Some(FoldRange::cut_at(history, facts, *chosen, chain))
 }
 
 /// What a folded message and what follows it may count where no budget says: the figures of a session that is folded at
@@ -201,18 +201,18 @@ pub struct FoldSizes {
 /// Divides a budget for a whole request between what is folded and what follows it, once what cannot be folded is paid for.
 pub fn fold_sizes(history: &History, facts: &Facts, counts: &Counts, budget: Option<Tokens>) -> FoldSizes {
     let Some(budget) = budget else { return FoldSizes { room: ROOM, tail: TAIL } };
-    sizes(history, facts, counts.blocks(), counts.total(), budget)
+    fold_sizes_for(history, facts, counts.blocks(), counts.total(), budget)
 }
 
 /// Does the same with what each block counts as it is sent.
-pub(crate) fn sizes(
+pub(crate) fn fold_sizes_for(
     history: &History,
     facts: &Facts,
     tokens: &[Tokens],
     total: Tokens,
     budget: Tokens,
 ) -> FoldSizes {
-    let stays = staying(history, facts);
+    let stays = stays_by_block(history, facts);
     let first = history.messages().first().map_or(usize::MAX, |entry| widen(entry.first_block));
     let blocks = tokens.iter().zip(&stays).enumerate();
     let foldable: Tokens = blocks
@@ -220,7 +220,7 @@ pub(crate) fn sizes(
         .map(|(_, (tokens, _))| *tokens)
         .sum();
     let free = budget - (total - foldable);
-    let room = free.scaled(0.35).min(ROOM);
+    let room = free.scale(0.35).min(ROOM);
     FoldSizes { room, tail: free - room }
 }
 
@@ -255,18 +255,18 @@ fn latest_step(history: &History) -> usize {
     let messages = history.messages();
     let Some(last) = messages.last().map(|entry| entry.step) else { return 0 };
     // Words behind the latest answer open a new turn: what comes before them is done.
-    if messages.last().is_some_and(|entry| entry.role == Role::User && !answers(history, entry)) {
+    if messages.last().is_some_and(|entry| entry.role == Role::User && !holds_result(history, entry)) {
         return messages.len() - 1;
     }
     messages.iter().position(|entry| entry.step == last && entry.role == Role::Assistant).unwrap_or_default()
 }
 
-fn answers(history: &History, entry: &Entry) -> bool {
+fn holds_result(history: &History, entry: &Entry) -> bool {
     history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Result)
 }
 
 /// Tells for every block whether it stays where it is.
-fn staying(history: &History, facts: &Facts) -> Vec<bool> {
+fn stays_by_block(history: &History, facts: &Facts) -> Vec<bool> {
     let task = facts.current_task();
     // In a run without a person everything hangs on the first words, however long they are.
     let person = |row: &&Fact| row.voice == Some(Voice::Person) && row.acts_as != BlockKind::Result;
@@ -319,7 +319,7 @@ fn foreign_summary(history: &History, facts: &Facts) -> Option<EntryId> {
 /// Keeps a whole step, calls and results: nothing in it can go alone.
 fn keep_step(history: &History, step: u32, stays: &mut [bool]) {
     let of_step =
-        |entry: &&Entry| entry.step == step && (entry.role != Role::User || answers(history, entry));
+        |entry: &&Entry| entry.step == step && (entry.role != Role::User || holds_result(history, entry));
     for entry in history.messages().iter().filter(of_step) {
         for block in entry.first_block..entry.first_block + entry.blocks {
             if let Some(slot) = stays.get_mut(widen(block)) {
@@ -331,7 +331,7 @@ fn keep_step(history: &History, step: u32, stays: &mut [bool]) {
 
 /// Returns the first block that no cut may stand behind: one that stays although its other half goes, or a step of the model
 /// that stays where the format wants messages to alternate or the user to begin.
-fn barrier(history: &History, facts: &Facts, kept: &impl Fn(BlockId) -> bool) -> u32 {
+fn first_barrier(history: &History, facts: &Facts, kept: &impl Fn(BlockId) -> bool) -> u32 {
     let strict = matches!(history.format(), Format::Anthropic | Format::Gemini);
     let mut spoken = false;
     for entry in history.messages() {
@@ -359,9 +359,10 @@ struct ThinkingRule {
 }
 
 impl ThinkingRule {
-    fn of(history: &History) -> ThinkingRule {
+    fn from_history(history: &History) -> ThinkingRule {
         let messages = history.messages();
-        let human = messages.iter().rposition(|entry| entry.role == Role::User && !answers(history, entry));
+        let human =
+            messages.iter().rposition(|entry| entry.role == Role::User && !holds_result(history, entry));
         let start = human.map_or(0, |at| at + 1);
         let thinks = first_call(history, start).is_some_and(|entry| begins_thinking(history, entry));
         ThinkingRule { loop_start: (history.format() == Format::Anthropic && thinks).then_some(start) }

@@ -3,7 +3,7 @@
 
 use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Format, Outline, PartKind, Role},
+    history::{BlockKind, Format, HistoryOutline, PartKind, Role},
     json::Value,
 };
 
@@ -12,28 +12,28 @@ pub(super) const LAYOUT: Layout = Layout {
     name: "chat",
     title: "OpenAI Chat Completions",
     list: "messages",
-    head,
-    entry,
+    head: read_head,
+    entry: read_entry,
 };
 
-fn head(root: Value<'_>, outline: &mut Outline) {
+fn read_head(root: Value<'_>, outline: &mut HistoryOutline) {
     for key in ["tools", "functions"] {
         let Some(tools) = root.get(key).filter(|tools| tools.is_array()) else { continue };
-        outline.entry(Role::Tools, tools.span());
+        outline.add_entry(Role::Tools, tools.span());
         for tool in tools.items() {
             let named = tool
                 .path(&["function", "name"])
                 .or_else(|| tool.path(&["custom", "name"]))
                 .or(tool.get("name"));
-            let block = outline.block(BlockKind::Definition, tool.span());
+            let block = outline.add_block(BlockKind::Definition, tool.span());
             block.name = named.map(Value::span).unwrap_or_default();
-            block.marked = marked(tool);
-            outline.part(PartKind::Json, Some(tool));
+            block.marked = has_marker(tool);
+            outline.add_part(PartKind::Json, Some(tool));
         }
     }
 }
 
-fn entry(message: Value<'_>, outline: &mut Outline) {
+fn read_entry(message: Value<'_>, outline: &mut HistoryOutline) {
     let role = match message.text("role").as_deref() {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
@@ -41,22 +41,22 @@ fn entry(message: Value<'_>, outline: &mut Outline) {
         Some("tool" | "function") => Role::Tool,
         _ => Role::Other,
     };
-    outline.entry(role, message.span());
+    outline.add_entry(role, message.span());
     if role == Role::Tool {
         result(message, outline);
         return;
     }
     for key in ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] {
         if let Some(value) = message.get(key) {
-            reasoning(value, outline);
+            read_reasoning(value, outline);
         }
     }
     if let Some(value) = message.get("content") {
-        content(value, outline);
+        read_content(value, outline);
     }
     if let Some(refusal) = message.get("refusal").filter(|refusal| refusal.is_string()) {
-        outline.block(BlockKind::Text, refusal.span());
-        outline.part(PartKind::Text, Some(refusal));
+        outline.add_block(BlockKind::Text, refusal.span());
+        outline.add_part(PartKind::Text, Some(refusal));
     }
     if let Some(call) = message.get("function_call").filter(|call| call.is_object()) {
         self::call(call, call, outline);
@@ -69,28 +69,28 @@ fn entry(message: Value<'_>, outline: &mut Outline) {
     });
 }
 
-fn reasoning(value: Value<'_>, outline: &mut Outline) {
+fn read_reasoning(value: Value<'_>, outline: &mut HistoryOutline) {
     if value.is_null() {
         return;
     }
-    outline.block(BlockKind::Reasoning, value.span());
+    outline.add_block(BlockKind::Reasoning, value.span());
     if value.is_string() {
-        outline.part(PartKind::Text, Some(value));
+        outline.add_part(PartKind::Text, Some(value));
         return;
     }
     for item in value.items() {
         let text = ["text", "summary", "thinking"].iter().find_map(|key| item.get(key));
-        outline.part(PartKind::Text, text.filter(|text| text.is_string()));
+        outline.add_part(PartKind::Text, text.filter(|text| text.is_string()));
         for key in ["signature", "data"] {
-            outline.part(PartKind::Sealed, item.get(key));
+            outline.add_part(PartKind::Sealed, item.get(key));
         }
     }
 }
 
-fn content(value: Value<'_>, outline: &mut Outline) {
+fn read_content(value: Value<'_>, outline: &mut HistoryOutline) {
     if value.is_string() {
-        outline.block(BlockKind::Text, value.span());
-        outline.part(PartKind::Text, Some(value));
+        outline.add_block(BlockKind::Text, value.span());
+        outline.add_part(PartKind::Text, Some(value));
         return;
     }
     for item in value.items() {
@@ -108,50 +108,52 @@ fn content(value: Value<'_>, outline: &mut Outline) {
             }
             _ => (BlockKind::Unknown, PartKind::Json, Some(item)),
         };
-        outline.block(block, item.span()).marked = marked(item);
-        outline.part(part, value);
+        outline.add_block(block, item.span()).marked = has_marker(item);
+        outline.add_part(part, value);
     }
 }
 
-fn call(item: Value<'_>, function: Value<'_>, outline: &mut Outline) {
-    let block = outline.block(BlockKind::Call, item.span());
+fn call(item: Value<'_>, function: Value<'_>, outline: &mut HistoryOutline) {
+    let block = outline.add_block(BlockKind::Call, item.span());
     block.id = item.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.name = function.get("name").map(Value::span).unwrap_or_default();
     block.body = function.get("arguments").or(function.get("input")).map(Value::span).unwrap_or_default();
     if let Some(arguments) = function.get("arguments") {
-        outline
-            .part(if arguments.is_string() { PartKind::JsonText } else { PartKind::Json }, Some(arguments));
+        outline.add_part(
+            if arguments.is_string() { PartKind::JsonText } else { PartKind::Json },
+            Some(arguments),
+        );
     } else {
-        outline.part(PartKind::Text, function.get("input").filter(|input| input.is_string()));
+        outline.add_part(PartKind::Text, function.get("input").filter(|input| input.is_string()));
     }
-    outline.part(PartKind::Sealed, item.path(&["extra_content", "google", "thought_signature"]));
+    outline.add_part(PartKind::Sealed, item.path(&["extra_content", "google", "thought_signature"]));
 }
 
-fn result(message: Value<'_>, outline: &mut Outline) {
-    let block = outline.block(BlockKind::Result, message.span());
+fn result(message: Value<'_>, outline: &mut HistoryOutline) {
+    let block = outline.add_block(BlockKind::Result, message.span());
     block.id = message.get("tool_call_id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.name = message.get("name").filter(|name| name.is_string()).map(Value::span).unwrap_or_default();
-    block.marked = marked(message);
+    block.marked = has_marker(message);
     let Some(content) = message.get("content") else { return };
     block.body = content.span();
     if content.is_string() {
-        outline.part(PartKind::Text, Some(content));
+        outline.add_part(PartKind::Text, Some(content));
         return;
     }
     for item in content.items() {
         match item.text("type").as_deref() {
             Some("text") if item.get("text").is_some_and(Value::is_string) => {
-                outline.part(PartKind::Text, item.get("text"));
+                outline.add_part(PartKind::Text, item.get("text"));
             }
-            Some("image_url") => outline.part(PartKind::Image, Some(item)),
-            _ => outline.part(PartKind::Json, Some(item)),
+            Some("image_url") => outline.add_part(PartKind::Image, Some(item)),
+            _ => outline.add_part(PartKind::Json, Some(item)),
         }
         if let Some(block) = outline.blocks.last_mut() {
-            block.marked |= marked(item);
+            block.marked |= has_marker(item);
         }
     }
 }
 
-fn marked(item: Value<'_>) -> bool {
+fn has_marker(item: Value<'_>) -> bool {
     item.get("cache_control").is_some_and(|marker| !marker.is_null())
 }

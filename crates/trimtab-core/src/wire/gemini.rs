@@ -3,7 +3,7 @@
 
 use super::{Layout, unknown};
 use crate::{
-    history::{BlockKind, Format, Outline, PartKind, Role},
+    history::{BlockKind, Format, HistoryOutline, PartKind, Role},
     json::Value,
 };
 
@@ -16,33 +16,33 @@ pub(super) const LAYOUT: Layout = Layout {
     entry,
 };
 
-fn head(root: Value<'_>, outline: &mut Outline) {
+fn head(root: Value<'_>, outline: &mut HistoryOutline) {
     if let Some(tools) = root.get("tools").filter(|tools| tools.is_array()) {
-        outline.entry(Role::Tools, tools.span());
+        outline.add_entry(Role::Tools, tools.span());
         for tool in tools.items() {
             let Some(functions) = either(tool, "functionDeclarations", "function_declarations") else {
-                outline.block(BlockKind::Definition, tool.span());
-                outline.part(PartKind::Json, Some(tool));
+                outline.add_block(BlockKind::Definition, tool.span());
+                outline.add_part(PartKind::Json, Some(tool));
                 continue;
             };
             for function in functions.items() {
-                let block = outline.block(BlockKind::Definition, function.span());
+                let block = outline.add_block(BlockKind::Definition, function.span());
                 block.name = function.get("name").map(Value::span).unwrap_or_default();
-                outline.part(PartKind::Json, Some(function));
+                outline.add_part(PartKind::Json, Some(function));
             }
         }
     }
     let Some(system) = either(root, "systemInstruction", "system_instruction") else { return };
-    outline.entry(Role::System, system.span());
+    outline.add_entry(Role::System, system.span());
     if system.is_string() {
-        outline.block(BlockKind::Text, system.span());
-        outline.part(PartKind::Text, Some(system));
+        outline.add_block(BlockKind::Text, system.span());
+        outline.add_part(PartKind::Text, Some(system));
         return;
     }
     parts(system, outline);
 }
 
-fn entry(content: Value<'_>, outline: &mut Outline) {
+fn entry(content: Value<'_>, outline: &mut HistoryOutline) {
     let answers = |part: Value<'_>| either(part, "functionResponse", "function_response").is_some();
     let role = match content.text("role").as_deref() {
         Some("model") => Role::Assistant,
@@ -54,11 +54,11 @@ fn entry(content: Value<'_>, outline: &mut Outline) {
         Some("system") => Role::System,
         Some(_) => Role::Other,
     };
-    outline.entry(role, content.span());
+    outline.add_entry(role, content.span());
     parts(content, outline);
 }
 
-fn parts(content: Value<'_>, outline: &mut Outline) {
+fn parts(content: Value<'_>, outline: &mut HistoryOutline) {
     let Some(parts) = content.get("parts") else { return };
     if parts.is_array() {
         parts.items().for_each(|item| part(item, outline));
@@ -67,45 +67,45 @@ fn parts(content: Value<'_>, outline: &mut Outline) {
     }
 }
 
-fn part(item: Value<'_>, outline: &mut Outline) {
+fn part(item: Value<'_>, outline: &mut HistoryOutline) {
     if let Some(call) = either(item, "functionCall", "function_call") {
-        let block = outline.block(BlockKind::Call, item.span());
+        let block = outline.add_block(BlockKind::Call, item.span());
         block.name = call.get("name").map(Value::span).unwrap_or_default();
         block.id = call.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
         block.body = call.get("args").map(Value::span).unwrap_or_default();
-        outline.part(PartKind::Json, call.get("args"));
+        outline.add_part(PartKind::Json, call.get("args"));
     } else if let Some(answer) = either(item, "functionResponse", "function_response") {
         result(item, answer, outline);
     } else if let Some(text) = item.get("text").filter(|text| text.is_string()) {
         let thought = item.get("thought").is_some_and(Value::is_true);
-        outline.block(if thought { BlockKind::Reasoning } else { BlockKind::Text }, item.span());
-        outline.part(PartKind::Text, Some(text));
+        outline.add_block(if thought { BlockKind::Reasoning } else { BlockKind::Text }, item.span());
+        outline.add_part(PartKind::Text, Some(text));
     } else if let Some(data) =
         either(item, "inlineData", "inline_data").or(either(item, "fileData", "file_data"))
     {
-        outline.block(BlockKind::Media, item.span());
-        outline.part(media_kind(data), Some(data));
+        outline.add_block(BlockKind::Media, item.span());
+        outline.add_part(media_kind(data), Some(data));
     } else {
         unknown(item, outline);
     }
-    outline.part(PartKind::Sealed, either(item, "thoughtSignature", "thought_signature"));
+    outline.add_part(PartKind::Sealed, either(item, "thoughtSignature", "thought_signature"));
 }
 
-fn result(item: Value<'_>, answer: Value<'_>, outline: &mut Outline) {
+fn result(item: Value<'_>, answer: Value<'_>, outline: &mut HistoryOutline) {
     let response = answer.get("response");
-    let block = outline.block(BlockKind::Result, item.span());
+    let block = outline.add_block(BlockKind::Result, item.span());
     block.body = response.map(Value::span).unwrap_or_default();
     block.name = answer.get("name").map(Value::span).unwrap_or_default();
     block.id = answer.get("id").filter(|id| id.is_string()).map(Value::span).unwrap_or_default();
     block.failed =
         response.is_some_and(|response| response.get("error").is_some_and(|error| !error.is_null()));
     match response.and_then(only_text) {
-        Some(text) => outline.part(PartKind::Text, Some(text)),
-        None => outline.part(PartKind::Json, response),
+        Some(text) => outline.add_part(PartKind::Text, Some(text)),
+        None => outline.add_part(PartKind::Json, response),
     }
     for part in answer.get("parts").into_iter().flat_map(Value::items) {
         let data = either(part, "inlineData", "inline_data").or(either(part, "fileData", "file_data"));
-        outline.part(data.map_or(PartKind::Json, media_kind), data.or(Some(part)));
+        outline.add_part(data.map_or(PartKind::Json, media_kind), data.or(Some(part)));
     }
 }
 

@@ -13,13 +13,13 @@ mod warm;
 
 use std::{fmt, sync::Arc};
 
-pub use repair::{Mended, repair};
+pub use repair::{Repair, repair};
 pub(crate) use splice::remove_elements;
 pub use splice::{Edit, request_of, write};
 pub use warm::parse_after;
 
 use crate::{
-    history::{BlockKind, Format, History, Outline, Role},
+    history::{BlockKind, Format, History, HistoryOutline, Role},
     json::{JsonError, Tape, Value, scan},
 };
 
@@ -31,9 +31,9 @@ struct Layout {
     /// Key of the list of messages.
     list: &'static str,
     /// Reads tools and system from the outermost object.
-    head: fn(Value<'_>, &mut Outline),
+    head: fn(Value<'_>, &mut HistoryOutline),
     /// Reads one message.
-    entry: fn(Value<'_>, &mut Outline),
+    entry: fn(Value<'_>, &mut HistoryOutline),
 }
 
 const LAYOUTS: [&Layout; 4] = [&anthropic::LAYOUT, &chat::LAYOUT, &responses::LAYOUT, &gemini::LAYOUT];
@@ -53,7 +53,7 @@ impl Format {
     }
 
     /// Finds a format by its name.
-    pub fn named(name: &str) -> Option<Format> {
+    pub fn find_by_name(name: &str) -> Option<Format> {
         LAYOUTS.iter().find(|layout| layout.name == name).map(|layout| layout.format)
     }
 
@@ -166,7 +166,7 @@ fn check_utf8(request: &[u8], from: usize) -> Result<(), WireError> {
 fn interpret(bytes: Arc<Vec<u8>>, tape: Tape, format: Format) -> Result<History, WireError> {
     let layout = format.layout();
     let root = tape.root(&bytes).ok_or(WireError::NotAConversation)?;
-    let mut outline = Outline::default();
+    let mut outline = HistoryOutline::default();
     let messages = if root.is_array() { Some(root) } else { root.get(layout.list) };
     let messages = messages.ok_or(WireError::NotAConversation)?;
     (layout.head)(root, &mut outline);
@@ -180,24 +180,24 @@ fn interpret(bytes: Arc<Vec<u8>>, tape: Tape, format: Format) -> Result<History,
     } else {
         return Err(WireError::NotAList { format: layout.title, key: layout.list });
     };
-    outline.pair(&bytes, 0);
+    outline.pair_calls(&bytes, 0);
     Ok(History { bytes, format, tape, list, outline, head_entries, reused_blocks: 0 })
 }
 
 /// Reads one message; each item of the list is one entry, whatever it holds.
-fn read_entry(layout: &Layout, message: Value<'_>, outline: &mut Outline) {
+fn read_entry(layout: &Layout, message: Value<'_>, outline: &mut HistoryOutline) {
     let before = outline.entries.len();
     if message.is_object() {
         (layout.entry)(message, outline);
     }
     if outline.entries.len() == before {
-        outline.entry(Role::Other, message.span());
+        outline.add_entry(Role::Other, message.span());
         unknown(message, outline);
     }
 }
 
 /// Adds a block that is carried verbatim.
-fn unknown(value: Value<'_>, outline: &mut Outline) {
-    outline.block(BlockKind::Unknown, value.span());
-    outline.part(crate::history::PartKind::Json, Some(value));
+fn unknown(value: Value<'_>, outline: &mut HistoryOutline) {
+    outline.add_block(BlockKind::Unknown, value.span());
+    outline.add_part(crate::history::PartKind::Json, Some(value));
 }

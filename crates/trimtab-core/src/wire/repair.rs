@@ -17,14 +17,14 @@ use crate::{
 
 /// Something that was mended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repair {
     /// The message, counted from 1 in the request as it came.
     pub message: usize,
     /// What was wrong with it and what was done, in a clause.
     pub what: String,
 }
 
-impl fmt::Display for Mended {
+impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "message {}: {}", self.message, self.what)
     }
@@ -41,8 +41,8 @@ impl fmt::Display for Mended {
 /// assert_eq!(mended[0].to_string(), "message 2: a result for \"x\" without a call before it, removed");
 /// # Ok::<(), trimtab_core::WireError>(())
 /// ```
-pub fn repair(history: &History) -> (Vec<u8>, Vec<Mended>) {
-    let Some(list) = history.list() else { return (history.bytes().to_vec(), Vec::new()) };
+pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
+    let Some(list) = history.message_list() else { return (history.bytes().to_vec(), Vec::new()) };
     let messages: Vec<Value<'_>> = list.items().collect();
     let (messages, mut mended) = match history.format() {
         Format::Anthropic => anthropic::repair(&messages),
@@ -61,12 +61,12 @@ pub fn repair(history: &History) -> (Vec<u8>, Vec<Mended>) {
 
 /// What was mended so far.
 #[derive(Default)]
-struct Log(Vec<Mended>);
+struct RepairLog(Vec<Repair>);
 
-impl Log {
+impl RepairLog {
     /// Notes something about the message at an index.
     fn say(&mut self, index: usize, what: impl Into<String>) {
-        self.0.push(Mended { message: index + 1, what: what.into() });
+        self.0.push(Repair { message: index + 1, what: what.into() });
     }
 }
 

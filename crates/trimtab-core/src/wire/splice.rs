@@ -39,7 +39,9 @@ pub fn write(history: &History, edits: &[Edit]) -> Vec<u8> {
 /// Writes the request that holds only the first `messages` messages: what was sent at an earlier point.
 pub fn request_of(history: &History, messages: usize) -> Vec<u8> {
     let all = history.messages();
-    let (Some(list), Some(last)) = (history.list(), all.last()) else { return history.bytes().to_vec() };
+    let (Some(list), Some(last)) = (history.message_list(), all.last()) else {
+        return history.bytes().to_vec();
+    };
     if messages >= all.len() {
         return history.bytes().to_vec();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{WireError, check_utf8, interpret, parse_as, read_entry};
 use crate::{
-    history::{Entry, History, Outline},
+    history::{Entry, History, HistoryOutline},
     json::{Tape, narrow, scan_after, widen},
 };
 
@@ -53,12 +53,18 @@ fn scan_rest(earlier: &History, request: &[u8], list: u32, from: usize) -> Resul
 
 /// Tells whether all that stands behind the list of messages is the same: tools and system may stand there.
 fn same_frame(earlier: &History, tape: &Tape, request: &[u8], list: u32) -> bool {
-    let old = earlier.list().map(|list| earlier.bytes().get(list.span().end()..));
+    let old = earlier.message_list().map(|list| earlier.bytes().get(list.span().end()..));
     let new = tape.value(request, list).map(|list| request.get(list.span().end()..));
     old == new
 }
 
-fn continue_outline(earlier: &History, tape: &Tape, request: &[u8], list: u32, known: usize) -> Outline {
+fn continue_outline(
+    earlier: &History,
+    tape: &Tape,
+    request: &[u8],
+    list: u32,
+    known: usize,
+) -> HistoryOutline {
     let entries = widen(earlier.head_entries) + known;
     let mut outline = leading(&earlier.outline, entries);
     shift_head(earlier, &mut outline, request.len());
@@ -67,12 +73,12 @@ fn continue_outline(earlier: &History, tape: &Tape, request: &[u8], list: u32, k
         let layout = earlier.format().layout();
         list.items().skip(known).for_each(|message| read_entry(layout, message, &mut outline));
     }
-    outline.pair(request, first_new);
+    outline.pair_calls(request, first_new);
     outline
 }
 
 /// Copies the first entries with their blocks and parts; forgets partners that are not among them.
-fn leading(outline: &Outline, entries: usize) -> Outline {
+fn leading(outline: &HistoryOutline, entries: usize) -> HistoryOutline {
     let kept: &[Entry] = outline.entries.get(..entries).unwrap_or(&outline.entries);
     let blocks = kept.last().map_or(0, |entry| widen(entry.first_block + entry.blocks));
     let mut blocks = outline.blocks.get(..blocks).unwrap_or_default().to_vec();
@@ -81,28 +87,32 @@ fn leading(outline: &Outline, entries: usize) -> Outline {
     for block in &mut blocks {
         block.partner = block.partner.filter(|partner| partner.0 < count);
     }
-    Outline { entries: kept.to_vec(), blocks, parts: outline.parts.get(..parts).unwrap_or_default().to_vec() }
+    HistoryOutline {
+        entries: kept.to_vec(),
+        blocks,
+        parts: outline.parts.get(..parts).unwrap_or_default().to_vec(),
+    }
 }
 
 /// Moves the spans of tools and system where these stand behind the list of messages.
-fn shift_head(earlier: &History, outline: &mut Outline, new_length: usize) {
-    let Some(list) = earlier.list() else { return };
+fn shift_head(earlier: &History, outline: &mut HistoryOutline, new_length: usize) {
+    let Some(list) = earlier.message_list() else { return };
     let behind = list.span().end();
     let by = i64::from(narrow(new_length)) - i64::from(narrow(earlier.bytes().len()));
     for entry in outline.entries.iter_mut().take(widen(earlier.head_entries)) {
         if entry.span.start() < behind {
             continue;
         }
-        entry.span = entry.span.shifted(by);
+        entry.span = entry.span.shift_by(by);
         let blocks = widen(entry.first_block)..widen(entry.first_block + entry.blocks);
         for block in outline.blocks.get_mut(blocks).unwrap_or_default() {
-            block.span = block.span.shifted(by);
+            block.span = block.span.shift_by(by);
             if !block.name.is_empty() {
-                block.name = block.name.shifted(by);
+                block.name = block.name.shift_by(by);
             }
             let parts = widen(block.first_part)..widen(block.first_part + block.parts);
             for part in outline.parts.get_mut(parts).unwrap_or_default() {
-                part.span = part.span.shifted(by);
+                part.span = part.span.shift_by(by);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::{fitted, shown};
 
 /// Fits a request, and what comes out of it, and compares.
 fn changes_nothing_twice(bytes: &[u8], format: Format, policy: &str, budget: u64) {
-    let policy = Policy::shipped(policy).expect("a shipped policy");
+    let policy = Policy::find_shipped(policy).expect("a shipped policy");
     let settings = Settings::new(policy).with_budget(Tokens(budget)).with_format(format).with_cold_cache();
     let once = fitted(bytes, &Memory::default(), &settings, 0);
     let again = fitted(&once.request, &Memory::default(), &settings, 0);
@@ -77,7 +77,7 @@ fn changes_that_an_earlier_fit_looked_at_are_no_series() {
         call(messages, "run_shell", &json!({"command": "make"}), note);
     }
     edits(&mut behind);
-    let policy = || Policy::shipped("retention").expect("a shipped policy");
+    let policy = || Policy::find_shipped("retention").expect("a shipped policy");
     for (mut messages, is_told) in [(before, false), (behind, true)] {
         call(&mut messages, "run_shell", &json!({"command": "make install"}), "done");
         let settings =

@@ -10,9 +10,9 @@ use proptest::{
 };
 use serde_json::{Value, json};
 use trimtab_core::{
-    BlockId, BlockKind, CacheHint, Decision, Fitted, Format, Handle, History, Memory, Millis, Policy,
-    Settings, Tokens, Verdict, Warm, block_handle, find_model, memory::UndoWhen, parse_as, policy::Folding,
-    resend, session::fit_warm, summary::Answer, wire::request_of,
+    BlockId, BlockKind, CacheHint, Decision, FittedRequest, Format, Handle, History, Memory, Millis, Policy,
+    Settings, Tokens, Verdict, WarmState, block_handle, find_model, memory::UndoWhen, parse_as,
+    policy::Folding, resend, session::fit_warm, summary::SummaryAnswer, wire::request_of,
 };
 
 use super::{Case, Request, fitted, named_break, request, shown, value};
@@ -110,7 +110,7 @@ fn for_each_fold(law: &str, check: impl Fn(&Folds, &Request) -> bool) {
     }
 }
 
-fn valid(request: &Request, fitted: &Fitted) {
+fn valid(request: &Request, fitted: &FittedRequest) {
     let faults =
         checker::new_faults(request.format.name(), &value(fitted.history.bytes()), &value(&fitted.request));
     let (came, sent) = (value(fitted.history.bytes()), value(&fitted.request));
@@ -118,11 +118,11 @@ fn valid(request: &Request, fitted: &Fitted) {
     assert!(faults.is_empty() && turns.is_empty(), "{faults:?} {turns:?}\n{}", shown(fitted));
 }
 
-fn in_budget(request: &Request, fitted: &Fitted, settings: &Settings) {
+fn in_budget(request: &Request, fitted: &FittedRequest, settings: &Settings) {
     let count = request.count(&fitted.request);
     assert_eq!(count, fitted.plan.after(), "the plan counts as the counter does\n{}", shown(fitted));
     let guard = request.counter.tokenizer().exactness().guard();
-    let budget = settings.budget.expect("a budget").scaled(1.0 / guard);
+    let budget = settings.budget.expect("a budget").scale(1.0 / guard);
     let named = fitted.plan.floor().is_some_and(|floor| floor.tokens == count);
     assert!(count <= budget + Tokens(1) || named, "{count} over {budget}\n{}", shown(fitted));
 }
@@ -142,7 +142,7 @@ fn folded_by_the_ledger_alone_a_request_is_valid_small_and_left_alone_the_second
         assert_eq!(texts[0], texts[1], "{both}");
         let twice = fitted(&request.bytes, &Memory::default(), &settings, 0);
         assert_eq!((twice.request, twice.plan), (once.request, once.plan.clone()));
-        once.plan.folded().is_some()
+        once.plan.fold_message().is_some()
     });
 }
 
@@ -151,9 +151,9 @@ fn sticky_a_folded_conversation_stays_folded() {
     for_each_fold("folding is sticky", |folds, request| {
         let settings = folds.settings(request);
         let mut memory = Memory::default();
-        let mut warm = Warm::default();
+        let mut warm = WarmState::default();
         let mut replies = folds.replies.iter().copied();
-        let mut earlier: Option<Fitted> = None;
+        let mut earlier: Option<FittedRequest> = None;
         let messages = request.history.messages();
         let starts = (1..=messages.len()).filter(|count| {
             messages.get(*count).is_none_or(|next| next.role == trimtab_core::Role::Assistant)
@@ -173,21 +173,21 @@ fn sticky_a_folded_conversation_stays_folded() {
             if let Some(earlier) = &earlier {
                 stays_folded(earlier, &fitted);
                 begins_as(request.format, earlier, &again.request, &fitted);
-                if fitted.plan.broken().is_none() {
+                if fitted.plan.cache_break().is_none() {
                     begins_as(request.format, earlier, &fitted.request, &fitted);
                 }
             }
-            memory.sent(&fitted.plan, Millis(now));
+            memory.remember_sent(&fitted.plan, Millis(now));
             restored(&memory, &bytes, request.format);
             hand_back(&mut memory, &fitted, &mut replies);
             earlier = Some(fitted);
         }
-        earlier.is_some_and(|last| last.plan.folded().is_some())
+        earlier.is_some_and(|last| last.plan.fold_message().is_some())
     });
 }
 
 /// What a summary stands for is shown never again; the message that stands for it is the same or stands for more.
-fn stays_folded(earlier: &Fitted, later: &Fitted) {
+fn stays_folded(earlier: &FittedRequest, later: &FittedRequest) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
         if was.verdict.is_fold() {
             assert!(
@@ -199,15 +199,16 @@ fn stays_folded(earlier: &Fitted, later: &Fitted) {
             );
         }
     }
-    let (Some((was, before)), Some((is, after))) = (earlier.plan.folded(), later.plan.folded()) else {
-        assert!(earlier.plan.folded().is_none(), "{}\nlater\n{}", shown(earlier), shown(later));
+    let (Some((was, before)), Some((is, after))) = (earlier.plan.fold_message(), later.plan.fold_message())
+    else {
+        assert!(earlier.plan.fold_message().is_none(), "{}\nlater\n{}", shown(earlier), shown(later));
         return;
     };
     assert!(was < is || before == after, "{}\nlater\n{}", shown(earlier), shown(later));
 }
 
 /// What was sent is the beginning of what is sent now.
-fn begins_as(format: Format, earlier: &Fitted, now: &[u8], fitted: &Fitted) {
+fn begins_as(format: Format, earlier: &FittedRequest, now: &[u8], fitted: &FittedRequest) {
     let list = |request: &Value| -> Vec<Value> {
         let key = match format {
             Format::Anthropic | Format::Chat => "messages",
@@ -245,22 +246,22 @@ fn restored(memory: &Memory, bytes: &[u8], format: Format) {
     assert_eq!(String::from_utf8_lossy(&send(&again)), String::from_utf8_lossy(&send(memory)));
 }
 
-fn hand_back(memory: &mut Memory, fitted: &Fitted, replies: &mut impl Iterator<Item = Reply>) {
-    let Some(asking) = fitted.asking() else { return };
-    let said = |text: &str| Answer::of_text(text);
+fn hand_back(memory: &mut Memory, fitted: &FittedRequest, replies: &mut impl Iterator<Item = Reply>) {
+    let Some(asking) = fitted.summary_task() else { return };
+    let said = |text: &str| SummaryAnswer::of_text(text);
     let good = "The user asked for a change. The files were read and edited. The tests are still to be run.";
     match replies.next().unwrap_or(Reply::Good) {
         Reply::Good => {
-            let taken = memory.folded(&asking, &said(good));
+            let taken = memory.accept_summary(&asking, &said(good));
             assert!(
                 taken.is_ok() || asking.request().tokens < Tokens(100),
                 "{taken:?}: {:?}",
                 asking.request()
             );
         }
-        Reply::Empty => assert!(memory.folded(&asking, &said("")).is_err()),
+        Reply::Empty => assert!(memory.accept_summary(&asking, &said("")).is_err()),
         Reply::Refused => {
-            assert!(memory.folded(&asking, &said("I'm sorry, I can't help with that.")).is_err());
+            assert!(memory.accept_summary(&asking, &said("I'm sorry, I can't help with that.")).is_err());
         }
         Reply::Never => {}
         Reply::GivenUp => memory.no_summary(asking.request()),
@@ -268,7 +269,7 @@ fn hand_back(memory: &mut Memory, fitted: &Fitted, replies: &mut impl Iterator<I
 }
 
 /// Handles are named for what tools gave.
-fn is_result(fitted: &Fitted, decision: &Decision) -> bool {
+fn is_result(fitted: &FittedRequest, decision: &Decision) -> bool {
     fitted.history.block(decision.block).is_some_and(|block| block.kind == BlockKind::Result)
 }
 
@@ -280,7 +281,7 @@ fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_agai
         let settings = folds.settings(request).with_folding(Folding::Ledger).with_prices(prices);
         let mut memory = Memory::default();
         let first = fitted(&request.bytes, &memory, &settings, 0);
-        memory.sent(&first.plan, Millis(0));
+        memory.remember_sent(&first.plan, Millis(0));
         let folded: Vec<BlockId> = first
             .plan
             .decisions()
@@ -295,12 +296,12 @@ fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_agai
         let mut undone = memory.clone();
         undone.undo(handle, 1, UndoWhen::Now);
         let same = fitted(&request.bytes, &undone, &settings, 1000);
-        assert_eq!(same.plan.folded(), first.plan.folded(), "{}", shown(&same));
+        assert_eq!(same.plan.fold_message(), first.plan.fold_message(), "{}", shown(&same));
         memory.pin(handle);
         for now in [1000, 2000] {
             let pinned = fitted(&request.bytes, &memory, &settings, now);
-            assert!(pinned.plan.pinned().contains(block));
-            for id in pinned.plan.pinned() {
+            assert!(pinned.plan.pinned_blocks().contains(block));
+            for id in pinned.plan.pinned_blocks() {
                 let verdict = &pinned.plan.decisions()[usize::try_from(id.0).expect("few blocks")].verdict;
                 assert_eq!(
                     *verdict,
@@ -313,7 +314,7 @@ fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_agai
             }
             valid(request, &pinned);
             in_budget(request, &pinned, &settings);
-            memory.sent(&pinned.plan, Millis(now));
+            memory.remember_sent(&pinned.plan, Millis(now));
         }
         true
     });

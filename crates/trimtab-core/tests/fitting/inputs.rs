@@ -142,7 +142,7 @@ fn all_means_every_long_text_that_is_neither_recent_nor_a_name_nor_waiting() {
 #[test]
 fn policies_that_wait_for_pressure_wait_with_arguments_too() {
     let total = |format| {
-        let settings = Settings::new(Policy::shipped("none").expect("a policy")).with_format(format);
+        let settings = Settings::new(Policy::find_shipped("none").expect("a policy")).with_format(format);
         fit(request(format), &Memory::default(), &settings, Millis(0)).expect("a fit").plan.before().0
     };
     for format in Format::ALL {

@@ -23,9 +23,9 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab_core::{
-    BlockId, BlockKind, CacheHint, Counter, Decision, Fitted, Format, History, Memo, Memory, Millis, Policy,
-    Reason, Role, Settings, Tokens, Verdict, Warm, facts, fit, plan::Moment, policy::policies,
-    session::fit_warm, wire::request_of,
+    BlockId, BlockKind, CacheHint, CountMemo, Counter, Decision, FittedRequest, Format, History, Memory,
+    Millis, Policy, Reason, Role, Settings, Tokens, Verdict, WarmState, facts, fit, plan::Moment,
+    policy::policies, session::fit_warm, wire::request_of,
 };
 
 use crate::{
@@ -103,14 +103,14 @@ fn request(conversation: &Conversation, format: Format, style: Style) -> Request
     let (json, _) = conversation.write(format, style);
     let history = read(&json, format);
     let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let total = counter.request(&history, &mut Memo::default()).total();
+    let total = counter.count_request(&history, &mut CountMemo::default()).total();
     Request { format, bytes: json.into_bytes(), history, counter, total }
 }
 
 impl Request {
     /// Returns settings whose budget is a share of the request, with the room that an estimate asks for.
     fn settings(&self, case: &Case, share: f64) -> Settings {
-        let budget = self.total.scaled(share * self.counter.tokenizer().exactness().guard());
+        let budget = self.total.scale(share * self.counter.tokenizer().exactness().guard());
         let mut changed = vec![("inputs".to_owned(), case.inputs)];
         // These conversations are short: where arguments may go, most are to be old enough.
         changed.extend((case.inputs > 0.0).then(|| ("preserve_recent".to_owned(), 1.0)));
@@ -120,17 +120,17 @@ impl Request {
         settings.with_cache(case.cache)
     }
 
-    fn fit(&self, case: &Case, share: f64) -> Fitted {
+    fn fit(&self, case: &Case, share: f64) -> FittedRequest {
         fitted(&self.bytes, &Memory::default(), &self.settings(case, share), 0)
     }
 
     fn count(&self, bytes: &[u8]) -> Tokens {
         let history = read(std::str::from_utf8(bytes).expect("UTF-8"), self.format);
-        self.counter.request(&history, &mut Memo::default()).total()
+        self.counter.count_request(&history, &mut CountMemo::default()).total()
     }
 }
 
-fn fitted(bytes: &[u8], memory: &Memory, settings: &Settings, now: i64) -> Fitted {
+fn fitted(bytes: &[u8], memory: &Memory, settings: &Settings, now: i64) -> FittedRequest {
     let fitted = fit(bytes.to_vec(), memory, settings, Millis(now));
     fitted.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
@@ -140,7 +140,7 @@ fn value(bytes: &[u8]) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
 
-fn shown(fitted: &Fitted) -> String {
+fn shown(fitted: &FittedRequest) -> String {
     let decisions = fitted.plan.decisions().iter().map(|decision| {
         let block = fitted.history.block(decision.block).expect("a block");
         let reason = decision.reason().as_ref().map(ToString::to_string).unwrap_or_default();
@@ -205,7 +205,7 @@ fn turns_an_answer_between_two_messages_of_the_user_stays() {
         messages.push(serde_json::json!({"role": "user", "content": "And now?"}));
         let bytes = serde_json::json!({"model": "gpt-5", "messages": messages}).to_string().into_bytes();
         for (name, _) in policies() {
-            let policy = Policy::shipped(name).expect("a shipped policy");
+            let policy = Policy::find_shipped(name).expect("a shipped policy");
             let settings =
                 Settings::new(policy).with_budget(Tokens(600)).with_format(format).with_cold_cache();
             let fitted = fitted(&bytes, &Memory::default(), &settings, 0);
@@ -248,7 +248,7 @@ fn budget_the_output_counts_at_most_the_budget_or_the_floor_is_named() {
         let fitted = request.fit(case, case.share);
         let count = request.count(&fitted.request);
         assert_eq!(count, fitted.plan.after(), "the plan counts as the counter does\n{}", shown(&fitted));
-        let budget = request.total.scaled(case.share);
+        let budget = request.total.scale(case.share);
         // The budget is scaled up by the guard and down again: one token may be lost on the way.
         let fits = count <= budget + Tokens(1);
         let named = fitted.plan.floor().is_some_and(|floor| floor.tokens == count);
@@ -261,7 +261,7 @@ fn smaller_nothing_grows_and_fitting_twice_changes_nothing() {
     for_each_case("smaller", |case, request| {
         let fitted_once = request.fit(case, case.share);
         assert!(fitted_once.request.len() <= request.bytes.len(), "{}", shown(&fitted_once));
-        let counts = request.counter.request(&request.history, &mut Memo::default());
+        let counts = request.counter.count_request(&request.history, &mut CountMemo::default());
         for (decision, before) in fitted_once.plan.decisions().iter().zip(counts.blocks()) {
             let (_, tokens) = fitted_once.plan.tokens_of(decision.block);
             assert!(tokens <= *before, "{}", shown(&fitted_once));
@@ -353,8 +353,8 @@ fn unseen_what_the_model_has_not_seen_is_hidden_last() {
 fn sticky_what_was_sent_before_is_sent_again() {
     for_each_case("sticky", |case, request| {
         let mut memory = Memory::default();
-        let mut warm = Warm::default();
-        let mut earlier: Option<Fitted> = None;
+        let mut warm = WarmState::default();
+        let mut earlier: Option<FittedRequest> = None;
         let settings = request.settings(case, case.share);
         let messages = request.history.messages();
         // A request is made whenever the model is to speak.
@@ -379,30 +379,30 @@ fn sticky_what_was_sent_before_is_sent_again() {
             if let Some(earlier) = &earlier {
                 same_again(earlier, &fitted, case.policy);
             }
-            memory.sent(&fitted.plan, Millis(now));
+            memory.remember_sent(&fitted.plan, Millis(now));
             earlier = Some(fitted);
         }
     });
 }
 
 /// All that is hidden has its moment, the sums of the moments are those of the blocks, and only a warm cache is paid for.
-fn sums_add_up(fitted: &Fitted, policy: &str) {
+fn sums_add_up(fitted: &FittedRequest, policy: &str) {
     let plan = &fitted.plan;
     for decision in plan.decisions() {
         let has_moment = plan.moment_of(decision.block).is_some();
         assert_eq!(has_moment, decision.verdict != Verdict::Keep, "{policy}\n{}", shown(fitted));
     }
-    for sum in plan.sums() {
+    for sum in plan.moment_sums() {
         let of_it =
             plan.decisions().iter().filter(|decision| plan.moment_of(decision.block) == Some(sum.when));
-        let blocks: Vec<Tokens> = of_it.map(|decision| plan.saved(decision.block)).collect();
+        let blocks: Vec<Tokens> = of_it.map(|decision| plan.tokens_saved(decision.block)).collect();
         let added = (blocks.len(), blocks.into_iter().sum::<Tokens>());
         assert_eq!(added, (sum.blocks, sum.saved_per_request), "{policy}\n{}", shown(fitted));
         let is_free = !matches!(sum.when, Moment::Pays | Moment::Warm);
         assert!(!is_free || sum.written_anew == Tokens::ZERO, "{policy}: {sum:?}");
         let pays = sum.expected_requests.is_none_or(|expected| sum.break_even_requests < expected);
         assert!(
-            pays && (plan.broken().is_some() || is_free || sum.when == Moment::Pays),
+            pays && (plan.cache_break().is_some() || is_free || sum.when == Moment::Pays),
             "{policy}: {sum:?}"
         );
     }
@@ -410,7 +410,7 @@ fn sums_add_up(fitted: &Fitted, policy: &str) {
     let by_passes: usize = plan.passes().iter().map(|pass| pass.blocks).sum();
     assert_eq!(by_passes, hidden, "{policy}: every hidden block counts for one pass\n{}", shown(fitted));
     assert_eq!(
-        plan.sums().iter().map(|sum| sum.blocks).sum::<usize>(),
+        plan.moment_sums().iter().map(|sum| sum.blocks).sum::<usize>(),
         hidden,
         "{policy}\n{}",
         shown(fitted)
@@ -418,17 +418,17 @@ fn sums_add_up(fitted: &Fitted, policy: &str) {
 }
 
 /// The plan names the first block that is sent otherwise than before, and nothing where none is.
-fn named_break(earlier: Option<&Fitted>, fitted: &Fitted, policy: &str) {
+fn named_break(earlier: Option<&FittedRequest>, fitted: &FittedRequest, policy: &str) {
     let differs = earlier.and_then(|earlier| {
         let pairs = earlier.plan.decisions().iter().zip(fitted.plan.decisions());
         pairs.into_iter().find(|(was, is)| !was.verdict.sends_same(&is.verdict)).map(|(was, _)| was.block)
     });
-    let named = fitted.plan.broken().map(|broken| broken.block);
+    let named = fitted.plan.cache_break().map(|broken| broken.block);
     assert_eq!(named, differs, "{policy}\n{}", shown(fitted));
 }
 
 /// What was hidden stays hidden in the same words, or goes altogether; what was whole stays whole or a reason is named.
-fn same_again(earlier: &Fitted, later: &Fitted, policy: &str) {
+fn same_again(earlier: &FittedRequest, later: &FittedRequest, policy: &str) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
         let pointer = |verdict: &Verdict| matches!(verdict, Verdict::Point { .. } | Verdict::Trim { .. });
         let same = match (&was.verdict, &is.verdict) {

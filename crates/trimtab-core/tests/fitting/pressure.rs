@@ -37,7 +37,7 @@ fn fills(low_water: f64) -> u64 {
     };
     let whole = fit_with(None);
     assert!(whole.plan.keeps_all(), "nothing is hidden without pressure");
-    let budget = whole.plan.before().scaled(0.9);
+    let budget = whole.plan.before().scale(0.9);
     fit_with(Some(budget)).plan.after().0 * 100 / budget.0
 }
 
@@ -53,7 +53,7 @@ fn results_are_hidden_down_to_the_low_water_mark_and_not_much_further() {
 /// Sends a conversation call by call; gives, for each request, what it counts in percent of the budget and whether it changes what was
 /// sent before.
 fn sent_one_by_one(calls: &[(&'static str, Value, String)], budget: Tokens) -> Vec<(u64, bool)> {
-    let policy = Policy::shipped("steady").expect("a policy");
+    let policy = Policy::find_shipped("steady").expect("a policy");
     let settings = Settings::new(policy).with_format(Format::Chat).with_budget(budget);
     let mut memory = Memory::default();
     (1..=calls.len())
@@ -61,8 +61,8 @@ fn sent_one_by_one(calls: &[(&'static str, Value, String)], budget: Tokens) -> V
             let now = Millis(i64::try_from(count).expect("few") * 1000);
             let bytes = request(calls.iter().take(count).cloned());
             let fitted = fit(bytes, &memory, &settings, now).expect("a fit");
-            memory.sent(&fitted.plan, now);
-            (fitted.plan.after().0 * 100 / budget.0, fitted.plan.broken().is_some())
+            memory.remember_sent(&fitted.plan, now);
+            (fitted.plan.after().0 * 100 / budget.0, fitted.plan.cache_break().is_some())
         })
         .collect()
 }
@@ -94,7 +94,7 @@ fn what_a_shell_was_told_goes_before_what_was_read() {
         let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
         fit(bytes.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit")
     };
-    let budget = Some(fit_with(None, 1.0).plan.before().scaled(0.85));
+    let budget = Some(fit_with(None, 1.0).plan.before().scale(0.85));
     let hidden = |inputs| {
         let fitted = fit_with(budget, inputs);
         let pairs = fitted.history.blocks().iter().zip(fitted.plan.decisions());
@@ -115,7 +115,7 @@ fn hidden(calls: &[(&'static str, Value, String)], share: f64) -> Vec<usize> {
         let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
         fit(request(calls.iter().cloned()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
-    let budget = fitted(None).before().scaled(share);
+    let budget = fitted(None).before().scale(share);
     let plan = fitted(Some(budget));
     let history = trimtab_core::parse(request(calls.iter().cloned())).expect("a request");
     let results = history.blocks().iter().zip(plan.decisions());
@@ -241,7 +241,7 @@ fn sent_results(
     let policy = Policy::shipped_with(policy, set).expect("a policy");
     let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache();
     let whole = fit(bytes.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit").plan.before();
-    let settings = settings.with_budget(whole.scaled(share));
+    let settings = settings.with_budget(whole.scale(share));
     let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");
     assert!(fitted.plan.floor().is_none(), "there is room enough");
     let sent: Value = serde_json::from_slice(&fitted.request).expect("JSON");
@@ -307,7 +307,7 @@ fn of_two_equal_reads_one_stays() {
 #[test]
 fn a_request_of_which_nothing_is_known_is_changed_only_where_it_is_new() {
     let calls: Vec<_> = (0..30).map(|file| read(file % 3, 40)).chain([read(0, 40)]).collect();
-    let policy = Policy::shipped("steady").expect("a policy");
+    let policy = Policy::find_shipped("steady").expect("a policy");
     let settings = Settings::new(policy).with_format(Format::Chat);
     let fit_with = |settings: &Settings| {
         fit(request(calls.iter().cloned()), &Memory::default(), settings, Millis(0)).expect("a fit").plan
@@ -334,9 +334,9 @@ fn two_files_and_a_log() -> Vec<u8> {
 
 #[test]
 fn a_conversation_that_is_warm_follows_a_budget_that_changes() {
-    let mut warm = trimtab_core::Warm::default();
+    let mut warm = trimtab_core::WarmState::default();
     for budget in [9_000, 6_000, 4_000] {
-        let policy = Policy::shipped("steady").expect("a policy");
+        let policy = Policy::find_shipped("steady").expect("a policy");
         let settings = Settings::new(policy).with_format(Format::Chat).with_budget(Tokens(budget));
         let cold = fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit");
         let warmly = trimtab_core::session::fit_warm(
@@ -358,7 +358,7 @@ fn what_came_last_is_not_shortened_for_room_while_what_was_seen_can_go() {
             let settings = Settings::new(policy).with_format(Format::Chat).with_budget(budget);
             fit(two_files_and_a_log(), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
         };
-        let budget = fitted(None).before().scaled(0.8);
+        let budget = fitted(None).before().scale(0.8);
         let plan = fitted(Some(budget));
         assert!(plan.after() <= budget, "{policy}");
         let last = plan.decisions().last().expect("a block");
@@ -380,12 +380,12 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     let calls =
         || [run("./report", &report), read(0, 300), run("./other", "done"), run("./report -a", &again)];
     let fitted = |budget| {
-        let settings = Settings::new(Policy::shipped("steady").expect("a policy")).with_budget(budget);
+        let settings = Settings::new(Policy::find_shipped("steady").expect("a policy")).with_budget(budget);
         let settings = settings.with_format(Format::Chat).with_cold_cache();
         fit(request(calls()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
     let before = fitted(None);
-    let budget = before.after().scaled(0.5);
+    let budget = before.after().scale(0.5);
     let plan = fitted(Some(budget));
     assert!(plan.after() <= budget);
     let reasons = |plan: &trimtab_core::Plan| {
@@ -443,7 +443,7 @@ fn words_beside_a_result_do_not_become_the_beginning_of_a_loop_that_does_not_thi
     for (policy, _) in trimtab_core::policy::policies() {
         for budget in (200..4000).step_by(200) {
             let settings =
-                Settings::new(Policy::shipped(policy).expect("a policy")).with_budget(Tokens(budget));
+                Settings::new(Policy::find_shipped(policy).expect("a policy")).with_budget(Tokens(budget));
             let settings = settings.with_format(Format::Anthropic).with_cold_cache();
             let bytes = input.to_string().into_bytes();
             let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");

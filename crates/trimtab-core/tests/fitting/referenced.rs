@@ -49,8 +49,8 @@ fn bare(item: &Value) -> Value {
 #[track_caller]
 fn check(calls: Calls, policy: &str, share: f64) -> usize {
     let bytes = request(calls, 12);
-    let budget = Tokens::from_len(bytes.len() / 3).scaled(share);
-    let policy = Policy::shipped(policy).expect("a shipped policy");
+    let budget = Tokens::from_len(bytes.len() / 3).scale(share);
+    let policy = Policy::find_shipped(policy).expect("a shipped policy");
     let settings = Settings::new(policy).with_budget(budget).with_format(Format::Responses).with_cold_cache();
     let fitted = fitted(&bytes, &Memory::default(), &settings, 0);
     let (before, after) = (value(&bytes), value(&fitted.request));

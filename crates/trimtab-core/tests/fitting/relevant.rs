@@ -1,7 +1,7 @@
 //! A rule that keeps of a tool's output what has to do with the task.
 
 use serde_json::{Value, json};
-use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policy::Config};
+use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policy::ConfigFile};
 
 use super::fitted;
 
@@ -21,8 +21,8 @@ fn left_of_page(task: &str, page: &str) -> String {
         {"role": "tool", "tool_call_id": "c1", "content": page},
     ]);
     let rule = "[[rule]]\ntool = 'web_fetch'\nwhen = 'always'\ndo = 'digest relevant'\n";
-    let policy = Policy::shipped("per-tool").expect("a policy");
-    let policy = policy.with_config(&Config::parse("trimtab.toml", rule).expect("a rule"));
+    let policy = Policy::find_shipped("per-tool").expect("a policy");
+    let policy = policy.with_config(&ConfigFile::parse("trimtab.toml", rule).expect("a rule"));
     let settings = Settings::new(policy).with_budget(Tokens(1_000_000)).with_format(Format::Chat);
     let request = json!({"model": "gpt-5", "messages": messages}).to_string();
     let sent = fitted(request.as_bytes(), &Memory::default(), &settings, 0);

@@ -15,7 +15,7 @@ fn valid_every_shipped_request_that_is_fitted_breaks_no_rule() {
         let bytes = std::fs::read(&path).expect("a file");
         let history = parse(bytes.clone()).expect("a request");
         for (name, _) in policies() {
-            let policy = Policy::shipped(name).expect("a shipped policy");
+            let policy = Policy::find_shipped(name).expect("a shipped policy");
             let settings =
                 Settings::new(policy).with_budget(Tokens(50)).with_format(history.format()).with_cold_cache();
             let fitted = fitted(&bytes, &Memory::default(), &settings, 0);

@@ -52,7 +52,7 @@ fn request(exchanges: &[Exchange]) -> Vec<u8> {
 
 #[track_caller]
 fn check(exchanges: &[Exchange], budget: u64, policy: &str) {
-    let policy = Policy::shipped(policy).expect("a shipped policy");
+    let policy = Policy::find_shipped(policy).expect("a shipped policy");
     let settings =
         Settings::new(policy).with_budget(Tokens(budget)).with_format(Format::Chat).with_cold_cache();
     let once = fitted(&request(exchanges), &Memory::default(), &settings, 0);

@@ -5,8 +5,8 @@ use std::{cell::Cell, collections::BTreeMap};
 
 use serde_json::json;
 use trimtab_core::{
-    BlockId, BlockKind, CacheHint, ChainHash, Decision, Fitted, Format, Handle, Memory, Millis, Policy,
-    Reason, SentVerdict, Settings, Tokens, Verdict, Warm, block_handle, chain, find_model, fit,
+    BlockId, BlockKind, CacheHint, ChainHash, Decision, FittedRequest, Format, Handle, Memory, Millis,
+    Policy, Reason, SentVerdict, Settings, Tokens, Verdict, WarmState, block_handle, chain, find_model, fit,
     memory::UndoWhen, session::fit_warm,
 };
 
@@ -16,12 +16,12 @@ use crate::checker;
 /// Long after every provider's cache is gone.
 const COLD: i64 = 48 * 3_600_000;
 
-fn handle(fitted: &Fitted, block: BlockId) -> Handle {
+fn handle(fitted: &FittedRequest, block: BlockId) -> Handle {
     let named = block_handle(&fitted.history, fitted.history.block(block).expect("a block"));
     Handle::parse(&named).expect("a handle")
 }
 
-fn hidden(fitted: &Fitted) -> impl Iterator<Item = &Decision> {
+fn hidden(fitted: &FittedRequest) -> impl Iterator<Item = &Decision> {
     fitted.plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep)
 }
 
@@ -36,14 +36,14 @@ fn with_bound_reasoning(case: &Case, settings: Settings) -> Settings {
     settings.with_prices((0.5..1.5).contains(&case.inputs).then(model))
 }
 
-fn is_valid(request: &Request, fitted: &Fitted) {
+fn is_valid(request: &Request, fitted: &FittedRequest) {
     let faults = checker::new_faults(request.format.name(), &value(&request.bytes), &value(&fitted.request));
     assert!(faults.is_empty(), "{faults:?}\n{}", shown(fitted));
     assert_eq!(request.count(&fitted.request), fitted.plan.after(), "{}", shown(fitted));
 }
 
 /// What a store keeps of a plan makes the same memory as sending it: the newest verdict that says more than "whole".
-fn keeps_the_same(before: &Memory, fitted: &Fitted, memory: &Memory) {
+fn keeps_the_same(before: &Memory, fitted: &FittedRequest, memory: &Memory) {
     let mut kept: BTreeMap<ChainHash, SentVerdict> =
         before.verdicts().map(|(hash, sent)| (hash, sent.clone())).collect();
     for (hash, verdict) in chain(&fitted.history).into_iter().zip(SentVerdict::of_plan(&fitted.plan)) {
@@ -66,14 +66,14 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
         let waits = settings.prices.is_some();
         let mut memory = Memory::default();
         let first = fitted(&request.bytes, &memory, &settings, 0);
-        memory.sent(&first.plan, Millis(0));
+        memory.remember_sent(&first.plan, Millis(0));
         // Every third block, hidden or not.
         let pinned: Vec<Handle> = (0..first.plan.decisions().len())
             .step_by(3)
             .map(|number| handle(&first, BlockId(u32::try_from(number).expect("few blocks"))))
             .collect();
         let is_pinned =
-            |fitted: &Fitted, decision: &Decision| pinned.contains(&handle(fitted, decision.block));
+            |fitted: &FittedRequest, decision: &Decision| pinned.contains(&handle(fitted, decision.block));
         let check = |memory: &Memory, now: i64| {
             let with_pins = fitted(&request.bytes, memory, &settings, now);
             for decision in hidden(&with_pins).filter(|decision| is_pinned(&with_pins, decision)) {
@@ -97,7 +97,7 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
             );
             if let Some(floor) = with_pins.plan.floor() {
                 let named = floor.made_of.iter().any(|(class, _)| *class == "pinned");
-                assert!(named || with_pins.plan.pinned().is_empty(), "{:?}", floor.made_of);
+                assert!(named || with_pins.plan.pinned_blocks().is_empty(), "{:?}", floor.made_of);
                 floors.set(floors.get() + 1);
             }
             with_pins
@@ -107,13 +107,14 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
         check(&from_the_start, 0);
         pinned.iter().for_each(|handle| memory.pin(*handle));
         let again = check(&memory, 1000);
-        let warmly = fit_warm(request.bytes.clone(), &mut Warm::default(), &memory, &settings, Millis(1000));
+        let warmly =
+            fit_warm(request.bytes.clone(), &mut WarmState::default(), &memory, &settings, Millis(1000));
         assert_eq!(warmly.expect("fits cold, fits warm").request, again.request);
         let was_hidden = |id: &&BlockId| hidden(&first).any(|decision| decision.block == **id);
         assert!(again.plan.shown_again().iter().all(|id| was_hidden(&id)), "{}", shown(&again));
         came_back.set(came_back.get() + again.plan.shown_again().len());
         let before = memory.clone();
-        memory.sent(&again.plan, Millis(1000));
+        memory.remember_sent(&again.plan, Millis(1000));
         keeps_the_same(&before, &again, &memory);
         let twice = check(&memory, 2000);
         assert_eq!(
@@ -124,7 +125,12 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
             shown(&again),
             shown(&twice)
         );
-        assert_eq!((twice.plan.shown_again(), twice.plan.broken()), (&[][..], None), "{}", shown(&twice));
+        assert_eq!(
+            (twice.plan.shown_again(), twice.plan.cache_break()),
+            (&[][..], None),
+            "{}",
+            shown(&twice)
+        );
     });
     assert!(
         came_back.get() > 0 && floors.get() > 0,
@@ -138,7 +144,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
     for_each_case("taken back", |case, request| {
         let mut memory = Memory::default();
         let tight = fitted(&request.bytes, &memory, &request.settings(case, case.share), 0);
-        memory.sent(&tight.plan, Millis(0));
+        memory.remember_sent(&tight.plan, Millis(0));
         let folded = |decision: &&Decision| decision.verdict.is_fold() || is_unbound(decision);
         if hidden(&tight).any(|decision| folded(&decision)) {
             return;
@@ -152,7 +158,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
         };
         // What is warm and what is cold is told by the clock here.
         let settings = request.settings(case, 100.0).with_cache(CacheHint::Unknown);
-        let whole = |fitted: &Fitted| {
+        let whole = |fitted: &FittedRequest| {
             let is_whole = |id: &&BlockId| {
                 fitted.plan.decisions()[usize::try_from(id.0).expect("few")].verdict == Verdict::Keep
             };
@@ -160,7 +166,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
         };
         let warm = fitted(&request.bytes, &undone(UndoWhen::Free), &settings, 1000);
         let without = fitted(&request.bytes, &memory, &settings, 1000);
-        assert!(without.plan.broken().is_some() || warm.request == without.request, "{}", shown(&warm));
+        assert!(without.plan.cache_break().is_some() || warm.request == without.request, "{}", shown(&warm));
         for (memory, now) in [(undone(UndoWhen::Free), COLD), (undone(UndoWhen::Now), 1000)] {
             let back = fitted(&request.bytes, &memory, &settings, now);
             assert_eq!(
@@ -174,7 +180,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
             is_valid(request, &back);
             came_back.set(came_back.get() + back.plan.shown_again().len());
             let mut sent = memory.clone();
-            sent.sent(&back.plan, Millis(now));
+            sent.remember_sent(&back.plan, Millis(now));
             keeps_the_same(&memory, &back, &sent);
             let twice = fitted(&request.bytes, &sent, &settings, now + 1000);
             assert_eq!(twice.request, back.request, "{}\n{}", case.policy, shown(&twice));
@@ -213,9 +219,9 @@ impl Going {
     }
 
     /// Sends a request of so many results; gives the numbers of those that are whole.
-    fn send(&mut self, results: usize, now: i64) -> (Fitted, Vec<usize>) {
+    fn send(&mut self, results: usize, now: i64) -> (FittedRequest, Vec<usize>) {
         let fitted = fit(conversation(results), &self.memory, &self.settings, Millis(now)).expect("a fit");
-        self.memory.sent(&fitted.plan, Millis(now));
+        self.memory.remember_sent(&fitted.plan, Millis(now));
         let blocks = fitted.history.blocks().iter().zip(fitted.plan.decisions());
         let results = blocks.filter(|(block, _)| block.kind == BlockKind::Result).enumerate();
         let whole = results.filter(|(_, (_, decision))| decision.verdict == Verdict::Keep);
@@ -224,7 +230,7 @@ impl Going {
     }
 }
 
-fn result(fitted: &Fitted, number: usize) -> Handle {
+fn result(fitted: &FittedRequest, number: usize) -> Handle {
     let blocks = (0..).map(BlockId).zip(fitted.history.blocks());
     let mut results = blocks.filter(|(_, block)| block.kind == BlockKind::Result);
     handle(fitted, results.nth(number).expect("a result").0)
@@ -238,7 +244,7 @@ fn an_undo_waits_while_the_cache_is_warm_and_its_block_is_hidden_again_when_it_i
     going.memory.undo(result(&first, 0), 6, UndoWhen::Free);
     // The policy hides whenever a result is old, so that every new result makes the request differ before the older ones.
     let (same, whole) = going.send(6, 1000);
-    assert_eq!((whole, same.plan.broken()), (vec![3, 4, 5], None));
+    assert_eq!((whole, same.plan.cache_break()), (vec![3, 4, 5], None));
     let (back, whole) = going.send(6, COLD);
     assert_eq!(whole, [0, 3, 4, 5]);
     assert_eq!(back.plan.shown_again().len(), 1);
@@ -257,7 +263,7 @@ fn an_undo_is_done_where_the_request_differs_before_its_block_anyway() {
     going.memory.pin(result(&first, 0));
     let (back, whole) = going.send(6, 1000);
     assert_eq!(whole, [0, 1, 3, 4, 5]);
-    assert_eq!((back.plan.shown_again().len(), back.plan.pinned().len()), (2, 1));
+    assert_eq!((back.plan.shown_again().len(), back.plan.pinned_blocks().len()), (2, 1));
     assert_eq!(going.send(6, 2000).1, [0, 1, 3, 4, 5]);
 }
 

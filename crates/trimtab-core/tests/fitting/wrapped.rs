@@ -3,7 +3,7 @@
 //! when it is fitted again; and originals come back byte for byte.
 
 use serde_json::{Value, json};
-use trimtab_core::{BlockKind, Fitted, Format, Memory, Policy, Settings, Tokens};
+use trimtab_core::{BlockKind, FittedRequest, Format, Memory, Policy, Settings, Tokens};
 
 use super::{fitted, honest, shown};
 use crate::checker;
@@ -149,16 +149,16 @@ fn uncapped(name: &str) -> Policy {
     Policy::shipped_with(name, if name == "steady" { &off } else { &[] }).expect("a shipped policy")
 }
 
-fn fit(bytes: &[u8], policy: &str, share: Option<f64>, format: Format) -> Fitted {
+fn fit(bytes: &[u8], policy: &str, share: Option<f64>, format: Format) -> FittedRequest {
     let settings = Settings::new(uncapped(policy)).with_format(format).with_cold_cache();
     let whole = || fitted(bytes, &Memory::default(), &settings.clone().with_budget(Tokens(10_000_000)), 0);
-    let budget = share.map_or(Tokens(10_000_000), |share| whole().plan.before().scaled(share));
+    let budget = share.map_or(Tokens(10_000_000), |share| whole().plan.before().scale(share));
     fitted(bytes, &Memory::default(), &settings.clone().with_budget(budget), 0)
 }
 
 /// Returns the share of the tokens that is saved, in percent.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "tokens of a test are few")]
-fn saved(fitted: &Fitted) -> f64 {
+fn saved(fitted: &FittedRequest) -> f64 {
     100.0 - fitted.plan.after().0 as f64 * 100.0 / fitted.plan.before().0 as f64
 }
 
@@ -188,7 +188,13 @@ fn skeleton(json: &str) -> (String, Vec<String>) {
 }
 
 /// Holds a fitted request to its promises about results in JSON.
-fn check(name: &str, fitted_once: &Fitted, format: Format, policy: &str, settings: &Settings) -> usize {
+fn check(
+    name: &str,
+    fitted_once: &FittedRequest,
+    format: Format,
+    policy: &str,
+    settings: &Settings,
+) -> usize {
     let mut shortened = 0;
     let history = &fitted_once.history;
     for decision in fitted_once.plan.decisions() {

@@ -121,7 +121,7 @@ fn observations_are_trimmed_like_results_and_a_persons_words_never() {
 #[track_caller]
 fn check(format: Format, name: &str, protocol: Protocol, carried: Carried, policy: &str) {
     let bytes = request(format, protocol, carried);
-    let settings = Settings::new(Policy::shipped(policy).expect("a shipped policy"));
+    let settings = Settings::new(Policy::find_shipped(policy).expect("a shipped policy"));
     let settings = settings.with_budget(Tokens(25_000)).with_format(format);
     let fitted = fitted(&bytes, &Memory::default(), &settings, 0);
     let what = format!("{name}, {policy}, {}", format.name());

@@ -10,10 +10,10 @@ use proptest::{
 };
 use serde_json::Value;
 use trimtab_core::{
-    Counter, Facts, Format, History, Memo, Tokens, facts,
-    facts::constraints,
+    CountMemo, Counter, Facts, Format, History, Tokens, facts,
+    facts::find_constraints,
     files,
-    summary::{compacted, fold_range, folded_text, legal_cuts},
+    summary::{fold_range, fold_request_bytes, folded_text, legal_cuts},
 };
 
 use crate::{
@@ -77,7 +77,7 @@ fn fold_at(history: &History, facts: &Facts, cut: usize, summary: Option<&str>) 
     let folded = folded_text(history, facts, &files(history, facts), &range, summary, BUDGET, counter);
     let least = Tokens(200);
     assert!(folded.tokens <= BUDGET + least, "{} tokens: {}", folded.tokens, folded.text);
-    compacted(history, &range, &folded.text)
+    fold_request_bytes(history, &range, &folded.text)
 }
 
 fn value(bytes: &[u8]) -> Value {
@@ -124,7 +124,7 @@ fn limits(history: &History, facts: &Facts) -> Vec<String> {
     persons
         .flat_map(|(block, _)| {
             let text = history.block_text(block).into_owned();
-            constraints(&text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<String>>()
+            find_constraints(&text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<String>>()
         })
         .filter(|limit| {
             limit.starts_with("You must") || limit.starts_with("Never") || limit.starts_with("Only")
@@ -150,7 +150,7 @@ fn deterministic_folding_twice_gives_the_same() {
 fn fold(history: &History, tail: Tokens) -> Vec<u8> {
     let facts = facts(history);
     let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let counts = counter.request(history, &mut Memo::default());
+    let counts = counter.count_request(history, &mut CountMemo::default());
     match fold_range(history, &facts, &counts, tail) {
         Some(range) => fold_at(history, &facts, range.messages(), None),
         None => history.bytes().to_vec(),

@@ -2,7 +2,9 @@
 //! after ten times, and the request does not grow.
 
 use serde_json::{Value, json};
-use trimtab_core::{Format, Memory, Millis, Policy, Settings, Tokens, fit, policy::Folding, summary::Answer};
+use trimtab_core::{
+    Format, Memory, Millis, Policy, Settings, Tokens, fit, policy::Folding, summary::SummaryAnswer,
+};
 
 use super::{checker, fold, value};
 use crate::read;
@@ -60,7 +62,7 @@ fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
 fn ten_folds_in_a_fitted_session_lose_nothing_and_stay_in_the_budget() {
     for format in FORMATS {
         let budget = Tokens(4000);
-        let policy = Policy::shipped("ladder").expect("a shipped policy");
+        let policy = Policy::find_shipped("ladder").expect("a shipped policy");
         let settings = Settings::new(policy).with_folding(Folding::Ledger);
         let settings = settings.with_budget(budget).with_format(format);
         let mut memory = Memory::default();
@@ -89,14 +91,16 @@ fn ten_folds_in_a_fitted_session_lose_nothing_and_stay_in_the_budget() {
                 assert!(all.contains(&format!("src/module_{earlier}.rs")), "{format}, {round}: {all}");
             }
             assert!(all.matches("[Previous conversation summary]").count() <= 1, "{format}, {round}: {all}");
-            let text = fitted.plan.folded().map(|(_, text)| text.to_owned());
+            let text = fitted.plan.fold_message().map(|(_, text)| text.to_owned());
             if text.is_some() && folds.last() != text.as_ref() {
                 folds.extend(text);
             }
-            memory.sent(&fitted.plan, now);
-            if let Some(asking) = fitted.asking().filter(|_| round % 3 > 0) {
+            memory.remember_sent(&fitted.plan, now);
+            if let Some(asking) = fitted.summary_task().filter(|_| round % 3 > 0) {
                 let prose = format!("Modules up to round {round} are ported, and the builds pass.");
-                memory.folded(&asking, &Answer::of_text(&prose)).expect("a summary that can be trusted");
+                memory
+                    .accept_summary(&asking, &SummaryAnswer::of_text(&prose))
+                    .expect("a summary that can be trusted");
             }
         }
         let told = folds.iter().filter(|text| text.contains("[Summary, written by a model]")).count();

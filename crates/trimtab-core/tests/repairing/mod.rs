@@ -8,7 +8,7 @@ use proptest::{
 use serde_json::{Value, json};
 use trimtab_core::{
     Format,
-    wire::{Mended, repair},
+    wire::{Repair, repair},
 };
 
 use crate::{
@@ -97,7 +97,7 @@ fn damage(request: &mut Value, format: Format, damages: &[(Damage, usize, usize)
     }
 }
 
-fn mended(request: &Value, format: Format) -> (Value, Vec<Mended>) {
+fn mended(request: &Value, format: Format) -> (Value, Vec<Repair>) {
     let (bytes, mended) = repair(&read(&request.to_string(), format));
     let value = serde_json::from_slice(&bytes)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&bytes)));

@@ -67,7 +67,7 @@ fn notes_of_a_changing_file_tell_its_last_access_and_what_became_of_the_copy_the
     let few = [("max_file_reads".to_owned(), 2.0)];
     let identical = "about = \"Hides copies.\"\n[[step]]\nwhen = \"always\"\nselect = { redundant = [\"identical\"] }\ndo = \"clear\"\n";
     for policy in [
-        trimtab_core::Policy::shipped("retention"),
+        trimtab_core::Policy::find_shipped("retention"),
         trimtab_core::Policy::shipped_with("retention", &few),
         trimtab_core::Policy::from_toml("copies", identical, &[]),
     ] {
@@ -261,9 +261,9 @@ fn a_series_in_a_file_that_is_not_known_tells_counts_and_no_diff() {
 /// What was told stays told: a series that goes on is told again for what came since, once that is long itself.
 #[test]
 fn a_series_that_goes_on_is_told_in_a_second_block() {
-    let fit = |talk: &Talk, warm: &mut trimtab_core::Warm, memory: &trimtab_core::Memory, share: f64| {
-        let policy = trimtab_core::Policy::shipped("retention").expect("a policy");
-        let budget = trimtab_core::Tokens(talk.tokens()).scaled(share);
+    let fit = |talk: &Talk, warm: &mut trimtab_core::WarmState, memory: &trimtab_core::Memory, share: f64| {
+        let policy = trimtab_core::Policy::find_shipped("retention").expect("a policy");
+        let budget = trimtab_core::Tokens(talk.tokens()).scale(share);
         let settings =
             trimtab_core::Settings::new(policy).with_budget(budget).with_format(trimtab_core::Format::Chat);
         let request = talk.request().to_string().into_bytes();
@@ -271,14 +271,14 @@ fn a_series_that_goes_on_is_told_in_a_second_block() {
             .expect("a fit")
     };
     let mut memory = trimtab_core::Memory::default();
-    let mut warm = trimtab_core::Warm::default();
+    let mut warm = trimtab_core::WarmState::default();
     let mut earlier: Vec<(usize, String)> = Vec::new();
     let mut blocks = Vec::new();
     for count in [9, 10, 12, 13, 14, 19, 22] {
         let (talk, ..) = written_and_edited(count, 60);
-        let fitted = fit(&talk, &mut trimtab_core::Warm::default(), &memory, 0.5);
+        let fitted = fit(&talk, &mut trimtab_core::WarmState::default(), &memory, 0.5);
         assert_eq!(fitted.request, fit(&talk, &mut warm, &memory, 0.5).request, "warm as cold");
-        memory.sent(&fitted.plan, trimtab_core::Millis(0));
+        memory.remember_sent(&fitted.plan, trimtab_core::Millis(0));
         let again = fit(&talk, &mut warm, &memory, 0.5);
         assert_eq!(fitted.request, again.request, "fitting twice changes nothing");
         let request: serde_json::Value = serde_json::from_slice(&fitted.request).expect("JSON");

@@ -3,9 +3,9 @@
 use serde_json::json;
 use trimtab_core::{
     Format, Memory, Millis, Policy, Settings, Tokens,
-    facts::{Outcome, Rule},
+    facts::{Outcome, SupersedeRule},
     fit,
-    policy::Config,
+    policy::ConfigFile,
 };
 
 use crate::talk::{ROOM, Talk, output, source};
@@ -123,7 +123,7 @@ fn a_wider_listing_supersedes_a_narrower_one() {
         talk.facts()
             .rows()
             .iter()
-            .any(|row| row.superseded_by.is_some_and(|(_, rule)| rule == Rule::ListedAgain))
+            .any(|row| row.superseded_by.is_some_and(|(_, rule)| rule == SupersedeRule::ListedAgain))
     };
     assert!(listed("ls src", "ls src") && listed("ls src", "ls -R src"));
     assert!(!listed("ls -R src", "ls src") && !listed("ls src", "ls docs"));
@@ -134,7 +134,7 @@ fn a_wider_listing_supersedes_a_narrower_one() {
 fn a_result_knows_what_it_supersedes() {
     let facts = scenario().facts();
     let row = facts.rows().iter().find(|row| !row.supersedes.is_empty()).expect("one that supersedes");
-    assert_eq!(row.supersedes[0].1, Rule::WrittenAnew);
+    assert_eq!(row.supersedes[0].1, SupersedeRule::WrittenAnew);
 }
 
 /// Parallel calls: hiding one result leaves its call answered.
@@ -155,8 +155,8 @@ fn a_superseded_result_of_parallel_calls_leaves_a_note() {
 #[test]
 fn a_pinned_file_is_not_hidden() {
     let talk = scenario();
-    let config = Config::parse("t", "[[rule]]\npath = 'foo.py'\ndo = 'pin'\n").expect("a rule");
-    let policy = Policy::shipped("supersede").expect("a policy").with_config(&config);
+    let config = ConfigFile::parse("t", "[[rule]]\npath = 'foo.py'\ndo = 'pin'\n").expect("a rule");
+    let policy = Policy::find_shipped("supersede").expect("a policy").with_config(&config);
     assert!(talk.fit_by(policy, talk.tokens() * 100 / 90).fitted.plan.keeps_all());
     assert!(!talk.fit("supersede", &[], talk.tokens() * 100 / 90).fitted.plan.keeps_all());
     assert!(talk.fit("none", &[], ROOM).fitted.plan.keeps_all());
@@ -234,7 +234,7 @@ fn a_trimmed_result_stays_where_it_keeps_a_file_young_and_fitting_twice_changes_
     let sent = talk.fit("steady", &[], ROOM);
     assert_eq!(sent.shown(1), file, "old by itself, but pointed at eight results ago");
     assert_eq!(sent.shown(10).matches("left out").count(), 60, "{}", sent.shown(10));
-    let policy = Policy::shipped("steady").expect("a policy");
+    let policy = Policy::find_shipped("steady").expect("a policy");
     let settings =
         Settings::new(policy).with_budget(Tokens(ROOM)).with_format(Format::Chat).with_cold_cache();
     let again = fit(sent.fitted.request.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit");

@@ -147,7 +147,7 @@ fn the_tracker_knows_what_was_modified() {
     assert!(!facts.is_modified("/app/other.ts") && !facts.is_modified("/app/existing.ts"));
     let files = files(&history, &facts);
     assert!(files.is_stale("/app/file.ts", 20, 5) && !files.is_stale("/app/existing.ts", 5, 5));
-    assert_eq!(files.recent(4, 1).len(), 2, "{:?}", files.recent(4, 1));
+    assert_eq!(files.recent_files(4, 1).len(), 2, "{:?}", files.recent_files(4, 1));
 }
 
 /// The tracker's whole record of a file, and its questions: what was modified, what is recent, what is stale.
@@ -169,8 +169,8 @@ fn the_tracker_keeps_the_whole_record_and_answers_questions() {
         .runs("make test", "ok")
         .reads("/app/last.ts", "x\u{1b}[31m\n");
     let (history, facts) = (talk.history(), talk.facts());
-    let counts =
-        trimtab_core::Counter::for_model("gpt-5").request(&history, &mut trimtab_core::Memo::default());
+    let counts = trimtab_core::Counter::for_model("gpt-5")
+        .count_request(&history, &mut trimtab_core::CountMemo::default());
     let at = |messages, at| trimtab_core::Point {
         messages,
         at: Some(trimtab_core::Millis(at)),
@@ -180,7 +180,8 @@ fn the_tracker_keeps_the_whole_record_and_answers_questions() {
     // The request of step n carries the two first messages and two for each step before.
     let points: Vec<trimtab_core::Point> =
         (0..6).map(|step| at(2 + 2 * step, 1_000 * i64::try_from(step).expect("small"))).collect();
-    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &points);
+    let tracker =
+        FileTracker::from_conversation(&history, &facts, &files(&history, &facts), &counts, &points);
     let find = |question: FileQuestion| -> Vec<String> {
         tracker
             .find(question)
@@ -205,7 +206,7 @@ fn the_tracker_keeps_the_whole_record_and_answers_questions() {
     assert!(!last.preview.as_deref().expect("a preview").contains('\u{1b}'));
     let long = Talk::new().reads("a.ts", &source(1, 50));
     let (history, facts) = (long.history(), long.facts());
-    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &[]);
+    let tracker = FileTracker::from_conversation(&history, &facts, &files(&history, &facts), &counts, &[]);
     let preview = tracker.files[0].preview.as_deref().expect("a preview");
     assert_eq!(preview.chars().count(), 200);
     assert_eq!(tracker.files[0].last_access_time, None, "a request has no times");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trimtab_core::{
-    Facts, Fitted, Format, History, Memory, Millis, Policy, Settings, Tokens, facts, fit, parse_as,
+    Facts, FittedRequest, Format, History, Memory, Millis, Policy, Settings, Tokens, facts, fit, parse_as,
 };
 
 /// A conversation under construction.
@@ -14,7 +14,7 @@ pub(crate) struct Talk {
 
 /// What a policy made of it.
 pub(crate) struct Sent {
-    pub(crate) fitted: Fitted,
+    pub(crate) fitted: FittedRequest,
     pub(crate) request: Value,
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_core::{
-    BlockId, BlockKind, Counter, Facts, Format, History, Memo, Role, Tokens, facts,
-    facts::{Voice, constraints},
+    BlockId, BlockKind, CountMemo, Counter, Facts, Format, History, Role, Tokens, facts,
+    facts::{Voice, find_constraints},
     files, parse_as,
-    summary::{FoldRange, compacted, fold_range, folded_text, ledger},
+    summary::{FoldRange, build_ledger, fold_range, fold_request_bytes, folded_text},
     wire::request_of,
 };
-use trimtab_replay::{Figure, Segment, Start, probe};
+use trimtab_replay::{ProbeFigure, Segment, SegmentStart, probe_segment};
 
 use crate::{checker, files::File, recorded::recorded};
 
@@ -86,7 +86,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     for (_, recording) in &recordings {
         for pair in recording.segments.windows(2) {
             if let [before, after] = pair
-                && after.start == Start::Compaction
+                && after.start == SegmentStart::Compaction
             {
                 recorded(before, after, &mut rows);
             }
@@ -149,23 +149,23 @@ pub(crate) fn table(files: &[File]) -> bool {
 /// Folds a session at the request in its middle, and says what is wrong with that.
 fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String> {
     let format = segment.history.format();
-    let mut probe = probe(segment);
-    let requests = probe.requests();
+    let mut probe = probe_segment(segment);
+    let requests = probe.message_counts();
     let from = requests.len() / 2;
     let Some(messages) = requests.get(from).copied() else { return Vec::new() };
     let Ok(history) = parse_as(request_of(&segment.history, messages), format) else {
         return vec!["unreadable".to_owned()];
     };
     let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let counts = counter.request(&history, &mut Memo::default());
+    let counts = counter.count_request(&history, &mut CountMemo::default());
     let before = counts.total();
     let facts = facts(&history);
-    let range = fold_range(&history, &facts, &counts, before.scaled(TAIL));
+    let range = fold_range(&history, &facts, &counts, before.scale(TAIL));
     let Some(range) = range.filter(|_| before >= LEAST) else { return Vec::new() };
     let range = range.keeping_long_words(&facts, counts.blocks(), BUDGET);
-    probe.find();
+    probe.find_uses();
     let files = files(&history, &facts);
-    let errors: Vec<String> = ledger(&history, &facts, &files, &range)
+    let errors: Vec<String> = build_ledger(&history, &facts, &files, &range)
         .errors
         .into_iter()
         .filter_map(|error| error.lines.first().cloned())
@@ -176,19 +176,19 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     let modified = modified(&request_of(&history, range.messages()), format);
     wanted.modified = modified.iter().map(|path| facts.file_key(path).into_owned()).collect();
     let (first, dropped) = last_four(&history);
-    let folded: Vec<BlockId> = range.folded().collect();
+    let folded: Vec<BlockId> = range.folded_blocks().collect();
     let either: Vec<BlockId> = {
         let mut both = [dropped.clone(), folded.clone()].concat();
         both.sort_unstable();
         both.dedup();
         both
     };
-    let nothing = probe.without(from, &either, None);
+    let nothing = probe.figures_without(from, &either, None);
     let mut faults = Vec::new();
     let prose = in_its_own_words(&history, &range);
     for (name, summary) in [("a ledger alone", None), ("b ledger and own words", Some(prose.as_str()))] {
         let text = folded_text(&history, &facts, &files, &range, summary, BUDGET, counter).text;
-        let output = compacted(&history, &range, &text);
+        let output = fold_request_bytes(&history, &range, &text);
         let Ok(after) = parse_as(output.clone(), format) else {
             return vec!["the output is unreadable".to_owned()];
         };
@@ -197,10 +197,10 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
         row.invalid += usize::from(!broken.is_empty());
         row.requests += 1;
         row.before += before.0;
-        row.after += counter.request(&after, &mut Memo::default()).total().0;
+        row.after += counter.count_request(&after, &mut CountMemo::default()).total().0;
         faults.extend(broken);
         faults.extend(wanted.judge(&texts(&after, 0), row));
-        row.later(&nothing, &probe.without(from, &folded, Some(&text)));
+        row.later(&nothing, &probe.figures_without(from, &folded, Some(&text)));
         if summary.is_none() {
             let missed = probe.missed_without(from, &folded, Some(&text)).into_iter();
             let lasting = missed.filter(|(figure, ..)| matches!(*figure, "errors" | "instructions"));
@@ -214,7 +214,7 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     row.before += before.0;
     row.after += tail_tokens(&history, counter, first);
     let _ = wanted.judge(&texts(&history, first), row);
-    row.later(&nothing, &probe.without(from, &dropped, None));
+    row.later(&nothing, &probe.figures_without(from, &dropped, None));
     faults
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn blocks_before(history: &History, messages: usize) -> Vec<BlockId> 
 
 /// Stands for a model's summary: the first line of everything the model said in the range, the latest as far as there is room.
 fn in_its_own_words(history: &History, range: &FoldRange) -> String {
-    let said = range.folded().filter_map(|id| {
+    let said = range.folded_blocks().filter_map(|id| {
         let block = history.block(id)?;
         let speaks = history.entry_of(block).is_some_and(|entry| entry.role == Role::Assistant);
         let text = (speaks && block.kind == BlockKind::Text).then(|| history.block_text(block))?;
@@ -249,9 +249,9 @@ fn in_its_own_words(history: &History, range: &FoldRange) -> String {
 
 impl Row {
     /// Counts what is held of what hiding everything would take away.
-    pub(crate) fn later(&mut self, nothing: &[Figure], kept: &[Figure]) {
+    pub(crate) fn later(&mut self, nothing: &[ProbeFigure], kept: &[ProbeFigure]) {
         for name in LATER {
-            let find = |figures: &[Figure]| figures.iter().find(|(known, ..)| *known == name).copied();
+            let find = |figures: &[ProbeFigure]| figures.iter().find(|(known, ..)| *known == name).copied();
             let (Some((_, least, _)), Some((_, held, _))) = (find(nothing), find(kept)) else { continue };
             let Some((_, _, of)) = find(nothing) else { continue };
             let share = self.later.entry(name).or_default();
@@ -285,7 +285,7 @@ impl Wanted {
         });
         let limits = persons.flat_map(|(block, _)| {
             let text = history.block_text(block).into_owned();
-            constraints(&text)
+            find_constraints(&text)
                 .into_iter()
                 .filter_map(|range| text.get(range).map(str::to_owned))
                 .collect::<Vec<_>>()
@@ -334,7 +334,7 @@ pub(crate) fn texts(history: &History, first: usize) -> String {
 }
 
 pub(crate) fn tail_tokens(history: &History, counter: Counter, first: usize) -> u64 {
-    let counts = counter.request(history, &mut Memo::default());
+    let counts = counter.count_request(history, &mut CountMemo::default());
     let messages = history.messages();
     let behind: usize = messages.iter().skip(first).map(|entry| history.blocks_of(entry).len()).sum();
     let all = counts.blocks().len();

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use trimtab_core::{
-    Counter, Memo, Tokens,
+    CountMemo, Counter, Tokens,
     count::{Calibration, Counts, Exactness},
     parse_as,
     wire::parse_after,
@@ -72,14 +72,14 @@ pub(crate) fn table(files: &[File]) -> bool {
 
 fn judge(segment: &Segment, model: &str, row: &mut Errors) {
     let counter = Counter::for_model(model);
-    let mut memo = Memo::default();
+    let mut memo = CountMemo::default();
     let mut calibration = Calibration::default();
     let mut counts = Counts::default();
     let mut first: Option<(Tokens, Tokens)> = None;
     let mut history = None;
     for point in segment.points.iter().filter(|point| point.model.as_deref() == Some(model)) {
         let Some(usage) = point.usage.filter(|usage| usage.total_input() > 0) else { continue };
-        let request = segment.request(point);
+        let request = segment.request_at(point);
         let read = match &history {
             Some(earlier) => parse_after(earlier, request),
             None => parse_as(request, segment.history.format()),
@@ -104,7 +104,7 @@ fn judge(segment: &Segment, model: &str, row: &mut Errors) {
         } else {
             first = Some((estimated, reported));
         }
-        calibration.observe(estimated, reported);
+        calibration.observe_pair(estimated, reported);
     }
 }
 

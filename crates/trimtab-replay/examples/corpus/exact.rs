@@ -25,11 +25,11 @@ pub(crate) fn table(files: &[File]) -> bool {
             let readable = |kind| matches!(kind, PartKind::Text | PartKind::JsonText | PartKind::Json);
             for part in parts.filter(|part| readable(part.kind)) {
                 let text = history.part_text(part);
-                if !seen.insert(ContentHash::of(&text)) {
+                if !seen.insert(ContentHash::hash_text(&text)) {
                     continue;
                 }
                 for (name, counter, oracle) in &ours {
-                    let Tokens(counted) = counter.text(&text);
+                    let Tokens(counted) = counter.count_text(&text);
                     let expected = u64::try_from(oracle.count(text.as_ref())).unwrap_or(u64::MAX);
                     let row = rows.entry((recording.agent, name)).or_default();
                     row.0 += 1;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trimtab_core::{
-    BlockId, BlockKind, Counter, Facts, History, Memo, Tokens, facts,
+    BlockId, BlockKind, CountMemo, Counter, Facts, History, Tokens, facts,
     facts::{Fact, Subject, ToolKind},
 };
 use trimtab_replay::Segment;
@@ -32,7 +32,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     println!("\nFacts: calls by kind of tool and agent\n");
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut unknown: BTreeMap<String, (usize, u64)> = BTreeMap::new();
-    let mut memo = Memo::default();
+    let mut memo = CountMemo::default();
     for recording in files.iter().filter_map(|file| file.recording.as_ref().ok()) {
         let row = rows.entry(recording.agent).or_default();
         let mut judged = HashSet::new();
@@ -66,14 +66,14 @@ fn add(
     agent: &str,
     segment: &Segment,
     judged: &mut HashSet<([u8; 16], Option<[u8; 16]>)>,
-    memo: &mut Memo,
+    memo: &mut CountMemo,
     row: &mut Row,
     unknown: &mut BTreeMap<String, (usize, u64)>,
 ) {
     let history = &segment.history;
     let model = segment.points.iter().find_map(|point| point.model.clone());
     let model = model.or_else(|| history.model().map(std::borrow::Cow::into_owned)).unwrap_or_default();
-    let counts = Counter::for_model(&model).request(history, memo);
+    let counts = Counter::for_model(&model).count_request(history, memo);
     let facts = facts(history);
     for (index, fact) in facts.rows().iter().enumerate() {
         if fact.acts_as != BlockKind::Call {

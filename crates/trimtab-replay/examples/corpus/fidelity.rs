@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trimtab_replay::{Figure, probe};
+use trimtab_replay::{ProbeFigure, probe_segment};
 
 use crate::files::File;
 
@@ -18,10 +18,10 @@ const LONG: usize = 20;
 
 /// Figures by their names, in the order in which they came.
 #[derive(Default)]
-struct Sums(Vec<Figure>);
+struct Sums(Vec<ProbeFigure>);
 
 impl Sums {
-    fn add(&mut self, figures: &[Figure]) {
+    fn add(&mut self, figures: &[ProbeFigure]) {
         for (name, held, of) in figures {
             match self.0.iter_mut().find(|(known, ..)| known == name) {
                 Some((_, known_held, known_of)) => {
@@ -52,16 +52,16 @@ pub(crate) fn table(files: &[File]) -> bool {
         let row = rows.entry(recording.agent).or_default();
         for segment in &recording.segments {
             let start = Instant::now();
-            let mut probe = probe(segment);
+            let mut probe = probe_segment(segment);
             let laid = Instant::now();
-            row.used.add(&probe.find());
+            row.used.add(&probe.find_uses());
             let found = Instant::now();
-            row.raw.add(&probe.raw());
+            row.raw.add(&probe.untrimmed_figures());
             let judged = Instant::now();
             row.segments += 1;
             if segment.points.len() >= LONG {
                 row.long += 1;
-                row.masked.add(&probe.masked(KEPT));
+                row.masked.add(&probe.figures_masked(KEPT));
             }
             let parts = [laid - start, found - laid, judged - found, judged.elapsed()];
             took.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
@@ -89,7 +89,7 @@ pub(crate) fn table(files: &[File]) -> bool {
     good
 }
 
-fn share((name, held, of): &Figure) -> String {
+fn share((name, held, of): &ProbeFigure) -> String {
     if matches!(*name, "refetches" | "unmarked stale tokens") {
         return format!("{name} {held}");
     }

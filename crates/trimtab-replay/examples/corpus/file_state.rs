@@ -7,7 +7,7 @@ use std::{
 };
 
 use trimtab_core::{
-    Facts, Files, facts, files,
+    Facts, FileTimeline, facts, files,
     files::{AccessKind, FileState},
 };
 use trimtab_replay::Segment;
@@ -104,7 +104,7 @@ fn judge(file: &Path, segment: &Segment, judged: &mut HashSet<(String, [u8; 16])
                 continue;
             }
             row.reads += 1;
-            row.shown += access.shown().count();
+            row.shown += access.shown_lines().count();
             if let Some(before) = files.state_before(path, index) {
                 compare(file, &facts, &files, (path, index), &before, row);
             }
@@ -115,14 +115,14 @@ fn judge(file: &Path, segment: &Segment, judged: &mut HashSet<(String, [u8; 16])
 fn compare(
     file: &Path,
     facts: &Facts,
-    files: &Files,
+    files: &FileTimeline,
     (path, index): (&str, usize),
     before: &FileState,
     row: &mut Row,
 ) {
     let Some(access) = files.accesses(path).get(index) else { return };
     let mut seen: HashSet<&'static str> = HashSet::new();
-    for (number, text) in access.shown() {
+    for (number, text) in access.shown_lines() {
         let Some(line) = before.line(number) else { continue };
         row.predicted += 1;
         if line.text == text {

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, path::Path, thread};
 
 use serde_json::Value;
 use trimtab_core::{
-    BlockKind, CacheHint, Counter, Decision, Fitted, Memo, Memory, Millis, Policy, Reason, Role, Settings,
-    Tokens, Verdict, Warm, facts, fit, parse_as, policy::policies, session::fit_warm,
+    BlockKind, CacheHint, CountMemo, Counter, Decision, FittedRequest, Memory, Millis, Policy, Reason, Role,
+    Settings, Tokens, Verdict, WarmState, facts, fit, parse_as, policy::policies, session::fit_warm,
 };
 use trimtab_replay::Segment;
 
@@ -63,7 +63,7 @@ struct Found {
 /// Prints the table; tells whether every law held. `TRIMTAB_EVERY=N` takes every Nth segment only.
 pub(crate) fn table(files: &[File]) -> bool {
     let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
-    let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::shipped(name).ok()).collect();
+    let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::find_shipped(name).ok()).collect();
     let recordings =
         files.iter().filter_map(|file| Some((file.path.as_path(), file.recording.as_ref().ok()?)));
     let segments: Vec<(&Path, &Segment)> = recordings
@@ -217,25 +217,25 @@ fn print_lengths(policies: &[Policy], found: &Found) {
 }
 
 fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
-    let Some(request) = segment.points.last().map(|point| segment.request(point)) else { return };
+    let Some(request) = segment.points.last().map(|point| segment.request_at(point)) else { return };
     found.requests += 1;
     let format = segment.history.format();
     let mut fault = |what: String| found.faults.push(format!("{}: {what}", path.display()));
     let Ok(history) = parse_as(request.clone(), format) else { return fault("unreadable".to_owned()) };
     let Ok(input) = serde_json::from_slice::<Value>(&request) else { return fault("no JSON".to_owned()) };
     let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let mut memo = Memo::default();
-    let total = counter.request(&history, &mut memo).total();
+    let mut memo = CountMemo::default();
+    let total = counter.count_request(&history, &mut memo).total();
     let calls = history.blocks().iter().filter(|block| block.kind == BlockKind::Call).count();
     let length = LENGTHS.iter().rposition(|(_, least)| calls >= *least).unwrap_or_default();
     // The request is read once, and what comes out of it once for each policy: that changes no byte.
-    let mut warm = Warm::default();
+    let mut warm = WarmState::default();
     for (number, policy) in policies.iter().enumerate() {
-        let mut warm_again = Warm::default();
+        let mut warm_again = WarmState::default();
         for (column, (share, cache)) in SHARES.into_iter().enumerate() {
             let row = found.rows.entry((number, column, length)).or_default();
             let name = format!("{format}, {} {}", policy.name, label((share, cache)));
-            let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
+            let budget = Some(total.scale(share * counter.tokenizer().exactness().guard()));
             let settings =
                 Settings::new(policy.clone()).with_format(format).with_budget(budget).with_cache(cache);
             let memory = Memory::default();
@@ -260,12 +260,12 @@ fn add(path: &Path, segment: &Segment, policies: &[Policy], found: &mut Found) {
             row.invalid += usize::from(!new.is_empty());
             new.first().into_iter().for_each(|new| fault(format!("{name}: {new}")));
             let counted = parse_as(fitted.request.clone(), format).ok();
-            let counted = counted.map(|history| counter.request(&history, &mut memo).total());
+            let counted = counted.map(|history| counter.count_request(&history, &mut memo).total());
             // Scaling by the guard and back may lose one token.
-            let over = counted.is_none_or(|counted| counted.0 > total.scaled(share).0 + 1);
+            let over = counted.is_none_or(|counted| counted.0 > total.scale(share).0 + 1);
             if over && fitted.plan.floor().is_none() && policy.name != "none" {
                 row.over += 1;
-                fault(format!("{name}: {counted:?} of {}", total.scaled(share)));
+                fault(format!("{name}: {counted:?} of {}", total.scale(share)));
             }
             if let Some(block) = hidden_unseen(&fitted) {
                 row.unseen += 1;
@@ -293,7 +293,7 @@ const PLACEHOLDER: &str = "<persisted-output>";
 
 /// Finds a result that the model has seen and that is sent whole, where one that it has not seen is hidden to make room. The latest
 /// exchange, short results, instructions and what came shortened may stay.
-fn hidden_unseen(fitted: &Fitted) -> Option<u32> {
+fn hidden_unseen(fitted: &FittedRequest) -> Option<u32> {
     let history = &fitted.history;
     let facts = facts(history);
     let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant)?;

@@ -4,7 +4,7 @@
 use std::{path::Path, thread};
 
 use trimtab_core::{
-    CacheHint, Counter, Memo, Memory, Millis, Policy, Settings, Warm, parse_as, policy::policies,
+    CacheHint, CountMemo, Counter, Memory, Millis, Policy, Settings, WarmState, parse_as, policy::policies,
     session::fit_warm,
 };
 use trimtab_replay::Segment;
@@ -23,7 +23,7 @@ const SHARES: [(f64, CacheHint); 5] = [
 /// Prints the lines. `TRIMTAB_EVERY=N` takes every Nth segment only.
 pub(crate) fn table(files: &[File]) -> bool {
     let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
-    let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::shipped(name).ok()).collect();
+    let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::find_shipped(name).ok()).collect();
     let recordings =
         files.iter().filter_map(|file| Some((file.path.as_path(), file.recording.as_ref().ok()?)));
     let segments: Vec<(&Path, usize, &Segment)> = recordings
@@ -56,16 +56,18 @@ pub(crate) fn table(files: &[File]) -> bool {
 
 fn lines_of(path: &Path, number: usize, segment: &Segment, policies: &[Policy]) -> Vec<String> {
     let name = format!("{} {number}", path.display());
-    let Some(request) = segment.points.last().map(|point| segment.request(point)) else { return Vec::new() };
+    let Some(request) = segment.points.last().map(|point| segment.request_at(point)) else {
+        return Vec::new();
+    };
     let format = segment.history.format();
     let Ok(history) = parse_as(request.clone(), format) else { return vec![format!("{name}: unreadable")] };
     let counter = Counter::for_model(&history.model().unwrap_or_default());
-    let total = counter.request(&history, &mut Memo::default()).total();
-    let mut warm = Warm::default();
+    let total = counter.count_request(&history, &mut CountMemo::default()).total();
+    let mut warm = WarmState::default();
     let mut lines = Vec::new();
     for policy in policies {
         for (share, cache) in SHARES {
-            let budget = Some(total.scaled(share * counter.tokenizer().exactness().guard()));
+            let budget = Some(total.scale(share * counter.tokenizer().exactness().guard()));
             let settings =
                 Settings::new(policy.clone()).with_format(format).with_budget(budget).with_cache(cache);
             let fitted = fit_warm(request.clone(), &mut warm, &Memory::default(), &settings, Millis(0));

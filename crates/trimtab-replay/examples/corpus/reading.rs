@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trimtab_core::{BlockKind, parse_as, wire::Edit, write};
-use trimtab_replay::{Segment, Start};
+use trimtab_replay::{Segment, SegmentStart};
 
 use crate::files::File;
 
@@ -84,9 +84,9 @@ pub(crate) fn table(files: &[File]) -> bool {
 impl Row {
     fn add(&mut self, segment: &Segment) {
         self.segments += 1;
-        self.compactions += usize::from(segment.start == Start::Compaction);
-        self.branches += usize::from(segment.start == Start::Branch);
-        self.sub_agents += usize::from(segment.start == Start::SubAgent);
+        self.compactions += usize::from(segment.start == SegmentStart::Compaction);
+        self.branches += usize::from(segment.start == SegmentStart::Branch);
+        self.sub_agents += usize::from(segment.start == SegmentStart::SubAgent);
         self.requests += segment.points.len();
         self.with_usage += segment.points.iter().filter(|point| point.usage.is_some()).count();
         for block in segment.history.blocks() {
@@ -98,7 +98,7 @@ impl Row {
             self.unpaired += usize::from(pairs && block.partner.is_none());
         }
         self.not_identical +=
-            segment.points.iter().filter(|point| !identical(&segment.request(point), segment)).count();
+            segment.points.iter().filter(|point| !identical(&segment.request_at(point), segment)).count();
     }
 
     fn merge(&mut self, other: &Row) {
@@ -147,6 +147,6 @@ fn identical(request: &[u8], segment: &Segment) -> bool {
     let Ok(history) = parse_as(request.to_vec(), segment.history.format()) else { return false };
     let parts = history.blocks().iter().flat_map(|block| history.parts_of(block));
     let same: Vec<Edit> =
-        parts.map(|part| Edit { span: part.span, with: part.span.of(request).to_vec() }).collect();
+        parts.map(|part| Edit { span: part.span, with: part.span.bytes_in(request).to_vec() }).collect();
     write(&history, &[]) == request && write(&history, &same) == request
 }

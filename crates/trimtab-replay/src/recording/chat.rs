@@ -4,19 +4,19 @@
 use trimtab_core::json::{Object, Value};
 
 /// Copies the members that went over the wire, of a message or of a part of one.
-pub(super) fn copy(value: Value<'_>, sent: impl Fn(&str) -> bool) -> Vec<u8> {
+pub(super) fn copy_members(value: Value<'_>, sent: impl Fn(&str) -> bool) -> Vec<u8> {
     let members = value.members().filter_map(|(key, value)| Some((key.string()?, value)));
     let kept = members.filter(|(key, _)| sent(key));
     kept.fold(Object::new(), |copy, (key, value)| copy.raw(&key, value.raw())).end()
 }
 
 /// Writes a message with content in JSON.
-pub(super) fn message(role: &str, content: &[u8]) -> Vec<u8> {
+pub(super) fn write_message(role: &str, content: &[u8]) -> Vec<u8> {
     Object::new().text("role", role).raw("content", content).end()
 }
 
 /// Writes a message that is nothing but text.
-pub(super) fn text(role: &str, text: &str) -> Vec<u8> {
+pub(super) fn write_text(role: &str, text: &str) -> Vec<u8> {
     Object::new().text("role", role).text("content", text).end()
 }
 
@@ -27,7 +27,7 @@ pub(super) fn call(id: &[u8], name: &[u8], arguments: &str) -> Vec<u8> {
 }
 
 /// Writes the result of a call, a JSON string.
-pub(super) fn result(call: &str, content: &[u8]) -> Vec<u8> {
+pub(super) fn write_result(call: &str, content: &[u8]) -> Vec<u8> {
     Object::new().text("role", "tool").text("tool_call_id", call).raw("content", content).end()
 }
 

@@ -8,26 +8,26 @@ use std::borrow::Cow;
 use trimtab_core::{
     Format, Millis,
     json::{Array, Object, Value},
-    usage::{self, Keys},
+    usage::{self, UsageKeys},
 };
 
 use super::{
-    Reader, Start, chat,
-    draft::{Draft, SegmentDraft, time},
-    source::Source,
+    RecordingReader, SegmentStart, chat,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "cline", about: "Cline task (api_conversation_history.json)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "cline", about: "Cline task (api_conversation_history.json)", fits, read };
 
 /// Fields of blocks that Cline keeps for itself.
 const OWN_FIELDS: [&str; 3] = ["reasoning_details", "call_id", "summary"];
 /// The tools by which the model hands in a summary.
 const SUMMARIES: [&str; 2] = ["summarize_task", "condense"];
 /// How Cline names usage. What is written to the cache is not reported.
-const USAGE: Keys = ["prompt", "cached", "written", "completion"];
+const USAGE: UsageKeys = ["prompt", "cached", "written", "completion"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     let list = source.document().filter(|root| root.is_array());
     list.is_some_and(|list| list.items().take(4).any(|item| is_message(item) || is_screen_line(item)))
 }
@@ -40,7 +40,7 @@ fn is_message(item: Value<'_>) -> bool {
             .text("text")
             .is_some_and(|text| text.starts_with("<task>") || text.starts_with("<environment_details>"))
     };
-    item.get("role").is_some() && (answered || blocks(item).any(wrapped))
+    item.get("role").is_some() && (answered || content_blocks(item).any(wrapped))
 }
 
 /// Tells an item of `ui_messages.json`.
@@ -48,34 +48,34 @@ fn is_screen_line(item: Value<'_>) -> bool {
     item.get("ts").is_some() && (item.get("say").is_some() || item.get("ask").is_some())
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
     let Some(list) = source.document() else { return };
     if list.items().any(is_screen_line) {
-        draft.problem(
+        draft.add_problem(
             1,
             "this is what Cline showed on the screen; the conversation is in `api_conversation_history.json` beside it",
         );
         return;
     }
     let messages: Vec<Value<'_>> = list.items().collect();
-    let mut segment = SegmentDraft::new(Start::Session, Format::Anthropic, 1);
+    let mut segment = SegmentDraft::new(SegmentStart::Session, Format::Anthropic, 1);
     let (mut before, mut summarized): (Option<Millis>, bool) = (None, false);
     for (index, message) in messages.iter().enumerate() {
-        let at = time(message.get("ts"));
-        let Some(written) = message.get("content").and_then(|_| write(*message)) else {
-            draft.problem(1, format!("message {}: expected `role` and `content`", index + 1));
+        let at = parse_time(message.get("ts"));
+        let Some(written) = message.get("content").and_then(|_| write_message(*message)) else {
+            draft.add_problem(1, format!("message {}: expected `role` and `content`", index + 1));
             continue;
         };
-        let assistant = message.has("role", "assistant");
+        let assistant = message.member_is("role", "assistant");
         if assistant {
             let model = message.path(&["modelInfo", "modelId"]).and_then(Value::string);
             let tokens = message.path(&["metrics", "tokens"]);
-            segment.point(before.or(at), model).usage =
+            segment.add_point(before.or(at), model).usage =
                 tokens.and_then(|tokens| usage::cached_within(tokens, USAGE));
             segment.messages.push(written);
         } else if std::mem::take(&mut summarized) {
-            draft.push(segment.next(Start::Compaction, 1));
-            segment.messages = kept(&messages);
+            draft.add_segment(segment.next(SegmentStart::Compaction, 1));
+            segment.messages = kept_messages(&messages);
             segment.messages.push(without_results(*message));
         } else {
             segment.messages.push(written);
@@ -83,53 +83,54 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
         summarized |= assistant && is_summary(*message);
         before = at.or(before);
     }
-    draft.push(segment);
+    draft.add_segment(segment);
 }
 
-fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    message.list("content")
+fn content_blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    message.items_of("content")
 }
 
 /// Tells whether the model handed in a summary, by a tool call or in the older way: as XML in its text.
 fn is_summary(message: Value<'_>) -> bool {
     let tag = |text: Cow<'_, str>| SUMMARIES.iter().any(|tool| text.contains(&format!("<{tool}>")));
-    blocks(message).any(|block| {
+    content_blocks(message).any(|block| {
         let called = block.get("name").is_some_and(|name| SUMMARIES.iter().any(|tool| name.is(tool)));
         called || block.text("text").is_some_and(tag)
     })
 }
 
 /// Returns what stays behind a summary: the task, and what was said first without the calls whose results are gone.
-fn kept(messages: &[Value<'_>]) -> Vec<Vec<u8>> {
-    let task = messages.first().and_then(|message| write(*message));
-    let words = messages.get(1).filter(|message| message.has("role", "assistant")).and_then(|message| {
-        let texts = blocks(*message).filter(|block| block.has("type", "text"));
-        let texts = texts.filter_map(sent).fold(Array::new(), |list, block| list.raw(&block));
-        (!texts.is_empty()).then(|| chat::message("assistant", &texts.end()))
-    });
+fn kept_messages(messages: &[Value<'_>]) -> Vec<Vec<u8>> {
+    let task = messages.first().and_then(|message| write_message(*message));
+    let words =
+        messages.get(1).filter(|message| message.member_is("role", "assistant")).and_then(|message| {
+            let texts = content_blocks(*message).filter(|block| block.member_is("type", "text"));
+            let texts = texts.filter_map(write_block).fold(Array::new(), |list, block| list.raw(&block));
+            (!texts.is_empty()).then(|| chat::write_message("assistant", &texts.end()))
+        });
     task.into_iter().chain(words).collect()
 }
 
 /// Writes a message of the user with its results as text, since the calls they answer are gone.
 fn without_results(message: Value<'_>) -> Vec<u8> {
     let mut content = Array::new();
-    for block in blocks(message) {
+    for block in content_blocks(message) {
         let inner = block.get("content").filter(|_| block.get("tool_use_id").is_some());
         match inner {
             Some(inner) if inner.is_string() => {
                 content.push(&Object::new().text("type", "text").raw("text", inner.raw()).end());
             }
-            Some(inner) => inner.items().filter_map(sent).for_each(|block| content.push(&block)),
-            None => sent(block).into_iter().for_each(|block| content.push(&block)),
+            Some(inner) => inner.items().filter_map(write_block).for_each(|block| content.push(&block)),
+            None => write_block(block).into_iter().for_each(|block| content.push(&block)),
         }
     }
-    chat::message("user", &content.end())
+    chat::write_message("user", &content.end())
 }
 
-fn write(message: Value<'_>) -> Option<Vec<u8>> {
+fn write_message(message: Value<'_>) -> Option<Vec<u8>> {
     let (role, content) = (message.get("role")?, message.get("content")?);
     let content = if content.is_array() {
-        content.items().filter_map(sent).fold(Array::new(), |list, block| list.raw(&block)).end()
+        content.items().filter_map(write_block).fold(Array::new(), |list, block| list.raw(&block)).end()
     } else {
         content.raw().to_vec()
     };
@@ -137,13 +138,13 @@ fn write(message: Value<'_>) -> Option<Vec<u8>> {
 }
 
 /// Returns a block as Cline sends it; nothing for a thought without signature, which is not sent.
-fn sent(block: Value<'_>) -> Option<Vec<u8>> {
-    let thought = block.has("type", "thinking");
+fn write_block(block: Value<'_>) -> Option<Vec<u8>> {
+    let thought = block.member_is("type", "thinking");
     let signed = block.get("signature").and_then(Value::string).is_some_and(|text| !text.is_empty());
     if thought && !signed {
         return None;
     }
-    Some(chat::copy(block, |key| !OWN_FIELDS.contains(&key) && (thought || key != "signature")))
+    Some(chat::copy_members(block, |key| !OWN_FIELDS.contains(&key) && (thought || key != "signature")))
 }
 
 #[cfg(test)]

@@ -5,102 +5,111 @@
 use trimtab_core::{Format, Millis, json::Value, usage};
 
 use super::{
-    Reader, Start,
-    draft::{Draft, SegmentDraft, time},
-    said::{Answered, Piece, Said, compact, quoted, write},
-    source::Source,
+    RecordingReader, SegmentStart,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    plain_messages::{CallOutput, MessagePart, PlainMessage, compact_json, quote_text, write_message},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "cline-cli", about: "Cline session (SESSION.messages.json)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "cline-cli", about: "Cline session (SESSION.messages.json)", fits, read };
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     let Some(root) = source.document() else { return false };
     let heads = ["version", "sessionId"].iter().filter(|key| root.get(key).is_some()).count();
     let own = |message: Value<'_>| message.get("ts").is_some() && message.get("role").is_some();
-    let messages = || root.list("messages").take(10);
+    let messages = || root.items_of("messages").take(10);
     // One broken field hides no file: what Cline notes beside its messages tells, too.
     let is_session = heads == 2 || (heads == 1 && messages().any(own));
     is_session && root.get("messages").is_some_and(Value::is_array)
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
     let Some(root) = source.document() else { return };
-    let messages = || root.list("messages");
+    let messages = || root.items_of("messages");
     let provider = messages().find_map(|message| message.path(&["modelInfo", "provider"]));
     let format = match provider.is_some_and(|provider| provider.is("anthropic")) {
         true => Format::Anthropic,
         false => Format::Chat,
     };
     let lead = root.get("agent").is_none_or(|agent| agent.is("lead"));
-    let start = if lead { Start::Session } else { Start::SubAgent };
+    let start = if lead { SegmentStart::Session } else { SegmentStart::SubAgent };
     let mut segment = SegmentDraft::new(start, format, 1);
-    segment.name = root.owned("sessionId");
+    segment.name = root.owned_text("sessionId");
     if let Some(prompt) = root.get("system_prompt").filter(|prompt| prompt.is_string()) {
-        write(&Said::System(prompt.raw().to_vec()), &mut segment);
+        write_message(&PlainMessage::System(prompt.raw().to_vec()), &mut segment);
     }
     let mut before: Option<Millis> = None;
     for (index, message) in messages().enumerate() {
-        let at = time(message.get("ts"));
+        let at = parse_time(message.get("ts"));
         let content = message.get("content");
         let Some(content) = content.filter(|content| content.is_array() || content.is_string()) else {
-            draft.problem(1, format!("message {}: expected a list `content`", index + 1));
+            draft.add_problem(1, format!("message {}: expected a list `content`", index + 1));
             continue;
         };
-        let bare = || Piece::text(Some(content));
-        if message.has("role", "assistant") {
+        let bare = || MessagePart::from_text(Some(content));
+        if message.member_is("role", "assistant") {
             // The time of an answer is that of its end; what was answered was written just before the request.
             let point =
-                segment.point(before.or(at), message.path(&["modelInfo", "id"]).and_then(Value::string));
+                segment.add_point(before.or(at), message.path(&["modelInfo", "id"]).and_then(Value::string));
             point.usage =
                 message.get("metrics").and_then(|metrics| usage::cached_within(metrics, usage::CAMEL_CASE));
-            write(&Said::Assistant(content.items().filter_map(said).chain(bare()).collect()), &mut segment);
+            write_message(
+                &PlainMessage::Assistant(content.items().filter_map(assistant_part).chain(bare()).collect()),
+                &mut segment,
+            );
         } else {
-            write(&Said::Results(content.items().filter_map(result).collect()), &mut segment);
-            write(&Said::User(content.items().filter_map(asked).chain(bare()).collect()), &mut segment);
+            write_message(
+                &PlainMessage::Results(content.items().filter_map(call_result).collect()),
+                &mut segment,
+            );
+            write_message(
+                &PlainMessage::User(content.items().filter_map(user_part).chain(bare()).collect()),
+                &mut segment,
+            );
         }
         before = at.or(before);
     }
-    draft.push(segment);
+    draft.add_segment(segment);
 }
 
-fn said(block: Value<'_>) -> Option<Piece> {
+fn assistant_part(block: Value<'_>) -> Option<MessagePart> {
     match block.text("type")?.as_ref() {
-        "text" => Piece::text(block.get("text")),
-        "thinking" => Some(Piece::Thinking {
+        "text" => MessagePart::from_text(block.get("text")),
+        "thinking" => Some(MessagePart::Thinking {
             text: block.get("thinking").filter(|text| text.is_string())?.raw().to_vec(),
-            signature: block.owned("signature"),
+            signature: block.owned_text("signature"),
         }),
-        "tool_use" => Some(Piece::Call {
-            id: block.owned("id").unwrap_or_default(),
-            name: block.owned("name").unwrap_or_default(),
-            arguments: block.get("input").map_or_else(|| b"{}".to_vec(), compact),
+        "tool_use" => Some(MessagePart::Call {
+            id: block.owned_text("id").unwrap_or_default(),
+            name: block.owned_text("name").unwrap_or_default(),
+            arguments: block.get("input").map_or_else(|| b"{}".to_vec(), compact_json),
         }),
         _ => None,
     }
 }
 
-fn asked(block: Value<'_>) -> Option<Piece> {
-    let text = block.get("text").filter(|_| block.has("type", "text"))?;
-    match text.string().as_deref().and_then(unwrapped) {
-        Some(inner) => Some(Piece::words(inner)),
-        None => Piece::text(Some(text)),
+fn user_part(block: Value<'_>) -> Option<MessagePart> {
+    let text = block.get("text").filter(|_| block.member_is("type", "text"))?;
+    match text.string().as_deref().and_then(unwrap_input) {
+        Some(inner) => Some(MessagePart::from_words(inner)),
+        None => MessagePart::from_text(Some(text)),
     }
 }
 
 /// Returns what the user wrote: `<user_input mode="act">...</user_input>` is for the record and not sent.
-fn unwrapped(text: &str) -> Option<&str> {
+fn unwrap_input(text: &str) -> Option<&str> {
     let (_, rest) = text.strip_prefix("<user_input")?.split_once('>')?;
     rest.strip_suffix("</user_input>")
 }
 
-fn result(block: Value<'_>) -> Option<Answered> {
-    let content = block.get("content").filter(|_| block.has("type", "tool_result"));
+fn call_result(block: Value<'_>) -> Option<CallOutput> {
+    let content = block.get("content").filter(|_| block.member_is("type", "tool_result"));
     // Results that are not text are sent as the text of their JSON.
-    let json = content.map(|content| quoted(&String::from_utf8_lossy(&compact(content))));
-    let text = Piece::text(content).or(json.map(Piece::Text));
-    let call = block.owned("tool_use_id")?;
-    Some(Answered { call, failed: block.flag("is_error"), pieces: text.into_iter().collect() })
+    let json = content.map(|content| quote_text(&String::from_utf8_lossy(&compact_json(content))));
+    let text = MessagePart::from_text(content).or(json.map(MessagePart::Text));
+    let call = block.owned_text("tool_use_id")?;
+    Some(CallOutput { call, failed: block.is_flag_set("is_error"), pieces: text.into_iter().collect() })
 }
 
 #[cfg(test)]

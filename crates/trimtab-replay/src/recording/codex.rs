@@ -9,13 +9,14 @@ use trimtab_core::{
 };
 
 use super::{
-    Reader, Start, chat,
-    draft::{Draft, SegmentDraft, time},
-    said::quoted,
-    source::Source,
+    RecordingReader, SegmentStart, chat,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    plain_messages::quote_text,
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader = Reader { name: "codex", about: "Codex rollout (JSON lines)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "codex", about: "Codex rollout (JSON lines)", fits, read };
 
 /// Keys that codex adds to items for itself; the model does not see them.
 const NOTES: [&str; 4] =
@@ -36,45 +37,45 @@ const ABORTED: &str = "aborted";
 /// The types of lines that hold something else in their `payload`.
 const ENVELOPES: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     let is_line = |line: Value<'_>| {
         let named = line.text("type").is_some_and(|kind| ENVELOPES.contains(&kind.as_ref()));
         named && line.get("payload").is_some_and(Value::is_object)
     };
-    source.begins(|line| is_line(line) || is_old_head(line))
+    source.any_of_first(|line| is_line(line) || is_old_head(line))
 }
 
 /// Tells the first line of an old rollout: neither a type nor messages, but the session's id and instructions.
 fn is_old_head(line: Value<'_>) -> bool {
-    let is_state = line.has("record_type", "state");
+    let is_state = line.member_is("record_type", "state");
     let is_head = ["id", "timestamp", "instructions"].iter().all(|key| line.get(key).is_some());
     is_state || (is_head && line.get("type").is_none())
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
     let counted = source.values().any(|(_, line)| total_of(line).is_some());
-    let mut rollout = Rollout::new(counted);
+    let mut rollout = CodexRollout::new(counted);
     for (number, line) in source.values() {
         let payload = line.get("payload");
         match (line.text("type").as_deref(), payload) {
-            (Some("session_meta"), Some(meta)) => rollout.meta(meta),
-            (Some("turn_context"), Some(context)) => rollout.context(context),
-            (Some("compacted"), Some(compaction)) => rollout.compacted(line, compaction, number, draft),
-            (Some("event_msg"), Some(event)) => rollout.event(line, event, number, draft),
-            (Some("response_item"), Some(item)) => rollout.item(line, item, number, draft),
+            (Some("session_meta"), Some(meta)) => rollout.read_head(meta),
+            (Some("turn_context"), Some(context)) => rollout.read_context(context),
+            (Some("compacted"), Some(compaction)) => rollout.read_compaction(line, compaction, number, draft),
+            (Some("event_msg"), Some(event)) => rollout.read_event(line, event, number, draft),
+            (Some("response_item"), Some(item)) => rollout.read_item(line, item, number, draft),
             (Some(kind), None) if ENVELOPES.contains(&kind) => {
-                draft.problem(number, format!("a `{kind}` without a `payload`"));
+                draft.add_problem(number, format!("a `{kind}` without a `payload`"));
             }
-            (Some(_), None) => rollout.item(line, line, number, draft),
+            (Some(_), None) => rollout.read_item(line, line, number, draft),
             (Some(_), Some(_)) => {}
             (None, _) if is_old_head(line) => {}
-            (None, _) => draft.problem(number, "expected a line with a `type`"),
+            (None, _) => draft.add_problem(number, "expected a line with a `type`"),
         }
     }
-    draft.push(rollout.segment);
+    draft.add_segment(rollout.segment);
 }
 
-struct Rollout {
+struct CodexRollout {
     segment: SegmentDraft,
     model: Option<String>,
     /// When the last item that goes into a request was written: then the request was sent.
@@ -90,10 +91,10 @@ struct Rollout {
     begun: bool,
 }
 
-impl Rollout {
-    fn new(counted: bool) -> Rollout {
-        Rollout {
-            segment: SegmentDraft::new(Start::Session, Format::Responses, 1),
+impl CodexRollout {
+    fn new(counted: bool) -> CodexRollout {
+        CodexRollout {
+            segment: SegmentDraft::new(SegmentStart::Session, Format::Responses, 1),
             model: None,
             sent: None,
             counted,
@@ -105,7 +106,7 @@ impl Rollout {
     }
 
     /// Reads the head of the session. A forked session carries the heads of its ancestors behind its own.
-    fn meta(&mut self, meta: Value<'_>) {
+    fn read_head(&mut self, meta: Value<'_>) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
@@ -115,30 +116,30 @@ impl Rollout {
             self.segment.head.push(("instructions", text.raw().to_vec()));
         }
         if meta.path(&["source", "subagent"]).is_some() {
-            self.segment.start = Start::SubAgent;
+            self.segment.start = SegmentStart::SubAgent;
             self.segment.name = meta.text("agent_nickname").map(|name| format!("agent {name}"));
         }
     }
 
-    fn context(&mut self, context: Value<'_>) {
+    fn read_context(&mut self, context: Value<'_>) {
         self.answering = false;
-        self.model = context.owned("model").or(self.model.take());
+        self.model = context.owned_text("model").or(self.model.take());
     }
 
-    fn item(&mut self, line: Value<'_>, item: Value<'_>, number: usize, draft: &mut Draft) {
+    fn read_item(&mut self, line: Value<'_>, item: Value<'_>, number: usize, draft: &mut RecordingDraft) {
         let Some(kind) = item.text("type") else {
-            draft.problem(number, "an item without a `type`");
+            draft.add_problem(number, "an item without a `type`");
             return;
         };
         if UNSENT.contains(&kind.as_ref()) {
             return;
         }
         if by_model(item) {
-            self.answered();
+            self.record_request();
         } else {
             let ends = !self.counted || kind == "message";
             self.answering &= !ends;
-            self.sent = time(line.get("timestamp")).or(self.sent);
+            self.sent = parse_time(line.get("timestamp")).or(self.sent);
         }
         if let Some(id) = item.text("call_id") {
             match output_of(&kind) {
@@ -150,7 +151,7 @@ impl Rollout {
     }
 
     /// Notes that the model speaks: a request was made, unless this is another item of the same answer.
-    fn answered(&mut self) {
+    fn record_request(&mut self) {
         if std::mem::replace(&mut self.answering, true) {
             return;
         }
@@ -158,12 +159,12 @@ impl Rollout {
             let item = Object::new().text("type", output).text("call_id", &id).text("output", ABORTED);
             self.segment.messages.insert(place, item.end());
         }
-        self.segment.point(self.sent, self.model.as_deref().map(Into::into));
+        self.segment.add_point(self.sent, self.model.as_deref().map(Into::into));
     }
 
-    fn event(&mut self, line: Value<'_>, event: Value<'_>, number: usize, draft: &mut Draft) {
+    fn read_event(&mut self, line: Value<'_>, event: Value<'_>, number: usize, draft: &mut RecordingDraft) {
         match event.text("type").as_deref() {
-            Some("token_count") => self.count(line),
+            Some("token_count") => self.record_usage(line),
             Some("turn_aborted" | "task_started" | "task_complete") => self.answering = false,
             Some("thread_rolled_back") => {
                 let turns = event.get("num_turns").and_then(Value::number).unwrap_or_default();
@@ -174,7 +175,7 @@ impl Rollout {
     }
 
     /// Takes the usage of the request just answered. A report that repeats the last total is about none.
-    fn count(&mut self, line: Value<'_>) {
+    fn record_usage(&mut self, line: Value<'_>) {
         let Some(total) = total_of(line) else { return };
         if self.total.as_deref() == Some(total.raw()) {
             return;
@@ -184,25 +185,31 @@ impl Rollout {
         let Some(point) = self.segment.points.last_mut().filter(|point| point.usage.is_none()) else {
             return;
         };
-        point.usage = usage::openai(line.path(&["payload", "info", "last_token_usage"]));
+        point.usage = usage::parse_openai(line.path(&["payload", "info", "last_token_usage"]));
     }
 
-    fn compacted(&mut self, line: Value<'_>, compaction: Value<'_>, number: usize, draft: &mut Draft) {
-        let before = self.begin(Start::Compaction, number, draft);
-        self.sent = time(line.get("timestamp")).or(self.sent);
+    fn read_compaction(
+        &mut self,
+        line: Value<'_>,
+        compaction: Value<'_>,
+        number: usize,
+        draft: &mut RecordingDraft,
+    ) {
+        let before = self.begin_segment(SegmentStart::Compaction, number, draft);
+        self.sent = parse_time(line.get("timestamp")).or(self.sent);
         if let Some(history) = compaction.get("replacement_history").filter(|history| history.is_array()) {
             self.segment.messages = history.items().map(sent_form).collect();
             return;
         }
         // Old versions note the summary alone: codex keeps what it was told and puts the summary behind.
-        self.segment.messages = before.into_iter().filter(|item| with(item, is_told)).collect();
-        let summary = compaction.get("message").map_or_else(|| quoted(""), |text| text.raw().to_vec());
+        self.segment.messages = before.into_iter().filter(|item| ask_written(item, is_told)).collect();
+        let summary = compaction.get("message").map_or_else(|| quote_text(""), |text| text.raw().to_vec());
         self.segment.messages.push(user_message(&summary));
     }
 
     /// Takes back the last turns of the user, as codex does when the user goes back.
-    fn roll_back(&mut self, turns: usize, number: usize, draft: &mut Draft) {
-        let mut kept = self.begin(Start::Branch, number, draft);
+    fn roll_back(&mut self, turns: usize, number: usize, draft: &mut RecordingDraft) {
+        let mut kept = self.begin_segment(SegmentStart::Branch, number, draft);
         let prompts: Vec<usize> = (0..kept.len()).filter(|at| with_at(&kept, *at, is_prompt)).collect();
         let first = prompts.len().saturating_sub(turns);
         kept.truncate(prompts.get(first).copied().unwrap_or(kept.len()));
@@ -210,10 +217,15 @@ impl Rollout {
     }
 
     /// Closes the segment so far and begins another one; returns the messages so far.
-    fn begin(&mut self, start: Start, line: usize, draft: &mut Draft) -> Vec<Vec<u8>> {
+    fn begin_segment(
+        &mut self,
+        start: SegmentStart,
+        line: usize,
+        draft: &mut RecordingDraft,
+    ) -> Vec<Vec<u8>> {
         let ended = self.segment.next(start, line);
         let messages = ended.messages.clone();
-        draft.push(ended);
+        draft.add_segment(ended);
         self.answering = false;
         self.open.clear();
         messages
@@ -226,7 +238,7 @@ fn total_of(line: Value<'_>) -> Option<Value<'_>> {
 
 fn by_model(item: Value<'_>) -> bool {
     match item.text("type").as_deref() {
-        Some("message") => item.has("role", "assistant"),
+        Some("message") => item.member_is("role", "assistant"),
         Some(kind) => kind == "reasoning" || kind == "compaction" || kind.ends_with("_call"),
         None => false,
     }
@@ -244,7 +256,7 @@ fn output_of(kind: &str) -> Option<&'static str> {
 
 /// Copies an item without what codex notes for itself.
 fn sent_form(item: Value<'_>) -> Vec<u8> {
-    chat::copy(item, |key| !NOTES.contains(&key))
+    chat::copy_members(item, |key| !NOTES.contains(&key))
 }
 
 fn user_message(text: &[u8]) -> Vec<u8> {
@@ -255,23 +267,23 @@ fn user_message(text: &[u8]) -> Vec<u8> {
 
 /// Tells whether an item was said to the model, by the user or by codex.
 fn is_told(item: Value<'_>) -> bool {
-    item.has("type", "message") && !by_model(item)
+    item.member_is("type", "message") && !by_model(item)
 }
 
 /// Tells whether an item is what the user typed.
 fn is_prompt(item: Value<'_>) -> bool {
     let text = item.get("content").and_then(|content| content.items().next()?.text("text"));
     let typed = text.is_none_or(|text| !NOT_THE_USER.iter().any(|start| text.starts_with(start)));
-    is_told(item) && item.has("role", "user") && typed
+    is_told(item) && item.member_is("role", "user") && typed
 }
 
 /// Asks about an item that was written before.
-fn with(item: &[u8], ask: fn(Value<'_>) -> bool) -> bool {
+fn ask_written(item: &[u8], ask: fn(Value<'_>) -> bool) -> bool {
     trimtab_core::json::scan(item).ok().and_then(|tape| tape.root(item).map(ask)).unwrap_or(false)
 }
 
 fn with_at(items: &[Vec<u8>], at: usize, ask: fn(Value<'_>) -> bool) -> bool {
-    items.get(at).is_some_and(|item| with(item, ask))
+    items.get(at).is_some_and(|item| ask_written(item, ask))
 }
 
 #[cfg(test)]

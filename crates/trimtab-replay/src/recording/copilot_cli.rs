@@ -7,29 +7,31 @@ use std::borrow::Cow;
 use trimtab_core::{Format, Millis, json::Value, usage};
 
 use super::{
-    Reader, Start,
-    draft::{Draft, SegmentDraft, time},
-    said::{Answered, Asked, Json, Piece, Said, add_result, fill},
-    source::Source,
+    RecordingReader, SegmentStart,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    plain_messages::{
+        CallOutput, JsonText, MessagePart, PlainMessage, RequestMark, add_result, fill_segment,
+    },
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "copilot-cli", about: "Copilot CLI session events (JSON lines)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "copilot-cli", about: "Copilot CLI session events (JSON lines)", fits, read };
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     let kinds =
         ["session.start", "user.message", "assistant.message", "assistant.turn_start", "system.message"];
-    source.begins(|line| {
+    source.any_of_first(|line| {
         let named = line.text("type").is_some_and(|kind| kinds.contains(&kind.as_ref()));
         named && line.get("data").is_some_and(Value::is_object)
     })
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
-    let mut threads = vec![Thread::new(Start::Session, 1)];
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
+    let mut threads = vec![CopilotThread::new(SegmentStart::Session, 1)];
     for (number, line) in source.values() {
         let (Some(kind), Some(data)) = (line.text("type"), line.get("data")) else {
-            draft.problem(number, "expected an event with `type` and `data`");
+            draft.add_problem(number, "expected an event with `type` and `data`");
             continue;
         };
         // Sub-agents are named by the call that started them, in new versions by an id of their own too.
@@ -42,14 +44,18 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
             let name = data.text("agentName").or_else(|| data.text("agentDisplayName"));
             thread.segment.name = name.map(|name| format!("agent {name}")).or(thread.segment.name.take());
         } else {
-            thread.event(&kind, line, data, number, draft);
+            thread.read_event(&kind, line, data, number, draft);
         }
     }
-    threads.into_iter().for_each(|thread| thread.close(draft));
+    threads.into_iter().for_each(|thread| thread.close_segment(draft));
 }
 
 /// Finds the thread of an agent; a new one begins with the prompt of the call that started it.
-fn thread_of<'a>(names: impl Iterator<Item = Cow<'a, str>>, line: usize, threads: &mut Vec<Thread>) -> usize {
+fn thread_of<'a>(
+    names: impl Iterator<Item = Cow<'a, str>>,
+    line: usize,
+    threads: &mut Vec<CopilotThread>,
+) -> usize {
     let names: Vec<String> = names.map(Cow::into_owned).collect();
     if names.is_empty() {
         return 0;
@@ -59,22 +65,22 @@ fn thread_of<'a>(names: impl Iterator<Item = Cow<'a, str>>, line: usize, threads
     {
         return known;
     }
-    let mut thread = Thread::new(Start::SubAgent, line);
+    let mut thread = CopilotThread::new(SegmentStart::SubAgent, line);
     thread.segment.name = names.first().map(|name| format!("agent {name}"));
     let prompt = names.iter().find_map(|name| threads.iter().find_map(|thread| thread.prompt_of(name)));
-    thread.said.extend(prompt.map(|prompt| Said::User(vec![prompt])));
+    thread.said.extend(prompt.map(|prompt| PlainMessage::User(vec![prompt])));
     thread.names = names;
     threads.push(thread);
     threads.len() - 1
 }
 
 /// One line of conversation, as far as it has been read.
-struct Thread {
+struct CopilotThread {
     /// The names of its agent; none for the session itself.
     names: Vec<String>,
     segment: SegmentDraft,
-    said: Vec<Said>,
-    asked: Vec<Asked>,
+    said: Vec<PlainMessage>,
+    asked: Vec<RequestMark>,
     /// The last answer: the model's call that gave it, and its place.
     answer: Option<(String, usize)>,
     model: Option<String>,
@@ -82,140 +88,149 @@ struct Thread {
     sent: Option<Millis>,
 }
 
-impl Thread {
-    fn new(start: Start, line: usize) -> Thread {
+impl CopilotThread {
+    fn new(start: SegmentStart, line: usize) -> CopilotThread {
         let segment = SegmentDraft::new(start, Format::Chat, line);
         let (names, said) = (Vec::new(), Vec::new());
-        Thread { names, segment, said, asked: Vec::new(), answer: None, model: None, sent: None }
+        CopilotThread { names, segment, said, asked: Vec::new(), answer: None, model: None, sent: None }
     }
 
-    fn event(&mut self, kind: &str, line: Value<'_>, data: Value<'_>, number: usize, draft: &mut Draft) {
-        let at = time(line.get("timestamp"));
+    fn read_event(
+        &mut self,
+        kind: &str,
+        line: Value<'_>,
+        data: Value<'_>,
+        number: usize,
+        draft: &mut RecordingDraft,
+    ) {
+        let at = parse_time(line.get("timestamp"));
         match kind {
-            "session.start" => self.model = data.owned("selectedModel"),
-            "session.model_change" => self.model = data.owned("newModel"),
-            "system.message" => self.system(data),
+            "session.start" => self.model = data.owned_text("selectedModel"),
+            "session.model_change" => self.model = data.owned_text("newModel"),
+            "system.message" => self.read_system(data),
             "user.message" | "system.notification" => {
                 // What the model saw, with the date and the reminders around what the user typed.
-                let seen = Piece::text(data.get("transformedContent"));
-                let Some(text) = seen.or_else(|| Piece::text(data.get("content"))) else {
-                    draft.problem(number, "a message without `content`");
+                let seen = MessagePart::from_text(data.get("transformedContent"));
+                let Some(text) = seen.or_else(|| MessagePart::from_text(data.get("content"))) else {
+                    draft.add_problem(number, "a message without `content`");
                     return;
                 };
-                self.said.push(Said::User(vec![text]));
+                self.said.push(PlainMessage::User(vec![text]));
                 self.sent = at.or(self.sent);
             }
             "assistant.turn_start" => self.sent = at.or(self.sent),
-            "assistant.message" => self.assistant(data),
+            "assistant.message" => self.read_answer(data),
             "assistant.usage" => {
                 if let Some(request) = self.asked.last_mut() {
                     request.usage = usage::cached_within(data, usage::CAMEL_CASE).or(request.usage);
                 }
             }
             "tool.execution_complete" => {
-                self.result(data);
+                self.read_result(data);
                 self.sent = at.or(self.sent);
             }
-            "session.compaction_complete" => self.compacted(data, number, draft),
+            "session.compaction_complete" => self.read_compaction(data, number, draft),
             _ => {}
         }
     }
 
     /// Takes the system prompt. It is noted before each message of the user; the last one counts.
-    fn system(&mut self, data: Value<'_>) {
+    fn read_system(&mut self, data: Value<'_>) {
         let Some(text) = data.get("content").filter(|text| text.is_string()) else { return };
-        let text = Said::System(text.raw().to_vec());
+        let text = PlainMessage::System(text.raw().to_vec());
         match self.said.first_mut() {
-            Some(first @ Said::System(_)) => *first = text,
+            Some(first @ PlainMessage::System(_)) => *first = text,
             Some(_) => {}
             None => self.said.push(text),
         }
     }
 
     /// Takes an answer, or another part of one: parts name the same call of the model.
-    fn assistant(&mut self, data: Value<'_>) {
-        let key = ["apiCallId", "messageId"].iter().find_map(|key| data.owned(key));
-        let pieces = pieces(data);
+    fn read_answer(&mut self, data: Value<'_>) {
+        let key = ["apiCallId", "messageId"].iter().find_map(|key| data.owned_text(key));
+        let pieces = answer_parts(data);
         let same =
             self.answer.as_ref().filter(|(call, _)| Some(call) == key.as_ref()).map(|(_, place)| *place);
-        if let Some(Said::Assistant(answer)) = same.and_then(|place| self.said.get_mut(place)) {
+        if let Some(PlainMessage::Assistant(answer)) = same.and_then(|place| self.said.get_mut(place)) {
             answer.extend(pieces);
             return;
         }
-        let model = data.owned("model").or_else(|| self.model.clone());
-        self.asked.push(Asked { said: self.said.len(), at: self.sent, model, usage: None });
+        let model = data.owned_text("model").or_else(|| self.model.clone());
+        self.asked.push(RequestMark { said: self.said.len(), at: self.sent, model, usage: None });
         self.answer = key.map(|key| (key, self.said.len()));
-        self.said.push(Said::Assistant(pieces));
+        self.said.push(PlainMessage::Assistant(pieces));
     }
 
     /// Takes a result. What the user ran by himself answers no call and is not sent as a result.
-    fn result(&mut self, data: Value<'_>) {
+    fn read_result(&mut self, data: Value<'_>) {
         let Some(call) = data.text("toolCallId") else { return };
         if self.arguments_of(&call).is_none() {
             return;
         }
         let failed = data.get("success").is_some_and(|success| !success.is_true());
         let texts = [["result", "content"], ["error", "message"]];
-        let text = Piece::text(texts.iter().find_map(|path| data.path(path)));
-        let result = Answered { call: call.into_owned(), failed, pieces: text.into_iter().collect() };
+        let text = MessagePart::from_text(texts.iter().find_map(|path| data.path(path)));
+        let result = CallOutput { call: call.into_owned(), failed, pieces: text.into_iter().collect() };
         add_result(&mut self.said, result);
     }
 
     /// Finds a call by its id.
-    fn arguments_of(&self, call: &str) -> Option<&Json> {
+    fn arguments_of(&self, call: &str) -> Option<&JsonText> {
         let pieces = self.said.iter().rev().flat_map(|said| match said {
-            Said::Assistant(pieces) => pieces.as_slice(),
-            Said::System(_) | Said::User(_) | Said::Results(_) => &[],
+            PlainMessage::Assistant(pieces) => pieces.as_slice(),
+            PlainMessage::System(_) | PlainMessage::User(_) | PlainMessage::Results(_) => &[],
         });
         pieces.into_iter().find_map(|piece| match piece {
-            Piece::Call { id, arguments, .. } if id == call => Some(arguments),
+            MessagePart::Call { id, arguments, .. } if id == call => Some(arguments),
             _ => None,
         })
     }
 
     /// Returns the prompt that a call gives to the agent it starts.
-    fn prompt_of(&self, agent: &str) -> Option<Piece> {
+    fn prompt_of(&self, agent: &str) -> Option<MessagePart> {
         let arguments = self.arguments_of(agent)?;
         let tape = trimtab_core::json::scan(arguments).ok()?;
-        Piece::text(tape.root(arguments)?.get("prompt"))
+        MessagePart::from_text(tape.root(arguments)?.get("prompt"))
     }
 
     /// Goes on with the system prompt and the summary, which is all the file tells of what was kept.
-    fn compacted(&mut self, data: Value<'_>, number: usize, draft: &mut Draft) {
+    fn read_compaction(&mut self, data: Value<'_>, number: usize, draft: &mut RecordingDraft) {
         let done = data.get("success").is_none_or(Value::is_true);
-        let Some(summary) = Piece::text(data.get("summaryContent").filter(|_| done)) else { return };
-        let mut ended = self.segment.next(Start::Compaction, number);
-        fill(&mut ended, &self.said, std::mem::take(&mut self.asked));
-        draft.push(ended);
-        self.said.retain(|said| matches!(said, Said::System(_)));
-        self.said.push(Said::User(vec![summary]));
+        let Some(summary) = MessagePart::from_text(data.get("summaryContent").filter(|_| done)) else {
+            return;
+        };
+        let mut ended = self.segment.next(SegmentStart::Compaction, number);
+        fill_segment(&mut ended, &self.said, std::mem::take(&mut self.asked));
+        draft.add_segment(ended);
+        self.said.retain(|said| matches!(said, PlainMessage::System(_)));
+        self.said.push(PlainMessage::User(vec![summary]));
         self.answer = None;
     }
 
-    fn close(mut self, draft: &mut Draft) {
-        fill(&mut self.segment, &self.said, self.asked);
-        draft.push(self.segment);
+    fn close_segment(mut self, draft: &mut RecordingDraft) {
+        fill_segment(&mut self.segment, &self.said, self.asked);
+        draft.add_segment(self.segment);
     }
 }
 
-fn pieces(data: Value<'_>) -> Vec<Piece> {
+fn answer_parts(data: Value<'_>) -> Vec<MessagePart> {
     let mut pieces = Vec::new();
-    let sealed = data.owned("reasoningOpaque").or_else(|| data.owned("encryptedContent"));
+    let sealed = data.owned_text("reasoningOpaque").or_else(|| data.owned_text("encryptedContent"));
     match data.get("reasoningText").filter(|text| text.is_string()) {
-        Some(text) => pieces.push(Piece::Thinking { text: text.raw().to_vec(), signature: sealed }),
-        None => pieces.extend(sealed.map(Piece::Sealed)),
+        Some(text) => pieces.push(MessagePart::Thinking { text: text.raw().to_vec(), signature: sealed }),
+        None => pieces.extend(sealed.map(MessagePart::Sealed)),
     }
-    pieces.extend(Piece::text(data.get("content").filter(|text| !text.is(""))));
-    pieces.extend(data.list("toolRequests").map(|request| Piece::Call {
-        id: request.owned("toolCallId").unwrap_or_default(),
-        name: request.owned("name").unwrap_or_default(),
-        arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), arguments),
+    pieces.extend(MessagePart::from_text(data.get("content").filter(|text| !text.is(""))));
+    pieces.extend(data.items_of("toolRequests").map(|request| MessagePart::Call {
+        id: request.owned_text("toolCallId").unwrap_or_default(),
+        name: request.owned_text("name").unwrap_or_default(),
+        arguments: request.get("arguments").map_or_else(|| b"{}".to_vec(), call_arguments),
     }));
     pieces
 }
 
 /// Returns the arguments of a call: a value, or a text that holds one.
-fn arguments(value: Value<'_>) -> Json {
+fn call_arguments(value: Value<'_>) -> JsonText {
     value.string().map_or_else(|| value.raw().to_vec(), |text| text.into_owned().into_bytes())
 }
 

@@ -10,10 +10,10 @@ use trimtab_core::{
     wire::{WireError, parse_as},
 };
 
-use super::{Problem, Segment, Start, points_of};
+use super::{Problem, Segment, SegmentStart, points_of};
 
 /// Everything a reader has found so far.
-pub(super) struct Draft {
+pub(super) struct RecordingDraft {
     segments: Vec<SegmentDraft>,
     problems: Vec<Problem>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Draft {
 /// One segment so far.
 pub(super) struct SegmentDraft {
     pub(super) name: Option<String>,
-    pub(super) start: Start,
+    pub(super) start: SegmentStart,
     pub(super) format: Format,
     /// Members of the request beside the messages, such as `system` and `tools`, with their JSON texts.
     pub(super) head: Vec<(&'static str, Vec<u8>)>,
@@ -33,16 +33,16 @@ pub(super) struct SegmentDraft {
     pub(super) line: usize,
 }
 
-impl Draft {
-    pub(super) fn new() -> Draft {
-        Draft { segments: Vec::new(), problems: Vec::new() }
+impl RecordingDraft {
+    pub(super) fn new() -> RecordingDraft {
+        RecordingDraft { segments: Vec::new(), problems: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, segment: SegmentDraft) {
+    pub(super) fn add_segment(&mut self, segment: SegmentDraft) {
         self.segments.push(segment);
     }
 
-    pub(super) fn problem(&mut self, line: usize, what: impl Into<String>) {
+    pub(super) fn add_problem(&mut self, line: usize, what: impl Into<String>) {
         self.problems.push(Problem { line, what: what.into() });
     }
 
@@ -60,7 +60,7 @@ impl Draft {
 }
 
 impl SegmentDraft {
-    pub(super) fn new(start: Start, format: Format, line: usize) -> SegmentDraft {
+    pub(super) fn new(start: SegmentStart, format: Format, line: usize) -> SegmentDraft {
         SegmentDraft {
             name: None,
             start,
@@ -73,7 +73,7 @@ impl SegmentDraft {
     }
 
     /// Begins the segment that follows this one, with its name, format and head; returns the one that ends.
-    pub(super) fn next(&mut self, start: Start, line: usize) -> SegmentDraft {
+    pub(super) fn next(&mut self, start: SegmentStart, line: usize) -> SegmentDraft {
         let mut next = SegmentDraft::new(start, self.format, line);
         next.name.clone_from(&self.name);
         next.head.clone_from(&self.head);
@@ -81,7 +81,7 @@ impl SegmentDraft {
     }
 
     /// Notes that a request was made with the messages so far.
-    pub(super) fn point(&mut self, at: Option<Millis>, model: Option<Cow<'_, str>>) -> &mut Point {
+    pub(super) fn add_point(&mut self, at: Option<Millis>, model: Option<Cow<'_, str>>) -> &mut Point {
         let point =
             Point { messages: self.messages.len(), at, model: model.map(Cow::into_owned), usage: None };
         self.points.push(point);
@@ -150,7 +150,7 @@ impl SegmentDraft {
 }
 
 /// Reads a time: RFC 3339 text (UTC where no zone is given), or milliseconds or seconds since 1970; a fraction is one of seconds.
-pub(super) fn time(value: Option<Value<'_>>) -> Option<Millis> {
+pub(super) fn parse_time(value: Option<Value<'_>>) -> Option<Millis> {
     let value = value?;
     if let Some(text) = value.string() {
         let zoned = text.parse::<jiff::Timestamp>();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_message_that_is_no_json_costs_no_other() {
-        let mut segment = SegmentDraft::new(Start::Session, Format::Chat, 4);
+        let mut segment = SegmentDraft::new(SegmentStart::Session, Format::Chat, 4);
         segment.head.push(("tools", b"[".to_vec()));
         let messages: [&[u8]; 3] = [
             br#"{"role":"user","content":"Hi"}"#,
@@ -182,10 +182,10 @@ mod tests {
         ];
         for message in messages {
             segment.messages.push(message.to_vec());
-            segment.point(None, None);
+            segment.add_point(None, None);
         }
-        let mut draft = Draft::new();
-        draft.push(segment);
+        let mut draft = RecordingDraft::new();
+        draft.add_segment(segment);
         let (segments, problems) = draft.finish();
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(

@@ -5,32 +5,37 @@
 use trimtab_core::{
     Format, Millis,
     json::{Array, Object, Value},
-    usage::{Usage, number},
+    usage::{Usage, number_at},
 };
 
 use super::{
-    Reader, Start,
-    draft::{Draft, SegmentDraft, time},
-    source::Source,
+    RecordingReader, SegmentStart,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "gemini-cli", about: "Gemini CLI session (session-*.json, session-*.jsonl)", fits, read };
+pub(super) const READER: RecordingReader = RecordingReader {
+    name: "gemini-cli",
+    about: "Gemini CLI session (session-*.json, session-*.jsonl)",
+    fits,
+    read,
+};
 
 /// The types of records: what the user and the model said, and what only the screen showed.
 const SPOKEN: [&str; 2] = ["user", "gemini"];
 const SHOWN: [&str; 3] = ["info", "warning", "error"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     match source.document() {
         Some(document) => {
-            let records = || document.list("messages").take(10).filter(|record| is_record(*record));
+            let records = || document.items_of("messages").take(10).filter(|record| is_record(*record));
             let named = document.get("projectHash").is_some();
-            records().next().is_some() && (named || records().any(|record| record.has("type", "gemini")))
+            records().next().is_some()
+                && (named || records().any(|record| record.member_is("type", "gemini")))
         }
-        None => source.begins(|line| {
+        None => source.any_of_first(|line| {
             let head = line.get("sessionId").is_some() && line.get("projectHash").is_some();
-            let answer = line.has("type", "gemini") && line.get("content").is_some();
+            let answer = line.member_is("type", "gemini") && line.get("content").is_some();
             (head && line.get("type").is_none()) || answer
         }),
     }
@@ -42,40 +47,40 @@ fn is_record(record: Value<'_>) -> bool {
     record.get("role").is_none() && record.text("type").is_some_and(|kind| known(&kind))
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
-    let mut session = Session::new();
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
+    let mut session = GeminiSession::new();
     for (line, value) in source.values() {
         if let Some(list) = value.get("messages").filter(|list| list.is_array()) {
-            session.describe(value);
-            session.replace(list, line, draft);
+            session.read_head(value);
+            session.replace_records(list, line, draft);
         } else if let Some(target) = value.get("$rewindTo") {
-            session.rewind(target, line, draft);
+            session.rewind_to(target, line, draft);
         } else if let Some(update) = value.get("$set") {
-            session.describe(update);
+            session.read_head(update);
             if let Some(list) = update.get("messages").filter(|list| list.is_array()) {
-                session.replace(list, line, draft);
+                session.replace_records(list, line, draft);
             }
         } else if is_record(value) {
-            session.put(Record { line, value });
+            session.add_record(GeminiRecord { line, value });
         } else if value.get("sessionId").is_some() || value.get("projectHash").is_some() {
-            session.describe(value);
+            session.read_head(value);
         } else {
-            draft.problem(line, "expected a message with a `type` (user, gemini), `$set` or `$rewindTo`");
+            draft.add_problem(line, "expected a message with a `type` (user, gemini), `$set` or `$rewindTo`");
         }
     }
-    session.close(Start::Session, 1, draft);
+    session.close_segment(SegmentStart::Session, 1, draft);
 }
 
 /// One message as it was last written.
 #[derive(Clone, Copy)]
-struct Record<'a> {
+struct GeminiRecord<'a> {
     line: usize,
     value: Value<'a>,
 }
 
-impl Record<'_> {
+impl GeminiRecord<'_> {
     fn is_from(self, kind: &str) -> bool {
-        self.value.has("type", kind)
+        self.value.member_is("type", kind)
     }
 
     /// Tells a command for Gemini CLI itself, which is not sent unless it is answered.
@@ -88,29 +93,29 @@ impl Record<'_> {
 }
 
 /// The records that the next request carries.
-struct Session<'a> {
+struct GeminiSession<'a> {
     name: Option<String>,
-    start: Start,
+    start: SegmentStart,
     line: usize,
-    records: Vec<Record<'a>>,
+    records: Vec<GeminiRecord<'a>>,
     /// How many of them were sent by requests of earlier segments.
     old: usize,
 }
 
-impl<'a> Session<'a> {
-    fn new() -> Session<'a> {
-        Session { name: None, start: Start::Session, line: 1, records: Vec::new(), old: 0 }
+impl<'a> GeminiSession<'a> {
+    fn new() -> GeminiSession<'a> {
+        GeminiSession { name: None, start: SegmentStart::Session, line: 1, records: Vec::new(), old: 0 }
     }
 
-    fn describe(&mut self, head: Value<'_>) {
-        self.name = head.owned("summary").or(self.name.take()).or_else(|| head.owned("sessionId"));
-        if head.has("kind", "subagent") && self.start == Start::Session {
-            self.start = Start::SubAgent;
+    fn read_head(&mut self, head: Value<'_>) {
+        self.name = head.owned_text("summary").or(self.name.take()).or_else(|| head.owned_text("sessionId"));
+        if head.member_is("kind", "subagent") && self.start == SegmentStart::Session {
+            self.start = SegmentStart::SubAgent;
         }
     }
 
     /// Takes a message. It is written again, with its id, whenever its calls or tokens become known.
-    fn put(&mut self, record: Record<'a>) {
+    fn add_record(&mut self, record: GeminiRecord<'a>) {
         let id = record.value.text("id");
         let known = self.records.iter_mut().find(|known| id.is_some() && known.value.text("id") == id);
         match known {
@@ -120,59 +125,59 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a new list of all messages. It goes on from the messages so far, or replaces them by fewer.
-    fn replace(&mut self, list: Value<'a>, line: usize, draft: &mut Draft) {
-        let mut records: Vec<Record<'a>> = Vec::new();
+    fn replace_records(&mut self, list: Value<'a>, line: usize, draft: &mut RecordingDraft) {
+        let mut records: Vec<GeminiRecord<'a>> = Vec::new();
         for (index, value) in list.items().enumerate() {
             if is_record(value) {
-                records.push(Record { line, value });
+                records.push(GeminiRecord { line, value });
             } else {
-                draft.problem(line, format!("message {}: expected a `type` (user, gemini)", index + 1));
+                draft.add_problem(line, format!("message {}: expected a `type` (user, gemini)", index + 1));
             }
         }
-        let is_there = |known: &Record<'_>| {
+        let is_there = |known: &GeminiRecord<'_>| {
             let id = known.value.text("id");
             id.is_some() && records.iter().any(|record| record.value.text("id") == id)
         };
         let mut spoken = self.records.iter().filter(|record| SPOKEN.iter().any(|kind| record.is_from(kind)));
         if !spoken.all(is_there) {
-            self.close(Start::Compaction, line, draft);
+            self.close_segment(SegmentStart::Compaction, line, draft);
             self.old = records.len();
         }
         self.records = records;
     }
 
     /// Takes back a message and all after it; all where it is not known, as Gemini CLI does.
-    fn rewind(&mut self, target: Value<'a>, line: usize, draft: &mut Draft) {
+    fn rewind_to(&mut self, target: Value<'a>, line: usize, draft: &mut RecordingDraft) {
         let id = target.string();
-        let is_target = |record: &Record<'_>| id.is_some() && record.value.text("id") == id;
+        let is_target = |record: &GeminiRecord<'_>| id.is_some() && record.value.text("id") == id;
         let kept = self.records.iter().position(is_target).unwrap_or_default();
         let left = self.records.get(kept..).unwrap_or_default();
         let is_branch = left.iter().any(|record| record.is_from("gemini"));
         if is_branch {
-            self.close(Start::Branch, line, draft);
+            self.close_segment(SegmentStart::Branch, line, draft);
         }
         self.records.truncate(kept);
         self.old = if is_branch { kept } else { self.old.min(kept) };
     }
 
     /// Writes the segment so far; the next one begins with `start`.
-    fn close(&mut self, start: Start, line: usize, draft: &mut Draft) {
+    fn close_segment(&mut self, start: SegmentStart, line: usize, draft: &mut RecordingDraft) {
         let mut segment = SegmentDraft::new(self.start, Format::Gemini, self.line);
         segment.name.clone_from(&self.name);
-        let mut talk = Talk { segment, sent: None, open: false };
+        let mut talk = GeminiSegment { segment, sent: None, open: false };
         for (index, record) in self.records.iter().enumerate() {
             let rest = self.records.get(index + 1..).unwrap_or_default();
-            talk.add(*record, rest, index < self.old, draft);
+            talk.add_record(*record, rest, index < self.old, draft);
         }
         if !talk.segment.messages.is_empty() {
-            draft.push(talk.segment);
+            draft.add_segment(talk.segment);
         }
         (self.start, self.line) = (start, line);
     }
 }
 
 /// The messages of a segment, as they are written.
-struct Talk {
+struct GeminiSegment {
     segment: SegmentDraft,
     /// When the last message that goes into a request was complete: then the request was sent.
     sent: Option<Millis>,
@@ -180,61 +185,68 @@ struct Talk {
     open: bool,
 }
 
-impl Talk {
-    fn add(&mut self, record: Record<'_>, rest: &[Record<'_>], is_old: bool, draft: &mut Draft) {
+impl GeminiSegment {
+    fn add_record(
+        &mut self,
+        record: GeminiRecord<'_>,
+        rest: &[GeminiRecord<'_>],
+        is_old: bool,
+        draft: &mut RecordingDraft,
+    ) {
         let next = rest.iter().find(|next| SPOKEN.iter().any(|kind| next.is_from(kind)));
         if record.is_from("user") {
             let answered = next.is_some_and(|next| next.is_from("gemini"));
             if !record.is_command() || answered {
-                self.user(record, draft);
+                self.add_user(record, draft);
             }
         } else if record.is_from("gemini") {
-            self.answer(record, rest, is_old);
+            self.add_answer(record, rest, is_old);
         }
     }
 
-    fn user(&mut self, record: Record<'_>, draft: &mut Draft) {
+    fn add_user(&mut self, record: GeminiRecord<'_>, draft: &mut RecordingDraft) {
         let parts = parts_of(record.value.get("content"));
         if parts.is_empty() {
-            draft.problem(record.line, "a message of the user without `content`");
+            draft.add_problem(record.line, "a message of the user without `content`");
             return;
         }
-        self.segment.messages.push(content("user", parts));
-        self.sent = time(record.value.get("timestamp")).or(self.sent);
+        self.segment.messages.push(content_object("user", parts));
+        self.sent = parse_time(record.value.get("timestamp")).or(self.sent);
         self.open = false;
     }
 
-    fn answer(&mut self, record: Record<'_>, rest: &[Record<'_>], is_old: bool) {
+    fn add_answer(&mut self, record: GeminiRecord<'_>, rest: &[GeminiRecord<'_>], is_old: bool) {
         let answer = record.value;
-        let usage = usage(answer.get("tokens"));
+        let usage = parse_usage(answer.get("tokens"));
         let mut parts = parts_of(answer.get("content"));
         let said = || answer.get("content").into_iter().flat_map(Value::items);
-        let calls =
-            answer.list("toolCalls").filter(|call| !said().any(|part| is_about(part, "functionCall", *call)));
+        let calls = answer
+            .items_of("toolCalls")
+            .filter(|call| !said().any(|part| is_about(part, "functionCall", *call)));
         calls.for_each(|call| parts.push(&function_call(call)));
         // A call that was cancelled is written as a record of its own, after the text of the same answer.
         let goes_on = self.open && usage.is_none();
         if !goes_on && !is_old {
-            let at = self.sent.or_else(|| time(answer.get("timestamp")));
-            self.segment.point(at, answer.text("model")).usage = usage;
+            let at = self.sent.or_else(|| parse_time(answer.get("timestamp")));
+            self.segment.add_point(at, answer.text("model")).usage = usage;
         }
         if !parts.is_empty() {
-            self.segment.messages.push(content("model", parts));
+            self.segment.messages.push(content_object("model", parts));
         }
-        self.open = answer.list("toolCalls").next().is_none();
+        self.open = answer.items_of("toolCalls").next().is_none();
         let told = |call: Value<'_>| {
             let parts = rest.iter().filter_map(|next| next.value.get("content")).flat_map(Value::items);
             parts.into_iter().any(|part| is_about(part, "functionResponse", call))
         };
-        let results = answer.list("toolCalls").filter(|call| !told(*call));
+        let results = answer.items_of("toolCalls").filter(|call| !told(*call));
         let mut parts: Vec<Vec<u8>> = Vec::new();
         results.for_each(|call| add_result(&mut parts, call));
         if !parts.is_empty() {
             let parts = parts.iter().fold(Array::new(), |list, part| list.raw(part));
-            self.segment.messages.push(content("user", parts));
+            self.segment.messages.push(content_object("user", parts));
         }
-        let ended = answer.list("toolCalls").filter_map(|call| time(call.get("timestamp"))).max();
-        self.sent = ended.or_else(|| time(answer.get("timestamp"))).or(self.sent);
+        let ended = answer.items_of("toolCalls").filter_map(|call| parse_time(call.get("timestamp"))).max();
+        self.sent = ended.or_else(|| parse_time(answer.get("timestamp"))).or(self.sent);
     }
 }
 
@@ -246,14 +258,14 @@ fn parts_of(content: Option<Value<'_>>) -> Array {
     for item in items {
         if item.is_string() && !item.is("") {
             parts.push(&Object::new().raw("text", item.raw()).end());
-        } else if item.is_object() && !item.flag("thought") {
+        } else if item.is_object() && !item.is_flag_set("thought") {
             parts.push(item.raw());
         }
     }
     parts
 }
 
-fn content(role: &str, parts: Array) -> Vec<u8> {
+fn content_object(role: &str, parts: Array) -> Vec<u8> {
     Object::new().text("role", role).raw("parts", &parts.end()).end()
 }
 
@@ -265,12 +277,12 @@ fn is_about(part: Value<'_>, kind: &str, call: Value<'_>) -> bool {
 
 fn function_call(call: Value<'_>) -> Vec<u8> {
     let args = call.get("args").filter(|args| args.is_object()).map_or(b"{}".as_slice(), Value::raw);
-    let made = named(call).raw("args", args).end();
+    let made = begin_call(call).raw("args", args).end();
     Object::new().raw("functionCall", &made).end()
 }
 
 /// Begins an object with the id and the name of a call.
-fn named(call: Value<'_>) -> Object {
+fn begin_call(call: Value<'_>) -> Object {
     let id = call.get("id").filter(|id| id.is_string());
     let object = id.into_iter().fold(Object::new(), |object, id| object.raw("id", id.raw()));
     object.text("name", &call.text("name").unwrap_or_default())
@@ -283,7 +295,7 @@ fn add_result(parts: &mut Vec<Vec<u8>>, call: Value<'_>) {
     let responds = |part: Value<'_>| part.get("functionResponse").is_some_and(Value::is_object);
     if !recorded().any(responds) {
         let response = Object::new().raw("output", result.raw()).end();
-        let response = named(call).raw("response", &response).end();
+        let response = begin_call(call).raw("response", &response).end();
         parts.push(Object::new().raw("functionResponse", &response).end());
         return;
     }
@@ -296,10 +308,10 @@ fn add_result(parts: &mut Vec<Vec<u8>>, call: Value<'_>) {
 }
 
 /// Reads the tokens of an answer. The input includes what was cached; thoughts are output that is counted apart.
-fn usage(tokens: Option<Value<'_>>) -> Option<Usage> {
+fn parse_usage(tokens: Option<Value<'_>>) -> Option<Usage> {
     let tokens = tokens?;
-    let figure = |key| number(tokens, &[key]).unwrap_or_default();
-    let (input, cached) = (number(tokens, &["input"])?, figure("cached"));
+    let figure = |key| number_at(tokens, &[key]).unwrap_or_default();
+    let (input, cached) = (number_at(tokens, &["input"])?, figure("cached"));
     Some(Usage {
         input: input.saturating_sub(cached) + figure("tool"),
         cache_read: cached.min(input),

@@ -5,16 +5,16 @@
 use trimtab_core::{Format, Millis, json::Value, usage};
 
 use super::{
-    Reader, Start, chat,
-    draft::{Draft, SegmentDraft, time},
-    source::Source,
+    RecordingReader, SegmentStart, chat,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "mini-swe-agent", about: "mini-swe-agent trajectory (.traj.json)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "mini-swe-agent", about: "mini-swe-agent trajectory (.traj.json)", fits, read };
 
-fn fits(source: &Source<'_>) -> bool {
-    source.begins(is_trajectory)
+fn fits(source: &RecordingSource<'_>) -> bool {
+    source.any_of_first(is_trajectory)
 }
 
 fn is_trajectory(document: Value<'_>) -> bool {
@@ -25,68 +25,68 @@ fn is_trajectory(document: Value<'_>) -> bool {
     document.get("messages").is_some_and(Value::is_array) && (named || told)
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
     for (line, document) in source.values() {
         if is_trajectory(document) {
-            trajectory(document, line, draft);
+            read_trajectory(document, line, draft);
         } else {
-            draft.problem(line, "not a trajectory: expected `messages` and `info`");
+            draft.add_problem(line, "not a trajectory: expected `messages` and `info`");
         }
     }
 }
 
-fn trajectory(document: Value<'_>, line: usize, draft: &mut Draft) {
-    let messages = || document.list("messages");
+fn read_trajectory(document: Value<'_>, line: usize, draft: &mut RecordingDraft) {
+    let messages = || document.items_of("messages");
     let format = if messages().any(is_response) { Format::Responses } else { Format::Chat };
-    let mut segment = SegmentDraft::new(Start::Session, format, line);
-    segment.name = document.owned("instance_id");
+    let mut segment = SegmentDraft::new(SegmentStart::Session, format, line);
+    segment.name = document.owned_text("instance_id");
     let configured = document.path(&["info", "config", "model", "model_name"]).and_then(Value::string);
     let mut sent = None;
     let mut told_end = false;
     for (index, message) in messages().enumerate() {
-        if message.has("role", "exit") {
+        if message.member_is("role", "exit") {
             continue;
         }
         if !message.is_object() {
-            draft.problem(line, format!("message {} is not an object", index + 1));
+            draft.add_problem(line, format!("message {} is not an object", index + 1));
             continue;
         }
-        let answer = is_response(message) || message.has("role", "assistant");
+        let answer = is_response(message) || message.member_is("role", "assistant");
         if answer {
             let response = message
                 .path(&["extra", "response"])
                 .or(Some(message).filter(|message| is_response(*message)));
             let model = response.and_then(|response| response.text("model")).or_else(|| configured.clone());
-            let at = sent.or_else(|| created(response));
-            segment.point(at, model).usage =
-                usage::openai(response.and_then(|response| response.get("usage")));
+            let at = sent.or_else(|| creation_time(response));
+            segment.add_point(at, model).usage =
+                usage::parse_openai(response.and_then(|response| response.get("usage")));
         }
-        told_end = message.has("role", "user");
-        sent = time(message.path(&["extra", "timestamp"]));
-        add(message, &mut segment);
+        told_end = message.member_is("role", "user");
+        sent = parse_time(message.path(&["extra", "timestamp"]));
+        add_message(message, &mut segment);
     }
     // The first version ends with a user message that holds what was handed in.
     let ended = document.path(&["info", "exit_status"]).is_some_and(Value::is_string);
     if ended && told_end && !segment.points.is_empty() {
         segment.messages.pop();
     }
-    draft.push(segment);
+    draft.add_segment(segment);
 }
 
 /// Tells whether this is a whole answer of the Responses API, which is sent again as the items in it.
 fn is_response(message: Value<'_>) -> bool {
-    message.has("object", "response")
+    message.member_is("object", "response")
 }
 
-fn created(response: Option<Value<'_>>) -> Option<Millis> {
+fn creation_time(response: Option<Value<'_>>) -> Option<Millis> {
     let response = response?;
-    time(response.get("created").or(response.get("created_at")))
+    parse_time(response.get("created").or(response.get("created_at")))
 }
 
-fn add(message: Value<'_>, segment: &mut SegmentDraft) {
-    let write = |item| chat::copy(item, |key| key != "extra");
+fn add_message(message: Value<'_>, segment: &mut SegmentDraft) {
+    let write = |item| chat::copy_members(item, |key| key != "extra");
     if is_response(message) {
-        let items = message.list("output");
+        let items = message.items_of("output");
         segment.messages.extend(items.map(write));
     } else {
         segment.messages.push(write(message));

@@ -17,7 +17,7 @@ mod openhands;
 mod pi;
 #[cfg(test)]
 mod picture;
-mod said;
+mod plain_messages;
 mod source;
 mod swe_agent;
 use std::fmt;
@@ -29,20 +29,20 @@ use trimtab_core::{
     wire::{self, WireError},
 };
 
-use draft::Draft;
-use source::Source;
+use draft::RecordingDraft;
+use source::RecordingSource;
 
 /// How one agent's files are read. A new one is one file and one line in [`READERS`].
-struct Reader {
+struct RecordingReader {
     name: &'static str,
     about: &'static str,
     /// Tells whether the file is one of this agent's.
-    fits: fn(&Source<'_>) -> bool,
-    read: fn(&Source<'_>, &mut Draft),
+    fits: fn(&RecordingSource<'_>) -> bool,
+    read: fn(&RecordingSource<'_>, &mut RecordingDraft),
 }
 
 /// The agents whose recordings are read. The first that fits reads the file.
-const READERS: &[&Reader] = &[
+const READERS: &[&RecordingReader] = &[
     &claude_code::READER,
     &codex::READER,
     &copilot_cli::READER,
@@ -60,7 +60,7 @@ const READERS: &[&Reader] = &[
 
 /// Why a segment begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Start {
+pub enum SegmentStart {
     /// The session began.
     Session,
     /// The agent replaced its history by a shorter one.
@@ -71,14 +71,14 @@ pub enum Start {
     SubAgent,
 }
 
-impl Start {
+impl SegmentStart {
     /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Start::Session => "session",
-            Start::Compaction => "compaction",
-            Start::Branch => "branch",
-            Start::SubAgent => "sub-agent",
+            SegmentStart::Session => "session",
+            SegmentStart::Compaction => "compaction",
+            SegmentStart::Branch => "branch",
+            SegmentStart::SubAgent => "sub-agent",
         }
     }
 }
@@ -89,7 +89,7 @@ pub struct Segment {
     /// A name, where the recording gives one.
     pub name: Option<String>,
     /// Why it begins.
-    pub start: Start,
+    pub start: SegmentStart,
     /// All that was said in it, as the last request and its answer.
     pub history: History,
     /// The requests made in it, in order.
@@ -98,7 +98,7 @@ pub struct Segment {
 
 impl Segment {
     /// Returns the request that was sent at a point.
-    pub fn request(&self, point: &Point) -> Vec<u8> {
+    pub fn request_at(&self, point: &Point) -> Vec<u8> {
         wire::request_of(&self.history, point.messages)
     }
 }
@@ -133,7 +133,7 @@ impl Recording {
     /// Makes a recording of one request.
     pub fn of_request(history: History) -> Recording {
         let points = points_of(&history);
-        let segment = Segment { name: None, start: Start::Session, history, points };
+        let segment = Segment { name: None, start: SegmentStart::Session, history, points };
         Recording { agent: "request", segments: vec![segment], problems: Vec::new() }
     }
 
@@ -185,11 +185,11 @@ pub fn agents() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Says what was expected, where the bytes hold no conversation at all.
 pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     check_size(file.len())?;
-    let source = Source::of(file)?;
+    let source = RecordingSource::read_file(file)?;
     let Some(reader) = READERS.iter().find(|reader| (reader.fits)(&source)) else {
         return plain_request(file, &source);
     };
-    let mut draft = Draft::new();
+    let mut draft = RecordingDraft::new();
     (reader.read)(&source, &mut draft);
     let (segments, mut problems) = draft.finish();
     problems.extend(source.problems);
@@ -200,7 +200,7 @@ pub fn read(file: &[u8]) -> Result<Recording, ReadError> {
     Ok(Recording { agent: reader.name, segments, problems })
 }
 
-fn plain_request(file: &[u8], source: &Source<'_>) -> Result<Recording, ReadError> {
+fn plain_request(file: &[u8], source: &RecordingSource<'_>) -> Result<Recording, ReadError> {
     if source.document().is_none() {
         return Err(ReadError::Foreign);
     }

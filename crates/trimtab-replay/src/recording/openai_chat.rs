@@ -10,12 +10,12 @@ use trimtab_core::{
 };
 
 use super::{
-    Reader, Start, chat,
-    draft::{Draft, SegmentDraft, time},
-    source::Source,
+    RecordingReader, SegmentStart, chat,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader = Reader {
+pub(super) const READER: RecordingReader = RecordingReader {
     name: "openai-chat",
     about: "list of sessions with Chat Completions messages (tau-bench and kin)",
     fits,
@@ -32,17 +32,18 @@ const NOT_SENT: [&str; 9] = [
     "error",
 ];
 
-fn fits(source: &Source<'_>) -> bool {
+fn fits(source: &RecordingSource<'_>) -> bool {
     match source.document() {
         Some(document) => {
-            sessions(document).is_some() || of_a_session(document).is_some_and(|(key, _)| key != "messages")
+            find_sessions(document).is_some()
+                || of_a_session(document).is_some_and(|(key, _)| key != "messages")
         }
-        None => source.begins(|line| of_a_session(line).is_some()),
+        None => source.any_of_first(|line| of_a_session(line).is_some()),
     }
 }
 
 /// Finds the list of sessions in a document: itself or one of its members.
-fn sessions(document: Value<'_>) -> Option<Value<'_>> {
+fn find_sessions(document: Value<'_>) -> Option<Value<'_>> {
     let is_list = |list: &Value<'_>| list.items().take(10).any(|item| of_a_session(item).is_some());
     if document.is_array() {
         return Some(document).filter(is_list);
@@ -61,8 +62,8 @@ fn of_a_session(session: Value<'_>) -> Option<(&'static str, Value<'_>)> {
     LISTS.iter().find_map(|key| Some((*key, session.get(key).filter(spoken)?)))
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
-    let list = source.document().and_then(sessions);
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
+    let list = source.document().and_then(find_sessions);
     let Some(list) = list else {
         source.values().for_each(|(line, session)| read_session(session, line, "the session", draft));
         return;
@@ -72,16 +73,16 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     }
 }
 
-fn read_session(session: Value<'_>, line: usize, place: &str, draft: &mut Draft) {
+fn read_session(session: Value<'_>, line: usize, place: &str, draft: &mut RecordingDraft) {
     let Some((key, list)) = of_a_session(session) else {
-        draft.problem(line, format!("{place} holds no list of messages"));
+        draft.add_problem(line, format!("{place} holds no list of messages"));
         return;
     };
     // A session that keeps its messages as a request does may be one, with more to tell its format by.
     let request = if key == "messages" { session } else { list };
     let format = parse(request.raw().to_vec()).map_or(Format::Chat, |history| history.format());
-    let mut segment = SegmentDraft::new(Start::Session, format, line);
-    segment.name = name(session);
+    let mut segment = SegmentDraft::new(SegmentStart::Session, format, line);
+    segment.name = session_name(session);
     let present = |key: &&str| session.get(key).is_some_and(|value| value.is_array() || value.is_string());
     for key in ["system", "tools", "functions"].into_iter().filter(present) {
         segment.head.extend(session.get(key).map(|value| (key, value.raw().to_vec())));
@@ -90,21 +91,21 @@ fn read_session(session: Value<'_>, line: usize, place: &str, draft: &mut Draft)
     let mut sent = None;
     for (index, message) in list.items().enumerate() {
         if message.get("role").is_none() {
-            draft.problem(line, format!("{place}: message {} has no role", index + 1));
+            draft.add_problem(line, format!("{place}: message {} has no role", index + 1));
             continue;
         }
-        if message.has("role", "assistant") || message.has("role", "ai") {
-            segment.point(sent, message.text("model").or_else(|| model.clone())).usage =
-                usage::openai(message.get("usage"));
+        if message.member_is("role", "assistant") || message.member_is("role", "ai") {
+            segment.add_point(sent, message.text("model").or_else(|| model.clone())).usage =
+                usage::parse_openai(message.get("usage"));
         }
-        sent = time(message.get("timestamp"));
-        segment.messages.push(written(message));
+        sent = parse_time(message.get("timestamp"));
+        segment.messages.push(write_message(message));
     }
-    draft.push(segment);
+    draft.add_segment(segment);
 }
 
 /// Names a session by its task and trial, or by its id.
-fn name(session: Value<'_>) -> Option<String> {
+fn session_name(session: Value<'_>) -> Option<String> {
     let shown = |key: &str| {
         let value = session.get(key)?;
         value.string().map(std::borrow::Cow::into_owned).or_else(|| value.number().map(|id| id.to_string()))
@@ -131,24 +132,26 @@ fn bare_text(message: Value<'_>) -> Option<(&'static str, Value<'_>)> {
 }
 
 /// Writes a message as it was sent. tau2-bench stores calls without `function` around name and arguments.
-fn written(message: Value<'_>) -> Vec<u8> {
+fn write_message(message: Value<'_>) -> Vec<u8> {
     if let Some((role, text)) = bare_text(message) {
-        return chat::message(role, text.raw());
+        return chat::write_message(role, text.raw());
     }
     let is_flat = |call: Value<'_>| call.get("function").is_none() && call.get("name").is_some();
-    let calls = || message.list("tool_calls");
-    let flat_answer = message.has("role", "tool")
+    let calls = || message.items_of("tool_calls");
+    let flat_answer = message.member_is("role", "tool")
         && message.get("tool_call_id").is_none()
         && message.get("id").is_some_and(Value::is_string);
     if !calls().any(is_flat) && !flat_answer {
-        return chat::copy(message, |key| !NOT_SENT.contains(&key));
+        return chat::copy_members(message, |key| !NOT_SENT.contains(&key));
     }
     let mut copy = Object::new();
     for (key, value) in message.members() {
         let Some(key) = key.string().filter(|key| !NOT_SENT.contains(&key.as_ref())) else { continue };
         copy = match key.as_ref() {
-            "tool_calls" if value.is_array() => copy
-                .raw("tool_calls", &calls().fold(Array::new(), |list, call| list.raw(&nested(call))).end()),
+            "tool_calls" if value.is_array() => copy.raw(
+                "tool_calls",
+                &calls().fold(Array::new(), |list, call| list.raw(&nest_function(call))).end(),
+            ),
             "id" if flat_answer => copy.raw("tool_call_id", value.raw()),
             _ => copy.raw(&key, value.raw()),
         };
@@ -156,7 +159,7 @@ fn written(message: Value<'_>) -> Vec<u8> {
     copy.end()
 }
 
-fn nested(call: Value<'_>) -> Vec<u8> {
+fn nest_function(call: Value<'_>) -> Vec<u8> {
     let Some(name) = call.get("name").filter(|_| call.get("function").is_none()) else {
         return call.raw().to_vec();
     };

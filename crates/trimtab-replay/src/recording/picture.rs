@@ -59,7 +59,7 @@ fn part(history: &History, block: &Block) -> String {
 /// Draws a request: how many messages it carries, when it was sent to which model, and its usage as input that was
 /// new, read from the cache and written to it, and output.
 fn request(segment: &Segment, point: &Point) -> String {
-    let parsed = parse_as(segment.request(point), segment.history.format()).expect("a request");
+    let parsed = parse_as(segment.request_at(point), segment.history.format()).expect("a request");
     assert_eq!(parsed.messages().len(), point.messages, "the request at a point carries its messages");
     let at = point.at.map(|at| format!(" {}ms", at.0)).unwrap_or_default();
     let model = point.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();

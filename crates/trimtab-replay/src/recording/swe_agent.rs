@@ -12,20 +12,20 @@ use trimtab_core::{
 };
 
 use super::{
-    Reader, Start, chat,
-    draft::{Draft, SegmentDraft},
-    source::Source,
+    RecordingReader, SegmentStart, chat,
+    draft::{RecordingDraft, SegmentDraft},
+    source::RecordingSource,
 };
 
-pub(super) const READER: Reader =
-    Reader { name: "swe-agent", about: "SWE-agent trajectory (.traj)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "swe-agent", about: "SWE-agent trajectory (.traj)", fits, read };
 
 /// The members of a history item that SWE-agent sends.
 const SENT: [&str; 6] =
     ["role", "content", "tool_calls", "thinking_blocks", "reasoning_content", "cache_control"];
 
-fn fits(source: &Source<'_>) -> bool {
-    source.begins(is_trajectory)
+fn fits(source: &RecordingSource<'_>) -> bool {
+    source.any_of_first(is_trajectory)
 }
 
 fn is_trajectory(document: Value<'_>) -> bool {
@@ -34,7 +34,7 @@ fn is_trajectory(document: Value<'_>) -> bool {
 
 /// Returns the runs of a document: those it lists, of which it repeats the best one outside, else itself.
 fn attempts(document: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    let listed = document.list("attempts");
+    let listed = document.items_of("attempts");
     let itself = document.get("attempts").is_none_or(|attempts| attempts.items().next().is_none());
     listed.chain(itself.then_some(document)).filter(|attempt| is_attempt(*attempt))
 }
@@ -42,7 +42,7 @@ fn attempts(document: Value<'_>) -> impl Iterator<Item = Value<'_>> {
 fn is_attempt(attempt: Value<'_>) -> bool {
     let Some(steps) = attempt.get("trajectory").filter(|steps| steps.is_array()) else { return false };
     let acted = |step: Value<'_>| step.get("action").is_some() && step.get("observation").is_some();
-    let spoken = || attempt.list("history").take(10).any(chat::is_message);
+    let spoken = || attempt.items_of("history").take(10).any(chat::is_message);
     // One broken field hides no file: some of the first steps tell.
     match steps.items().next() {
         Some(_) => steps.items().take(10).any(|step| acted(step) && step.get("response").is_some()),
@@ -50,10 +50,10 @@ fn is_attempt(attempt: Value<'_>) -> bool {
     }
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
     for (line, document) in source.values() {
         if !is_trajectory(document) {
-            draft.problem(line, "not a trajectory: expected `history` and `trajectory`");
+            draft.add_problem(line, "not a trajectory: expected `history` and `trajectory`");
         }
         for attempt in attempts(document) {
             read_attempt(attempt, line, draft);
@@ -61,49 +61,49 @@ fn read(source: &Source<'_>, draft: &mut Draft) {
     }
 }
 
-fn read_attempt(attempt: Value<'_>, line: usize, draft: &mut Draft) {
-    let model = model(attempt);
+fn read_attempt(attempt: Value<'_>, line: usize, draft: &mut RecordingDraft) {
+    let model = configured_model(attempt);
     let mut agents: Vec<(String, SegmentDraft)> = Vec::new();
-    for (index, item) in history(attempt).enumerate() {
+    for (index, item) in attempt_history(attempt).enumerate() {
         if !chat::is_message(item) {
-            draft.problem(line, format!("history item {} is not a message", index + 1));
+            draft.add_problem(line, format!("history item {} is not a message", index + 1));
             continue;
         }
         let agent = item.text("agent").unwrap_or_default();
         let known = agents.iter().position(|(name, _)| *name == agent);
         if known.is_none() {
-            let segment = begin(&agent, agents.is_empty(), line);
+            let segment = begin_segment(&agent, agents.is_empty(), line);
             agents.push((agent.into_owned(), segment));
         }
         let index = known.unwrap_or(agents.len() - 1);
         let Some((_, segment)) = agents.get_mut(index) else { continue };
         // What an assistant says in a demonstration was never asked for.
-        if item.has("role", "assistant") && !item.flag("is_demo") {
-            segment.point(None, model.as_deref().map(Into::into));
+        if item.member_is("role", "assistant") && !item.is_flag_set("is_demo") {
+            segment.add_point(None, model.as_deref().map(Into::into));
         }
-        segment.messages.push(message(item));
+        segment.messages.push(write_message(item));
     }
-    agents.into_iter().for_each(|(_, segment)| draft.push(segment));
+    agents.into_iter().for_each(|(_, segment)| draft.add_segment(segment));
 }
 
 /// An agent sees its own messages only, so each is a segment; the first one named is the main agent.
-fn begin(agent: &str, first: bool, line: usize) -> SegmentDraft {
-    let start = if first { Start::Session } else { Start::SubAgent };
+fn begin_segment(agent: &str, first: bool, line: usize) -> SegmentDraft {
+    let start = if first { SegmentStart::Session } else { SegmentStart::SubAgent };
     let mut segment = SegmentDraft::new(start, Format::Chat, line);
     segment.name = (!first).then(|| format!("agent {agent}"));
     segment
 }
 
-fn history(attempt: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+fn attempt_history(attempt: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let written = attempt.get("history").filter(|history| history.items().next().is_some());
-    let last = attempt.list("trajectory").last();
+    let last = attempt.items_of("trajectory").last();
     let sent = move || last.and_then(|step| step.get("query").or(step.get("messages")));
     written.or_else(sent).into_iter().flat_map(Value::items)
 }
 
-fn message(item: Value<'_>) -> Vec<u8> {
+fn write_message(item: Value<'_>) -> Vec<u8> {
     let missing = |key: &str| item.get(key).is_none_or(Value::is_null);
-    let copy = chat::copy(item, |key| {
+    let copy = chat::copy_members(item, |key| {
         let optional = key != "content" && missing(key);
         (SENT.contains(&key) || key == "tool_call_id") && !optional
     });
@@ -119,7 +119,7 @@ fn message(item: Value<'_>) -> Vec<u8> {
 }
 
 /// Returns the model of the configuration, which newer versions store as a text of JSON.
-fn model(attempt: Value<'_>) -> Option<String> {
+fn configured_model(attempt: Value<'_>) -> Option<String> {
     let named = |config: Value<'_>| {
         let name = config.path(&["agent", "model", "name"])?.string()?;
         // A replay repeats recorded actions: no model answered.

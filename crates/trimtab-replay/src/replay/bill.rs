@@ -3,17 +3,17 @@
 //!
 //! The ledger of tokens depends on the cache rules only; two models with the same rules share one.
 
-use trimtab_core::{Tokens, prices::Model, session::Keeping, usage::Usage};
+use trimtab_core::{Tokens, prices::Model, session::CacheLifetime, usage::Usage};
 
 use super::{
     Track, Views,
-    cache::Line,
-    ledger::{Losses, ledger},
+    cache::CacheUse,
+    ledger::{CacheLosses, follow_cache},
 };
 
 /// What one request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Charge {
+pub(crate) struct RequestCharge {
     /// All input tokens.
     pub(crate) tokens: Tokens,
     /// Of these, read from the cache.
@@ -28,13 +28,13 @@ pub(crate) struct Charge {
 
 /// What all requests of a segment cost.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Bill {
-    pub(crate) charges: Vec<Charge>,
+pub(crate) struct SegmentBill {
+    pub(crate) charges: Vec<RequestCharge>,
 }
 
-impl Bill {
+impl SegmentBill {
     /// Returns the input dollars of all requests.
-    pub(crate) fn dollars(&self) -> f64 {
+    pub(crate) fn total_dollars(&self) -> f64 {
         self.charges.iter().map(|charge| charge.dollars).sum()
     }
 
@@ -45,40 +45,40 @@ impl Bill {
 }
 
 /// Charges every request of a segment.
-pub(crate) fn bill(track: &Track<'_>, views: &Views, model: &Model) -> Bill {
-    let keeping = keeping(track, model);
-    priced(&ledger(track, views, &model.cache, keeping, Losses::AsRecorded), model, keeping)
+pub(crate) fn bill_segment(track: &Track<'_>, views: &Views, model: &Model) -> SegmentBill {
+    let keeping = cache_lifetime(track, model);
+    price_ledger(&follow_cache(track, views, &model.cache, keeping, CacheLosses::AsRecorded), model, keeping)
 }
 
 /// Prices a ledger that was made with the rules of the model's cache.
-pub(crate) fn priced(ledger: &[Line], model: &Model, keeping: Keeping) -> Bill {
-    let charge = |line: &Line| Charge {
+pub(crate) fn price_ledger(ledger: &[CacheUse], model: &Model, keeping: CacheLifetime) -> SegmentBill {
+    let charge = |line: &CacheUse| RequestCharge {
         tokens: line.tokens,
         read: line.read,
         written: line.written,
-        dollars: model.input_cost(usage(line, keeping)),
+        dollars: model.input_cost(usage_of(line, keeping)),
         broke: line.broke,
     };
-    Bill { charges: ledger.iter().map(charge).collect() }
+    SegmentBill { charges: ledger.iter().map(charge).collect() }
 }
 
 /// Returns how long the client has its prefixes kept: for an hour if it was recorded so and the model sells that.
-pub(crate) fn keeping(track: &Track<'_>, model: &Model) -> Keeping {
+pub(crate) fn cache_lifetime(track: &Track<'_>, model: &Model) -> CacheLifetime {
     match (track.hour, model.prices.cache_write_1h) {
-        (true, Some(_)) => Keeping::Hour,
-        (true | false, _) => Keeping::Usual,
+        (true, Some(_)) => CacheLifetime::Hour,
+        (true | false, _) => CacheLifetime::Usual,
     }
 }
 
 /// Returns a line as a provider reports it.
-pub(crate) fn usage(line: &Line, keeping: Keeping) -> Usage {
+pub(crate) fn usage_of(line: &CacheUse, keeping: CacheLifetime) -> Usage {
     Usage {
-        input: line.plain().0,
+        input: line.uncached_tokens().0,
         cache_read: line.read.0,
         cache_write: line.written.0,
         cache_write_1h: match keeping {
-            Keeping::Hour => line.written.0,
-            Keeping::Usual => 0,
+            CacheLifetime::Hour => line.written.0,
+            CacheLifetime::Usual => 0,
         },
         output: 0,
     }

@@ -9,8 +9,8 @@ use trimtab_core::{
     wire::parse,
 };
 
-use super::{Change, Shown, Track, Views, bill, ledger::Losses, track::Found};
-use crate::recording::{Segment, Start};
+use super::{ShownBlock, Track, ViewChange, Views, bill_segment, ledger::CacheLosses, track::CacheFinding};
+use crate::recording::{Segment, SegmentStart};
 
 /// A segment of a request of which the first `messages` were sent at each point, some seconds after the start.
 fn segment(request: &serde_json::Value, points: &[(usize, i64)]) -> Segment {
@@ -22,7 +22,7 @@ fn segment(request: &serde_json::Value, points: &[(usize, i64)]) -> Segment {
     };
     let history = parse(request.to_string().into_bytes()).unwrap();
     let points = points.iter().map(point).collect();
-    Segment { name: None, start: Start::Session, history, points }
+    Segment { name: None, start: SegmentStart::Session, history, points }
 }
 
 /// A text of so many tokens: one is counted for every four characters, and one for the rest.
@@ -40,14 +40,14 @@ fn conversation() -> serde_json::Value {
 }
 
 fn nothing_hidden(segment: &Segment) -> Views {
-    Views::of(vec![Vec::new(); segment.points.len()])
+    Views::with_client_markers(vec![Vec::new(); segment.points.len()])
 }
 
 /// Checks tokens read, written and in all of every request.
 #[track_caller]
 fn check(segment: &Segment, views: &Views, model: &str, expected: &[(u64, u64, u64)]) {
     let track = Track::new(segment, Counter::new(Tokenizer::CharsPerFour));
-    let bill = bill(&track, views, &find_model(model).unwrap());
+    let bill = bill_segment(&track, views, &find_model(model).unwrap());
     let found: Vec<_> =
         bill.charges.iter().map(|charge| (charge.read.0, charge.written.0, charge.tokens.0)).collect();
     assert_eq!(found, expected, "{model}");
@@ -70,30 +70,35 @@ fn a_second_request_reads_the_first() {
 fn the_price_is_that_of_reads_and_of_writes() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60)]);
     let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
-    let bill = bill(&track, &nothing_hidden(&segment), &find_model("claude-opus-4-6").unwrap());
+    let bill = bill_segment(&track, &nothing_hidden(&segment), &find_model("claude-opus-4-6").unwrap());
     // 8,007 written at $6.25; 8,007 read at $0.50 and 158 written.
     let expected = (8007.0 * 6.25 + 8007.0 * 0.5 + 158.0 * 6.25) / 1e6;
-    assert!((bill.dollars() - expected).abs() < 1e-12 && bill.tokens() == Tokens(16_172));
+    assert!((bill.total_dollars() - expected).abs() < 1e-12 && bill.tokens() == Tokens(16_172));
 }
 
 #[test]
 fn a_block_that_is_gone_takes_its_frame_along_and_breaks_what_follows() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60), (3, 90)]);
-    let gone = vec![Change { block: BlockId(0), shown: Shown::Gone }];
-    let views = Views::of(vec![Vec::new(), gone, Vec::new()]);
+    let gone = vec![ViewChange { block: BlockId(0), shown: ShownBlock::Gone }];
+    let views = Views::with_client_markers(vec![Vec::new(), gone, Vec::new()]);
     // Three tokens of frame and two messages: below every minimum.
     check(&segment, &views, "claude-sonnet-4-6", &[(0, 8007, 8007), (0, 0, 161), (0, 0, 161)]);
     let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
-    let bill = bill(&track, &views, &find_model("claude-sonnet-4-6").unwrap());
+    let bill = bill_segment(&track, &views, &find_model("claude-sonnet-4-6").unwrap());
     assert_eq!(bill.charges.iter().map(|charge| charge.broke).collect::<Vec<_>>(), [false, true, false]);
 }
 
 #[test]
 fn a_text_in_the_place_of_a_block_is_another_prefix_and_comes_back_to_life_when_shown_again() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60), (3, 90), (3, 120)]);
-    let as_text = |tokens| Shown::Text { text: "short".into(), tokens: Tokens(tokens) };
-    let change = |shown| vec![Change { block: BlockId(0), shown }];
-    let views = Views::of(vec![Vec::new(), change(as_text(5000)), Vec::new(), change(Shown::Whole)]);
+    let as_text = |tokens| ShownBlock::Text { text: "short".into(), tokens: Tokens(tokens) };
+    let change = |shown| vec![ViewChange { block: BlockId(0), shown }];
+    let views = Views::with_client_markers(vec![
+        Vec::new(),
+        change(as_text(5000)),
+        Vec::new(),
+        change(ShownBlock::Whole),
+    ]);
     let expected = [(0, 8007, 8007), (0, 5165, 5165), (5165, 0, 5165), (8007, 158, 8165)];
     check(&segment, &views, "claude-opus-4-6", &expected);
 }
@@ -101,7 +106,10 @@ fn a_text_in_the_place_of_a_block_is_another_prefix_and_comes_back_to_life_when_
 #[test]
 fn hiding_at_birth_breaks_nothing() {
     let segment = segment(&conversation(), &[(1, 0), (3, 60)]);
-    let views = Views::of(vec![Vec::new(), vec![Change { block: BlockId(2), shown: Shown::Gone }]]);
+    let views = Views::with_client_markers(vec![
+        Vec::new(),
+        vec![ViewChange { block: BlockId(2), shown: ShownBlock::Gone }],
+    ]);
     check(&segment, &views, "claude-opus-4-6", &[(0, 8007, 8007), (8007, 104, 8111)]);
 }
 
@@ -152,7 +160,10 @@ fn a_head_that_is_reported_and_not_recorded_is_charged_too() {
     );
     // It found 11,000 tokens in the cache: the head that sessions share.
     segment.points[0].usage = Some(Usage { cache_read: 11_000, cache_write: 9000, ..Usage::default() });
-    let gone = Views::of(vec![Vec::new(), vec![Change { block: BlockId(0), shown: Shown::Gone }]]);
+    let gone = Views::with_client_markers(vec![
+        Vec::new(),
+        vec![ViewChange { block: BlockId(0), shown: ShownBlock::Gone }],
+    ]);
     check(&segment, &gone, "claude-opus-4-6", &[(11_000, 9000, 20_000), (11_000, 1154, 12_154)]);
 }
 
@@ -163,9 +174,9 @@ fn prefixes_are_kept_for_an_hour_only_where_that_was_recorded() {
     segment.points[0].usage = Some(Usage { cache_write: 8007, cache_write_1h: 8007, ..Usage::default() });
     check(&segment, &nothing_hidden(&segment), "claude-opus-4-6", &[(0, 8007, 8007), (8007, 158, 8165)]);
     let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
-    let bill = bill(&track, &nothing_hidden(&segment), &find_model("claude-opus-4-6").unwrap());
+    let bill = bill_segment(&track, &nothing_hidden(&segment), &find_model("claude-opus-4-6").unwrap());
     let expected = (8165.0 * 10.0 + 8007.0 * 0.5) / 1e6;
-    assert!((bill.dollars() - expected).abs() < 1e-12, "writes for an hour cost twice the input");
+    assert!((bill.total_dollars() - expected).abs() < 1e-12, "writes for an hour cost twice the input");
     // A model that does not sell it keeps its own lifetime.
     check(&segment, &nothing_hidden(&segment), "gpt-5", &[(0, 8007, 8007), (0, 8165, 8165)]);
 }
@@ -177,16 +188,16 @@ fn what_the_log_shows_to_be_lost_is_lost_for_every_view() {
     segment.points[1].usage = Some(Usage { cache_write: 8165, ..Usage::default() });
     check(&segment, &nothing_hidden(&segment), "claude-opus-4-6", &[(0, 8007, 8007), (0, 8165, 8165)]);
     let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
-    assert_eq!(track.requests[1].found, Found::Nothing);
+    assert_eq!(track.requests[1].found, CacheFinding::Nothing);
     let (model, raw) = (find_model("claude-opus-4-6").unwrap(), nothing_hidden(&segment));
-    let bill = bill(&track, &raw, &model);
+    let bill = bill_segment(&track, &raw, &model);
     assert!(!bill.charges[1].broke, "no edit broke it");
-    let alone = super::ledger::ledger(
+    let alone = super::ledger::follow_cache(
         &track,
         &raw,
         &model.cache,
-        trimtab_core::session::Keeping::Usual,
-        Losses::ByRulesAlone,
+        trimtab_core::session::CacheLifetime::Usual,
+        CacheLosses::ByRulesAlone,
     );
     assert_eq!(alone[1].read, Tokens(8007));
 }

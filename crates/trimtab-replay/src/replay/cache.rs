@@ -12,12 +12,12 @@ use std::collections::HashMap;
 
 use trimtab_core::{
     Tokens,
-    prices::{CacheRules, Landing},
+    prices::{CacheLanding, CacheRules},
 };
 
 /// What a prefix grows by: a block, or a part of the head that no block stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Piece {
+pub(super) struct PrefixPiece {
     /// None stands before all blocks.
     pub(super) block: Option<u32>,
     /// Tells the texts apart that a block is shown as; 0 is the whole block.
@@ -26,7 +26,7 @@ pub(super) struct Piece {
 
 /// What one request takes from the cache and leaves in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Line {
+pub(crate) struct CacheUse {
     /// All input tokens.
     pub(crate) tokens: Tokens,
     /// Of these, read from the cache.
@@ -37,20 +37,20 @@ pub(crate) struct Line {
     pub(crate) broke: bool,
 }
 
-impl Line {
+impl CacheUse {
     /// Returns the tokens that were neither read nor written.
-    pub(crate) fn plain(&self) -> Tokens {
+    pub(crate) fn uncached_tokens(&self) -> Tokens {
         self.tokens - self.read - self.written
     }
 }
 
 /// A cache and the request that it saw last.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct SimulatedCache {
     rules: CacheRules,
     lifetime_ms: i64,
-    nodes: Vec<Node>,
-    children: HashMap<(Option<usize>, Piece), usize>,
+    nodes: Vec<PrefixNode>,
+    children: HashMap<(Option<usize>, PrefixPiece), usize>,
     /// The nodes of the request, from the first piece to the last.
     path: Vec<usize>,
     /// How many nodes of the path the last request had too.
@@ -63,8 +63,8 @@ pub(super) struct Cache {
 
 /// A prefix.
 #[derive(Debug)]
-struct Node {
-    piece: Piece,
+struct PrefixNode {
+    piece: PrefixPiece,
     /// All tokens up to and including the piece.
     tokens: Tokens,
     /// The place of the piece as look-back counts: runs of calls and runs of results count once.
@@ -75,9 +75,9 @@ struct Node {
     entry: bool,
 }
 
-impl Cache {
-    pub(super) fn new(rules: CacheRules, lifetime_ms: i64) -> Cache {
-        Cache {
+impl SimulatedCache {
+    pub(super) fn new(rules: CacheRules, lifetime_ms: i64) -> SimulatedCache {
+        SimulatedCache {
             rules,
             lifetime_ms,
             nodes: Vec::new(),
@@ -90,7 +90,7 @@ impl Cache {
     }
 
     /// Returns how many pieces of the request stand before a block.
-    pub(super) fn before(&self, block: u32) -> usize {
+    pub(super) fn pieces_before(&self, block: u32) -> usize {
         self.path
             .partition_point(|&node| self.nodes.get(node).is_some_and(|node| node.piece.block < Some(block)))
     }
@@ -102,7 +102,7 @@ impl Cache {
 
     /// Returns the last block of the request so far.
     pub(super) fn last_block(&self) -> Option<u32> {
-        self.node(self.path.len().checked_sub(1)?)?.piece.block
+        self.node_at(self.path.len().checked_sub(1)?)?.piece.block
     }
 
     /// Returns the blocks of the request behind the first `pieces` pieces.
@@ -112,17 +112,17 @@ impl Cache {
     }
 
     /// Returns how many pieces the request shares with the last one.
-    pub(super) fn unchanged(&self) -> usize {
+    pub(super) fn shared_pieces(&self) -> usize {
         self.kept
     }
 
     /// Returns the tokens of the first `pieces` pieces.
     pub(super) fn tokens(&self, pieces: usize) -> Tokens {
-        pieces.checked_sub(1).and_then(|index| self.node(index)).map_or(Tokens::ZERO, |node| node.tokens)
+        pieces.checked_sub(1).and_then(|index| self.node_at(index)).map_or(Tokens::ZERO, |node| node.tokens)
     }
 
     /// Begins the next request with the first `pieces` pieces of the last one.
-    pub(super) fn keep(&mut self, pieces: usize) {
+    pub(super) fn keep_pieces(&mut self, pieces: usize) {
         let last = self.last;
         let kept = self.kept;
         for (index, node) in self.path.drain(pieces.min(self.path.len())..).enumerate() {
@@ -135,17 +135,17 @@ impl Cache {
     }
 
     /// Adds a piece to the request.
-    pub(super) fn push(&mut self, piece: Piece, tokens: Tokens, run: Run) {
+    pub(super) fn push_piece(&mut self, piece: PrefixPiece, tokens: Tokens, run: PiecePosition) {
         let parent = self.path.last().copied();
         let node = self.children.get(&(parent, piece)).copied().unwrap_or_else(|| {
             let (before, place) = parent
                 .and_then(|node| self.nodes.get(node))
                 .map_or((Tokens::ZERO, 0), |node| (node.tokens, node.place));
             let place = match run {
-                Run::Begins => place + 1,
-                Run::GoesOn => place.max(1),
+                PiecePosition::Begins => place + 1,
+                PiecePosition::GoesOn => place.max(1),
             };
-            self.nodes.push(Node { piece, tokens: before + tokens, place, used: None, entry: false });
+            self.nodes.push(PrefixNode { piece, tokens: before + tokens, place, used: None, entry: false });
             self.children.insert((parent, piece), self.nodes.len() - 1);
             self.nodes.len() - 1
         });
@@ -153,7 +153,7 @@ impl Cache {
     }
 
     /// Notes that the last request left an entry at the end of the first `pieces` pieces of this one: the end of its reply.
-    pub(super) fn replied(&mut self, pieces: usize) {
+    pub(super) fn record_reply(&mut self, pieces: usize) {
         let last = self.last;
         if let Some(node) = pieces.checked_sub(1).and_then(|index| self.node_mut(index)) {
             node.entry = true;
@@ -175,24 +175,26 @@ impl Cache {
     }
 
     /// Sends the request, started at `at`, with markers at the ends of so many pieces each.
-    pub(super) fn request(&mut self, at: i64, markers: &[usize]) -> Line {
+    pub(super) fn send_request(&mut self, at: i64, markers: &[usize]) -> CacheUse {
         let tokens = self.tokens(self.path.len());
-        let found = self.found(at, markers);
+        let found = self.readable_pieces(at, markers);
         let read = self.tokens(found);
         let read = Tokens(read.0 - read.0.checked_rem(self.rules.step.0).unwrap_or_default());
         let read = if read < self.rules.minimum { Tokens::ZERO } else { read };
         let ends = [self.path.len()];
         let entries = match self.rules.landing {
-            Landing::Breakpoints { .. } => markers,
-            Landing::RequestEnds { .. } | Landing::UnitEnds | Landing::AnyPrefix => ends.as_slice(),
+            CacheLanding::Breakpoints { .. } => markers,
+            CacheLanding::RequestEnds { .. } | CacheLanding::UnitEnds | CacheLanding::AnyPrefix => {
+                ends.as_slice()
+            }
         };
         let reaching = entries.iter().map(|&pieces| self.tokens(pieces)).max().unwrap_or_default();
         let reaching = if reaching < self.rules.minimum { Tokens::ZERO } else { reaching };
         let changed = self.kept < self.left.0;
-        let broke = changed && self.lives(Some(self.last), at) && read < self.left.1;
+        let broke = changed && self.is_live(Some(self.last), at) && read < self.left.1;
         // What has expired is written again, but an entry stands only where this request sets one.
         for index in found..self.path.len() {
-            let live = self.lives(self.used(index), at);
+            let live = self.is_live(self.last_use(index), at);
             if let Some(node) = self.node_mut(index).filter(|_| !live) {
                 node.entry = false;
             }
@@ -208,22 +210,22 @@ impl Cache {
         self.kept = self.path.len();
         self.left = (self.path.len(), read.max(reaching));
         self.last = at;
-        Line { tokens, read, written: reaching - read, broke }
+        CacheUse { tokens, read, written: reaching - read, broke }
     }
 
     /// Returns how many pieces can be read from the cache.
-    fn found(&self, at: i64, markers: &[usize]) -> usize {
-        let live = |index: usize| self.lives(self.used(index), at);
-        let entry = |index: usize| self.node(index).is_some_and(|node| node.entry);
+    fn readable_pieces(&self, at: i64, markers: &[usize]) -> usize {
+        let live = |index: usize| self.is_live(self.last_use(index), at);
+        let entry = |index: usize| self.node_at(index).is_some_and(|node| node.entry);
         let backwards = || (0..self.path.len()).rev();
         let index = match self.rules.landing {
-            Landing::AnyPrefix => backwards().find(|&index| live(index)),
-            Landing::UnitEnds => backwards().find(|&index| entry(index) && live(index)),
-            Landing::RequestEnds { latest } => {
+            CacheLanding::AnyPrefix => backwards().find(|&index| live(index)),
+            CacheLanding::UnitEnds => backwards().find(|&index| entry(index) && live(index)),
+            CacheLanding::RequestEnds { latest } => {
                 backwards().filter(|&index| entry(index)).take(latest).find(|&index| live(index))
             }
-            Landing::Breakpoints { look_back } => {
-                let place = |index: usize| self.node(index).map_or(0, |node| node.place);
+            CacheLanding::Breakpoints { look_back } => {
+                let place = |index: usize| self.node_at(index).map_or(0, |node| node.place);
                 let from = |marker: usize| {
                     let marked = marker.checked_sub(1)?;
                     let near = |index: &usize| place(marked) - place(*index) < look_back;
@@ -235,27 +237,27 @@ impl Cache {
         index.map_or(0, |index| index + 1)
     }
 
-    fn lives(&self, used: Option<i64>, at: i64) -> bool {
+    fn is_live(&self, used: Option<i64>, at: i64) -> bool {
         used.is_some_and(|used| at.saturating_sub(used) < self.lifetime_ms)
     }
 
     /// Returns when a node of the path was used last, this request apart.
-    fn used(&self, index: usize) -> Option<i64> {
-        if index < self.kept { Some(self.last) } else { self.node(index).and_then(|node| node.used) }
+    fn last_use(&self, index: usize) -> Option<i64> {
+        if index < self.kept { Some(self.last) } else { self.node_at(index).and_then(|node| node.used) }
     }
 
-    fn node(&self, index: usize) -> Option<&Node> {
+    fn node_at(&self, index: usize) -> Option<&PrefixNode> {
         self.nodes.get(*self.path.get(index)?)
     }
 
-    fn node_mut(&mut self, index: usize) -> Option<&mut Node> {
+    fn node_mut(&mut self, index: usize) -> Option<&mut PrefixNode> {
         self.nodes.get_mut(*self.path.get(index)?)
     }
 }
 
 /// Whether a piece is a position of its own for a provider that looks back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum PiecePosition {
     Begins,
     /// It goes on a run of calls or of results.
     GoesOn,

@@ -3,51 +3,51 @@
 use proptest::{collection::vec, prelude::*};
 use trimtab_core::{
     Tokens,
-    prices::{CacheRules, Landing},
+    prices::{CacheLanding, CacheRules},
 };
 
-use super::cache::{Cache, Line, Piece, Run};
+use super::cache::{CacheUse, PiecePosition, PrefixPiece, SimulatedCache};
 
 /// One request: when it starts, in seconds, and its pieces with their tokens. A name with `*` carries a marker.
 type Sent<'a> = (i64, Vec<(&'a str, u64)>);
 
 const CLAUDE: CacheRules = CacheRules {
-    landing: Landing::Breakpoints { look_back: 20 },
+    landing: CacheLanding::Breakpoints { look_back: 20 },
     minimum: Tokens(1000),
     step: Tokens(1),
     lifetime_ms: 300_000,
     prefix_bound_reasoning: false,
     drops_old_reasoning: false,
 };
-const GPT: CacheRules = CacheRules { landing: Landing::RequestEnds { latest: 80 }, ..CLAUDE };
-const PREFIX: CacheRules = CacheRules { landing: Landing::AnyPrefix, ..CLAUDE };
-const UNITS: CacheRules = CacheRules { landing: Landing::UnitEnds, ..CLAUDE };
+const GPT: CacheRules = CacheRules { landing: CacheLanding::RequestEnds { latest: 80 }, ..CLAUDE };
+const PREFIX: CacheRules = CacheRules { landing: CacheLanding::AnyPrefix, ..CLAUDE };
+const UNITS: CacheRules = CacheRules { landing: CacheLanding::UnitEnds, ..CLAUDE };
 /// Any prefix, however short: the plain arithmetic of the examples.
 const PLAIN: CacheRules = CacheRules { minimum: Tokens::ZERO, ..PREFIX };
 
-fn lines(rules: CacheRules, requests: &[Sent<'_>]) -> Vec<Line> {
+fn lines(rules: CacheRules, requests: &[Sent<'_>]) -> Vec<CacheUse> {
     let mut names: Vec<&str> = Vec::new();
-    let mut cache = Cache::new(rules, rules.lifetime_ms);
+    let mut cache = SimulatedCache::new(rules, rules.lifetime_ms);
     let mut before: &[(&str, u64)] = &[];
     let plain = |name: &str| name.trim_end_matches('*').to_owned();
     requests
         .iter()
         .map(|(at, pieces)| {
             let same = before.iter().zip(pieces).take_while(|(a, b)| plain(a.0) == plain(b.0)).count();
-            cache.keep(same);
+            cache.keep_pieces(same);
             for (name, tokens) in pieces.iter().skip(same) {
                 let number =
                     names.iter().position(|known| plain(known) == plain(name)).unwrap_or(names.len());
                 if number == names.len() {
                     names.push(name);
                 }
-                let piece = Piece { block: u32::try_from(number).ok(), form: 0 };
-                cache.push(piece, Tokens(*tokens), Run::Begins);
+                let piece = PrefixPiece { block: u32::try_from(number).ok(), form: 0 };
+                cache.push_piece(piece, Tokens(*tokens), PiecePosition::Begins);
             }
             before = pieces;
             let marked = pieces.iter().enumerate().filter(|(_, (name, _))| name.ends_with('*'));
             let markers: Vec<usize> = marked.map(|(index, _)| index + 1).collect();
-            cache.request(at * 1000, &markers)
+            cache.send_request(at * 1000, &markers)
         })
         .collect()
 }
@@ -60,8 +60,10 @@ fn check(rules: CacheRules, requests: &[Sent<'_>], read_and_written: &[(u64, u64
 
 /// What the requests cost in tokens of input, at a price of reads and of writes.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "small numbers")]
-fn cost(lines: &[Line], read: f64, write: f64) -> f64 {
-    let one = |line: &Line| line.read.0 as f64 * read + line.written.0 as f64 * write + line.plain().0 as f64;
+fn cost(lines: &[CacheUse], read: f64, write: f64) -> f64 {
+    let one = |line: &CacheUse| {
+        line.read.0 as f64 * read + line.written.0 as f64 * write + line.uncached_tokens().0 as f64
+    };
     lines.iter().map(one).sum()
 }
 
@@ -112,7 +114,7 @@ fn a_read_makes_an_entry_live_on() {
 #[test]
 fn behind_the_last_marker_input_is_plain() {
     let line = lines(CLAUDE, &[(0, vec![("a*", 2000), ("b", 50)])]);
-    assert_eq!((line[0].written, line[0].plain()), (Tokens(2000), Tokens(50)));
+    assert_eq!((line[0].written, line[0].uncached_tokens()), (Tokens(2000), Tokens(50)));
 }
 
 /// A request of `first` with a marker and `more` blocks of 10 tokens behind it, the last of them marked.
@@ -145,14 +147,18 @@ fn a_second_marker_reaches_where_the_last_one_does_not() {
 
 #[test]
 fn a_run_of_results_is_one_position() {
-    let mut cache = Cache::new(CLAUDE, CLAUDE.lifetime_ms);
-    let piece = |number: u32| Piece { block: Some(number), form: 0 };
-    cache.push(piece(0), Tokens(2000), Run::Begins);
-    cache.request(0, &[1]);
+    let mut cache = SimulatedCache::new(CLAUDE, CLAUDE.lifetime_ms);
+    let piece = |number: u32| PrefixPiece { block: Some(number), form: 0 };
+    cache.push_piece(piece(0), Tokens(2000), PiecePosition::Begins);
+    cache.send_request(0, &[1]);
     for number in 1..=40 {
-        cache.push(piece(number), Tokens(10), if number == 1 { Run::Begins } else { Run::GoesOn });
+        cache.push_piece(
+            piece(number),
+            Tokens(10),
+            if number == 1 { PiecePosition::Begins } else { PiecePosition::GoesOn },
+        );
     }
-    assert_eq!(cache.request(1000, &[41]).read, Tokens(2000));
+    assert_eq!(cache.send_request(1000, &[41]).read, Tokens(2000));
 }
 
 #[test]
@@ -190,22 +196,22 @@ fn only_the_latest_eighty_ends_are_considered() {
     let pieces =
         |count: usize| names.iter().take(count).map(|name| (name.as_str(), 1000)).collect::<Vec<_>>();
     let requests: Vec<Sent<'_>> = (1..=90).map(|count| (0, pieces(count))).collect();
-    let mut kept = Cache::new(GPT, GPT.lifetime_ms);
-    let piece = |number: u32| Piece { block: Some(number), form: 0 };
+    let mut kept = SimulatedCache::new(GPT, GPT.lifetime_ms);
+    let piece = |number: u32| PrefixPiece { block: Some(number), form: 0 };
     // The first request is warm; 85 more on the same path have expired since, and the first alone was used again.
     assert_eq!(lines(GPT, &requests).last().map(|line| line.read), Some(Tokens(89_000)));
-    kept.push(piece(0), Tokens(1000), Run::Begins);
-    kept.request(0, &[]);
+    kept.push_piece(piece(0), Tokens(1000), PiecePosition::Begins);
+    kept.send_request(0, &[]);
     for number in 1..=85 {
-        kept.push(piece(number), Tokens(1000), Run::Begins);
-        kept.request(0, &[]);
+        kept.push_piece(piece(number), Tokens(1000), PiecePosition::Begins);
+        kept.send_request(0, &[]);
     }
-    kept.keep(1);
-    kept.request(299_000, &[]);
+    kept.keep_pieces(1);
+    kept.send_request(299_000, &[]);
     for number in 1..=85 {
-        kept.push(piece(number), Tokens(1000), Run::Begins);
+        kept.push_piece(piece(number), Tokens(1000), PiecePosition::Begins);
     }
-    assert_eq!(kept.request(400_000, &[]).read, Tokens::ZERO);
+    assert_eq!(kept.send_request(400_000, &[]).read, Tokens::ZERO);
 }
 
 #[test]
@@ -222,14 +228,14 @@ fn whole_units_are_read_or_nothing() {
 
 #[test]
 fn a_reply_is_a_unit_too() {
-    let mut cache = Cache::new(UNITS, UNITS.lifetime_ms);
-    let piece = |number: u32| Piece { block: Some(number), form: 0 };
-    cache.push(piece(0), Tokens(2000), Run::Begins);
-    cache.request(0, &[]);
-    cache.push(piece(1), Tokens(300), Run::Begins);
-    cache.push(piece(2), Tokens(50), Run::Begins);
-    cache.replied(2);
-    let line = cache.request(1000, &[]);
+    let mut cache = SimulatedCache::new(UNITS, UNITS.lifetime_ms);
+    let piece = |number: u32| PrefixPiece { block: Some(number), form: 0 };
+    cache.push_piece(piece(0), Tokens(2000), PiecePosition::Begins);
+    cache.send_request(0, &[]);
+    cache.push_piece(piece(1), Tokens(300), PiecePosition::Begins);
+    cache.push_piece(piece(2), Tokens(50), PiecePosition::Begins);
+    cache.record_reply(2);
+    let line = cache.send_request(1000, &[]);
     assert_eq!((line.read, line.written), (Tokens(2300), Tokens(50)));
 }
 
@@ -253,7 +259,7 @@ fn an_expired_entry_does_not_come_back_when_a_later_request_passes_it() {
 
 /// Ten turns of a base, a result and other text, as they are and with every older result replaced by a note of 8 tokens:
 /// the example of an architecture decision that called trimming dearer on any numbers.
-fn ten_turns(base: u64, other: u64, result: u64) -> [Vec<Line>; 2] {
+fn ten_turns(base: u64, other: u64, result: u64) -> [Vec<CacheUse>; 2] {
     const RESULTS: [&str; 10] = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9"];
     const NOTES: [&str; 10] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
     const OTHERS: [&str; 10] = ["o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9"];

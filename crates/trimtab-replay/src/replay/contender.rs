@@ -9,19 +9,19 @@ use super::peers::{Rival, rivals};
 #[derive(Debug, Clone)]
 pub struct Contender {
     name: String,
-    pub(super) plays: Plays,
+    pub(super) plays: ContenderKind,
 }
 
 /// What a contender does.
 #[derive(Debug, Clone)]
-pub(super) enum Plays {
+pub(super) enum ContenderKind {
     Policy(Box<Policy>),
     Rival(&'static Rival, f64),
 }
 
 /// What sort of contender it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
+pub enum ContenderFamily {
     /// A policy that `fit` can follow.
     Policy,
     /// What another tool does, as far as it is known.
@@ -32,7 +32,7 @@ pub enum Family {
 
 /// Which values of the rivals' knobs take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Knobs {
+pub enum KnobRange {
     /// Each rival's own default.
     Default,
     /// All that a rival is compared at.
@@ -65,25 +65,25 @@ pub enum ContenderError {
 }
 
 /// Returns every shipped policy and every rival.
-pub fn contenders(knobs: Knobs) -> Vec<Contender> {
+pub fn contenders(knobs: KnobRange) -> Vec<Contender> {
     let ours = policies().filter_map(|(name, toml)| {
         let policy = Policy::from_toml(name, toml, &[]).ok()?;
-        Some(Contender { name: name.to_owned(), plays: Plays::Policy(Box::new(policy)) })
+        Some(Contender { name: name.to_owned(), plays: ContenderKind::Policy(Box::new(policy)) })
     });
     let others = rivals().iter().flat_map(|rival| {
         let values = match knobs {
-            Knobs::Default => rival.knob.1.get(..1).unwrap_or_default(),
-            Knobs::All => rival.knob.1,
+            KnobRange::Default => rival.knob.1.get(..1).unwrap_or_default(),
+            KnobRange::All => rival.knob.1,
         };
         let named = |value: &f64| Contender {
-            name: if knobs == Knobs::All {
+            name: if knobs == KnobRange::All {
                 format!("{}({value})", rival.name)
             } else {
                 rival.name.to_owned()
             },
-            plays: Plays::Rival(rival, *value),
+            plays: ContenderKind::Rival(rival, *value),
         };
-        let plain = || Contender { name: rival.name.to_owned(), plays: Plays::Rival(rival, 0.0) };
+        let plain = || Contender { name: rival.name.to_owned(), plays: ContenderKind::Rival(rival, 0.0) };
         if values.is_empty() { vec![plain()] } else { values.iter().map(named).collect() }
     });
     ours.chain(others).collect()
@@ -102,12 +102,12 @@ impl Contender {
     /// # Errors
     /// Says what there is, where nothing has that name, and what is expected in the brackets.
     pub fn parse(asked: &str) -> Result<Contender, ContenderError> {
-        let (name, inside) = split(asked)?;
+        let (name, inside) = split_name(asked)?;
         if let Some(rival) = rivals().iter().find(|rival| rival.name == name) {
             return of_rival(asked, rival, inside);
         }
         let Some((_, toml)) = policies().find(|(shipped, _)| *shipped == name) else {
-            return Err(ContenderError::Unknown { name: name.to_owned(), known: known() });
+            return Err(ContenderError::Unknown { name: name.to_owned(), known: known_names() });
         };
         Contender::from_toml(asked, toml)
     }
@@ -117,7 +117,7 @@ impl Contender {
     /// # Errors
     /// Says what is wrong with the policy or the settings.
     pub fn from_toml(asked: &str, toml: &str) -> Result<Contender, ContenderError> {
-        let (name, inside) = split(asked)?;
+        let (name, inside) = split_name(asked)?;
         let wrong = |what: String| ContenderError::Knob { asked: asked.to_owned(), what };
         let mut changed = Vec::new();
         for words in inside.unwrap_or_default().split(',').filter(|words| !words.trim().is_empty()) {
@@ -131,7 +131,7 @@ impl Contender {
             changed.push((setting.trim().to_owned(), value));
         }
         let policy = Policy::from_toml(name, toml, &changed)?;
-        Ok(Contender { name: asked.trim().to_owned(), plays: Plays::Policy(Box::new(policy)) })
+        Ok(Contender { name: asked.trim().to_owned(), plays: ContenderKind::Policy(Box::new(policy)) })
     }
 
     /// Returns the name, with the knob where one was given.
@@ -140,32 +140,34 @@ impl Contender {
     }
 
     /// Returns the name without knob and settings: contenders that share it lie on one curve.
-    pub fn curve(&self) -> &str {
+    pub fn curve_name(&self) -> &str {
         self.name.split('(').next().unwrap_or(&self.name)
     }
 
     /// Returns what it does, in a sentence.
     pub fn about(&self) -> &str {
         match &self.plays {
-            Plays::Policy(policy) => &policy.about,
-            Plays::Rival(rival, _) => rival.about,
+            ContenderKind::Policy(policy) => &policy.about,
+            ContenderKind::Rival(rival, _) => rival.about,
         }
     }
 
     /// Returns what its number means and its value, where it has one.
     pub fn knob(&self) -> Option<(&str, f64)> {
         match &self.plays {
-            Plays::Policy(_) => None,
-            Plays::Rival(rival, value) => (!rival.knob.1.is_empty()).then_some((rival.knob.0, *value)),
+            ContenderKind::Policy(_) => None,
+            ContenderKind::Rival(rival, value) => {
+                (!rival.knob.1.is_empty()).then_some((rival.knob.0, *value))
+            }
         }
     }
 
     /// Returns what sort of contender it is.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> ContenderFamily {
         match &self.plays {
-            Plays::Policy(_) => Family::Policy,
-            Plays::Rival(rival, _) if rival.name.starts_with("oracle:") => Family::Oracle,
-            Plays::Rival(..) => Family::Peer,
+            ContenderKind::Policy(_) => ContenderFamily::Policy,
+            ContenderKind::Rival(rival, _) if rival.name.starts_with("oracle:") => ContenderFamily::Oracle,
+            ContenderKind::Rival(..) => ContenderFamily::Peer,
         }
     }
 
@@ -173,19 +175,19 @@ impl Contender {
     /// as much.
     pub(super) fn minds_prices(&self) -> bool {
         match &self.plays {
-            Plays::Policy(policy) => policy.depends_on_prices(),
-            Plays::Rival(..) => false,
+            ContenderKind::Policy(policy) => policy.depends_on_prices(),
+            ContenderKind::Rival(..) => false,
         }
     }
 }
 
-impl Family {
+impl ContenderFamily {
     /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Family::Policy => "policy",
-            Family::Peer => "peer",
-            Family::Oracle => "oracle",
+            ContenderFamily::Policy => "policy",
+            ContenderFamily::Peer => "peer",
+            ContenderFamily::Oracle => "oracle",
         }
     }
 }
@@ -202,11 +204,11 @@ fn of_rival(asked: &str, rival: &'static Rival, inside: Option<&str>) -> Result<
             })?
         }
     };
-    Ok(Contender { name: asked.trim().to_owned(), plays: Plays::Rival(rival, value) })
+    Ok(Contender { name: asked.trim().to_owned(), plays: ContenderKind::Rival(rival, value) })
 }
 
 /// Splits `name(inside)`.
-fn split(asked: &str) -> Result<(&str, Option<&str>), ContenderError> {
+fn split_name(asked: &str) -> Result<(&str, Option<&str>), ContenderError> {
     let asked = asked.trim();
     let Some((name, rest)) = asked.split_once('(') else { return Ok((asked, None)) };
     let Some(inside) = rest.strip_suffix(')') else {
@@ -216,7 +218,7 @@ fn split(asked: &str) -> Result<(&str, Option<&str>), ContenderError> {
     Ok((name.trim_end(), Some(inside)))
 }
 
-fn known() -> String {
+fn known_names() -> String {
     let names = policies().map(|(name, _)| name).chain(rivals().iter().map(|rival| rival.name));
     names.collect::<Vec<_>>().join(", ")
 }
@@ -225,19 +227,20 @@ fn known() -> String {
 mod tests {
     use super::*;
 
-    fn check(asked: &str) -> Result<(String, String, Family), String> {
+    fn check(asked: &str) -> Result<(String, String, ContenderFamily), String> {
         let contender = Contender::parse(asked).map_err(|error| error.to_string())?;
-        Ok((contender.name().to_owned(), contender.curve().to_owned(), contender.family()))
+        Ok((contender.name().to_owned(), contender.curve_name().to_owned(), contender.family()))
     }
 
     #[test]
     fn a_policy_is_asked_for_by_name_and_settings() {
-        assert_eq!(check("steady"), Ok(("steady".into(), "steady".into(), Family::Policy)));
+        assert_eq!(check("steady"), Ok(("steady".into(), "steady".into(), ContenderFamily::Policy)));
         assert_eq!(
             check(" recent(keep_last=5) "),
-            Ok(("recent(keep_last=5)".into(), "recent".into(), Family::Policy))
+            Ok(("recent(keep_last=5)".into(), "recent".into(), ContenderFamily::Policy))
         );
-        let Plays::Policy(policy) = Contender::parse("age(max_age=2, small_tokens=9)").unwrap().plays else {
+        let ContenderKind::Policy(policy) = Contender::parse("age(max_age=2, small_tokens=9)").unwrap().plays
+        else {
             panic!("a policy")
         };
         for (name, value) in [("max_age", 2.0), ("small_tokens", 9.0)] {
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_contender_is_found_again_by_its_name() {
-        for knobs in [Knobs::Default, Knobs::All] {
+        for knobs in [KnobRange::Default, KnobRange::All] {
             let all = contenders(knobs);
             assert!(all.len() >= 9);
             for contender in all {

@@ -10,8 +10,8 @@ use trimtab_core::{
     wire::parse,
 };
 
-use super::{Contender, Terms, replay};
-use crate::recording::{Segment, Start};
+use super::{Contender, ReplayTerms, replay};
+use crate::recording::{Segment, SegmentStart};
 
 /// One step: what is called, how many lines come back, and how long the next request waits, in seconds.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ fn segment(calls: &[Call], head: usize) -> Segment {
         request["system"] = json!(system);
     }
     let history = parse(request.to_string().into_bytes()).unwrap();
-    Segment { name: None, start: Start::Session, history, points }
+    Segment { name: None, start: SegmentStart::Session, history, points }
 }
 
 /// Replays a session under every preset at the prices of four providers.
@@ -86,7 +86,7 @@ fn check(calls: &[Call], head: usize) {
         .iter()
         .map(|name| find_model(name).unwrap())
         .collect();
-    for score in replay(&segment, &contenders, &models, &Terms::default()) {
+    for score in replay(&segment, &contenders, &models, &ReplayTerms::default()) {
         let ratio = score.dollars / score.raw_dollars;
         assert!(ratio <= 1.01, "{} with {}: {ratio}", score.policy, score.model);
         assert_eq!(score.invalid_requests, 0);

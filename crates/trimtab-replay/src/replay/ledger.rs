@@ -10,20 +10,20 @@ use std::{collections::HashMap, sync::Arc};
 use trimtab_core::{
     BlockId, BlockKind, Role, Tokens,
     json::{narrow, widen},
-    prices::{CacheRules, Landing},
-    session::Keeping,
+    prices::{CacheLanding, CacheRules},
+    session::CacheLifetime,
 };
 
 use super::{
-    Change, Request, Showing, Shown, Track, Views,
-    cache::{Cache, Line, Piece, Run},
-    track::Found,
+    ShownBlock, Track, TrackedRequest, ViewChange, Views, VisibleRequest,
+    cache::{CacheUse, PiecePosition, PrefixPiece, SimulatedCache},
+    track::CacheFinding,
 };
 
 /// Whether the log is believed where it shows that the cache had less or more than the rules say, for reasons outside the
 /// recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Losses {
+pub(crate) enum CacheLosses {
     AsRecorded,
     ByRulesAlone,
 }
@@ -35,19 +35,19 @@ const MINUTE_MS: i64 = 60_000;
 const MAX_MARKERS: usize = 4;
 
 /// Follows the requests of a segment through a cache.
-pub(crate) fn ledger(
+pub(crate) fn follow_cache(
     track: &Track<'_>,
     views: &Views,
     rules: &CacheRules,
-    keeping: Keeping,
-    losses: Losses,
-) -> Vec<Line> {
+    keeping: CacheLifetime,
+    losses: CacheLosses,
+) -> Vec<CacheUse> {
     let lifetime = match keeping {
-        Keeping::Usual => rules.lifetime_ms,
-        Keeping::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
+        CacheLifetime::Usual => rules.lifetime_ms,
+        CacheLifetime::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
     };
-    let mut sender = Sender::new(track, rules);
-    let mut caches: Vec<(Option<&str>, Cache)> = Vec::new();
+    let mut sender = PieceWriter::new(track, rules);
+    let mut caches: Vec<(Option<&str>, SimulatedCache)> = Vec::new();
     let mut current = 0;
     let mut at = 0;
     let mut lines = Vec::with_capacity(track.requests.len());
@@ -57,42 +57,42 @@ pub(crate) fn ledger(
         let known = caches.iter().position(|(name, _)| *name == model || model.is_none());
         let index = known.unwrap_or(caches.len());
         if known.is_none() {
-            caches.push((model, Cache::new(*rules, lifetime)));
+            caches.push((model, SimulatedCache::new(*rules, lifetime)));
         }
         let Some((_, cache)) = caches.get_mut(index) else { continue };
         if number == 0 {
             sender.warm_up(cache, at);
         }
         let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
-        if losses == Losses::AsRecorded {
+        if losses == CacheLosses::AsRecorded {
             match request.found {
-                Found::AsRuled => {}
-                Found::Alive => sender.said_again(cache, request, at),
-                Found::HeadOnly => cache.forget_beyond(sender.head_marker(cache)),
-                Found::Nothing => cache.forget_beyond(0),
+                CacheFinding::AsRuled => {}
+                CacheFinding::Alive => sender.said_again(cache, request, at),
+                CacheFinding::HeadOnly => cache.forget_beyond(sender.head_marker(cache)),
+                CacheFinding::Nothing => cache.forget_beyond(0),
             }
         }
         let earlier_end = if index == current { cache.len() } else { 0 };
-        let same = sender.advance(request, changes);
-        cache.keep(if index == current { cache.before(same) } else { 0 });
+        let same = sender.advance_to(request, changes);
+        cache.keep_pieces(if index == current { cache.pieces_before(same) } else { 0 });
         current = index;
-        sender.send(cache, request.blocks);
-        if rules.landing == Landing::UnitEnds {
-            sender.reply(cache, earlier_end);
+        sender.send_pieces(cache, request.blocks);
+        if rules.landing == CacheLanding::UnitEnds {
+            sender.record_reply(cache, earlier_end);
         }
-        let mut markers = sender.markers(cache, number);
+        let mut markers = sender.marker_places(cache, number);
         if let Some(block) = views.markers.get(&number).filter(|_| markers.len() < MAX_MARKERS) {
-            markers.push(cache.before(block.0 + 1));
+            markers.push(cache.pieces_before(block.0 + 1));
         }
-        lines.push(cache.request(at, &markers));
+        lines.push(cache.send_request(at, &markers));
     }
     lines
 }
 
 /// Turns what is shown into pieces.
-struct Sender<'t, 'a> {
+struct PieceWriter<'t, 'a> {
     track: &'t Track<'a>,
-    showing: Showing,
+    showing: VisibleRequest,
     /// Numbers for the texts that blocks are shown as.
     forms: HashMap<Arc<str>, u32>,
     /// The tokens of the head that no block stands for: tools and system, and what begins the first message.
@@ -104,18 +104,18 @@ struct Sender<'t, 'a> {
     drops_old_reasoning: bool,
 }
 
-impl<'t, 'a> Sender<'t, 'a> {
-    fn new(track: &'t Track<'a>, rules: &CacheRules) -> Sender<'t, 'a> {
+impl<'t, 'a> PieceWriter<'t, 'a> {
+    fn new(track: &'t Track<'a>, rules: &CacheRules) -> PieceWriter<'t, 'a> {
         let history = track.history;
         let counts = &track.counts;
         let spoken = history.entries().iter().filter(|entry| entry.role != Role::Tools).count();
-        let fixed = track.scaled(counts.frame() - counts.per_entry().times(spoken));
+        let fixed = track.as_reported(counts.frame() - counts.per_entry().times(spoken));
         let head = track.unseen_head + fixed;
         let shared = track.shared_head.min(head);
         let first = history.messages().first();
-        Sender {
+        PieceWriter {
             track,
-            showing: Showing::default(),
+            showing: VisibleRequest::default(),
             forms: HashMap::new(),
             head: [shared, head - shared],
             head_blocks: first.map_or(history.blocks().len(), |entry| widen(entry.first_block)),
@@ -125,40 +125,40 @@ impl<'t, 'a> Sender<'t, 'a> {
     }
 
     /// Puts into the cache what the log shows to have been there when the segment began: a prefix of its first request.
-    fn warm_up(&mut self, cache: &mut Cache, at: i64) {
+    fn warm_up(&mut self, cache: &mut SimulatedCache, at: i64) {
         let blocks = self.track.requests.first().map_or(0, |request| request.blocks);
         if self.track.warm == Tokens::ZERO {
             return;
         }
-        self.showing.advance(blocks, &[]);
-        self.send(cache, blocks);
+        self.showing.advance_to(blocks, &[]);
+        self.send_pieces(cache, blocks);
         // Counts are estimates: the last block may end a little behind what was reported.
-        let reported = self.track.warm.scaled(WITHIN_ERROR);
+        let reported = self.track.warm.scale(WITHIN_ERROR);
         let found = (0..=cache.len()).rev().find(|&pieces| cache.tokens(pieces) <= reported);
-        cache.keep(found.unwrap_or_default());
+        cache.keep_pieces(found.unwrap_or_default());
         let head = self.head_marker(cache);
-        cache.request(at, &[head, cache.len()]);
-        self.showing = Showing::default();
+        cache.send_request(at, &[head, cache.len()]);
+        self.showing = VisibleRequest::default();
     }
 
     /// Sends what the last request said once more, in the turn of `request`: some clients do so between two turns, and
     /// record only its traces in the cache.
-    fn said_again(&mut self, cache: &mut Cache, request: &Request, at: i64) {
-        let blocks = self.showing.all().len();
+    fn said_again(&mut self, cache: &mut SimulatedCache, request: &TrackedRequest, at: i64) {
+        let blocks = self.showing.shown_blocks().len();
         let first = self.turn_to(request.turn.min(blocks));
-        cache.keep(first.map_or(cache.len(), |block| cache.before(block)));
-        self.send(cache, blocks);
+        cache.keep_pieces(first.map_or(cache.len(), |block| cache.pieces_before(block)));
+        self.send_pieces(cache, blocks);
         let head = self.head_marker(cache);
-        cache.request(at, &[head, cache.len()]);
+        cache.send_request(at, &[head, cache.len()]);
     }
 
     /// Goes on to the next request; returns the first block that is shown otherwise than before.
-    fn advance(&mut self, request: &Request, changes: &[Change]) -> u32 {
-        let known = narrow(self.showing.all().len().min(request.blocks));
+    fn advance_to(&mut self, request: &TrackedRequest, changes: &[ViewChange]) -> u32 {
+        let known = narrow(self.showing.shown_blocks().len().min(request.blocks));
         let moved = changes.iter().filter(|change| change.block.0 < known);
-        let first = moved.filter(|change| *self.showing.of(change.block) != change.shown);
+        let first = moved.filter(|change| *self.showing.shown_block(change.block) != change.shown);
         let first = first.map(|change| change.block.0).min().unwrap_or(known);
-        self.showing.advance(request.blocks, changes);
+        self.showing.advance_to(request.blocks, changes);
         self.turn_to(request.turn).map_or(first, |block| first.min(block))
     }
 
@@ -177,21 +177,21 @@ impl<'t, 'a> Sender<'t, 'a> {
     }
 
     /// Adds the pieces that the request has behind those it kept.
-    fn send(&mut self, cache: &mut Cache, blocks: usize) {
+    fn send_pieces(&mut self, cache: &mut SimulatedCache, blocks: usize) {
         let last = cache.last_block();
         if last.is_none() {
             let parts = (0_u32..).zip(self.head).filter(|(_, tokens)| *tokens > Tokens::ZERO);
             for (form, tokens) in parts.skip(cache.len()) {
-                cache.push(Piece { block: None, form }, tokens, Run::Begins);
+                cache.push_piece(PrefixPiece { block: None, form }, tokens, PiecePosition::Begins);
             }
         }
         let mut before = last.and_then(|block| self.track.history.block(BlockId(block)));
         for id in last.map_or(0, |block| block + 1)..narrow(blocks) {
-            let (form, tokens) = match self.showing.of(BlockId(id)) {
-                Shown::Gone => continue,
-                Shown::Whole | Shown::Text { .. } if self.is_dropped(id) => continue,
-                Shown::Whole => (0, self.track.tokens(BlockId(id))),
-                Shown::Text { text, tokens } => {
+            let (form, tokens) = match self.showing.shown_block(BlockId(id)) {
+                ShownBlock::Gone => continue,
+                ShownBlock::Whole | ShownBlock::Text { .. } if self.is_dropped(id) => continue,
+                ShownBlock::Whole => (0, self.track.tokens(BlockId(id))),
+                ShownBlock::Text { text, tokens } => {
                     let next = narrow(self.forms.len() + 1);
                     (*self.forms.entry(Arc::clone(text)).or_insert(next), *tokens)
                 }
@@ -202,8 +202,12 @@ impl<'t, 'a> Sender<'t, 'a> {
             let frame = if spoken && begins { self.track.counts.per_entry() } else { Tokens::ZERO };
             let runs = matches!(block.kind, BlockKind::Call | BlockKind::Result);
             let goes_on = runs && before.is_some_and(|before| before.kind == block.kind);
-            let run = if goes_on { Run::GoesOn } else { Run::Begins };
-            cache.push(Piece { block: Some(id), form }, self.track.scaled(tokens + frame), run);
+            let run = if goes_on { PiecePosition::GoesOn } else { PiecePosition::Begins };
+            cache.push_piece(
+                PrefixPiece { block: Some(id), form },
+                self.track.as_reported(tokens + frame),
+                run,
+            );
             before = Some(block);
         }
     }
@@ -214,37 +218,38 @@ impl<'t, 'a> Sender<'t, 'a> {
     }
 
     /// Tells the cache where the reply to the last request ends, if it is shown as it was said.
-    fn reply(&self, cache: &mut Cache, earlier_end: usize) {
-        if cache.unchanged() < earlier_end {
+    fn record_reply(&self, cache: &mut SimulatedCache, earlier_end: usize) {
+        if cache.shared_pieces() < earlier_end {
             return;
         }
         let said = |block: u32| {
             let id = BlockId(block);
             let entry = self.track.history.block(id).and_then(|block| self.track.history.entry_of(block));
-            entry.is_some_and(|entry| entry.role == Role::Assistant) && *self.showing.of(id) == Shown::Whole
+            entry.is_some_and(|entry| entry.role == Role::Assistant)
+                && *self.showing.shown_block(id) == ShownBlock::Whole
         };
         let blocks = cache.blocks_from(earlier_end).take_while(|&block| said(block)).count();
         if blocks > 0 {
-            cache.replied(earlier_end + blocks);
+            cache.record_reply(earlier_end + blocks);
         }
     }
 
     /// Returns how many pieces stand before the marker that clients set behind tools and system. Where the recording has
     /// neither, the log may tell how long they are.
-    fn head_marker(&self, cache: &Cache) -> usize {
+    fn head_marker(&self, cache: &SimulatedCache) -> usize {
         let [shared, rest] = self.head;
         let within = shared > Tokens::ZERO && rest > Tokens::ZERO && self.head_blocks == 0;
-        if within { 1.min(cache.len()) } else { cache.before(narrow(self.head_blocks)) }
+        if within { 1.min(cache.len()) } else { cache.pieces_before(narrow(self.head_blocks)) }
     }
 
     /// Returns where the client sets its markers, as numbers of pieces before them: where the recording has them, else as
     /// clients do: behind tools and system, at the end, and where the request before ended in a loop of tools.
-    fn markers(&self, cache: &Cache, number: usize) -> Vec<usize> {
+    fn marker_places(&self, cache: &SimulatedCache, number: usize) -> Vec<usize> {
         let history = self.track.history;
         let Some(request) = self.track.requests.get(number) else { return Vec::new() };
         let marked = |blocks: std::ops::Range<usize>| -> Vec<usize> {
             let all = history.blocks().iter().enumerate().take(blocks.end).skip(blocks.start);
-            all.filter(|(_, block)| block.marked).map(|(id, _)| cache.before(narrow(id + 1))).collect()
+            all.filter(|(_, block)| block.marked).map(|(id, _)| cache.pieces_before(narrow(id + 1))).collect()
         };
         let mut markers = marked(0..self.head_blocks);
         if markers.is_empty() {
@@ -265,12 +270,12 @@ impl<'t, 'a> Sender<'t, 'a> {
     }
 
     /// Returns where the messages end that the model answered last.
-    fn end_before_last_answer(&self, cache: &Cache, messages: usize) -> Option<usize> {
+    fn end_before_last_answer(&self, cache: &SimulatedCache, messages: usize) -> Option<usize> {
         let messages = self.track.history.messages().get(..messages)?;
         let answer = messages.iter().rposition(|entry| entry.role == Role::Assistant)?;
         let before = messages.get(..answer)?.iter().rposition(|entry| entry.role != Role::Assistant)?;
         let next = messages.get(before + 1)?;
-        Some(cache.before(next.first_block))
+        Some(cache.pieces_before(next.first_block))
     }
 }
 

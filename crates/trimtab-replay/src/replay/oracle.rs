@@ -10,15 +10,15 @@ use trimtab_core::BlockId;
 use super::{
     Track, Views,
     peers::{
-        Case, Rival,
-        schedule::{Rule, scheduled},
-        walk::{Walk, text_of},
+        PeerCase, Rival,
+        schedule::{EditRule, schedule_edits},
+        walk::{PeerWalk, text_of},
     },
 };
 
 /// Something in a result that a later answer uses. A use with several providers is a need of the latest of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Need {
+pub(crate) struct ResultNeed {
     /// The result that provides it.
     pub(crate) provider: BlockId,
     /// The request whose answer uses it, counted from 0.
@@ -35,7 +35,7 @@ pub(super) const BLOCK: Rival = Rival {
     about: "Knows the future: hides every result after its last use; edits are free. A bound, not a policy.",
     knob: ("", &[]),
     free_edits: true,
-    views: |case| block(case.track, case.needs),
+    views: |case| block_oracle(case.track, case.needs),
 };
 
 pub(super) const LINE: Rival = Rival {
@@ -43,7 +43,7 @@ pub(super) const LINE: Rival = Rival {
     about: "Knows the future: keeps of every result only the lines around later uses; edits are free. A bound, not a policy.",
     knob: ("", &[]),
     free_edits: true,
-    views: |case| line(case.track, case.needs),
+    views: |case| line_oracle(case.track, case.needs),
 };
 
 pub(super) const BLOCK_PAID: Rival = Rival {
@@ -51,45 +51,45 @@ pub(super) const BLOCK_PAID: Rival = Rival {
     about: "Knows what is needed but not for how long the session lasts: hides results after their last use when that pays.",
     knob: ("cost of a rewritten token in cached reads, (write - read) / read", &[11.5, 24.0, 49.0]),
     free_edits: false,
-    views: |case: &Case<'_>| {
-        scheduled(case.track, &block(case.track, case.needs), Rule::AsLongAgain, case.knob)
+    views: |case: &PeerCase<'_>| {
+        schedule_edits(case.track, &block_oracle(case.track, case.needs), EditRule::AsLongAgain, case.knob)
     },
 };
 
 /// Keeps every result from its arrival until its last use.
-pub(crate) fn block(track: &Track<'_>, needs: &[Need]) -> Views {
+pub(crate) fn block_oracle(track: &Track<'_>, needs: &[ResultNeed]) -> Views {
     let mut last_use: HashMap<BlockId, usize> = HashMap::new();
     for need in needs {
         let last = last_use.entry(need.provider).or_default();
         *last = need.request.max(*last);
     }
     after_first_sight(track, |block, request| match last_use.get(&block) {
-        Some(last) if *last >= request => Left::Whole { until: *last },
-        _ => Left::Text { text: HIDDEN.to_owned(), until: usize::MAX },
+        Some(last) if *last >= request => RemainingResult::Whole { until: *last },
+        _ => RemainingResult::Text { text: HIDDEN.to_owned(), until: usize::MAX },
     })
 }
 
 /// Keeps of every result, once it was seen, the lines that later answers use, with one line before and behind.
-pub(crate) fn line(track: &Track<'_>, needs: &[Need]) -> Views {
-    let mut of_block: HashMap<BlockId, Vec<&Need>> = HashMap::new();
+pub(crate) fn line_oracle(track: &Track<'_>, needs: &[ResultNeed]) -> Views {
+    let mut of_block: HashMap<BlockId, Vec<&ResultNeed>> = HashMap::new();
     for need in needs {
         of_block.entry(need.provider).or_default().push(need);
     }
     after_first_sight(track, |block, request| {
         let needs = of_block.get(&block).into_iter().flatten();
-        let later: Vec<&Need> = needs.copied().filter(|need| need.request >= request).collect();
+        let later: Vec<&ResultNeed> = needs.copied().filter(|need| need.request >= request).collect();
         let Some(until) = later.iter().map(|need| need.request).min() else {
-            return Left::Text { text: HIDDEN.to_owned(), until: usize::MAX };
+            return RemainingResult::Text { text: HIDDEN.to_owned(), until: usize::MAX };
         };
         if later.iter().any(|need| need.lines.is_empty()) {
-            return Left::Whole { until };
+            return RemainingResult::Whole { until };
         }
-        Left::Text { text: needed_lines(&text_of(track, block), &later), until }
+        RemainingResult::Text { text: needed_lines(&text_of(track, block), &later), until }
     })
 }
 
 /// What is left of a result from a request on.
-enum Left {
+enum RemainingResult {
     /// All of it, up to a request.
     Whole { until: usize },
     /// Another text, up to a request.
@@ -97,19 +97,19 @@ enum Left {
 }
 
 /// Shows every result whole once, and from then on what `left` says; asks it again when that no longer holds.
-fn after_first_sight(track: &Track<'_>, mut left: impl FnMut(BlockId, usize) -> Left) -> Views {
-    let mut walk = Walk::new(track);
+fn after_first_sight(track: &Track<'_>, mut left: impl FnMut(BlockId, usize) -> RemainingResult) -> Views {
+    let mut walk = PeerWalk::new(track);
     // The results to look at before each request.
     let mut due: Vec<Vec<BlockId>> = vec![Vec::new(); track.requests.len() + 1];
     while let Some(request) = walk.next() {
         for block in due.get_mut(request).map(std::mem::take).unwrap_or_default() {
             let until = match left(block, request) {
-                Left::Whole { until } => until,
-                Left::Text { text, until } => {
+                RemainingResult::Whole { until } => until,
+                RemainingResult::Text { text, until } => {
                     let shown = walk.as_text(block, text);
                     // A short result is cheaper than what would stand in its place.
-                    if walk.tokens_as(block, &shown) < walk.tokens_as(block, walk.shown(block)) {
-                        walk.show(block, shown);
+                    if walk.tokens_as(block, &shown) < walk.tokens_as(block, walk.shown_block(block)) {
+                        walk.show_block(block, shown);
                     }
                     until
                 }
@@ -122,11 +122,11 @@ fn after_first_sight(track: &Track<'_>, mut left: impl FnMut(BlockId, usize) -> 
             next.extend(walk.new_results());
         }
     }
-    walk.views()
+    walk.into_views()
 }
 
 /// Joins the lines that are needed and their neighbours. A bound pays for no mark where lines are missing.
-fn needed_lines(text: &str, needs: &[&Need]) -> String {
+fn needed_lines(text: &str, needs: &[&ResultNeed]) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut kept = vec![false; lines.len()];
     for range in needs.iter().flat_map(|need| &need.lines) {

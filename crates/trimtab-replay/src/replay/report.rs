@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::{
-    Share,
-    score::{Score, float, ratio},
+    NeededShare,
+    score::{Score, ratio, to_float},
 };
 
 /// Where the drawing of sessions begins: the same for every report, so that the same input gives the same intervals.
@@ -25,7 +25,7 @@ pub struct SessionScores {
 
 /// What one contender scored over all sessions at one model's prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct ScoreRow {
     /// The contender's name.
     pub policy: String,
     /// The model whose prices are paid.
@@ -107,9 +107,12 @@ pub struct Row {
 
 impl SessionScores {
     /// Adds the segments of a recording up; nothing where none of them holds a request.
-    pub fn of(name: String, segments: impl IntoIterator<Item = Vec<Score>>) -> Option<SessionScores> {
+    pub fn from_segments(
+        name: String,
+        segments: impl IntoIterator<Item = Vec<Score>>,
+    ) -> Option<SessionScores> {
         let scores = segments.into_iter().filter(|scores| !scores.is_empty()).reduce(|mut sum, scores| {
-            sum.iter_mut().zip(scores).for_each(|(sum, score)| sum.add(score));
+            sum.iter_mut().zip(scores).for_each(|(sum, score)| sum.add_score(score));
             sum
         })?;
         Some(SessionScores { name, scores })
@@ -117,37 +120,41 @@ impl SessionScores {
 }
 
 /// Adds sessions up. All must have been replayed with the same contenders and models.
-pub fn pool(sessions: &[SessionScores], resamples: usize) -> Vec<Row> {
+pub fn pool_sessions(sessions: &[SessionScores], resamples: usize) -> Vec<ScoreRow> {
     let columns = sessions.first().map_or(0, |session| session.scores.len());
     let drawn = if sessions.len() > 1 { resamples } else { 0 };
-    let samples = draw(sessions, columns, drawn);
-    let row = |(column, samples): (usize, Samples)| {
+    let samples = draw_samples(sessions, columns, drawn);
+    let row = |(column, samples): (usize, RatioSamples)| {
         let scores = sessions.iter().filter_map(|session| Some((session, session.scores.get(column)?)));
-        row(&scores.collect::<Vec<_>>(), drawn, samples)
+        score_row(&scores.collect::<Vec<_>>(), drawn, samples)
     };
     samples.into_iter().enumerate().filter_map(row).collect()
 }
 
-fn row(scores: &[(&SessionScores, &Score)], resamples: usize, samples: Samples) -> Option<Row> {
+fn score_row(
+    scores: &[(&SessionScores, &Score)],
+    resamples: usize,
+    samples: RatioSamples,
+) -> Option<ScoreRow> {
     let mut all = scores.iter().map(|(_, score)| *score);
     let mut sum = Score { sizes: [].into(), misses: [].into(), ..all.next()?.clone() };
-    all.for_each(|score| sum.add(Score { misses: [].into(), ..score.clone() }));
+    all.for_each(|score| sum.add_score(Score { misses: [].into(), ..score.clone() }));
     let count = u64::try_from(scores.len()).unwrap_or(u64::MAX);
     // The first of equals is the worst: sessions come in the order of their names.
     let worst =
         scores.iter().rev().max_by(|one, other| one.1.cost_vs_raw().total_cmp(&other.1.cost_vs_raw()))?;
     let dearer =
         scores.iter().filter(|(_, score)| score.dollars > score.raw_dollars * (1.0 + ROUNDING)).count();
-    let each = |number: u64| float(number) / float(count);
+    let each = |number: u64| to_float(number) / to_float(count);
     let mut times = std::mem::take(&mut sum.plan_us);
     times.sort_unstable();
-    Some(Row {
+    Some(ScoreRow {
         policy: sum.policy.to_string(),
         model: sum.model.to_string(),
         sessions: count,
         requests: sum.requests,
         tokens: sum.tokens.0,
-        tokens_vs_raw: ratio(float(sum.tokens.0), float(sum.raw_tokens.0)),
+        tokens_vs_raw: ratio(to_float(sum.tokens.0), to_float(sum.raw_tokens.0)),
         input_cost: sum.dollars,
         cost_vs_raw: sum.cost_vs_raw(),
         worst_session_vs_raw: worst.1.cost_vs_raw(),
@@ -168,10 +175,10 @@ fn row(scores: &[(&SessionScores, &Score)], resamples: usize, samples: Samples) 
         plan_us_p50: quantile(&times, 0.5),
         plan_us_p99: quantile(&times, 0.99),
         worst_session: worst.0.name.clone(),
-        cost_vs_raw_95: interval(samples.cost),
-        cost_net_vs_raw_95: interval(samples.net),
-        edit_anchor_recall_95: interval(samples.anchors),
-        strict_reference_recall_95: interval(samples.strict),
+        cost_vs_raw_95: interval_95(samples.cost),
+        cost_net_vs_raw_95: interval_95(samples.net),
+        edit_anchor_recall_95: interval_95(samples.anchors),
+        strict_reference_recall_95: interval_95(samples.strict),
         resamples,
         anchor_line_recall: sum.anchor_lines.value(),
         references: sum.references.of,
@@ -185,7 +192,7 @@ fn row(scores: &[(&SessionScores, &Score)], resamples: usize, samples: Samples) 
 
 /// What one row's ratios were in each drawing of sessions.
 #[derive(Default, Clone)]
-struct Samples {
+struct RatioSamples {
     cost: Vec<f64>,
     net: Vec<f64>,
     anchors: Vec<f64>,
@@ -193,26 +200,26 @@ struct Samples {
 }
 
 /// Draws as many sessions as there are, with repetition, again and again; every row sees the same drawings.
-fn draw(sessions: &[SessionScores], columns: usize, resamples: usize) -> Vec<Samples> {
-    let mut samples = vec![Samples::default(); columns];
+fn draw_samples(sessions: &[SessionScores], columns: usize, resamples: usize) -> Vec<RatioSamples> {
+    let mut samples = vec![RatioSamples::default(); columns];
     let mut random = SEED;
     let mut times_drawn = vec![0_u64; sessions.len()];
     for _ in 0..resamples {
         times_drawn.fill(0);
         for _ in 0..sessions.len() {
-            if let Some(times) = times_drawn.get_mut(below(splitmix(&mut random), sessions.len())) {
+            if let Some(times) = times_drawn.get_mut(number_below(splitmix(&mut random), sessions.len())) {
                 *times += 1;
             }
         }
         for (column, samples) in samples.iter_mut().enumerate() {
             let (mut dollars, mut raw, mut again) = (0.0, 0.0, 0.0);
-            let (mut anchors, mut strict) = (Share::default(), Share::default());
+            let (mut anchors, mut strict) = (NeededShare::default(), NeededShare::default());
             for (session, times) in sessions.iter().zip(&times_drawn).filter(|(_, times)| **times > 0) {
                 let Some(score) = session.scores.get(column) else { continue };
-                dollars += score.dollars * float(*times);
-                raw += score.raw_dollars * float(*times);
-                again += score.refetch_dollars * float(*times);
-                let add = |sum: &mut Share, share: Share| {
+                dollars += score.dollars * to_float(*times);
+                raw += score.raw_dollars * to_float(*times);
+                again += score.refetch_dollars * to_float(*times);
+                let add = |sum: &mut NeededShare, share: NeededShare| {
                     sum.held += share.held * times;
                     sum.of += share.of * times;
                 };
@@ -238,13 +245,13 @@ fn splitmix(state: &mut u64) -> u64 {
 }
 
 /// Returns a number below `end` from one of 64 bits, by its leading digits.
-fn below(random: u64, end: usize) -> usize {
+fn number_below(random: u64, end: usize) -> usize {
     let end = u128::try_from(end).unwrap_or_default();
     usize::try_from((u128::from(random) * end) >> 64).unwrap_or_default()
 }
 
 /// Returns the range that holds 95 of 100 samples; none of fewer than 40, which have no such ends.
-fn interval(mut samples: Vec<f64>) -> Option<[f64; 2]> {
+fn interval_95(mut samples: Vec<f64>) -> Option<[f64; 2]> {
     if samples.len() < 40 {
         return None;
     }
@@ -275,15 +282,15 @@ mod tests {
             raw_dollars: raw,
             refetch_dollars: 0.5,
             refetches: 1,
-            edit_anchors: Share { held: anchors.0, of: anchors.1 },
+            edit_anchors: NeededShare { held: anchors.0, of: anchors.1 },
             plan_us: vec![1, 9, 3],
             ..Score::default()
         };
         SessionScores { name: name.to_owned(), scores: vec![score] }
     }
 
-    fn check(sessions: &[SessionScores]) -> Row {
-        pool(sessions, 400).remove(0)
+    fn check(sessions: &[SessionScores]) -> ScoreRow {
+        pool_sessions(sessions, 400).remove(0)
     }
 
     #[test]
@@ -326,8 +333,8 @@ mod tests {
     fn drawing_is_the_same_every_time() {
         let sessions: Vec<SessionScores> =
             (1..9_u32).map(|size| session("s", f64::from(size * size), 30.0, (1, 2))).collect();
-        assert_eq!(pool(&sessions, 100), pool(&sessions, 100));
-        assert_eq!(pool(&sessions[..1], 100)[0].cost_vs_raw_95, None);
+        assert_eq!(pool_sessions(&sessions, 100), pool_sessions(&sessions, 100));
+        assert_eq!(pool_sessions(&sessions[..1], 100)[0].cost_vs_raw_95, None);
         let mut state = 0;
         assert_eq!(splitmix(&mut state), 0xe220_a839_7b1d_cdaf);
     }
@@ -336,15 +343,18 @@ mod tests {
     fn every_session_is_drawn_as_often_as_any_other() {
         let mut state = SEED;
         let mut drawn = [0_u32; 7];
-        (0..70_000).for_each(|_| drawn[below(splitmix(&mut state), 7)] += 1);
+        (0..70_000).for_each(|_| drawn[number_below(splitmix(&mut state), 7)] += 1);
         assert!(drawn.iter().all(|times| (9_600..10_400).contains(times)), "{drawn:?}");
     }
 
     #[test]
     fn a_recording_without_requests_is_no_session() {
-        assert_eq!(SessionScores::of("a".to_owned(), vec![Vec::new()]), None);
-        let two =
-            SessionScores::of("a".to_owned(), (0..2).map(|_| session("", 1.0, 1.0, (1, 1)).scores)).unwrap();
+        assert_eq!(SessionScores::from_segments("a".to_owned(), vec![Vec::new()]), None);
+        let two = SessionScores::from_segments(
+            "a".to_owned(),
+            (0..2).map(|_| session("", 1.0, 1.0, (1, 1)).scores),
+        )
+        .unwrap();
         assert_eq!(two.scores[0].requests, 20);
     }
 }

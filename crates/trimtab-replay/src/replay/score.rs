@@ -7,10 +7,11 @@ use serde::Serialize;
 use trimtab_core::{RecallHint, Tokens, count::Counter, prices::Model};
 
 use super::{
-    Bill, Case, Charge, Fidelity, Miss, Need, Share, Track, Uses, Views, bill,
-    contender::{Contender, Plays},
-    fidelity,
-    played::{Played, played},
+    Fidelity, HiddenMiss, NeededShare, PeerCase, RequestCharge, ResultNeed, SegmentBill, SegmentUses, Track,
+    Views, bill_segment,
+    contender::{Contender, ContenderKind},
+    measure_fidelity,
+    policy_views::{PolicyViews, play_policy},
     valid::invalid_requests,
 };
 use crate::recording::Segment;
@@ -26,20 +27,20 @@ const REQUESTS_THAT_READ_IT: f64 = 10.0;
 
 /// How a segment is replayed.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ReplayTerms {
     /// The most that a request may count; what the model's window leaves, where there is none.
-    pub budget: Option<Budget>,
+    pub budget: Option<ReplayBudget>,
     /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
     pub clock: fn() -> Duration,
     /// How long the cache is kept, and at which price.
-    pub kept: Kept,
+    pub kept: CacheRetention,
     /// How notes say that what is hidden comes back: long commands cost tokens too.
     pub recall: RecallHint,
 }
 
 /// How long a provider's cache is kept in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kept {
+pub enum CacheRetention {
     /// As each provider does by itself, at its usual price: the same for all sessions.
     #[default]
     Usually,
@@ -48,15 +49,20 @@ pub enum Kept {
 }
 
 /// A clock that stands still.
-impl Default for Terms {
-    fn default() -> Terms {
-        Terms { budget: None, clock: || Duration::ZERO, kept: Kept::Usually, recall: RecallHint::default() }
+impl Default for ReplayTerms {
+    fn default() -> ReplayTerms {
+        ReplayTerms {
+            budget: None,
+            clock: || Duration::ZERO,
+            kept: CacheRetention::Usually,
+            recall: RecallHint::default(),
+        }
     }
 }
 
 /// The most that a request may count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Budget {
+pub enum ReplayBudget {
     /// So many tokens.
     Tokens(Tokens),
     /// A share of what is recorded of the largest request of the segment.
@@ -89,19 +95,19 @@ pub struct Score {
     /// Tokens of visible lines that are no longer true and do not say so, summed over requests.
     pub unmarked_stale: Tokens,
     /// Texts to be replaced that the agent still saw whole.
-    pub edit_anchors: Share,
+    pub edit_anchors: NeededShare,
     /// Lines of these texts.
-    pub anchor_lines: Share,
+    pub anchor_lines: NeededShare,
     /// Names first used after they stood in a tool's result alone.
-    pub references: Share,
+    pub references: NeededShare,
     /// Of these, such as nobody guesses.
-    pub strict_references: Share,
+    pub strict_references: NeededShare,
     /// Lines copied from what was seen.
-    pub copied_lines: Share,
+    pub copied_lines: NeededShare,
     /// Failures that still matter.
-    pub errors: Share,
+    pub errors: NeededShare,
     /// Instructions.
-    pub instructions: Share,
+    pub instructions: NeededShare,
     /// Requests that break a rule of the protocol which the recorded ones kept.
     pub invalid_requests: u64,
     /// Requests above the budget.
@@ -115,12 +121,12 @@ pub struct Score {
     /// How often something was missed.
     pub missed: u64,
     /// Some of what was missed.
-    pub misses: Arc<[Missed]>,
+    pub misses: Arc<[MissReport]>,
 }
 
 /// Something that was hidden and later needed, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Missed {
+pub struct MissReport {
     /// The metric that missed it.
     pub metric: &'static str,
     /// The block that was hidden, as `show` numbers it.
@@ -141,79 +147,90 @@ pub struct Missed {
 
 /// Replays a segment. Gives a score for each contender and model, models of one contender side by side; nothing where the
 /// segment holds no request.
-pub fn replay(segment: &Segment, contenders: &[Contender], models: &[Model], terms: &Terms) -> Vec<Score> {
+pub fn replay(
+    segment: &Segment,
+    contenders: &[Contender],
+    models: &[Model],
+    terms: &ReplayTerms,
+) -> Vec<Score> {
     if segment.points.is_empty() {
         return Vec::new();
     }
     let recorded = segment.points.iter().find_map(|point| point.model.as_deref());
     let mut track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
-    if terms.kept == Kept::Usually {
+    if terms.kept == CacheRetention::Usually {
         track.keep_as_usual();
     }
-    let untouched = Views::of(vec![Vec::new(); track.requests.len()]);
-    let raws: Vec<Raw> = models.iter().map(|model| Raw::of(&track, &untouched, model, terms)).collect();
-    let uses = Uses::of(&track);
-    let needs = uses.needs(&track);
-    let known = Known { track: &track, uses: &uses, needs: &needs };
-    contenders.iter().flat_map(|contender| under(known, contender, &raws, terms)).collect()
+    let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
+    let raws: Vec<RawCost> =
+        models.iter().map(|model| RawCost::for_model(&track, &untouched, model, terms)).collect();
+    let uses = SegmentUses::find_in(&track);
+    let needs = uses.result_needs(&track);
+    let known = KnownSegment { track: &track, uses: &uses, needs: &needs };
+    contenders.iter().flat_map(|contender| score_contender(known, contender, &raws, terms)).collect()
 }
 
 /// A segment and what it used, the same for every contender.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct KnownSegment<'a> {
     track: &'a Track<'a>,
-    uses: &'a Uses,
-    needs: &'a [Need],
+    uses: &'a SegmentUses,
+    needs: &'a [ResultNeed],
 }
 
 /// A model, what the untrimmed segment costs with it, and what a request may count.
-pub(super) struct Raw {
+pub(super) struct RawCost {
     name: Arc<str>,
     /// With a budget, it takes no more than that.
     pub(super) model: Model,
     pub(super) budget: Tokens,
-    bill: Bill,
+    bill: SegmentBill,
     sizes: Arc<[u64]>,
 }
 
-impl Raw {
-    fn of(track: &Track<'_>, untouched: &Views, model: &Model, terms: &Terms) -> Raw {
-        let bill = bill(track, untouched, model);
-        let sizes = sizes(&bill);
+impl RawCost {
+    fn for_model(track: &Track<'_>, untouched: &Views, model: &Model, terms: &ReplayTerms) -> RawCost {
+        let bill = bill_segment(track, untouched, model);
+        let sizes = request_sizes(&bill);
         let mut model = model.clone();
         let peak = Tokens(sizes.iter().copied().max().unwrap_or_default());
         let asked = terms.budget.map(|budget| match budget {
-            Budget::Tokens(tokens) => tokens,
+            ReplayBudget::Tokens(tokens) => tokens,
             // What the recording leaves out of the head is no part of what can be hidden.
-            Budget::OfPeak(share) => track.unseen_head + (peak - track.unseen_head).scaled(share),
+            ReplayBudget::OfPeak(share) => track.unseen_head + (peak - track.unseen_head).scale(share),
         });
         model.max_input = asked.unwrap_or(model.max_input).min(model.max_input);
-        let budget = model.budget(track.history.requested_output());
+        let budget = model.request_budget(track.history.requested_output());
         let name = model.name.as_str().into();
-        Raw { name, model, budget, bill, sizes }
+        RawCost { name, model, budget, bill, sizes }
     }
 }
 
 /// What a contender showed, and what that missed.
-struct Seen {
+struct ContenderViews {
     views: Views,
     fidelity: Fidelity,
     invalid: usize,
     /// Whether hiding costs nothing: a bound.
     free_edits: bool,
     plan_us: Vec<u32>,
-    misses: Arc<[Missed]>,
+    misses: Arc<[MissReport]>,
 }
 
 /// Scores a contender with every model. What does not depend on the model is looked at once.
-fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: &Terms) -> Vec<Score> {
+fn score_contender(
+    known: KnownSegment<'_>,
+    contender: &Contender,
+    raws: &[RawCost],
+    terms: &ReplayTerms,
+) -> Vec<Score> {
     let name: Arc<str> = contender.name().into();
-    let mut last: Option<(&Raw, Seen)> = None;
+    let mut last: Option<(&RawCost, ContenderViews)> = None;
     let mut scores = Vec::new();
     for raw in raws {
-        let same = |other: &Raw| match contender.plays {
-            Plays::Rival(..) => true,
-            Plays::Policy(_) => {
+        let same = |other: &RawCost| match contender.plays {
+            ContenderKind::Rival(..) => true,
+            ContenderKind::Policy(_) => {
                 other.budget == raw.budget
                     && other.model.provider == raw.model.provider
                     && !contender.minds_prices()
@@ -221,42 +238,47 @@ fn under(known: Known<'_>, contender: &Contender, raws: &[Raw], terms: &Terms) -
         };
         let seen = match last.take() {
             Some((other, seen)) if same(other) => seen,
-            _ => see(known, contender, raw, terms),
+            _ => view_contender(known, contender, raw, terms),
         };
-        scores.push(score(known.track, &name, raw, &seen));
+        scores.push(score_views(known.track, &name, raw, &seen));
         last = Some((raw, seen));
     }
     scores
 }
 
-fn see(known: Known<'_>, contender: &Contender, raw: &Raw, terms: &Terms) -> Seen {
-    let Known { track, uses, needs } = known;
-    let Played { views, times } = match &contender.plays {
-        Plays::Policy(policy) => played(track, policy, raw, terms),
-        Plays::Rival(rival, knob) => {
-            Played { views: (rival.views)(&Case { track, knob: *knob, needs }), times: Vec::new() }
+fn view_contender(
+    known: KnownSegment<'_>,
+    contender: &Contender,
+    raw: &RawCost,
+    terms: &ReplayTerms,
+) -> ContenderViews {
+    let KnownSegment { track, uses, needs } = known;
+    let PolicyViews { views, times } = match &contender.plays {
+        ContenderKind::Policy(policy) => play_policy(track, policy, raw, terms),
+        ContenderKind::Rival(rival, knob) => {
+            PolicyViews { views: (rival.views)(&PeerCase { track, knob: *knob, needs }), times: Vec::new() }
         }
     };
     let micros = |time: &Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-    let fidelity = fidelity(track, uses, &views);
-    let misses = fidelity.misses.iter().take(MISSES_DESCRIBED).map(|miss| describe(track, miss));
-    Seen {
+    let fidelity = measure_fidelity(track, uses, &views);
+    let misses = fidelity.misses.iter().take(MISSES_DESCRIBED).map(|miss| describe_miss(track, miss));
+    ContenderViews {
         invalid: invalid_requests(track, &views),
         plan_us: times.iter().map(micros).collect(),
-        free_edits: matches!(contender.plays, Plays::Rival(rival, _) if rival.free_edits),
+        free_edits: matches!(contender.plays, ContenderKind::Rival(rival, _) if rival.free_edits),
         misses: misses.collect(),
         fidelity,
         views,
     }
 }
 
-fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score {
-    let paid = bill(track, &seen.views, &raw.model);
-    let bill = if seen.free_edits { freely(&raw.bill, &paid, &raw.model) } else { paid };
+fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &ContenderViews) -> Score {
+    let paid = bill_segment(track, &seen.views, &raw.model);
+    let bill = if seen.free_edits { bill_freely(&raw.bill, &paid, &raw.model) } else { paid };
     let found = &seen.fidelity;
     let again = found.refetches.iter().map(|(block, request)| {
         let at = bill.charges.get(*request).map_or(Tokens::ZERO, |charge| charge.tokens);
-        refetch(&raw.model, at, track.tokens(*block))
+        refetch_dollars(&raw.model, at, track.tokens(*block))
     });
     let count = |count: usize| Tokens::from_len(count).0;
     Score {
@@ -265,8 +287,8 @@ fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score 
         requests: count(track.requests.len()),
         tokens: bill.tokens(),
         raw_tokens: raw.bill.tokens(),
-        dollars: bill.dollars(),
-        raw_dollars: raw.bill.dollars(),
+        dollars: bill.total_dollars(),
+        raw_dollars: raw.bill.total_dollars(),
         refetch_dollars: again.sum(),
         cache_breaks: count(bill.charges.iter().filter(|charge| charge.broke).count()),
         refetches: count(found.refetches.len()),
@@ -281,7 +303,7 @@ fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score 
         invalid_requests: count(seen.invalid),
         over_budget_requests: count(bill.charges.iter().filter(|charge| charge.tokens > raw.budget).count()),
         plan_us: seen.plan_us.clone(),
-        sizes: sizes(&bill),
+        sizes: request_sizes(&bill),
         raw_sizes: raw.sizes.clone(),
         missed: count(found.misses.len()),
         misses: seen.misses.clone(),
@@ -290,43 +312,45 @@ fn score(track: &Track<'_>, policy: &Arc<str>, raw: &Raw, seen: &Seen) -> Score 
 
 /// Charges what is shown as if the cache were never broken: what is hidden is missing first from what the untrimmed request
 /// read, then from what it wrote.
-fn freely(raw: &Bill, shown: &Bill, model: &Model) -> Bill {
+fn bill_freely(raw: &SegmentBill, shown: &SegmentBill, model: &Model) -> SegmentBill {
     let prices = &model.prices;
     let charges = raw.charges.iter().zip(&shown.charges).map(|(raw, shown)| {
         let hidden = raw.tokens - shown.tokens;
         let read = raw.read - hidden;
         let written = raw.written - (hidden - raw.read);
         let weight = |tokens: Tokens, read: Tokens, written: Tokens| {
-            let plain = float((tokens - read - written).0);
-            float(read.0) * prices.cache_read + float(written.0) * prices.cache_write + plain * prices.input
+            let plain = to_float((tokens - read - written).0);
+            to_float(read.0) * prices.cache_read
+                + to_float(written.0) * prices.cache_write
+                + plain * prices.input
         };
         let part = ratio(weight(shown.tokens, read, written), weight(raw.tokens, raw.read, raw.written));
-        Charge { tokens: shown.tokens, read, written, dollars: raw.dollars * part, broke: false }
+        RequestCharge { tokens: shown.tokens, read, written, dollars: raw.dollars * part, broke: false }
     });
-    Bill { charges: charges.collect() }
+    SegmentBill { charges: charges.collect() }
 }
 
 /// Returns the dollars of one more request that brings a block back: its whole input is read, the block is written and
 /// then read by the requests that follow, and the call is written by the model.
-fn refetch(model: &Model, input: Tokens, block: Tokens) -> f64 {
+fn refetch_dollars(model: &Model, input: Tokens, block: Tokens) -> f64 {
     let prices = &model.prices;
     let dear = model.cliff.filter(|cliff| input > cliff.above);
     let factor = dear.map_or(1.0, |cliff| cliff.input_factor);
-    let (input, block) = (float(input.0), float(block.0));
+    let (input, block) = (to_float(input.0), to_float(block.0));
     let read = prices.cache_read * (input + REQUESTS_THAT_READ_IT * block);
     (factor * (read + prices.cache_write * block) + prices.output * TOKENS_OF_A_CALL) / 1e6
 }
 
-fn sizes(bill: &Bill) -> Arc<[u64]> {
+fn request_sizes(bill: &SegmentBill) -> Arc<[u64]> {
     bill.charges.iter().map(|charge| charge.tokens.0).collect()
 }
 
-fn describe(track: &Track<'_>, miss: &Miss) -> Missed {
+fn describe_miss(track: &Track<'_>, miss: &HiddenMiss) -> MissReport {
     let step = |block| track.facts.row(block).map_or(0, |fact| fact.step);
     let hidden = track.facts.row(miss.hidden);
     let tool = track.history.block(miss.hidden).and_then(|block| track.history.tool_name(block));
     let subject = hidden.map(|fact| fact.subject().to_string()).filter(|subject| subject != "-");
-    Missed {
+    MissReport {
         metric: miss.metric,
         block: miss.hidden.0,
         step: step(miss.hidden),
@@ -340,14 +364,14 @@ fn describe(track: &Track<'_>, miss: &Miss) -> Missed {
 
 /// Returns a count as a number to reckon with.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no sum of tokens comes near 2^52")]
-pub(super) fn float(count: u64) -> f64 {
+pub(super) fn to_float(count: u64) -> f64 {
     count as f64
 }
 
 impl Score {
     /// Adds what another segment of the same session scored with the same contender and model. Of curves and times only
     /// the longer curve stays.
-    pub fn add(&mut self, other: Score) {
+    pub fn add_score(&mut self, other: Score) {
         self.requests += other.requests;
         self.tokens += other.tokens;
         self.raw_tokens += other.raw_tokens;
@@ -357,13 +381,13 @@ impl Score {
         self.cache_breaks += other.cache_breaks;
         self.refetches += other.refetches;
         self.unmarked_stale += other.unmarked_stale;
-        self.edit_anchors = self.edit_anchors.plus(other.edit_anchors);
-        self.anchor_lines = self.anchor_lines.plus(other.anchor_lines);
-        self.references = self.references.plus(other.references);
-        self.strict_references = self.strict_references.plus(other.strict_references);
-        self.copied_lines = self.copied_lines.plus(other.copied_lines);
-        self.errors = self.errors.plus(other.errors);
-        self.instructions = self.instructions.plus(other.instructions);
+        self.edit_anchors = self.edit_anchors.plus_share(other.edit_anchors);
+        self.anchor_lines = self.anchor_lines.plus_share(other.anchor_lines);
+        self.references = self.references.plus_share(other.references);
+        self.strict_references = self.strict_references.plus_share(other.strict_references);
+        self.copied_lines = self.copied_lines.plus_share(other.copied_lines);
+        self.errors = self.errors.plus_share(other.errors);
+        self.instructions = self.instructions.plus_share(other.instructions);
         self.invalid_requests += other.invalid_requests;
         self.over_budget_requests += other.over_budget_requests;
         self.plan_us.extend(other.plan_us);
@@ -389,14 +413,14 @@ pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-impl Share {
-    fn plus(self, other: Share) -> Share {
-        Share { held: self.held + other.held, of: self.of + other.of }
+impl NeededShare {
+    fn plus_share(self, other: NeededShare) -> NeededShare {
+        NeededShare { held: self.held + other.held, of: self.of + other.of }
     }
 
     /// Returns the share; 1 where nothing was needed.
     pub fn value(self) -> f64 {
-        ratio(float(self.held), float(self.of))
+        ratio(to_float(self.held), to_float(self.of))
     }
 }
 
@@ -405,16 +429,16 @@ mod tests {
     use super::*;
     use crate::{
         recording::read,
-        replay::{Knobs, contenders},
+        replay::{KnobRange, contenders},
     };
     use trimtab_core::{policy::Policy, prices::find_model};
 
-    fn check(budget: Option<Budget>, models: &[&str]) -> Vec<Score> {
+    fn check(budget: Option<ReplayBudget>, models: &[&str]) -> Vec<Score> {
         let recording = read(include_bytes!("../../../../fixtures/recordings/claude-code.jsonl")).unwrap();
         let segment = &recording.segments[recording.longest_number() - 1];
         let models: Vec<Model> = models.iter().map(|name| find_model(name).unwrap()).collect();
-        let terms = Terms { budget, ..Terms::default() };
-        replay(segment, &contenders(Knobs::Default), &models, &terms)
+        let terms = ReplayTerms { budget, ..ReplayTerms::default() };
+        replay(segment, &contenders(KnobRange::Default), &models, &terms)
     }
 
     #[test]
@@ -425,7 +449,7 @@ mod tests {
             &names[..3],
             [("none", "claude-opus-5"), ("none", "claude-fable-5-1"), ("recent", "claude-opus-5")]
         );
-        assert_eq!(names.len(), 2 * contenders(Knobs::Default).len());
+        assert_eq!(names.len(), 2 * contenders(KnobRange::Default).len());
         assert_eq!(scores, check(None, &["claude-opus-5", "claude-fable-5-1"]), "the same twice");
     }
 
@@ -442,18 +466,18 @@ mod tests {
     fn bringing_something_back_is_charged_as_a_request_more() {
         let model = find_model("claude-opus-5").unwrap();
         // 0.5 x (100,000 + 10 x 2,000) + 6.25 x 2,000 + 25 x 150 millionths of a dollar.
-        let dollars = refetch(&model, Tokens(100_000), Tokens(2000));
+        let dollars = refetch_dollars(&model, Tokens(100_000), Tokens(2000));
         assert!((dollars - 0.07625).abs() < 1e-9, "{dollars}");
     }
 
     #[test]
     fn segments_of_a_session_add_up_and_the_longest_gives_the_curve() {
-        let share = |held, of| Share { held, of };
+        let share = |held, of| NeededShare { held, of };
         let mut one = Score { requests: 2, edit_anchors: share(1, 2), ..Score::default() };
         one.raw_sizes = [10, 20].into();
         let other =
             Score { requests: 3, edit_anchors: share(3, 3), raw_sizes: [1, 2, 3].into(), ..Score::default() };
-        one.add(other);
+        one.add_score(other);
         assert_eq!((one.requests, one.edit_anchors, one.raw_sizes.len()), (5, share(4, 5), 3));
     }
 

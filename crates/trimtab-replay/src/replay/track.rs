@@ -6,19 +6,19 @@
 
 use trimtab_core::{
     BlockId, BlockKind, History, Millis, Role, Tokens,
-    count::{Counter, Counts, Memo},
+    count::{CountMemo, Counter, Counts},
     facts::{Facts, facts},
-    files::{Files, files},
+    files::{FileTimeline, files},
     json::{narrow, widen},
     usage::Usage,
 };
 
-use super::log::{Log, SHORT_MS};
+use super::log::{SHORT_MS, UsageLog};
 use crate::recording::Segment;
 
 /// One request of the recording.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct TrackedRequest {
     /// How many of the segment's blocks it carried, tools and system included.
     pub(crate) blocks: usize,
     /// How many messages it carried.
@@ -29,12 +29,12 @@ pub(crate) struct Request {
     /// The first block of the message with which its turn began.
     pub(crate) turn: usize,
     /// What the log says about the cache.
-    pub(crate) found: Found,
+    pub(crate) found: CacheFinding,
 }
 
 /// What the log shows that a request found in the cache, where no rule explains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Found {
+pub(crate) enum CacheFinding {
     /// What the rules say.
     #[default]
     AsRuled,
@@ -51,10 +51,10 @@ pub(crate) enum Found {
 pub(crate) struct Track<'a> {
     pub(crate) history: &'a History,
     pub(crate) facts: Facts,
-    pub(crate) files: Files,
+    pub(crate) files: FileTimeline,
     pub(crate) counter: Counter,
     pub(crate) counts: Counts,
-    pub(crate) requests: Vec<Request>,
+    pub(crate) requests: Vec<TrackedRequest>,
     /// Tokens of the head that are reported and not recorded: tools and system that the recording leaves out.
     pub(crate) unseen_head: Tokens,
     /// Of these, what the log shows to be cached by itself: tools and system without what begins the first message.
@@ -73,24 +73,24 @@ impl<'a> Track<'a> {
         let history = &segment.history;
         let facts = facts(history);
         let files = files(history, &facts);
-        let counts = counter.request(history, &mut Memo::default());
+        let counts = counter.count_request(history, &mut CountMemo::default());
         let blocks = |messages: usize| {
             let next = history.messages().get(messages);
             next.map_or(history.blocks().len(), |entry| widen(entry.first_block))
         };
-        let requests = segment.points.iter().map(|point| Request {
+        let requests = segment.points.iter().map(|point| TrackedRequest {
             blocks: blocks(point.messages),
             messages: point.messages,
             at: point.at,
             model: point.model.clone(),
             usage: point.usage,
             turn: 0,
-            found: Found::AsRuled,
+            found: CacheFinding::AsRuled,
         });
-        let mut requests: Vec<Request> = requests.collect();
+        let mut requests: Vec<TrackedRequest> = requests.collect();
         note_turns(history, &mut requests);
-        let log = Log::of(history, &counts, &mut requests);
-        let Log { unseen_head, shared_head, warm, scale, hour } = log;
+        let log = UsageLog::read_requests(history, &counts, &mut requests);
+        let UsageLog { unseen_head, shared_head, warm, scale, hour } = log;
         Track {
             history,
             facts,
@@ -107,13 +107,13 @@ impl<'a> Track<'a> {
     }
 
     /// Returns a count as the provider would have reported it.
-    pub(crate) fn scaled(&self, tokens: Tokens) -> Tokens {
-        tokens.scaled(self.scale)
+    pub(crate) fn as_reported(&self, tokens: Tokens) -> Tokens {
+        tokens.scale(self.scale)
     }
 
     /// Goes back to our own counts; the unseen head takes up what the first request then lacks.
-    pub(crate) fn uncalibrate(&mut self) {
-        self.unseen_head = Log::unseen_head(self.history, &self.counts, &self.requests, 1.0);
+    pub(crate) fn use_own_counts(&mut self) {
+        self.unseen_head = UsageLog::unseen_head(self.history, &self.counts, &self.requests, 1.0);
         self.scale = 1.0;
     }
 
@@ -127,8 +127,8 @@ impl<'a> Track<'a> {
         for request in &mut self.requests {
             let paused =
                 request.at.zip(last).is_some_and(|(at, last): (Millis, Millis)| at.0 - last.0 >= SHORT_MS);
-            if paused && request.found == Found::Alive {
-                request.found = Found::AsRuled;
+            if paused && request.found == CacheFinding::Alive {
+                request.found = CacheFinding::AsRuled;
             }
             last = request.at.or(last);
         }
@@ -148,7 +148,7 @@ impl<'a> Track<'a> {
 }
 
 /// Notes where the turn of each request began: with the last message of a person, which carries no results.
-fn note_turns(history: &History, requests: &mut [Request]) {
+fn note_turns(history: &History, requests: &mut [TrackedRequest]) {
     let (mut turn, mut seen) = (0, 0);
     for request in requests {
         for entry in history.messages().get(seen..request.messages).unwrap_or_default() {

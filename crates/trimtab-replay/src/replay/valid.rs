@@ -6,16 +6,17 @@ use trimtab_core::{
     json::{narrow, widen},
 };
 
-use super::{Showing, Shown, Track, Views};
+use super::{ShownBlock, Track, Views, VisibleRequest};
 
 /// Counts the requests that show half of an exchange, that begin with another speaker than before where the format minds
 /// that, or that say nothing at all.
 pub(super) fn invalid_requests(track: &Track<'_>, views: &Views) -> usize {
-    let mut showing = Showing::default();
+    let mut showing = VisibleRequest::default();
     let mut invalid = 0;
     for (request, changes) in track.requests.iter().zip(&views.changes) {
-        showing.advance(request.blocks, changes);
-        if halved(track, &showing, request.blocks) || begins_wrongly(track, &showing, request.messages) {
+        showing.advance_to(request.blocks, changes);
+        if has_half_pair(track, &showing, request.blocks) || begins_wrongly(track, &showing, request.messages)
+        {
             invalid += 1;
         }
     }
@@ -23,18 +24,18 @@ pub(super) fn invalid_requests(track: &Track<'_>, views: &Views) -> usize {
 }
 
 /// Tells whether a call is shown without the result that the request holds, or a result without its call.
-fn halved(track: &Track<'_>, showing: &Showing, blocks: usize) -> bool {
-    let pairs = track.history.blocks().iter().zip(showing.all()).take(blocks);
+fn has_half_pair(track: &Track<'_>, showing: &VisibleRequest, blocks: usize) -> bool {
+    let pairs = track.history.blocks().iter().zip(showing.shown_blocks()).take(blocks);
     pairs.filter(|(block, _)| block.kind == BlockKind::Call).any(|(block, shown)| {
         let partner = block.partner.filter(|partner| widen(partner.0) < blocks);
-        partner.is_some_and(|partner| is_gone(showing.of(partner)) != is_gone(shown))
+        partner.is_some_and(|partner| is_gone(showing.shown_block(partner)) != is_gone(shown))
     })
 }
 
-fn begins_wrongly(track: &Track<'_>, showing: &Showing, messages: usize) -> bool {
+fn begins_wrongly(track: &Track<'_>, showing: &VisibleRequest, messages: usize) -> bool {
     let carried = track.history.messages().get(..messages).unwrap_or(track.history.messages());
     let is_shown = |first: u32, count: u32| {
-        let blocks = showing.all().get(widen(first)..widen(first + count)).unwrap_or_default();
+        let blocks = showing.shown_blocks().get(widen(first)..widen(first + count)).unwrap_or_default();
         count == 0 || blocks.iter().any(|shown| !is_gone(shown))
     };
     let first = carried.iter().find(|entry| is_shown(entry.first_block, narrow(widen(entry.blocks))));
@@ -44,14 +45,14 @@ fn begins_wrongly(track: &Track<'_>, showing: &Showing, messages: usize) -> bool
     minds && began == Some(Role::User) && first.role != Role::User
 }
 
-fn is_gone(shown: &Shown) -> bool {
-    matches!(shown, Shown::Gone)
+fn is_gone(shown: &ShownBlock) -> bool {
+    matches!(shown, ShownBlock::Gone)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{recording::read, replay::Change};
+    use crate::{recording::read, replay::ViewChange};
     use trimtab_core::{BlockId, count::Counter};
 
     const REQUEST: &str = r#"{"messages":[
@@ -63,8 +64,8 @@ mod tests {
     fn check(gone: &[u32]) -> usize {
         let recording = read(REQUEST.as_bytes()).unwrap();
         let track = Track::new(&recording.segments[0], Counter::for_model("gpt-5"));
-        let changes = gone.iter().map(|block| Change { block: BlockId(*block), shown: Shown::Gone });
-        let mut views = Views::of(vec![Vec::new(); track.requests.len()]);
+        let changes = gone.iter().map(|block| ViewChange { block: BlockId(*block), shown: ShownBlock::Gone });
+        let mut views = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
         *views.changes.last_mut().unwrap() = changes.collect();
         invalid_requests(&track, &views)
     }

@@ -7,7 +7,7 @@ use trimtab_core::{BlockId, Tokens, json::widen};
 
 /// How a block is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Shown {
+pub(crate) enum ShownBlock {
     /// As it is.
     #[default]
     Whole,
@@ -19,36 +19,36 @@ pub(crate) enum Shown {
 
 /// A block that a request shows otherwise than the request before it; of new blocks, otherwise than whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct ViewChange {
     pub(crate) block: BlockId,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownBlock,
 }
 
 /// What every request of a segment shows: one list of changes per request, each in the order of blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Views {
-    pub(crate) changes: Vec<Vec<Change>>,
+    pub(crate) changes: Vec<Vec<ViewChange>>,
     /// Requests with the block behind which each carries a cache marker that the client did not set.
     pub(crate) markers: HashMap<usize, BlockId>,
 }
 
 impl Views {
     /// Returns views whose requests carry the client's cache markers and no others.
-    pub(crate) fn of(changes: Vec<Vec<Change>>) -> Views {
+    pub(crate) fn with_client_markers(changes: Vec<Vec<ViewChange>>) -> Views {
         Views { changes, markers: HashMap::new() }
     }
 }
 
 /// The view of one request, made from the one before by its changes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Showing {
-    shown: Vec<Shown>,
+pub(crate) struct VisibleRequest {
+    shown: Vec<ShownBlock>,
 }
 
-impl Showing {
+impl VisibleRequest {
     /// Goes on to a request that carries `blocks` blocks.
-    pub(crate) fn advance(&mut self, blocks: usize, changes: &[Change]) {
-        self.shown.resize_with(blocks, Shown::default);
+    pub(crate) fn advance_to(&mut self, blocks: usize, changes: &[ViewChange]) {
+        self.shown.resize_with(blocks, ShownBlock::default);
         for change in changes {
             if let Some(shown) = self.shown.get_mut(widen(change.block.0)) {
                 *shown = change.shown.clone();
@@ -57,12 +57,12 @@ impl Showing {
     }
 
     /// Returns how a block is shown; a block that is not there is gone.
-    pub(crate) fn of(&self, block: BlockId) -> &Shown {
-        self.shown.get(widen(block.0)).unwrap_or(&Shown::Gone)
+    pub(crate) fn shown_block(&self, block: BlockId) -> &ShownBlock {
+        self.shown.get(widen(block.0)).unwrap_or(&ShownBlock::Gone)
     }
 
     /// Returns how every block of the request is shown, in order.
-    pub(crate) fn all(&self) -> &[Shown] {
+    pub(crate) fn shown_blocks(&self) -> &[ShownBlock] {
         &self.shown
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn table(files: &[PathBuf]) -> bool {
     let mut good = true;
     for policy in POLICIES {
         let kept = Temporary::new(policy);
-        let policy_read = Policy::shipped(policy).expect("a policy");
+        let policy_read = Policy::find_shipped(policy).expect("a policy");
         let mut counts = Counts::default();
         for path in files {
             let Some((_, recording)) = recording(path) else { continue };
@@ -65,9 +65,9 @@ fn play(kept: &Temporary, policy: &Policy, segment: &Segment, path: &Path, count
     let store = &kept.store;
     let Some(last) = segment.points.last() else { return };
     let format = segment.history.format();
-    let plain = Settings::new(Policy::shipped("none").expect("a policy")).with_format(format);
+    let plain = Settings::new(Policy::find_shipped("none").expect("a policy")).with_format(format);
     let all =
-        fit(segment.request(last), &Memory::default(), &plain, Millis(0)).expect("a plan").plan.before();
+        fit(segment.request_at(last), &Memory::default(), &plain, Millis(0)).expect("a plan").plan.before();
     let budget = Tokens((all.0 * BUDGET_PERCENT / 100).max(1));
     let settings = Settings::new(policy.clone()).with_format(format).with_budget(budget);
     counts.segments += 1;
@@ -77,13 +77,14 @@ fn play(kept: &Temporary, policy: &Policy, segment: &Segment, path: &Path, count
     let mut seen = BTreeSet::new();
     for point in chosen {
         counts.requests += 1;
-        let bytes = segment.request(point);
+        let bytes = segment.request_at(point);
         let at = point.at.unwrap_or(Millis(0));
         let history = parse_as(bytes.clone(), format).expect("a request");
-        let label = SessionLabel::named(segment.name.as_deref());
+        let label = SessionLabel::with_name(segment.name.as_deref());
         let known = store.recognize(&history, label).expect("the store");
         let fitted = fit(bytes.clone(), &known.memory, &settings, at).expect("a plan");
-        let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
+        let done =
+            store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
         assert!(matches!(done, Appended::Stored { .. }), "nobody else writes");
         let came: BTreeSet<String> = handles(&bytes).into_iter().collect();
         // What stood in the request as it came is not ours to answer for.

@@ -7,22 +7,25 @@ use rusqlite::{Transaction, params};
 use trimtab_core::{BlockKind, ChainHash, History, PartKind, SentVerdict, Verdict, block_original};
 
 use super::{
-    Writing,
-    contents::{Contents, Packing},
-    read::{self, Verdicts, WHOLE_AGAIN},
-    recent::Recent,
+    WriteTransaction,
+    contents::{ContentReader, ContentWriter},
+    read::{self, VerdictRows, WHOLE_AGAIN},
+    recent::RecentRequest,
     recognize, refused,
 };
 use crate::{
     Append, Appended, RequestId, SessionId, StoreError,
-    codec::{Hash, Kind, hash_of, number, put_number},
-    parts::{self, Piece},
+    codec::{StoredHash, StoredKind, hash_of, put_number, to_number},
+    parts::{self, RequestPiece},
 };
 
 /// Stands for a block that was not sent at all.
-const DROPPED: Hash = [0; 16];
+const DROPPED: StoredHash = [0; 16];
 
-pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Appended, StoreError> {
+pub(super) fn append_request(
+    writing: &mut WriteTransaction<'_>,
+    asked: &Append<'_>,
+) -> Result<Appended, StoreError> {
     let history = asked.history;
     let own_chain;
     let chain = if asked.known.chain.len() == history.blocks().len() {
@@ -34,33 +37,38 @@ pub(super) fn append(writing: &mut Writing<'_>, asked: &Append<'_>) -> Result<Ap
     let verdicts = SentVerdict::of_plan(asked.plan);
     let said = said_since(&writing.transaction, asked.known.seen, chain, &verdicts)?;
     if !said.is_empty() {
-        let seen = recognize::seen(&writing.transaction)?;
+        let seen = recognize::newest_verdict(&writing.transaction)?;
         return Ok(Appended::SaidBefore { verdicts: said, seen });
     }
-    let verdicts_after = recognize::seen(&writing.transaction)?;
-    let (session, base) = session(&writing.transaction, asked)?;
+    let verdicts_after = recognize::newest_verdict(&writing.transaction)?;
+    let (session, base) = find_or_begin_session(&writing.transaction, asked)?;
     let base = match base {
-        Some(base) => Some(writing.recents.take(&writing.transaction, base)?),
+        Some(base) => Some(writing.recents.take_request(&writing.transaction, base)?),
         None => None,
     };
-    let ends = parts::ends(history);
-    let shares = shares(base.as_ref(), history, &ends, chain);
-    let mut packing = Packing::new(&writing.transaction, writing.packer, session)?;
+    let ends = parts::part_ends(history);
+    let shares = shared_parts(base.as_ref(), history, &ends, chain);
+    let mut packing = ContentWriter::new(&writing.transaction, writing.packer, session)?;
     let parts = put_parts(&mut packing, history, &ends, &shares)?;
     let (plan, delta) =
         put_plan(&writing.transaction, &mut packing, session, base.as_ref(), &shares, chain, &verdicts)?;
-    packing.flush()?;
+    packing.write_pack()?;
     put_chain(&writing.transaction, session, chain, shares.blocks, &plan)?;
     let request =
         put_request(&writing.transaction, session, asked, chain, &shares, parts, &delta, base.as_ref())?;
     put_new_verdicts(&writing.transaction, request, verdicts_after)?;
-    let bytes = bytes(base, history, &ends, &shares);
-    writing.recents.keep(Recent { request, bytes, ends, chain: chain.clone(), plan });
+    let bytes = request_bytes(base, history, &ends, &shares);
+    writing.recents.keep_request(RecentRequest { request, bytes, ends, chain: chain.clone(), plan });
     Ok(Appended::Stored { session: SessionId(session), request })
 }
 
 /// Returns the bytes of a request, in the place of its base's where they begin alike: most of a request is its base.
-fn bytes(base: Option<Recent>, history: &History, ends: &[usize], shares: &Shares) -> Vec<u8> {
+fn request_bytes(
+    base: Option<RecentRequest>,
+    history: &History,
+    ends: &[usize],
+    shares: &SharedParts,
+) -> Vec<u8> {
     let same = shares.front.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
     let mut bytes = base.map(|base| base.bytes).unwrap_or_default();
     bytes.truncate(same);
@@ -75,36 +83,36 @@ fn said_since(
     chain: &[ChainHash],
     verdicts: &[SentVerdict],
 ) -> Result<Vec<(ChainHash, SentVerdict)>, StoreError> {
-    if recognize::seen(transaction)? <= seen {
+    if recognize::newest_verdict(transaction)? <= seen {
         return Ok(Vec::new());
     }
-    let mut contents = Contents::new(transaction)?;
+    let mut contents = ContentReader::new(transaction)?;
     let mut newer = transaction.prepare_cached("SELECT max(verdict) FROM chain WHERE hash = ?")?;
     let mut digest = transaction.prepare_cached("SELECT digest FROM verdict WHERE id = ?")?;
     let mut said = Vec::new();
     for (hash, planned) in chain.iter().zip(verdicts) {
         let verdict: Option<i64> = newer.query_row([hash.0], |row| row.get(0))?;
         let Some(verdict) = verdict.filter(|verdict| *verdict > seen) else { continue };
-        let theirs: Hash = digest.query_row([verdict], |row| row.get(0))?;
+        let theirs: StoredHash = digest.query_row([verdict], |row| row.get(0))?;
         // Whole is whole, whether it was hidden in between or not.
         if digest_of(planned).unwrap_or(WHOLE_AGAIN) != theirs {
-            said.push((*hash, read::verdict(transaction, &mut contents, verdict)?));
+            said.push((*hash, read::read_verdict(transaction, &mut contents, verdict)?));
         }
     }
     Ok(said)
 }
 
 /// Names what is sent instead of a block; nothing for a block that is sent whole.
-fn digest_of(sent: &SentVerdict) -> Option<Hash> {
+fn digest_of(sent: &SentVerdict) -> Option<StoredHash> {
     let verdict = sent.verdict();
     match verdict.text() {
-        Some(text) => Some(hash_of(Kind::Sent, text.as_bytes())),
+        Some(text) => Some(hash_of(StoredKind::Sent, text.as_bytes())),
         None => (*verdict != Verdict::Keep).then_some(DROPPED),
     }
 }
 
 /// Returns the session and the request whose parts are used again; begins a session where there is none.
-fn session(
+fn find_or_begin_session(
     transaction: &Transaction<'_>,
     asked: &Append<'_>,
 ) -> Result<(i64, Option<RequestId>), StoreError> {
@@ -140,7 +148,7 @@ fn session(
 
 /// What a request has in common with its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shares {
+struct SharedParts {
     /// Leading parts.
     front: usize,
     /// Trailing parts.
@@ -149,34 +157,39 @@ struct Shares {
     blocks: usize,
 }
 
-fn shares(base: Option<&Recent>, history: &History, ends: &[usize], chain: &[ChainHash]) -> Shares {
-    let Some(base) = base else { return Shares { front: 0, back: 0, blocks: 0 } };
+fn shared_parts(
+    base: Option<&RecentRequest>,
+    history: &History,
+    ends: &[usize],
+    chain: &[ChainHash],
+) -> SharedParts {
+    let Some(base) = base else { return SharedParts { front: 0, back: 0, blocks: 0 } };
     let same_part = |(one, other): &((usize, usize), (usize, usize))| {
         base.bytes.get(one.0..one.1) == history.bytes().get(other.0..other.1)
     };
-    let front = bounds(&base.ends).zip(bounds(ends)).take_while(same_part).count();
-    let last = (bounds(&base.ends).last(), bounds(ends).last());
+    let front = part_bounds(&base.ends).zip(part_bounds(ends)).take_while(same_part).count();
+    let last = (part_bounds(&base.ends).last(), part_bounds(ends).last());
     let back = match last {
         (Some(one), Some(other)) if front < ends.len() && front < base.ends.len() => same_part(&(one, other)),
         _ => false,
     };
     let blocks = base.chain.iter().zip(chain).take_while(|(one, other)| one == other).count();
-    Shares { front, back: usize::from(back), blocks }
+    SharedParts { front, back: usize::from(back), blocks }
 }
 
-fn bounds(ends: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+fn part_bounds(ends: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     starts.zip(ends.iter().copied())
 }
 
 /// Packs the blocks and the bytes around them that are new.
 fn put_parts(
-    packing: &mut Packing<'_, '_>,
+    packing: &mut ContentWriter<'_, '_>,
     history: &History,
     ends: &[usize],
-    shares: &Shares,
+    shares: &SharedParts,
 ) -> Result<i64, StoreError> {
-    let new = parts::pieces(history, ends, shares.front, ends.len() - shares.back);
+    let new = parts::part_pieces(history, ends, shares.front, ends.len() - shares.back);
     let mut ids: BTreeMap<usize, u64> = BTreeMap::new();
     let from = shares.front.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     let to = (ends.len() - shares.back).checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
@@ -187,32 +200,32 @@ fn put_parts(
         let pictures = |kind| matches!(kind, PartKind::Image | PartKind::Audio | PartKind::Document);
         let media =
             block.kind == BlockKind::Media || history.parts_of(block).iter().any(|part| pictures(part.kind));
-        let kind = if media { Kind::Media } else { Kind::Block };
-        let id = packing.put(kind, &block_original(history, block))?;
+        let kind = if media { StoredKind::Media } else { StoredKind::Block };
+        let id = packing.put_content(kind, &block_original(history, block))?;
         ids.insert(block_number, u64::try_from(id).unwrap_or_default());
     }
-    let named = |piece: Piece<usize>| match piece {
-        Piece::Literal(bytes) => Piece::Literal(bytes),
-        Piece::Hole { block, spelling, range } => {
-            Piece::Hole { block: ids.get(&block).copied().unwrap_or_default(), spelling, range }
+    let named = |piece: RequestPiece<usize>| match piece {
+        RequestPiece::Literal(bytes) => RequestPiece::Literal(bytes),
+        RequestPiece::Hole { block, spelling, range } => {
+            RequestPiece::Hole { block: ids.get(&block).copied().unwrap_or_default(), spelling, range }
         }
     };
-    let new: Vec<Vec<Piece<u64>>> =
+    let new: Vec<Vec<RequestPiece<u64>>> =
         new.into_iter().map(|part| part.into_iter().map(named).collect()).collect();
-    packing.put(Kind::Parts, &parts::encode(&new))
+    packing.put_content(StoredKind::Parts, &parts::encode_parts(&new))
 }
 
 /// Keeps new verdicts. Returns the plan, and how it differs from the one before.
 fn put_plan(
     transaction: &Transaction<'_>,
-    packing: &mut Packing<'_, '_>,
+    packing: &mut ContentWriter<'_, '_>,
     session: i64,
-    base: Option<&Recent>,
-    shares: &Shares,
+    base: Option<&RecentRequest>,
+    shares: &SharedParts,
     chain: &[ChainHash],
     verdicts: &[SentVerdict],
-) -> Result<(Verdicts, Vec<u8>), StoreError> {
-    let mut plan = Verdicts::new();
+) -> Result<(VerdictRows, Vec<u8>), StoreError> {
+    let mut plan = VerdictRows::new();
     let mut delta = Vec::new();
     let is_base_refused = match base {
         Some(base) => refused::is_refused(transaction, base.request)?,
@@ -249,11 +262,11 @@ fn put_plan(
 /// the one known hides more, or takes back what was hidden, and is the one to repeat from now on.
 fn put_verdict(
     transaction: &Transaction<'_>,
-    packing: &mut Packing<'_, '_>,
+    packing: &mut ContentWriter<'_, '_>,
     session: i64,
     hash: ChainHash,
     planned: &SentVerdict,
-    digest: Hash,
+    digest: StoredHash,
 ) -> Result<i64, StoreError> {
     let first: Option<i64> = transaction
         .prepare_cached("SELECT max(verdict) FROM chain WHERE hash = ?")?
@@ -267,7 +280,7 @@ fn put_verdict(
         }
     }
     let text = match planned.verdict().text() {
-        Some(text) => Some(packing.put(Kind::Sent, text.as_bytes())?),
+        Some(text) => Some(packing.put_content(StoredKind::Sent, text.as_bytes())?),
         None => None,
     };
     let reason = planned.verdict().reason();
@@ -286,7 +299,7 @@ fn put_verdict(
 
 /// Notes which verdicts are a request's own, in case the provider refuses it.
 fn put_new_verdicts(transaction: &Transaction<'_>, request: RequestId, after: i64) -> Result<(), StoreError> {
-    let through = recognize::seen(transaction)?;
+    let through = recognize::newest_verdict(transaction)?;
     if through > after {
         transaction
             .prepare_cached("UPDATE request SET verdicts_after = ?, verdicts_through = ? WHERE id = ?")?
@@ -301,7 +314,7 @@ fn put_chain(
     session: i64,
     chain: &[ChainHash],
     shared: usize,
-    plan: &Verdicts,
+    plan: &VerdictRows,
 ) -> Result<(), StoreError> {
     let mut insert = transaction.prepare_cached(
         "INSERT OR IGNORE INTO chain (hash, session, verdict) \
@@ -320,10 +333,10 @@ fn put_request(
     session: i64,
     asked: &Append<'_>,
     chain: &[ChainHash],
-    shares: &Shares,
+    shares: &SharedParts,
     parts: i64,
     delta: &[u8],
-    base: Option<&Recent>,
+    base: Option<&RecentRequest>,
 ) -> Result<RequestId, StoreError> {
     let history = asked.history;
     let model = history.model();
@@ -339,14 +352,14 @@ fn put_request(
             asked.at.0,
             history.format().name(),
             model,
-            number(history.bytes().len()),
+            to_number(history.bytes().len()),
             asked.plan.before().0,
             asked.plan.after().0,
             base.map(|base| base.request.0),
-            number(shares.front),
-            number(shares.back),
+            to_number(shares.front),
+            to_number(shares.back),
             parts,
-            number(shares.blocks),
+            to_number(shares.blocks),
             (!delta.is_empty()).then_some(delta),
             tip,
             asked.plan.marker().map(|block| block.0),

@@ -19,7 +19,7 @@ pub(super) struct FileIdentity(u64, u64);
 impl FileIdentity {
     /// Returns the identity of the file at a path. While the file is open, no other file can have it.
     #[cfg(unix)]
-    pub(super) fn of(path: &Path) -> io::Result<FileIdentity> {
+    pub(super) fn identity_at(path: &Path) -> io::Result<FileIdentity> {
         use std::os::unix::fs::MetadataExt;
         let about = fs::metadata(path)?;
         Ok(FileIdentity(about.dev(), about.ino()))
@@ -27,7 +27,7 @@ impl FileIdentity {
 
     /// Returns the same for every file: elsewhere a file that is open cannot be deleted or replaced.
     #[cfg(not(unix))]
-    pub(super) fn of(path: &Path) -> io::Result<FileIdentity> {
+    pub(super) fn identity_at(path: &Path) -> io::Result<FileIdentity> {
         fs::metadata(path).map(|_| FileIdentity(0, 0))
     }
 }
@@ -58,10 +58,10 @@ pub(super) fn make_new(path: &Path) -> io::Result<()> {
 }
 
 /// Copies a store as it is at this moment into a new file. Whoever writes to it meanwhile is not held up.
-pub(super) fn copy(from: &Connection, to: &Path) -> Result<(), StoreError> {
+pub(super) fn copy_store(from: &Connection, to: &Path) -> Result<(), StoreError> {
     let io = |source| StoreError::Io { doing: "making the copy", source };
     make_new(to).map_err(io)?;
-    let done = fill(from, to);
+    let done = copy_pages(from, to);
     if done.is_err() {
         // A copy that is not whole must not be taken for one.
         let _ = fs::remove_file(to);
@@ -69,7 +69,7 @@ pub(super) fn copy(from: &Connection, to: &Path) -> Result<(), StoreError> {
     done
 }
 
-fn fill(from: &Connection, to: &Path) -> Result<(), StoreError> {
+fn copy_pages(from: &Connection, to: &Path) -> Result<(), StoreError> {
     let name = to.to_str().ok_or_else(|| StoreError::Io {
         doing: "making the copy",
         source: io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8"),

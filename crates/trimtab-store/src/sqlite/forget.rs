@@ -7,10 +7,10 @@ use rusqlite::{Connection, Transaction, params};
 use trimtab_core::Millis;
 
 use super::{sessions, tidy};
-use crate::{Forget, Retention, SessionInfo, StoreError, codec::number};
+use crate::{ForgetSelection, Retention, SessionInfo, StoreError, codec::to_number};
 
 /// Sessions that are chosen, and about how many bytes they take.
-pub(super) struct Chosen {
+pub(super) struct SessionChoice {
     pub(super) sessions: Vec<SessionInfo>,
     pub(super) bytes: u64,
 }
@@ -18,13 +18,17 @@ pub(super) struct Chosen {
 /// Bytes that a row of the tables takes beside its contents, about; assumed.
 const BYTES_PER_ROW: u64 = 60;
 
-pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Result<Chosen, StoreError> {
-    let all = sessions::sessions(connection)?;
-    let sizes = sizes(connection)?;
+pub(super) fn choose_sessions(
+    connection: &Connection,
+    which: &ForgetSelection,
+    file: u64,
+) -> Result<SessionChoice, StoreError> {
+    let all = sessions::list_sessions(connection)?;
+    let sizes = session_sizes(connection)?;
     let size_of = |session: &SessionInfo| sizes.get(&session.id.0).copied().unwrap_or_default();
-    let mut chosen = Chosen { sessions: Vec::new(), bytes: 0 };
+    let mut chosen = SessionChoice { sessions: Vec::new(), bytes: 0 };
     let limits = match which {
-        Forget::Sessions(ids) => {
+        ForgetSelection::Sessions(ids) => {
             let mut known: HashMap<i64, SessionInfo> =
                 all.into_iter().map(|session| (session.id.0, session)).collect();
             let mut asked = HashSet::new();
@@ -35,9 +39,13 @@ pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Resu
             chosen.bytes = chosen.sessions.iter().map(size_of).sum();
             return Ok(chosen);
         }
-        Forget::OlderThan(time) => Limits { older_than: Some(*time), ..Limits::default() },
-        Forget::LargerThan(limit) => Limits { larger_than: Some((*limit, file)), ..Limits::default() },
-        Forget::Beyond(retention, now) => Limits {
+        ForgetSelection::OlderThan(time) => {
+            ForgetLimits { older_than: Some(*time), ..ForgetLimits::default() }
+        }
+        ForgetSelection::LargerThan(limit) => {
+            ForgetLimits { larger_than: Some((*limit, file)), ..ForgetLimits::default() }
+        }
+        ForgetSelection::Beyond(retention, now) => ForgetLimits {
             older_than: retention.keep_for.map(|age| Millis(now.0.saturating_sub(age))),
             larger_than: match retention.keep_at_most {
                 Some(limit) => Some((limit, used_bytes(connection)?)),
@@ -62,7 +70,7 @@ pub(super) fn choose(connection: &Connection, which: &Forget, file: u64) -> Resu
 
 /// Which sessions go.
 #[derive(Default)]
-struct Limits {
+struct ForgetLimits {
     /// Those whose last request is older.
     older_than: Option<Millis>,
     /// The oldest, until no more than so many bytes are taken, of those that are taken now.
@@ -81,7 +89,7 @@ fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
 
 /// Tells about how many bytes each session takes that no other holds. Every table is read once for all sessions: there is no
 /// index by session, which appending would have to keep.
-fn sizes(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
+fn session_sizes(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
     let mut sizes: HashMap<i64, u64> = HashMap::new();
     let mut contents = connection.prepare_cached(
         "SELECT c.session, sum(c.length * 1.0 * length(p.data) / max(p.length, 1)), count(*) \
@@ -119,7 +127,10 @@ pub(super) fn free_pages(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// Removes sessions with everything that no other holds.
-pub(super) fn remove(transaction: &Transaction<'_>, sessions: &[SessionInfo]) -> Result<(), StoreError> {
+pub(super) fn remove_sessions(
+    transaction: &Transaction<'_>,
+    sessions: &[SessionInfo],
+) -> Result<(), StoreError> {
     // Freed pages are overwritten: forgotten is forgotten.
     transaction.pragma_update(None, "secure_delete", "ON")?;
     transaction.execute_batch(
@@ -148,9 +159,9 @@ pub(super) fn remove(transaction: &Transaction<'_>, sessions: &[SessionInfo]) ->
          DELETE FROM pack WHERE id IN (SELECT id FROM torn) AND id NOT IN (SELECT id FROM used); \
          DELETE FROM torn WHERE id NOT IN (SELECT id FROM used);",
     )?;
-    for pack in tidy::listed(transaction, "id IN (SELECT id FROM torn)")? {
-        let rest = tidy::prepare(transaction, vec![pack])?;
-        tidy::replace(transaction, &rest)?;
+    for pack in tidy::list_packs(transaction, "id IN (SELECT id FROM torn)")? {
+        let rest = tidy::merge_packs(transaction, vec![pack])?;
+        tidy::replace_packs(transaction, &rest)?;
     }
     // Merging the index removes the words themselves.
     transaction.execute("INSERT INTO words (words) VALUES ('optimize')", [])?;
@@ -186,6 +197,6 @@ fn keep_shared_contents(transaction: &Transaction<'_>) -> Result<(), StoreError>
     // Contents are numbered on: an index that was made up to a number that is used again would miss the new one.
     let last: i64 =
         transaction.query_row("SELECT coalesce(max(id), 0) FROM content", [], |row| row.get(0))?;
-    transaction.execute("UPDATE indexed SET through = min(through, ?)", [number(0).max(last)])?;
+    transaction.execute("UPDATE indexed SET through = min(through, ?)", [to_number(0).max(last)])?;
     Ok(())
 }

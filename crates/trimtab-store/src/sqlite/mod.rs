@@ -29,12 +29,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
 
 use crate::{
-    Append, Appended, AskedWish, Checked, Disk, Forget, Forgotten, Found, Holder, Mode, Recognized,
-    RequestId, RequestInfo, SearchQuery, SessionId, SessionInfo, SessionLabel, Store, StoreError,
-    StoredRequest, Summary, Tidied, Wish,
+    Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
+    Recognized, RequestId, RequestInfo, RunMode, SearchHit, SearchQuery, SessionId, SessionInfo,
+    SessionLabel, Store, StoreError, StoredRequest, StoredSummary, TidyOutcome, Wish,
 };
 use file::FileIdentity;
-use recent::Recents;
+use recent::RecentRequests;
 
 /// How many connections for reading are kept open when nobody uses them.
 const IDLE_READERS: usize = 8;
@@ -49,17 +49,17 @@ pub struct Sqlite {
     /// The file that was opened.
     file: Option<FileIdentity>,
     has_written: AtomicBool,
-    writer: Mutex<Writer>,
+    writer: Mutex<SqliteWriter>,
     readers: Mutex<Vec<Connection>>,
 }
 
-struct Writer {
+struct SqliteWriter {
     connection: Connection,
-    recents: Recents,
+    recents: RecentRequests,
     packer: zstd::bulk::Compressor<'static>,
 }
 
-impl std::fmt::Debug for Writer {
+impl std::fmt::Debug for SqliteWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer").field("connection", &self.connection).finish_non_exhaustive()
     }
@@ -72,7 +72,7 @@ impl Sqlite {
     /// Says why it cannot be opened. A file of a newer version is left as it is.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         let connection = open::for_writing(path)?;
-        Sqlite::with(path, connection)
+        Sqlite::with_connection(path, connection)
     }
 
     /// Opens a store that is there already, to read it. Writing to it fails.
@@ -81,7 +81,7 @@ impl Sqlite {
     /// Says why it cannot be opened.
     pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
         let connection = open::for_reading(path)?;
-        Sqlite::with(path, connection)
+        Sqlite::with_connection(path, connection)
     }
 
     /// Returns the file.
@@ -93,8 +93,8 @@ impl Sqlite {
     ///
     /// # Errors
     /// Says what is wrong with the store.
-    pub fn limit(&self, bytes: u64) -> Result<(), StoreError> {
-        let writer = self.writer();
+    pub fn set_size_limit(&self, bytes: u64) -> Result<(), StoreError> {
+        let writer = self.lock_writer();
         let page: u64 = writer.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let pages = bytes / page.max(1);
         writer.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
@@ -103,12 +103,12 @@ impl Sqlite {
 
     /// Tells whether the path still names the file that was opened: what is written to another file is lost.
     pub fn is_in_place(&self) -> bool {
-        self.file.is_none_or(|file| FileIdentity::of(&self.path).is_ok_and(|now| now == file))
+        self.file.is_none_or(|file| FileIdentity::identity_at(&self.path).is_ok_and(|now| now == file))
     }
 
     /// Gives back memory that only makes the next request faster.
     pub fn release_memory(&self) {
-        let mut writer = self.writer();
+        let mut writer = self.lock_writer();
         writer.recents.clear();
         // Pages that stay in memory harm nobody.
         let _ = writer.connection.release_memory();
@@ -119,7 +119,7 @@ impl Sqlite {
     /// # Errors
     /// Says why there is no copy; a file that is there already is left as it is.
     pub fn backup(&self, to: &Path) -> Result<(), StoreError> {
-        file::copy(&open::for_reading(&self.path)?, to)
+        file::copy_store(&open::for_reading(&self.path)?, to)
     }
 
     /// Forgets sessions of a store that nobody has open, without needing space: changes are made in the file itself, and what
@@ -127,33 +127,37 @@ impl Sqlite {
     ///
     /// # Errors
     /// Says what is wrong with the store, that there is no such session, or that another process has the store open.
-    pub fn forget_alone(path: &Path, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {
+    pub fn forget_alone(
+        path: &Path,
+        which: &ForgetSelection,
+        mode: RunMode,
+    ) -> Result<ForgetOutcome, StoreError> {
         let before = open::file_bytes(path);
-        let mut connection = open::alone(path)?;
-        let chosen = forget::choose(&connection, which, before)?;
-        if mode == Mode::DryRun {
+        let mut connection = open::open_exclusively(path)?;
+        let chosen = forget::choose_sessions(&connection, which, before)?;
+        if mode == RunMode::DryRun {
             let after = before.saturating_sub(chosen.bytes);
-            return Ok(Forgotten { sessions: chosen.sessions, before, after });
+            return Ok(ForgetOutcome { sessions: chosen.sessions, before, after });
         }
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        forget::remove(&transaction, &chosen.sessions)?;
+        forget::remove_sessions(&transaction, &chosen.sessions)?;
         transaction.commit()?;
         forget::free_pages(&connection)?;
         drop(connection);
-        Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(path) })
+        Ok(ForgetOutcome { sessions: chosen.sessions, before, after: open::file_bytes(path) })
     }
 
     fn check_in_place(&self) -> Result<(), StoreError> {
         if self.is_in_place() { Ok(()) } else { Err(StoreError::Gone { path: self.path.clone() }) }
     }
 
-    fn with(path: &Path, connection: Connection) -> Result<Sqlite, StoreError> {
+    fn with_connection(path: &Path, connection: Connection) -> Result<Sqlite, StoreError> {
         let packer = zstd::bulk::Compressor::new(contents::FAST_LEVEL)
             .map_err(|source| StoreError::Io { doing: "making a compressor", source })?;
-        let writer = Writer { connection, recents: Recents::default(), packer };
+        let writer = SqliteWriter { connection, recents: RecentRequests::default(), packer };
         Ok(Sqlite {
             path: path.to_owned(),
-            file: FileIdentity::of(path).ok(),
+            file: FileIdentity::identity_at(path).ok(),
             has_written: AtomicBool::new(false),
             writer: Mutex::new(writer),
             readers: Mutex::default(),
@@ -161,21 +165,21 @@ impl Sqlite {
     }
 
     /// A thread that panicked left no half transaction behind: what it held can be used.
-    fn writer(&self) -> MutexGuard<'_, Writer> {
+    fn lock_writer(&self) -> MutexGuard<'_, SqliteWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs one transaction that writes.
-    fn write<T>(
+    fn write_transaction<T>(
         &self,
-        work: impl FnOnce(&mut Writing<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut writer = self.writer();
+        let mut writer = self.lock_writer();
         self.check_in_place()?;
         self.has_written.store(true, Ordering::Relaxed);
-        let Writer { connection, recents, packer } = &mut *writer;
+        let SqliteWriter { connection, recents, packer } = &mut *writer;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut writing = Writing { transaction, recents, packer };
+        let mut writing = WriteTransaction { transaction, recents, packer };
         let done = work(&mut writing)?;
         writing.transaction.commit()?;
         // It may have gone while it was written to.
@@ -204,61 +208,61 @@ impl Sqlite {
 }
 
 /// A transaction that writes, with what the writer keeps between transactions.
-struct Writing<'a> {
+struct WriteTransaction<'a> {
     transaction: Transaction<'a>,
-    recents: &'a mut Recents,
+    recents: &'a mut RecentRequests,
     packer: &'a mut zstd::bulk::Compressor<'static>,
 }
 
 impl Store for Sqlite {
     fn recognize(&self, history: &History, label: SessionLabel<'_>) -> Result<Recognized, StoreError> {
-        self.read(|connection| recognize::recognize(connection, history, label))
+        self.read(|connection| recognize::recognize_session(connection, history, label))
     }
 
-    fn place(
+    fn find_place(
         &self,
         history: &History,
         chain: Vec<ChainHash>,
         label: SessionLabel<'_>,
     ) -> Result<Recognized, StoreError> {
-        self.read(|connection| recognize::placed(connection, history, chain, label))
+        self.read(|connection| recognize::recognize_place(connection, history, chain, label))
     }
 
-    fn append(&self, request: &Append<'_>) -> Result<Appended, StoreError> {
-        let done = self.write(|writing| append::append(writing, request));
+    fn append_request(&self, request: &Append<'_>) -> Result<Appended, StoreError> {
+        let done = self.write_transaction(|writing| append::append_request(writing, request));
         if done.is_err() {
             // What was remembered of a request that was not kept is not so.
-            self.writer().recents.clear();
+            self.lock_writer().recents.clear();
         }
         done
     }
 
-    fn answered(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError> {
-        self.write(|writing| sessions::answered(&writing.transaction, request, usage))
+    fn record_usage(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError> {
+        self.write_transaction(|writing| sessions::record_usage(&writing.transaction, request, usage))
     }
 
-    fn refused(&self, request: RequestId) -> Result<(), StoreError> {
-        self.write(|writing| refused::refuse(&writing.transaction, request))
+    fn record_refusal(&self, request: RequestId) -> Result<(), StoreError> {
+        self.write_transaction(|writing| refused::restore_verdicts(&writing.transaction, request))
     }
 
-    fn summarized(&self, session: SessionId, summary: &Summary) -> Result<(), StoreError> {
-        self.write(|writing| sessions::summarized(writing, session, summary))
+    fn add_summary(&self, session: SessionId, summary: &StoredSummary) -> Result<(), StoreError> {
+        self.write_transaction(|writing| sessions::add_summary(writing, session, summary))
     }
 
-    fn summaries(&self, session: SessionId) -> Result<Vec<Summary>, StoreError> {
-        self.read(|connection| sessions::summaries(connection, session))
+    fn summaries(&self, session: SessionId) -> Result<Vec<StoredSummary>, StoreError> {
+        self.read(|connection| sessions::list_summaries(connection, session))
     }
 
-    fn wish(&self, wish: &AskedWish) -> Result<Wish, StoreError> {
-        self.write(|writing| wishes::wish(&writing.transaction, wish))
+    fn add_wish(&self, wish: &NewWish) -> Result<Wish, StoreError> {
+        self.write_transaction(|writing| wishes::add_wish(&writing.transaction, wish))
     }
 
     fn pins(&self, session: Option<SessionId>) -> Result<Vec<Wish>, StoreError> {
-        self.read(|connection| wishes::pins(connection, session))
+        self.read(|connection| wishes::list_pins(connection, session))
     }
 
     fn newest_wish(&self) -> Result<u64, StoreError> {
-        self.read(wishes::newest)
+        self.read(wishes::newest_wish)
     }
 
     fn wishes(
@@ -267,61 +271,63 @@ impl Store for Sqlite {
         chain: &[ChainHash],
         label: SessionLabel<'_>,
     ) -> Result<Wishes, StoreError> {
-        self.read(|connection| recognize::wishes(connection, history, chain, label))
+        self.read(|connection| recognize::find_wishes(connection, history, chain, label))
     }
 
     fn recall(&self, handle: &str) -> Result<Vec<u8>, StoreError> {
-        self.read(|connection| read::recall(connection, handle))
+        self.read(|connection| read::recall_block(connection, handle))
     }
 
-    fn holders(&self, handle: &str) -> Result<Vec<Holder>, StoreError> {
-        self.read(|connection| read::holders(connection, handle))
+    fn holders(&self, handle: &str) -> Result<Vec<HoldingSession>, StoreError> {
+        self.read(|connection| read::holding_sessions(connection, handle))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        self.read(sessions::sessions)
+        self.read(sessions::list_sessions)
     }
 
     fn requests(&self, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
-        self.read(|connection| sessions::requests(connection, session))
+        self.read(|connection| sessions::list_requests(connection, session))
     }
 
     fn request(&self, request: RequestId) -> Result<StoredRequest, StoreError> {
-        self.read(|connection| read::request(connection, request))
+        self.read(|connection| read::read_request(connection, request))
     }
 
-    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError> {
+    fn search(&self, query: &SearchQuery<'_>) -> Result<Vec<SearchHit>, StoreError> {
         while self.read(search::is_behind)? {
-            match self.write(|writing| search::index_some(&writing.transaction)) {
+            match self.write_transaction(|writing| search::index_some(&writing.transaction)) {
                 Ok(()) => {}
                 // What cannot be written can still be searched, as far as it was indexed before.
                 Err(StoreError::ReadOnly | StoreError::Full) => break,
                 Err(error) => return Err(error),
             }
         }
-        self.read(|connection| search::search(connection, query))
+        self.read(|connection| search::search_blocks(connection, query))
     }
 
-    fn forget(&self, which: &Forget, mode: Mode) -> Result<Forgotten, StoreError> {
+    fn forget(&self, which: &ForgetSelection, mode: RunMode) -> Result<ForgetOutcome, StoreError> {
         let before = open::file_bytes(&self.path);
-        let chosen = self.read(|connection| forget::choose(connection, which, before))?;
-        if mode == Mode::DryRun || chosen.sessions.is_empty() {
+        let chosen = self.read(|connection| forget::choose_sessions(connection, which, before))?;
+        if mode == RunMode::DryRun || chosen.sessions.is_empty() {
             let after = before.saturating_sub(chosen.bytes);
-            return Ok(Forgotten { sessions: chosen.sessions, before, after });
+            return Ok(ForgetOutcome { sessions: chosen.sessions, before, after });
         }
-        self.write(|writing| {
+        self.write_transaction(|writing| {
             writing.recents.clear();
-            forget::remove(&writing.transaction, &chosen.sessions)
+            forget::remove_sessions(&writing.transaction, &chosen.sessions)
         })?;
         self.give_space_back()?;
-        Ok(Forgotten { sessions: chosen.sessions, before, after: open::file_bytes(&self.path) })
+        Ok(ForgetOutcome { sessions: chosen.sessions, before, after: open::file_bytes(&self.path) })
     }
 
-    fn tidy(&self) -> Result<Tidied, StoreError> {
-        let mut done = Tidied::default();
+    fn tidy(&self) -> Result<TidyOutcome, StoreError> {
+        let mut done = TidyOutcome::default();
         while let Some(together) = self.read(tidy::prepare_some)? {
             // Where another process tidies as well, it does the rest.
-            let Some(some) = self.write(|writing| tidy::replace(&writing.transaction, &together))? else {
+            let Some(some) =
+                self.write_transaction(|writing| tidy::replace_packs(&writing.transaction, &together))?
+            else {
                 break;
             };
             done.pieces += some.pieces;
@@ -334,13 +340,13 @@ impl Store for Sqlite {
         Ok(done)
     }
 
-    fn disk(&self) -> Result<Disk, StoreError> {
+    fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
         let bytes = open::file_bytes(&self.path);
-        self.read(|connection| sessions::disk(connection, bytes))
+        self.read(|connection| sessions::disk_usage(connection, bytes))
     }
 
-    fn check(&self) -> Result<Checked, StoreError> {
-        self.read(check::check)
+    fn check_contents(&self) -> Result<CheckedCounts, StoreError> {
+        self.read(check::check_store)
     }
 }
 
@@ -362,7 +368,7 @@ impl Drop for Sqlite {
 impl Sqlite {
     /// Returns free pages to the system and empties the log.
     fn give_space_back(&self) -> Result<(), StoreError> {
-        let writer = self.writer();
+        let writer = self.lock_writer();
         forget::free_pages(&writer.connection)?;
         // Readers that are at work keep the log; it is emptied another time.
         let _ = writer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));

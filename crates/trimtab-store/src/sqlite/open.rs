@@ -33,7 +33,7 @@ const STATEMENTS: usize = 64;
 const TRIES: u32 = 200;
 
 pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
-    make(path)?;
+    make_file(path)?;
     make_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags)?;
@@ -41,35 +41,35 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     if connection.is_readonly("main")? {
         return Err(StoreError::ReadOnly);
     }
-    prepare(path, &mut connection)?;
+    prepare_schema(path, &mut connection)?;
     Ok(connection)
 }
 
 /// Takes the right to read a store away from everybody but its owner. SQLite gives the files beside it the same rights.
 fn make_private(path: &Path) {
     for end in ["", "-wal", "-shm"] {
-        file::make_private(&beside(path, end));
+        file::make_private(&file_beside(path, end));
     }
 }
 
 pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags)?;
-    let version = match version(path, &connection) {
+    let version = match schema_version(path, &connection) {
         // Readers share a file beside the store, which cannot be made where nothing can be written. Nobody writes there
         // either: without a log, the file is all there is.
         Err(StoreError::Sqlite { source, .. }) if is_out_of_reach(&source) && !has_log(path) => {
             connection = connect_as_it_is(path, flags)?;
-            version(path, &connection)?
+            schema_version(path, &connection)?
         }
         Err(StoreError::Full) if !has_log(path) => {
             connection = connect_as_it_is(path, flags)?;
-            version(path, &connection)?
+            schema_version(path, &connection)?
         }
         other => other?,
     };
-    if version < known() {
-        return Err(opening(
+    if version < known_version() {
+        return Err(open_error(
             path,
             "it was made by an older trimtab; any command that writes brings it up to date",
         ));
@@ -78,7 +78,7 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Opens a store that nobody else has open, to change it in place: without a log, or anything else beside the file.
-pub(super) fn alone(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_exclusively(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(path, flags)?;
     if connection.is_readonly("main")? {
@@ -88,8 +88,8 @@ pub(super) fn alone(path: &Path) -> Result<Connection, StoreError> {
     // Before the first look at the file: then readers share nothing, and no file for that is made.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    if version(path, &connection)? != known() {
-        return Err(opening(
+    if schema_version(path, &connection)? != known_version() {
+        return Err(open_error(
             path,
             "it was made by an older trimtab; any command that writes brings it up to date",
         ));
@@ -101,24 +101,24 @@ pub(super) fn alone(path: &Path) -> Result<Connection, StoreError> {
 /// Returns the bytes of the file and its log.
 pub(super) fn file_bytes(path: &Path) -> u64 {
     let size = |path: &Path| fs::metadata(path).map_or(0, |about| about.len());
-    size(path) + size(&beside(path, "-wal"))
+    size(path) + size(&file_beside(path, "-wal"))
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn file_beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
 }
 
 /// Makes the folder and an empty file that only its owner can read.
-fn make(path: &Path) -> Result<(), StoreError> {
+fn make_file(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        make_folder(folder).map_err(|fault| opening(path, fault))?;
+        make_folder(folder).map_err(|fault| open_error(path, fault))?;
     }
     match file::make_new(path) {
         Ok(()) => Ok(()),
         Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(fault) => Err(opening(path, fault)),
+        Err(fault) => Err(open_error(path, fault)),
     }
 }
 
@@ -131,7 +131,7 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
-    let connection = Connection::open_with_flags(path, flags).map_err(|fault| opening(path, fault))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(|fault| open_error(path, fault))?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Else a statement is prepared anew for every value it is run with, in search of a better plan: there is only one.
@@ -144,12 +144,12 @@ fn is_out_of_reach(error: &rusqlite::Error) -> bool {
 }
 
 fn has_log(path: &Path) -> bool {
-    fs::metadata(beside(path, "-wal")).is_ok_and(|about| about.len() > 0)
+    fs::metadata(file_beside(path, "-wal")).is_ok_and(|about| about.len() > 0)
 }
 
 /// Opens a file that nobody can change.
 fn connect_as_it_is(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
-    let absolute = fs::canonicalize(path).map_err(|fault| opening(path, fault))?;
+    let absolute = fs::canonicalize(path).map_err(|fault| open_error(path, fault))?;
     let mut address = "file:".to_owned();
     for letter in absolute.to_string_lossy().chars() {
         match letter {
@@ -163,16 +163,16 @@ fn connect_as_it_is(path: &Path, flags: OpenFlags) -> Result<Connection, StoreEr
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "errors and words are given away here")]
-fn opening(path: &Path, why: impl ToString) -> StoreError {
+fn open_error(path: &Path, why: impl ToString) -> StoreError {
     StoreError::Open { path: path.to_owned(), why: why.to_string() }
 }
 
-fn known() -> i64 {
-    crate::codec::number(MIGRATIONS.len())
+fn known_version() -> i64 {
+    crate::codec::to_number(MIGRATIONS.len())
 }
 
 /// Returns the schema's version: 0 for an empty file.
-fn version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
+fn schema_version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
     // One moment for all that is read: another process may be making the store.
     let moment = connection.unchecked_transaction()?;
     let pragma = |name: &str| moment.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
@@ -189,17 +189,17 @@ fn version(path: &Path, connection: &Connection) -> Result<i64, StoreError> {
     if application != APPLICATION && tables > 0 {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
-    if version > known() {
-        return Err(StoreError::Newer { path: path.to_owned(), found: version, known: known() });
+    if version > known_version() {
+        return Err(StoreError::Newer { path: path.to_owned(), found: version, known: known_version() });
     }
     Ok(version)
 }
 
-fn prepare(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
-    let version = version(path, connection)?;
+fn prepare_schema(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
+    let version = schema_version(path, connection)?;
     // Commits are on the disk when they return: what was hidden is never lost.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    if version == known() {
+    if version == known_version() {
         // A copy that was made of a store is not written ahead yet.
         let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
         return if mode == "wal" { Ok(()) } else { write_ahead(connection) };
@@ -211,11 +211,11 @@ fn prepare(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it in the meantime.
     let from: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    for migration in MIGRATIONS.iter().skip(crate::codec::size(from)) {
+    for migration in MIGRATIONS.iter().skip(crate::codec::to_size(from)) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", known())?;
+    transaction.pragma_update(None, "user_version", known_version())?;
     transaction.commit()?;
     Ok(())
 }

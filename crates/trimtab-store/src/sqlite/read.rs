@@ -6,51 +6,54 @@ use rusqlite::{Connection, OptionalExtension};
 use trimtab_core::{BlockId, Reason, SentVerdict, Verdict};
 
 use super::{
-    contents::{Contents, lies},
+    contents::{ContentReader, read_location},
     sessions,
 };
 use crate::{
-    Holder, RequestId, SessionId, StoreError, StoredRequest,
-    codec::{Hash, size, take_number},
-    error::damaged,
+    HoldingSession, RequestId, SessionId, StoreError, StoredRequest,
+    codec::{StoredHash, take_number, to_size},
+    error::damage_error,
     parts,
 };
 
 /// Stands for a block that is sent whole after it was hidden.
-pub(super) const WHOLE_AGAIN: Hash = [1; 16];
+pub(super) const WHOLE_AGAIN: StoredHash = [1; 16];
 
 /// The hash and the number of the verdict on each block that was not sent whole.
-pub(super) type Verdicts = BTreeMap<u32, (i64, Hash)>;
+pub(super) type VerdictRows = BTreeMap<u32, (i64, StoredHash)>;
 
-pub(super) fn recall(connection: &Connection, handle: &str) -> Result<Vec<u8>, StoreError> {
-    let beginning = beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+pub(super) fn recall_block(connection: &Connection, handle: &str) -> Result<Vec<u8>, StoreError> {
+    let beginning = hash_beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
     let found = connection
         .prepare_cached(
             "SELECT hash, kind, pack, start, length FROM content WHERE substr(hash, 1, 6) = ? AND kind <> 2 AND kind < 2",
         )?
-        .query_row([beginning], lies)
+        .query_row([beginning], read_location)
         .optional()?;
     let lies = found.ok_or_else(|| StoreError::UnknownHandle(handle.to_owned()))?;
-    Contents::new(connection)?.at(&lies)
+    ContentReader::new(connection)?.content_at(&lies)
 }
 
 /// Returns the sessions that hold the block that a handle names, the one used last first.
-pub(super) fn holders(connection: &Connection, handle: &str) -> Result<Vec<Holder>, StoreError> {
+pub(super) fn holding_sessions(
+    connection: &Connection,
+    handle: &str,
+) -> Result<Vec<HoldingSession>, StoreError> {
     const HOLDS: &str = "SELECT s.id, s.name, s.project FROM session s WHERE s.id IN (\
          SELECT session FROM content WHERE substr(hash, 1, 6) = ?1 AND kind <> 2 AND kind < 2 \
          UNION SELECT h.session FROM content c JOIN shared h ON h.content = c.id \
                WHERE substr(c.hash, 1, 6) = ?1 AND c.kind <> 2 AND c.kind < 2) ORDER BY s.last_at DESC, s.id DESC";
-    let beginning = beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
+    let beginning = hash_beginning(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
     let mut statement = connection.prepare_cached(HOLDS)?;
     let rows = statement.query_map([beginning], |row| {
-        Ok(Holder { session: SessionId(row.get(0)?), name: row.get(1)?, project: row.get(2)? })
+        Ok(HoldingSession { session: SessionId(row.get(0)?), name: row.get(1)?, project: row.get(2)? })
     })?;
-    let holders: Vec<Holder> = rows.collect::<Result<_, _>>()?;
+    let holders: Vec<HoldingSession> = rows.collect::<Result<_, _>>()?;
     if holders.is_empty() { Err(StoreError::UnknownHandle(handle.to_owned())) } else { Ok(holders) }
 }
 
 /// Returns what the hashes begin with that a handle names.
-fn beginning(handle: &str) -> Option<[u8; 6]> {
+fn hash_beginning(handle: &str) -> Option<[u8; 6]> {
     let digits: Vec<u8> = handle
         .chars()
         .map(|digit| digit.to_digit(16))
@@ -61,13 +64,13 @@ fn beginning(handle: &str) -> Option<[u8; 6]> {
     if digits.len() == 12 { bytes.try_into().ok() } else { None }
 }
 
-pub(super) fn request(connection: &Connection, id: RequestId) -> Result<StoredRequest, StoreError> {
-    let info = sessions::request(connection, id)?;
-    let bytes = bytes(connection, id)?;
-    let mut contents = Contents::new(connection)?;
+pub(super) fn read_request(connection: &Connection, id: RequestId) -> Result<StoredRequest, StoreError> {
+    let info = sessions::request_info(connection, id)?;
+    let bytes = rebuild_bytes(connection, id)?;
+    let mut contents = ContentReader::new(connection)?;
     let mut hidden = Vec::new();
-    for (block, (verdict_id, _)) in plan(connection, id)? {
-        hidden.push((block, verdict(connection, &mut contents, verdict_id)?));
+    for (block, (verdict_id, _)) in read_verdicts(connection, id)? {
+        hidden.push((block, read_verdict(connection, &mut contents, verdict_id)?));
     }
     let marker = connection
         .prepare_cached("SELECT marker FROM request WHERE id = ?")?
@@ -76,7 +79,7 @@ pub(super) fn request(connection: &Connection, id: RequestId) -> Result<StoredRe
 }
 
 /// How a request's bytes are made of its base and its own parts.
-struct Row {
+struct RequestRow {
     base: Option<i64>,
     front: usize,
     back: usize,
@@ -85,9 +88,9 @@ struct Row {
 }
 
 /// Rebuilds the bytes of a request.
-pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, StoreError> {
+pub(super) fn rebuild_bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, StoreError> {
     let what = || format!("request {}", id.0);
-    let mut contents = Contents::new(connection)?;
+    let mut contents = ContentReader::new(connection)?;
     let mut rows = Vec::new();
     let mut next = Some(id.0);
     let mut statement =
@@ -95,19 +98,19 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
     while let Some(current) = next {
         let row = statement
             .query_row([current], |row| {
-                Ok(Row {
+                Ok(RequestRow {
                     base: row.get(0)?,
-                    front: size(row.get(1)?),
-                    back: size(row.get(2)?),
+                    front: to_size(row.get(1)?),
+                    back: to_size(row.get(2)?),
                     parts: row.get(3)?,
-                    bytes: size(row.get(4)?),
+                    bytes: to_size(row.get(4)?),
                 })
             })
             .optional()?;
         let row = match row {
             Some(row) => row,
             None if current == id.0 => return Err(StoreError::UnknownRequest(id.0)),
-            None => return Err(damaged(what(), "the request before it is missing")),
+            None => return Err(damage_error(what(), "the request before it is missing")),
         };
         // A base is always older: anything else would never end.
         next = row.base.filter(|base| *base < current);
@@ -117,10 +120,10 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
     let mut list: Vec<(usize, usize)> = Vec::new();
     let mut decoded = BTreeMap::new();
     for (index, row) in rows.iter().enumerate().rev() {
-        let own =
-            parts::decode(&contents.get(row.parts)?).ok_or_else(|| damaged(what(), "its parts are cut"))?;
+        let own = parts::decode_parts(&contents.get_content(row.parts)?)
+            .ok_or_else(|| damage_error(what(), "its parts are cut"))?;
         let (Some(front), Some(back)) = (list.get(..row.front), list.len().checked_sub(row.back)) else {
-            return Err(damaged(what(), "the request before it is too short"));
+            return Err(damage_error(what(), "the request before it is too short"));
         };
         let behind = list.get(back..).unwrap_or_default();
         let own_parts = (0..own.len()).map(|part| (index, part));
@@ -133,17 +136,19 @@ pub(super) fn bytes(connection: &Connection, id: RequestId) -> Result<Vec<u8>, S
         let pieces = decoded
             .get(&index)
             .and_then(|own| own.get(part))
-            .ok_or_else(|| damaged(what(), "a part is missing"))?;
-        parts::write(pieces, &mut bytes, |block| contents.get(i64::try_from(block).unwrap_or(-1)))?;
+            .ok_or_else(|| damage_error(what(), "a part is missing"))?;
+        parts::write_pieces(pieces, &mut bytes, |block| {
+            contents.get_content(i64::try_from(block).unwrap_or(-1))
+        })?;
     }
     if bytes.len() != expected {
-        return Err(damaged(what(), format_args!("{} bytes instead of {expected}", bytes.len())));
+        return Err(damage_error(what(), format_args!("{} bytes instead of {expected}", bytes.len())));
     }
     Ok(bytes)
 }
 
 /// Returns the verdicts on the blocks of a request that were not sent whole.
-pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, StoreError> {
+pub(super) fn read_verdicts(connection: &Connection, id: RequestId) -> Result<VerdictRows, StoreError> {
     let mut deltas: Vec<(u32, Option<Vec<u8>>)> = Vec::new();
     let mut next = Some(id.0);
     let mut statement =
@@ -159,7 +164,7 @@ pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, S
     let mut plan = BTreeMap::new();
     for (same, delta) in deltas.into_iter().rev() {
         plan.split_off(&same);
-        for (block, verdict) in changes(delta.as_deref().unwrap_or_default()) {
+        for (block, verdict) in read_changes(delta.as_deref().unwrap_or_default()) {
             if verdict == 0 {
                 plan.remove(&block)
             } else {
@@ -171,14 +176,14 @@ pub(super) fn plan(connection: &Connection, id: RequestId) -> Result<Verdicts, S
     plan.into_iter()
         .map(|(block, verdict)| {
             let digest = digest.query_row([verdict], |row| row.get(0)).optional()?;
-            let digest = digest.ok_or_else(|| damaged(format!("verdict {verdict}"), "it is missing"))?;
+            let digest = digest.ok_or_else(|| damage_error(format!("verdict {verdict}"), "it is missing"))?;
             Ok((block, (verdict, digest)))
         })
         .collect()
 }
 
 /// Reads what differs from the plan before: blocks and verdicts, 0 for those that are whole again.
-fn changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
+fn read_changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
     let mut changes = Vec::new();
     while let (Some(block), Some(verdict)) = (take_number(&mut delta), take_number(&mut delta)) {
         if let (Ok(block), Ok(verdict)) = (u32::try_from(block), i64::try_from(verdict)) {
@@ -189,18 +194,18 @@ fn changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
 }
 
 /// Reads a verdict.
-pub(super) fn verdict(
+pub(super) fn read_verdict(
     connection: &Connection,
-    contents: &mut Contents<'_>,
+    contents: &mut ContentReader<'_>,
     id: i64,
 ) -> Result<SentVerdict, StoreError> {
     let (reason, text, digest) = connection
         .prepare_cached("SELECT reason, text, digest FROM verdict WHERE id = ?")?
         .query_row([id], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Hash>(2)?))
+            Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, StoredHash>(2)?))
         })
         .optional()?
-        .ok_or_else(|| damaged(format!("verdict {id}"), "it is missing"))?;
+        .ok_or_else(|| damage_error(format!("verdict {id}"), "it is missing"))?;
     if digest == WHOLE_AGAIN {
         return Ok(SentVerdict::WholeAgain);
     }
@@ -208,8 +213,8 @@ pub(super) fn verdict(
     let reason = serde_json::from_str(&reason).unwrap_or(Reason::Rule(reason));
     let text = match text {
         Some(text) => {
-            let text = String::from_utf8(contents.get(text)?);
-            Some(text.map_err(|fault| damaged(format!("verdict {id}"), fault))?.into())
+            let text = String::from_utf8(contents.get_content(text)?);
+            Some(text.map_err(|fault| damage_error(format!("verdict {id}"), fault))?.into())
         }
         None => None,
     };

@@ -5,49 +5,53 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use trimtab_core::{
     Block, ChainHash, History, Memory, Millis, Role, SentVerdict,
-    memory::{Cost, Wishes},
+    memory::{InputCosts, Wishes},
 };
 
-use super::{contents::Contents, read, refused, wishes};
+use super::{contents::ContentReader, read, refused, wishes};
 use crate::{Recognized, RequestId, SessionId, SessionLabel, StoreError};
 
-pub(super) fn recognize(
+pub(super) fn recognize_session(
     connection: &Connection,
     history: &History,
     label: SessionLabel<'_>,
 ) -> Result<Recognized, StoreError> {
-    let placed = placed(connection, history, history.chain(), label)?;
+    let placed = recognize_place(connection, history, history.chain(), label)?;
     let sent = refused::sent_blocks(connection, placed.after, placed.known_blocks)?;
-    let mut memory = memory(connection, placed.chain.get(..sent).unwrap_or_default())?;
+    let mut memory = read_memory(connection, placed.chain.get(..sent).unwrap_or_default())?;
     if let Some(SessionId(session)) = placed.session {
         let (last, requests, spent) = connection
             .prepare_cached("SELECT last_at, requests, spent_ours, spent_raw FROM session WHERE id = ?")?
             .query_row([session], |row| {
-                Ok((row.get(0)?, row.get(1)?, Cost { ours: row.get(2)?, raw: row.get(3)? }))
+                Ok((row.get(0)?, row.get(1)?, InputCosts { ours: row.get(2)?, raw: row.get(3)? }))
             })?;
         memory.resume(Millis(last), requests, spent);
-        memory.ended_with(ends(connection, session, Millis(last))?);
+        memory.ended_with(cached_ends(connection, session, Millis(last))?);
         memory.set_wishes(wishes::of_session(connection, SessionId(session), history, &placed.chain)?);
     }
     Ok(Recognized { memory, ..placed })
 }
 
 /// Returns what is asked for about the blocks of a request.
-pub(super) fn wishes(
+pub(super) fn find_wishes(
     connection: &Connection,
     history: &History,
     chain: &[ChainHash],
     label: SessionLabel<'_>,
 ) -> Result<Wishes, StoreError> {
     let known = known_blocks(connection, chain)?;
-    match place(connection, history, chain, known, label)? {
+    match find_session(connection, history, chain, known, label)? {
         Some((session, _)) => wishes::of_session(connection, SessionId(session), history, chain),
         None => Ok(Wishes::default()),
     }
 }
 
 /// Returns the last blocks of the requests of a session that may still be cached, with the times at which they were sent.
-fn ends(connection: &Connection, session: i64, last: Millis) -> Result<Vec<(ChainHash, Millis)>, StoreError> {
+fn cached_ends(
+    connection: &Connection,
+    session: i64,
+    last: Millis,
+) -> Result<Vec<(ChainHash, Millis)>, StoreError> {
     let mut statement = connection
         .prepare_cached("SELECT tip, at FROM request WHERE session = ? AND NOT refused ORDER BY id DESC")?;
     let rows = statement.query_map([session], |row| Ok((ChainHash(row.get(0)?), Millis(row.get(1)?))))?;
@@ -64,15 +68,15 @@ fn ends(connection: &Connection, session: i64, last: Millis) -> Result<Vec<(Chai
 }
 
 /// Finds all but the memory.
-pub(super) fn placed(
+pub(super) fn recognize_place(
     connection: &Connection,
     history: &History,
     chain: Vec<ChainHash>,
     label: SessionLabel<'_>,
 ) -> Result<Recognized, StoreError> {
-    let seen = seen(connection)?;
+    let seen = newest_verdict(connection)?;
     let known_blocks = known_blocks(connection, &chain)?;
-    let place = place(connection, history, &chain, known_blocks, label)?;
+    let place = find_session(connection, history, &chain, known_blocks, label)?;
     Ok(Recognized {
         session: place.map(|(session, _)| SessionId(session)),
         memory: Memory::default(),
@@ -86,7 +90,7 @@ pub(super) fn placed(
 }
 
 /// Returns the number of the newest verdict.
-pub(super) fn seen(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn newest_verdict(connection: &Connection) -> Result<i64, StoreError> {
     let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'verdict'), 0)";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
@@ -108,7 +112,7 @@ fn known_blocks(connection: &Connection, chain: &[ChainHash]) -> Result<usize, S
 }
 
 /// A request whose blocks this one begins with.
-struct Tip {
+struct BaseRequest {
     request: i64,
     session: i64,
     at: i64,
@@ -119,7 +123,7 @@ struct Tip {
 }
 
 /// Finds the session, and the request that is continued.
-pub(super) fn place(
+pub(super) fn find_session(
     connection: &Connection,
     history: &History,
     chain: &[ChainHash],
@@ -128,14 +132,14 @@ pub(super) fn place(
 ) -> Result<Option<(i64, Option<i64>)>, StoreError> {
     let name = label.name;
     let answer = first_answer(history);
-    let owner = owner(connection, chain, known, answer, label.project)?;
+    let owner = owning_session(connection, chain, known, answer, label.project)?;
     let mut statement = connection.prepare_cached(
         "SELECT r.id, r.session, r.at, r.extended, r.usage IS NOT NULL, s.name, s.project FROM request r \
          JOIN session s ON s.id = r.session WHERE substr(r.tip, 1, 6) = substr(?1, 1, 6) AND r.tip = ?1 ORDER BY r.id DESC",
     )?;
     for (index, hash) in chain.iter().enumerate().take(known).rev() {
         let tips = statement.query_map([hash.0], |row| {
-            Ok(Tip {
+            Ok(BaseRequest {
                 request: row.get(0)?,
                 session: row.get(1)?,
                 at: row.get(2)?,
@@ -145,15 +149,15 @@ pub(super) fn place(
                 project: row.get(6)?,
             })
         })?;
-        let mut open: Vec<Tip> = tips.collect::<Result<_, _>>()?;
+        let mut open: Vec<BaseRequest> = tips.collect::<Result<_, _>>()?;
         // The same words again after an answer are a new conversation; without an answer they are another try.
         let again = index + 1 == chain.len();
         open.retain(|tip| may_go_on(tip.project.as_deref(), label.project, index >= answer));
         open.retain(|tip| !(tip.extended || again && tip.answered));
         open.retain(|tip| owner.as_ref().is_none_or(|owner| tip_wins(tip, owner, name)));
-        let named = |tip: &&Tip| name.is_some() && tip.named.as_deref() == name;
+        let named = |tip: &&BaseRequest| name.is_some() && tip.named.as_deref() == name;
         // Of two that fit equally, one with another name is another conversation.
-        let unnamed = |tip: &&Tip| name.is_none() || tip.named.is_none() || index >= answer;
+        let unnamed = |tip: &&BaseRequest| name.is_none() || tip.named.is_none() || index >= answer;
         if let Some(tip) = open.iter().find(named).or_else(|| open.iter().find(unnamed)) {
             return Ok(Some((tip.session, Some(tip.request))));
         }
@@ -168,19 +172,19 @@ pub(super) fn place(
 
 /// The newest session that holds the longest known chain, where that chain holds something that the model said. Sessions of other
 /// projects do not count.
-struct Owner {
+struct OwningSession {
     session: i64,
     last: i64,
     named: Option<String>,
 }
 
-fn owner(
+fn owning_session(
     connection: &Connection,
     chain: &[ChainHash],
     known: usize,
     answer: usize,
     project: Option<&str>,
-) -> Result<Option<Owner>, StoreError> {
+) -> Result<Option<OwningSession>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, s.last_at, s.name FROM chain c JOIN session s ON s.id = c.session WHERE c.hash = ?1 \
          AND (?2 IS NULL OR s.project IS NULL OR s.project = ?2) \
@@ -189,7 +193,7 @@ fn owner(
     // Another project may know more of the chain.
     for hash in chain.iter().take(known).skip(answer).rev() {
         let found = statement.query_row(params![hash.0, project], |row| {
-            Ok(Owner { session: row.get(0)?, last: row.get(1)?, named: row.get(2)? })
+            Ok(OwningSession { session: row.get(0)?, last: row.get(1)?, named: row.get(2)? })
         });
         if let Some(owner) = found.optional()? {
             return Ok(Some(owner));
@@ -210,7 +214,7 @@ fn may_go_on(of_session: Option<&str>, of_request: Option<&str>, has_answer: boo
 
 /// A request that nobody went on from wins over a longer chain of a session that has been quiet since: the same
 /// conversation is held once more.
-fn tip_wins(tip: &Tip, owner: &Owner, name: Option<&str>) -> bool {
+fn tip_wins(tip: &BaseRequest, owner: &OwningSession, name: Option<&str>) -> bool {
     if tip.session == owner.session {
         return true;
     }
@@ -227,14 +231,14 @@ fn first_answer(history: &History) -> usize {
 }
 
 /// Makes the memory of what was sent of these blocks.
-fn memory(connection: &Connection, chain: &[ChainHash]) -> Result<Memory, StoreError> {
-    let mut contents = Contents::new(connection)?;
+fn read_memory(connection: &Connection, chain: &[ChainHash]) -> Result<Memory, StoreError> {
+    let mut contents = ContentReader::new(connection)?;
     let mut statement = connection.prepare_cached("SELECT max(verdict) FROM chain WHERE hash = ?")?;
     let mut memory = Memory::default();
     for hash in chain {
         let verdict: Option<i64> = statement.query_row([hash.0], |row| row.get(0))?;
         let verdict = match verdict {
-            Some(id) => read::verdict(connection, &mut contents, id)?,
+            Some(id) => read::read_verdict(connection, &mut contents, id)?,
             None => SentVerdict::WHOLE,
         };
         memory.remember(*hash, verdict);

@@ -3,10 +3,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::{RequestId, StoreError, codec::size};
+use crate::{RequestId, StoreError, codec::to_size};
 
 /// Notes that a request was refused: every block has the verdict again that it had before.
-pub(super) fn refuse(transaction: &Transaction<'_>, request: RequestId) -> Result<(), StoreError> {
+pub(super) fn restore_verdicts(transaction: &Transaction<'_>, request: RequestId) -> Result<(), StoreError> {
     let verdicts: Option<(Option<i64>, Option<i64>)> = transaction
         .prepare_cached(
             "UPDATE request SET refused = 1 WHERE id = ? RETURNING verdicts_after, verdicts_through",
@@ -50,7 +50,7 @@ pub(super) fn sent_blocks(
         if !refused {
             return Ok(sent);
         }
-        sent = sent.min(size(same));
+        sent = sent.min(to_size(same));
         let Some(base) = base else { return Ok(0) };
         request = base;
     }

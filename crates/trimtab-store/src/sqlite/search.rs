@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::contents::{Contents, Lies, lies};
+use super::contents::{ContentLocation, ContentReader, read_location};
 use crate::{
-    Found, SearchQuery, SearchWithin, SessionId, StoreError,
-    codec::{handle_of, size},
+    SearchHit, SearchQuery, SearchWithin, SessionId, StoreError,
+    codec::{handle_of, to_size},
 };
 
 /// Bytes of contents that are indexed in one transaction: others wait for about a second at most.
@@ -35,7 +35,7 @@ pub(super) fn is_behind(connection: &Connection) -> Result<bool, StoreError> {
 
 /// Indexes the next contents.
 pub(super) fn index_some(transaction: &Transaction<'_>) -> Result<(), StoreError> {
-    let mut contents = Contents::new(transaction)?;
+    let mut contents = ContentReader::new(transaction)?;
     let mut through: i64 = transaction.query_row("SELECT through FROM indexed", [], |row| row.get(0))?;
     let mut select = transaction
         .prepare_cached("SELECT hash, kind, pack, start, length, id FROM content WHERE id > ? ORDER BY id")?;
@@ -43,12 +43,12 @@ pub(super) fn index_some(transaction: &Transaction<'_>) -> Result<(), StoreError
     let mut rows = select.query([through])?;
     let mut done = 0;
     while let Some(row) = rows.next()? {
-        let (lies, id): (Lies, i64) = (lies(row)?, row.get(5)?);
+        let (lies, id): (ContentLocation, i64) = (read_location(row)?, row.get(5)?);
         through = id;
         done += lies.length;
         // A damaged block is told when it is read; searching goes on without it.
-        if let (0 | 4, Ok(text)) = (lies.kind, contents.at(&lies)) {
-            insert.execute(params![id, searchable(&String::from_utf8_lossy(&text))])?;
+        if let (0 | 4, Ok(text)) = (lies.kind, contents.content_at(&lies)) {
+            insert.execute(params![id, index_words(&String::from_utf8_lossy(&text))])?;
         }
         if done > INDEXED_AT_ONCE {
             break;
@@ -59,45 +59,48 @@ pub(super) fn index_some(transaction: &Transaction<'_>) -> Result<(), StoreError
 }
 
 /// Returns the words of a text, once each: an index without positions needs no more.
-fn searchable(text: &str) -> String {
-    let mut words: Vec<String> = words(text).collect();
+fn index_words(text: &str) -> String {
+    let mut words: Vec<String> = words_in(text).collect();
     words.sort_unstable();
     words.dedup();
     words.join(" ")
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+fn words_in(text: &str) -> impl Iterator<Item = String> + '_ {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     words.filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD).map(str::to_lowercase)
 }
 
-pub(super) fn search(connection: &Connection, query: &SearchQuery<'_>) -> Result<Vec<Found>, StoreError> {
-    let mut terms: Vec<String> = words(query.words).collect();
+pub(super) fn search_blocks(
+    connection: &Connection,
+    query: &SearchQuery<'_>,
+) -> Result<Vec<SearchHit>, StoreError> {
+    let mut terms: Vec<String> = words_in(query.words).collect();
     terms.sort_unstable();
     terms.dedup();
     if terms.is_empty() {
         return Ok(Vec::new());
     }
-    let weights = weights(connection, &terms)?;
-    let candidates = candidates(connection, &terms, query.within)?;
-    let mut contents = Contents::new(connection)?;
+    let weights = word_weights(connection, &terms)?;
+    let candidates = candidate_blocks(connection, &terms, query.within)?;
+    let mut contents = ContentReader::new(connection)?;
     let mut texts = Vec::new();
     for (lies, session) in candidates {
-        let Ok(text) = contents.at(&lies) else { continue };
-        let text = query.secrets.cover(&String::from_utf8_lossy(&text)).into_owned();
+        let Ok(text) = contents.content_at(&lies) else { continue };
+        let text = query.secrets.cover_secrets(&String::from_utf8_lossy(&text)).into_owned();
         // The index knows the words of secrets; nobody finds a block by them.
         if has_all(&text, &terms) {
             texts.push((lies, session, text));
         }
     }
     let all: usize = texts.iter().map(|(_, _, text)| text.len()).sum();
-    let mean = float(all) / float(texts.len().max(1));
-    let mut found: Vec<Found> = texts
+    let mean = to_float(all) / to_float(texts.len().max(1));
+    let mut found: Vec<SearchHit> = texts
         .into_iter()
         .filter_map(|(lies, session, text)| {
-            let score = score(&text, &weights, mean);
+            let score = score_text(&text, &weights, mean);
             let (line, text) = best_line(&text, &weights)?;
-            Some(Found { handle: handle_of(&lies.hash), session: SessionId(session), line, text, score })
+            Some(SearchHit { handle: handle_of(&lies.hash), session: SessionId(session), line, text, score })
         })
         .collect();
     // The newest of equals first: they came in that order.
@@ -108,19 +111,19 @@ pub(super) fn search(connection: &Connection, query: &SearchQuery<'_>) -> Result
 
 /// Tells whether a text holds all words.
 fn has_all(text: &str, terms: &[String]) -> bool {
-    let held: HashSet<String> = words(text).collect();
+    let held: HashSet<String> = words_in(text).collect();
     terms.iter().all(|term| held.contains(term))
 }
 
 /// Returns how rare each word is.
-fn weights(connection: &Connection, terms: &[String]) -> Result<HashMap<String, f64>, StoreError> {
+fn word_weights(connection: &Connection, terms: &[String]) -> Result<HashMap<String, f64>, StoreError> {
     let blocks: i64 =
         connection.query_row("SELECT count(*) FROM content WHERE kind IN (0, 4)", [], |row| row.get(0))?;
     let mut statement = connection.prepare_cached("SELECT doc FROM word_counts WHERE term = ?")?;
     let mut weights = HashMap::new();
     for term in terms {
         let holding: i64 = statement.query_row([term], |row| row.get(0)).optional()?.unwrap_or(0);
-        let (blocks, holding) = (float(size(blocks)), float(size(holding)));
+        let (blocks, holding) = (to_float(to_size(blocks)), to_float(to_size(holding)));
         let rarity = ((blocks - holding).max(0.0) + 0.5) / (holding + 0.5);
         weights.insert(term.clone(), (1.0 + rarity).ln());
     }
@@ -128,11 +131,11 @@ fn weights(connection: &Connection, terms: &[String]) -> Result<HashMap<String, 
 }
 
 /// Returns the newest blocks that hold all words, each with the session that it is shown for.
-fn candidates(
+fn candidate_blocks(
     connection: &Connection,
     terms: &[String],
     within: SearchWithin<'_>,
-) -> Result<Vec<(Lies, i64)>, StoreError> {
+) -> Result<Vec<(ContentLocation, i64)>, StoreError> {
     const OF_ALL: &str = "c.session";
     const OF_SCOPE: &str = "coalesce(\
         (SELECT s.id FROM session s WHERE s.id = c.session AND coalesce(s.project, s.name) = ?3), \
@@ -147,12 +150,12 @@ fn candidates(
     };
     // Words hold letters and digits only, so that quoting them is safe.
     let query: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
-    let (query, most) = (query.join(" AND "), crate::codec::number(RANKED));
+    let (query, most) = (query.join(" AND "), crate::codec::to_number(RANKED));
     let mut statement = connection.prepare_cached(&format!(
         "SELECT c.hash, c.kind, c.pack, c.start, c.length, {session} AS seen_in FROM words JOIN content c \
          ON c.id = words.rowid WHERE words MATCH ?1 AND seen_in IS NOT NULL ORDER BY words.rowid DESC LIMIT ?2",
     ))?;
-    let row = |row: &Row<'_>| Ok((lies(row)?, row.get(5)?));
+    let row = |row: &Row<'_>| Ok((read_location(row)?, row.get(5)?));
     let rows = match within {
         SearchWithin::Everything => statement.query_map(params![query, most], row)?,
         SearchWithin::Scope(scope) => statement.query_map(params![query, most, scope], row)?,
@@ -161,16 +164,16 @@ fn candidates(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn score(text: &str, weights: &HashMap<String, f64>, mean: f64) -> f64 {
+fn score_text(text: &str, weights: &HashMap<String, f64>, mean: f64) -> f64 {
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    for word in words(text) {
+    for word in words_in(text) {
         if let Some((term, _)) = weights.get_key_value(&word) {
             *counts.entry(term).or_default() += 1;
         }
     }
-    let long = 1.0 - B + B * float(text.len()) / mean.max(1.0);
+    let long = 1.0 - B + B * to_float(text.len()) / mean.max(1.0);
     let of = |(term, weight): (&String, &f64)| {
-        let count = float(counts.get(term.as_str()).copied().unwrap_or(0));
+        let count = to_float(counts.get(term.as_str()).copied().unwrap_or(0));
         weight * count * (K + 1.0) / (count + K * long)
     };
     // In the order of the words: a sum in the order of a map would differ from run to run.
@@ -183,7 +186,7 @@ fn score(text: &str, weights: &HashMap<String, f64>, mean: f64) -> f64 {
 fn best_line(text: &str, weights: &HashMap<String, f64>) -> Option<(usize, String)> {
     let value = |line: &str| {
         let mut held: Vec<&str> =
-            words(line).filter_map(|word| Some(weights.get_key_value(&word)?.0.as_str())).collect();
+            words_in(line).filter_map(|word| Some(weights.get_key_value(&word)?.0.as_str())).collect();
         held.sort_unstable();
         held.dedup();
         held.iter().filter_map(|term| weights.get(*term)).sum::<f64>()
@@ -200,6 +203,6 @@ fn best_line(text: &str, weights: &HashMap<String, f64>) -> Option<(usize, Strin
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a share of a score")]
-fn float(count: usize) -> f64 {
+fn to_float(count: usize) -> f64 {
     count as f64
 }

@@ -4,19 +4,19 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use trimtab_core::{ChainHash, Format, Millis, Usage};
 
 use super::{
-    Writing,
-    contents::{Contents, Packing},
+    WriteTransaction,
+    contents::{ContentReader, ContentWriter},
 };
 use crate::{
-    Disk, RequestId, RequestInfo, SessionId, SessionInfo, StoreError, Summary,
-    codec::{Kind, put_number, take_number},
-    error::damaged,
+    DiskUsage, RequestId, RequestInfo, SessionId, SessionInfo, StoreError, StoredSummary,
+    codec::{StoredKind, put_number, take_number},
+    error::damage_error,
 };
 
 /// Number, name, project, times of the first and last request, count of requests.
 type SessionRow = (SessionId, Option<String>, Option<String>, (Millis, Millis), u32);
 
-pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, StoreError> {
+pub(super) fn list_sessions(connection: &Connection) -> Result<Vec<SessionInfo>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id, name, first_at, last_at, requests, project FROM session ORDER BY last_at DESC, id DESC",
     )?;
@@ -52,7 +52,7 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, Stor
         while let Some(row) = rows.next()? {
             info.tokens_before += row.get::<_, u64>(0)?;
             info.tokens_after += row.get::<_, u64>(1)?;
-            add(&mut info.usage, usage_of(row.get(2)?).unwrap_or_default());
+            add_usage(&mut info.usage, usage_of(row.get(2)?).unwrap_or_default());
         }
         sessions.push(info);
     }
@@ -62,25 +62,28 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<SessionInfo>, Stor
 const REQUEST: &str =
     "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip FROM request WHERE";
 
-pub(super) fn requests(connection: &Connection, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
+pub(super) fn list_requests(
+    connection: &Connection,
+    session: SessionId,
+) -> Result<Vec<RequestInfo>, StoreError> {
     let mut statement = connection.prepare_cached(&format!("{REQUEST} session = ? ORDER BY id"))?;
     let mut rows = statement.query([session.0])?;
     let mut requests = Vec::new();
     while let Some(row) = rows.next()? {
-        requests.push(info(row)?);
+        requests.push(info_from_row(row)?);
     }
     // A session without requests cannot be.
     if requests.is_empty() { Err(StoreError::UnknownSession(session.to_string())) } else { Ok(requests) }
 }
 
-pub(super) fn request(connection: &Connection, id: RequestId) -> Result<RequestInfo, StoreError> {
+pub(super) fn request_info(connection: &Connection, id: RequestId) -> Result<RequestInfo, StoreError> {
     let mut statement = connection.prepare_cached(&format!("{REQUEST} id = ?"))?;
     let mut rows = statement.query([id.0])?;
     let row = rows.next()?.ok_or(StoreError::UnknownRequest(id.0))?;
-    info(row)
+    info_from_row(row)
 }
 
-fn info(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
+fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
     Ok(RequestInfo {
         id: RequestId(row.get(0)?),
         session: SessionId(row.get(1)?),
@@ -95,10 +98,11 @@ fn info(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
 }
 
 fn format_named(name: &str) -> Result<Format, StoreError> {
-    Format::named(name).ok_or_else(|| damaged("a request", format_args!("its format {name} is not known")))
+    Format::find_by_name(name)
+        .ok_or_else(|| damage_error("a request", format_args!("its format {name} is not known")))
 }
 
-pub(super) fn answered(
+pub(super) fn record_usage(
     transaction: &Transaction<'_>,
     request: RequestId,
     usage: &Usage,
@@ -126,7 +130,7 @@ fn usage_of(numbers: Option<Vec<u8>>) -> Option<Usage> {
     })
 }
 
-fn add(sum: &mut Usage, more: Usage) {
+fn add_usage(sum: &mut Usage, more: Usage) {
     sum.input += more.input;
     sum.cache_read += more.cache_read;
     sum.cache_write += more.cache_write;
@@ -134,15 +138,15 @@ fn add(sum: &mut Usage, more: Usage) {
     sum.output += more.output;
 }
 
-pub(super) fn summarized(
-    writing: &mut Writing<'_>,
+pub(super) fn add_summary(
+    writing: &mut WriteTransaction<'_>,
     session: SessionId,
-    summary: &Summary,
+    summary: &StoredSummary,
 ) -> Result<(), StoreError> {
-    known(&writing.transaction, session)?;
-    let mut packing = Packing::new(&writing.transaction, writing.packer, session.0)?;
-    let text = packing.put(Kind::Summary, summary.text.as_bytes())?;
-    packing.flush()?;
+    check_known(&writing.transaction, session)?;
+    let mut packing = ContentWriter::new(&writing.transaction, writing.packer, session.0)?;
+    let text = packing.put_content(StoredKind::Summary, summary.text.as_bytes())?;
+    packing.write_pack()?;
     writing
         .transaction
         .prepare_cached("INSERT INTO summary (session, at, through, text) VALUES (?, ?, ?, ?)")?
@@ -150,22 +154,25 @@ pub(super) fn summarized(
     Ok(())
 }
 
-pub(super) fn summaries(connection: &Connection, session: SessionId) -> Result<Vec<Summary>, StoreError> {
-    known(connection, session)?;
-    let mut contents = Contents::new(connection)?;
+pub(super) fn list_summaries(
+    connection: &Connection,
+    session: SessionId,
+) -> Result<Vec<StoredSummary>, StoreError> {
+    check_known(connection, session)?;
+    let mut contents = ContentReader::new(connection)?;
     let mut statement =
         connection.prepare_cached("SELECT at, through, text FROM summary WHERE session = ? ORDER BY id")?;
     let mut rows = statement.query([session.0])?;
     let mut summaries = Vec::new();
     while let Some(row) = rows.next()? {
-        let text = String::from_utf8(contents.get(row.get(2)?)?)
-            .map_err(|fault| damaged(format!("a summary of {session}"), fault))?;
-        summaries.push(Summary { at: Millis(row.get(0)?), through: ChainHash(row.get(1)?), text });
+        let text = String::from_utf8(contents.get_content(row.get(2)?)?)
+            .map_err(|fault| damage_error(format!("a summary of {session}"), fault))?;
+        summaries.push(StoredSummary { at: Millis(row.get(0)?), through: ChainHash(row.get(1)?), text });
     }
     Ok(summaries)
 }
 
-pub(super) fn known(connection: &Connection, session: SessionId) -> Result<(), StoreError> {
+pub(super) fn check_known(connection: &Connection, session: SessionId) -> Result<(), StoreError> {
     let found: Option<i64> = connection
         .prepare_cached("SELECT id FROM session WHERE id = ?")?
         .query_row([session.0], |row| row.get(0))
@@ -173,9 +180,9 @@ pub(super) fn known(connection: &Connection, session: SessionId) -> Result<(), S
     found.map(|_| ()).ok_or_else(|| StoreError::UnknownSession(session.to_string()))
 }
 
-pub(super) fn disk(connection: &Connection, bytes: u64) -> Result<Disk, StoreError> {
+pub(super) fn disk_usage(connection: &Connection, bytes: u64) -> Result<DiskUsage, StoreError> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
-    Ok(Disk {
+    Ok(DiskUsage {
         bytes,
         index_bytes: number("SELECT coalesce(sum(length(block)), 0) FROM words_data")?,
         sessions: number("SELECT count(*) FROM session")?,

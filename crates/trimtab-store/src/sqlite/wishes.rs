@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, Row, Transaction, params};
 use trimtab_core::{
     ChainHash, Handle, History, Millis, Verdict, block_handle,
-    memory::{Undo, UndoWhen, Wishes},
+    memory::{UndoWhen, UndoWish, Wishes},
     parse_as,
 };
 
-use super::{contents::Contents, read, recognize, sessions};
-use crate::{AskedWish, RequestId, SessionId, StoreError, Wish, WishKind, error::damaged};
+use super::{contents::ContentReader, read, recognize, sessions};
+use crate::{NewWish, RequestId, SessionId, StoreError, Wish, WishKind, error::damage_error};
 
 /// Keeps a wish.
-pub(super) fn wish(transaction: &Transaction<'_>, asked: &AskedWish) -> Result<Wish, StoreError> {
-    let session = session(transaction, asked)?;
-    let latest = latest(transaction, session)?;
+pub(super) fn add_wish(transaction: &Transaction<'_>, asked: &NewWish) -> Result<Wish, StoreError> {
+    let session = find_session(transaction, asked)?;
+    let latest = latest_history(transaction, session)?;
     match asked.kind {
         WishKind::Pin | WishKind::Unpin => {}
         WishKind::Undo(_) => check_hidden(transaction, &latest, asked.handle)?,
     }
     let step = latest.messages().last().map_or(0, |entry| entry.step);
-    let seen = recognize::seen(transaction)?;
+    let seen = recognize::newest_verdict(transaction)?;
     transaction
         .prepare_cached("INSERT INTO wish (session, handle, kind, step, at, seen) VALUES (?, ?, ?, ?, ?, ?)")?
         .execute(params![session.0, asked.handle.0, number(asked.kind), step, asked.at.0, seen])?;
@@ -30,14 +30,14 @@ pub(super) fn wish(transaction: &Transaction<'_>, asked: &AskedWish) -> Result<W
 }
 
 /// Finds the session that is meant: the one named, else the one used last that holds the block.
-fn session(connection: &Connection, asked: &AskedWish) -> Result<SessionId, StoreError> {
+fn find_session(connection: &Connection, asked: &NewWish) -> Result<SessionId, StoreError> {
     let handle = || asked.handle.to_string();
     let holding: Vec<SessionId> =
-        read::holders(connection, &handle())?.iter().map(|holder| holder.session).collect();
+        read::holding_sessions(connection, &handle())?.iter().map(|holder| holder.session).collect();
     let meant = match asked.session {
         None => holding,
         Some(named) => {
-            sessions::known(connection, named)?;
+            sessions::check_known(connection, named)?;
             if !holding.contains(&named) {
                 return Err(StoreError::NotInSession { handle: handle(), session: named.to_string() });
             }
@@ -48,7 +48,7 @@ fn session(connection: &Connection, asked: &AskedWish) -> Result<SessionId, Stor
         WishKind::Pin | WishKind::Undo(_) => meant.first().copied(),
         // A pin is taken back where there is one.
         WishKind::Unpin => {
-            let pins = pins(connection, asked.session)?;
+            let pins = list_pins(connection, asked.session)?;
             let is_pinned = |session: &SessionId| {
                 pins.iter().any(|pin| pin.session == *session && pin.handle == asked.handle)
             };
@@ -59,23 +59,23 @@ fn session(connection: &Connection, asked: &AskedWish) -> Result<SessionId, Stor
 }
 
 /// Reads the latest request of a session.
-fn latest(connection: &Connection, session: SessionId) -> Result<History, StoreError> {
+fn latest_history(connection: &Connection, session: SessionId) -> Result<History, StoreError> {
     let newest: Option<i64> = connection
         .prepare_cached("SELECT max(id) FROM request WHERE session = ?")?
         .query_row([session.0], |row| row.get(0))?;
     let id = RequestId(newest.ok_or_else(|| StoreError::UnknownSession(session.to_string()))?);
-    let format = sessions::request(connection, id)?.format;
-    parse_as(read::bytes(connection, id)?, format)
-        .map_err(|fault| damaged(format!("request {}", id.0), fault))
+    let format = sessions::request_info(connection, id)?.format;
+    parse_as(read::rebuild_bytes(connection, id)?, format)
+        .map_err(|fault| damage_error(format!("request {}", id.0), fault))
 }
 
 /// Refuses to take back what is not hidden, and what only a pin brings back.
 fn check_hidden(connection: &Connection, latest: &History, handle: Handle) -> Result<(), StoreError> {
-    let mut contents = Contents::new(connection)?;
+    let mut contents = ContentReader::new(connection)?;
     let mut in_summary = false;
-    for hash in named(latest, &latest.chain(), handle) {
+    for hash in blocks_named(latest, &latest.chain(), handle) {
         let Some(id) = newest_verdict(connection, hash)? else { continue };
-        match read::verdict(connection, &mut contents, id)?.verdict() {
+        match read::read_verdict(connection, &mut contents, id)?.verdict() {
             Verdict::Keep => {}
             Verdict::Fold { .. } => in_summary = true,
             Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. } => {
@@ -88,7 +88,7 @@ fn check_hidden(connection: &Connection, latest: &History, handle: Handle) -> Re
 }
 
 /// Returns the identities of the blocks that a handle names.
-fn named(history: &History, chain: &[ChainHash], handle: Handle) -> Vec<ChainHash> {
+fn blocks_named(history: &History, chain: &[ChainHash], handle: Handle) -> Vec<ChainHash> {
     let blocks = history.blocks().iter().zip(chain);
     let is_named = |block: &trimtab_core::Block| Handle::parse(&block_handle(history, block)) == Some(handle);
     blocks.filter(|(block, _)| is_named(block)).map(|(_, hash)| *hash).collect()
@@ -100,7 +100,7 @@ fn newest_verdict(connection: &Connection, hash: ChainHash) -> Result<Option<i64
 }
 
 /// Returns the number of the newest wish.
-pub(super) fn newest(connection: &Connection) -> Result<u64, StoreError> {
+pub(super) fn newest_wish(connection: &Connection) -> Result<u64, StoreError> {
     let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'wish'), 0)";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
@@ -113,37 +113,40 @@ pub(super) fn of_session(
     chain: &[ChainHash],
 ) -> Result<Wishes, StoreError> {
     let mut wishes = Wishes::default();
-    let mut undone: BTreeMap<Handle, (Undo, i64)> = BTreeMap::new();
-    for (wish, seen) in rows(connection, Some(session))? {
+    let mut undone: BTreeMap<Handle, (UndoWish, i64)> = BTreeMap::new();
+    for (wish, seen) in wish_rows(connection, Some(session))? {
         match wish.kind {
             WishKind::Pin => wishes.pin(wish.handle),
             WishKind::Unpin => wishes.unpin(wish.handle),
             WishKind::Undo(when) => {
-                let undo = Undo { step: wish.step, waits: Some(when) };
+                let undo = UndoWish { step: wish.step, waits: Some(when) };
                 undone.insert(wish.handle, (undo, seen));
             }
         }
     }
     for (handle, (undo, seen)) in undone {
         let mut waits = None;
-        for hash in named(history, chain, handle) {
+        for hash in blocks_named(history, chain, handle) {
             // A later verdict was said by somebody who knew of the wish: it was granted, or the block was hidden once more.
             if newest_verdict(connection, hash)?.is_some_and(|verdict| verdict <= seen) {
                 waits = undo.waits;
             }
         }
-        wishes.undo(handle, Undo { waits, ..undo });
+        wishes.undo(handle, UndoWish { waits, ..undo });
     }
     Ok(wishes)
 }
 
 /// Returns the pins that hold, oldest first: of a session, or of all.
-pub(super) fn pins(connection: &Connection, session: Option<SessionId>) -> Result<Vec<Wish>, StoreError> {
+pub(super) fn list_pins(
+    connection: &Connection,
+    session: Option<SessionId>,
+) -> Result<Vec<Wish>, StoreError> {
     if let Some(session) = session {
-        sessions::known(connection, session)?;
+        sessions::check_known(connection, session)?;
     }
     let mut pins: Vec<Wish> = Vec::new();
-    for (wish, _) in rows(connection, session)? {
+    for (wish, _) in wish_rows(connection, session)? {
         let is_same = |pin: &Wish| (pin.session, pin.handle) == (wish.session, wish.handle);
         match wish.kind {
             WishKind::Pin if pins.iter().any(is_same) => {}
@@ -155,7 +158,7 @@ pub(super) fn pins(connection: &Connection, session: Option<SessionId>) -> Resul
     Ok(pins)
 }
 
-fn rows(connection: &Connection, session: Option<SessionId>) -> Result<Vec<(Wish, i64)>, StoreError> {
+fn wish_rows(connection: &Connection, session: Option<SessionId>) -> Result<Vec<(Wish, i64)>, StoreError> {
     const ALL: &str = "SELECT id, session, handle, kind, step, at, seen FROM wish ORDER BY id";
     const OF_ONE: &str =
         "SELECT id, session, handle, kind, step, at, seen FROM wish WHERE session = ? ORDER BY id";
@@ -171,7 +174,7 @@ fn rows(connection: &Connection, session: Option<SessionId>) -> Result<Vec<(Wish
 fn read_wish(row: &Row<'_>) -> Result<Wish, StoreError> {
     let id: i64 = row.get(0)?;
     let kind =
-        of_number(row.get(3)?).ok_or_else(|| damaged(format!("wish {id}"), "its kind is not known"))?;
+        of_number(row.get(3)?).ok_or_else(|| damage_error(format!("wish {id}"), "its kind is not known"))?;
     Ok(Wish {
         session: SessionId(row.get(1)?),
         handle: Handle(row.get(2)?),

@@ -8,10 +8,10 @@
     reason = "each test file uses its own part of this"
 )]
 
-use trimtab_core::{Fitted, Memory, Millis, Policy, Settings, Tokens, fit, parse};
+use trimtab_core::{FittedRequest, Memory, Millis, Policy, Settings, Tokens, fit, parse};
 use trimtab_store::{
-    Append, Appended, Found, RequestId, SearchQuery, SearchWithin, Secrets, SessionId, SessionLabel, Store,
-    StoreError,
+    Append, Appended, RequestId, SearchHit, SearchQuery, SearchWithin, Secrets, SessionId, SessionLabel,
+    Store, StoreError,
 };
 
 /// What is said in a conversation.
@@ -60,7 +60,7 @@ pub(crate) fn request(said: &[Said]) -> Vec<u8> {
 
 /// What a caller hides with.
 pub(crate) fn settings(policy: &str, budget: u64) -> Settings {
-    let policy = Policy::shipped(policy).expect("a policy");
+    let policy = Policy::find_shipped(policy).expect("a policy");
     Settings::new(policy).with_budget(Tokens(budget))
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn settings(policy: &str, budget: u64) -> Settings {
 pub(crate) struct Kept {
     pub(crate) session: SessionId,
     pub(crate) request: RequestId,
-    pub(crate) fitted: Fitted,
+    pub(crate) fitted: FittedRequest,
 }
 
 /// Does what a proxy does with a request that nothing is hidden of.
@@ -89,7 +89,7 @@ pub(crate) fn fit_and_keep(
     at: i64,
     name: Option<&str>,
 ) -> Result<Kept, StoreError> {
-    fit_and_keep_as(store, request, settings, at, SessionLabel::named(name))
+    fit_and_keep_as(store, request, settings, at, SessionLabel::with_name(name))
 }
 
 /// The same for a conversation of a project.
@@ -104,7 +104,7 @@ pub(crate) fn fit_and_keep_as(
     let mut known = store.recognize(&history, label)?;
     loop {
         let fitted = fit(request.clone(), &known.memory, settings, Millis(at)).expect("a plan");
-        match store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))? {
+        match store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(at)))? {
             Appended::Stored { session, request } => return Ok(Kept { session, request, fitted }),
             Appended::SaidBefore { verdicts, seen } => {
                 verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
@@ -115,7 +115,7 @@ pub(crate) fn fit_and_keep_as(
 }
 
 /// Searches everything, with nothing covered.
-pub(crate) fn search(store: &dyn Store, words: &str, most: usize) -> Result<Vec<Found>, StoreError> {
+pub(crate) fn search(store: &dyn Store, words: &str, most: usize) -> Result<Vec<SearchHit>, StoreError> {
     store.search(&SearchQuery { words, most, within: SearchWithin::Everything, secrets: &Secrets::none() })
 }
 

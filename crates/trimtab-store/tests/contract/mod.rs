@@ -5,7 +5,9 @@ pub(crate) mod sent;
 pub(crate) mod wishes;
 
 use trimtab_core::{Millis, SentVerdict, Usage, Verdict, block_handle, block_original, fit, parse};
-use trimtab_store::{Append, Appended, Forget, Mode, SessionLabel, Store, StoreError, Summary};
+use trimtab_store::{
+    Append, Appended, ForgetSelection, RunMode, SessionLabel, Store, StoreError, StoredSummary,
+};
 
 use crate::common::{
     Said, fit_and_keep, keep, keep_named, long, model, remembered, request, search, settings, tool, user,
@@ -61,7 +63,7 @@ pub(crate) fn markers_that_move_change_nothing_but_themselves(store: &dyn Store)
     }
     assert_eq!(store.sessions().unwrap().len(), 1);
     // Five messages of the user, four of the model, one system prompt, one tool.
-    assert_eq!(store.disk().unwrap().blocks, 11);
+    assert_eq!(store.disk_usage().unwrap().blocks, 11);
 }
 
 pub(crate) fn every_block_can_be_recalled(store: &dyn Store) {
@@ -76,9 +78,9 @@ pub(crate) fn every_block_can_be_recalled(store: &dyn Store) {
 pub(crate) fn identical_content_is_kept_once(store: &dyn Store) {
     let said = |times| [vec![user("Go.")], vec![tool("make", &long(1)); times]].concat();
     keep(store, &said(1), 1);
-    let once = store.disk().unwrap().block_bytes;
+    let once = store.disk_usage().unwrap().block_bytes;
     keep(store, &said(9), 2);
-    let more = store.disk().unwrap().block_bytes - once;
+    let more = store.disk_usage().unwrap().block_bytes - once;
     assert!(more < 9 * 120, "{more} bytes for the same result eight times more");
 }
 
@@ -100,15 +102,15 @@ pub(crate) fn memory_is_that_of_the_process_that_wrote_it(store: &dyn Store) {
     let mut memory = trimtab_core::Memory::default();
     for steps in [12, 16, 20] {
         let kept = fit_and_keep(store, request(&working(steps)), &settings, 1, None).unwrap();
-        memory.sent(&kept.fitted.plan, Millis(1));
+        memory.remember_sent(&kept.fitted.plan, Millis(1));
     }
     let history = parse(request(&working(20))).unwrap();
     let known = store.recognize(&history, SessionLabel::default()).unwrap();
     assert_eq!(remembered(&known.memory), remembered(&memory));
-    assert!(memory.spent().raw > 0.0);
-    assert_eq!(known.memory.spent(), memory.spent());
+    assert!(memory.total_cost().raw > 0.0);
+    assert_eq!(known.memory.total_cost(), memory.total_cost());
     assert_eq!(known.known_blocks, history.blocks().len());
-    let placed = store.place(&history, history.chain(), SessionLabel::default()).unwrap();
+    let placed = store.find_place(&history, history.chain(), SessionLabel::default()).unwrap();
     assert!(placed.memory.is_empty());
     assert_eq!(
         (placed.session, placed.after, placed.known_blocks, placed.seen),
@@ -134,7 +136,7 @@ pub(crate) fn the_first_verdict_wins_between_processes(store: &dyn Store) {
     // Another process is faster, and hides.
     let first = fit_and_keep(store, bytes.clone(), &settings("recent", 20_000), 1, None).unwrap();
     let fitted = fit(bytes, &known.memory, &settings("none", 1_000_000), Millis(1)).unwrap();
-    let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(1))).unwrap();
+    let done = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(1))).unwrap();
     let Appended::SaidBefore { verdicts, .. } = done else { panic!("two processes said two things") };
     let hidden = first.fitted.plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep);
     assert_eq!(verdicts.len(), hidden.count());
@@ -155,7 +157,7 @@ pub(crate) fn another_try_of_the_same_request_is_the_same_session(store: &dyn St
 
 pub(crate) fn the_same_words_after_an_answer_begin_a_new_session(store: &dyn Store) {
     let first = keep(store, &[user("Hi")], 1);
-    store.answered(first.request, &Usage { input: 5, ..Usage::default() }).unwrap();
+    store.record_usage(first.request, &Usage { input: 5, ..Usage::default() }).unwrap();
     assert_eq!(session(store, &[user("Hi")], 2), "s2");
     assert_eq!(session(store, &[user("Hi"), model("Two"), user("a")], 3), "s2");
     // The first one goes on later, with another answer: it is told by nothing but its beginning.
@@ -175,7 +177,7 @@ pub(crate) fn the_same_conversation_held_again_is_a_session_of_its_own(store: &d
         for length in [1, 3, 5] {
             let kept = keep(store, &said[..length], run);
             assert_eq!(kept.session.to_string(), format!("s{run}"), "run {run}, {length} messages");
-            store.answered(kept.request, &Usage::default()).unwrap();
+            store.record_usage(kept.request, &Usage::default()).unwrap();
         }
     }
 }
@@ -230,7 +232,7 @@ pub(crate) fn usage_and_times_are_summed_for_each_session(store: &dyn Store) {
     let said = [user("Hi"), model("Ho"), user("And?")];
     let usage = Usage { input: 3, cache_read: 1000, cache_write: 20, cache_write_1h: 10, output: 7 };
     for (length, at) in [(1, 100), (3, 200)] {
-        store.answered(keep(store, &said[..length], at).request, &usage).unwrap();
+        store.record_usage(keep(store, &said[..length], at).request, &usage).unwrap();
     }
     keep(store, &[user("Other")], 150);
     let sessions = store.sessions().unwrap();
@@ -249,7 +251,7 @@ pub(crate) fn what_is_reported_again_takes_the_place_of_the_first_report(store: 
     let begun = Usage { input: 9, cache_read: u64::from(u32::MAX), ..Usage::default() };
     let ended = Usage { output: 70_000, ..begun };
     for usage in [begun, ended] {
-        store.answered(kept.request, &usage).unwrap();
+        store.record_usage(kept.request, &usage).unwrap();
     }
     assert_eq!(store.request(kept.request).unwrap().info.usage, Some(ended));
     assert_eq!(store.sessions().unwrap()[0].usage, ended, "not summed twice");
@@ -258,11 +260,11 @@ pub(crate) fn what_is_reported_again_takes_the_place_of_the_first_report(store: 
 pub(crate) fn summaries_are_kept_in_order(store: &dyn Store) {
     let kept = keep(store, &[user("Hi")], 1);
     let through = kept.fitted.history.chain()[0];
-    let summary = |at, text: &str| Summary { at: Millis(at), through, text: text.to_owned() };
+    let summary = |at, text: &str| StoredSummary { at: Millis(at), through, text: text.to_owned() };
     let all = [summary(1, "They greeted."), summary(2, "They greeted again.")];
-    all.iter().for_each(|summary| store.summarized(kept.session, summary).unwrap());
+    all.iter().for_each(|summary| store.add_summary(kept.session, summary).unwrap());
     assert_eq!(store.summaries(kept.session).unwrap(), all);
-    let unknown = store.summarized(trimtab_store::SessionId(99), &all[0]).unwrap_err();
+    let unknown = store.add_summary(trimtab_store::SessionId(99), &all[0]).unwrap_err();
     assert!(matches!(unknown, StoreError::UnknownSession(_)), "{unknown}");
 }
 
@@ -297,9 +299,9 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
     let two = [user("two"), shared, tool("b", "only in two")];
     let kept = keep(store, &two, 2);
     assert_eq!(search(store, "secretword", 9).unwrap().len(), 1);
-    let told = store.forget(&Forget::Sessions(vec![one.session]), Mode::DryRun).unwrap();
+    let told = store.forget(&ForgetSelection::Sessions(vec![one.session]), RunMode::DryRun).unwrap();
     assert_eq!((told.sessions.len(), store.sessions().unwrap().len()), (1, 2), "a dry run does nothing");
-    store.forget(&Forget::Sessions(vec![one.session]), Mode::Do).unwrap();
+    store.forget(&ForgetSelection::Sessions(vec![one.session]), RunMode::Do).unwrap();
     assert_eq!(store.sessions().unwrap().len(), 1);
     assert_eq!(search(store, "secretword", 9).unwrap(), []);
     assert_eq!(store.request(kept.request).unwrap().bytes, request(&two));
@@ -307,7 +309,7 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
         one.fitted.history.blocks().last().map(|block| block_handle(&one.fitted.history, block)).unwrap();
     assert!(matches!(store.recall(&gone), Err(StoreError::UnknownHandle(_))));
     assert!(matches!(store.requests(one.session), Err(StoreError::UnknownSession(_))));
-    store.check().unwrap();
+    store.check_contents().unwrap();
     // The other goes on, and what is new is found.
     keep(store, &[&two[..], &[tool("c", "newword")]].concat(), 3);
     assert_eq!(search(store, "newword", 9).unwrap().len(), 1);
@@ -316,15 +318,15 @@ pub(crate) fn forgetting_one_session_leaves_the_others_whole(store: &dyn Store) 
 pub(crate) fn a_verdict_that_two_sessions_share_outlives_one_of_them(store: &dyn Store) {
     let hide = settings("recent", 20_000);
     let one = fit_and_keep(store, request(&working(20)), &hide, 1, Some("a")).unwrap();
-    store.answered(one.request, &Usage::default()).unwrap();
+    store.record_usage(one.request, &Usage::default()).unwrap();
     keep_named(store, &working(0), 2, Some("b"));
     let two = fit_and_keep(store, request(&working(20)), &hide, 3, Some("b")).unwrap();
     assert_ne!(one.session, two.session);
     let hidden = store.request(two.request).unwrap().hidden;
     assert!(!hidden.is_empty());
-    store.forget(&Forget::Sessions(vec![one.session]), Mode::Do).unwrap();
+    store.forget(&ForgetSelection::Sessions(vec![one.session]), RunMode::Do).unwrap();
     assert_eq!(store.request(two.request).unwrap().hidden, hidden);
-    store.check().unwrap();
+    store.check_contents().unwrap();
 }
 
 pub(crate) fn old_sessions_are_forgotten_first(store: &dyn Store) {
@@ -336,16 +338,16 @@ pub(crate) fn old_sessions_are_forgotten_first(store: &dyn Store) {
         );
     }
     let left = || store.sessions().unwrap().iter().map(|session| session.last.0).collect::<Vec<_>>();
-    store.forget(&Forget::OlderThan(Millis(2)), Mode::Do).unwrap();
+    store.forget(&ForgetSelection::OlderThan(Millis(2)), RunMode::Do).unwrap();
     assert_eq!(left(), [5, 4, 3, 2]);
-    let size = store.disk().unwrap().bytes;
-    assert_eq!(store.forget(&Forget::LargerThan(size * 2), Mode::Do).unwrap().sessions.len(), 0);
-    let told = store.forget(&Forget::LargerThan(size - 1), Mode::DryRun).unwrap();
+    let size = store.disk_usage().unwrap().bytes;
+    assert_eq!(store.forget(&ForgetSelection::LargerThan(size * 2), RunMode::Do).unwrap().sessions.len(), 0);
+    let told = store.forget(&ForgetSelection::LargerThan(size - 1), RunMode::DryRun).unwrap();
     assert_eq!(told.sessions.iter().map(|session| session.last.0).collect::<Vec<_>>(), [2]);
-    store.forget(&Forget::LargerThan(0), Mode::Do).unwrap();
+    store.forget(&ForgetSelection::LargerThan(0), RunMode::Do).unwrap();
     assert_eq!(left(), [0; 0]);
-    assert_eq!(store.disk().unwrap().blocks, 0);
-    store.check().unwrap();
+    assert_eq!(store.disk_usage().unwrap().blocks, 0);
+    store.check_contents().unwrap();
 }
 
 pub(crate) fn tidying_changes_nothing_that_is_read(store: &dyn Store) {
@@ -356,16 +358,16 @@ pub(crate) fn tidying_changes_nothing_that_is_read(store: &dyn Store) {
         said.push(tool(&format!("make {step}"), &output));
         kept.push((keep(store, &said, 1).request, request(&said)));
     }
-    let before = store.disk().unwrap().bytes;
+    let before = store.disk_usage().unwrap().bytes;
     let tidied = store.tidy().unwrap();
-    assert!(store.disk().unwrap().bytes < before, "what is freed is given back");
+    assert!(store.disk_usage().unwrap().bytes < before, "what is freed is given back");
     assert!(tidied.pieces > 10, "{tidied:?}");
     for (id, bytes) in &kept {
         assert_eq!(store.request(*id).unwrap().bytes, *bytes);
     }
-    store.check().unwrap();
-    store.forget(&Forget::LargerThan(0), Mode::Do).unwrap();
-    assert_eq!(store.check().unwrap(), trimtab_store::Checked::default());
+    store.check_contents().unwrap();
+    store.forget(&ForgetSelection::LargerThan(0), RunMode::Do).unwrap();
+    assert_eq!(store.check_contents().unwrap(), trimtab_store::CheckedCounts::default());
 }
 
 pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
@@ -377,9 +379,10 @@ pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is no handle"));
     assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is no handle"));
     assert!(fault(store.request(trimtab_store::RequestId(77)).unwrap_err()).contains("no request 77"));
-    let unknown = store.forget(&Forget::Sessions(vec![trimtab_store::SessionId(8)]), Mode::Do).unwrap_err();
+    let unknown =
+        store.forget(&ForgetSelection::Sessions(vec![trimtab_store::SessionId(8)]), RunMode::Do).unwrap_err();
     assert!(fault(unknown).contains("no session s8"));
-    let usage = store.answered(trimtab_store::RequestId(77), &Usage::default()).unwrap_err();
+    let usage = store.record_usage(trimtab_store::RequestId(77), &Usage::default()).unwrap_err();
     assert!(fault(usage).contains("no request 77"));
 }
 
@@ -397,18 +400,21 @@ pub(crate) fn what_a_provider_refused_was_never_sent(store: &dyn Store) {
     let sent = send(24, 2_000);
     let if_accepted = known_after(store, 24);
     assert_ne!(if_accepted, accepted);
-    store.refused(sent.request).unwrap();
+    store.record_refusal(sent.request).unwrap();
     assert_eq!(known_after(store, 24), accepted);
-    assert_eq!(store.request(sent.request).unwrap().sent().unwrap(), sent.fitted.request);
+    assert_eq!(store.request(sent.request).unwrap().sent_bytes().unwrap(), sent.fitted.request);
     // Another try says the same; it is refused too, and the third is accepted.
     let again = send(24, 3_000);
     assert_eq!((again.session, &again.fitted.request), (sent.session, &sent.fitted.request));
-    store.refused(again.request).unwrap();
+    store.record_refusal(again.request).unwrap();
     assert_eq!(known_after(store, 24), accepted);
     send(24, 4_000);
     assert_eq!(known_after(store, 24), if_accepted);
-    store.check().unwrap();
-    assert!(matches!(store.refused(trimtab_store::RequestId(999)), Err(StoreError::UnknownRequest(999))));
+    store.check_contents().unwrap();
+    assert!(matches!(
+        store.record_refusal(trimtab_store::RequestId(999)),
+        Err(StoreError::UnknownRequest(999))
+    ));
 }
 
 pub(crate) fn a_verdict_after_two_refused_ones_is_the_one_before_them(store: &dyn Store) {
@@ -419,7 +425,7 @@ pub(crate) fn a_verdict_after_two_refused_ones_is_the_one_before_them(store: &dy
     // Two tries under way at once, the later one hides more; the earlier one is refused first.
     let (first, second) = (send("ladder", 12_000, 1_000), send("ladder", 5_000, 1_001));
     assert_ne!(first.fitted.request, second.fitted.request);
-    store.refused(first.request).unwrap();
-    store.refused(second.request).unwrap();
+    store.record_refusal(first.request).unwrap();
+    store.record_refusal(second.request).unwrap();
     assert_eq!(known_after(store, 24), accepted);
 }

@@ -1,7 +1,9 @@
 //! Who sees what: projects keep to themselves, secrets are covered, and what is too old or too much goes by itself.
 
 use trimtab_core::{Millis, block_handle};
-use trimtab_store::{Forget, Mode, Retention, SearchQuery, SearchWithin, Secrets, SessionLabel, Store};
+use trimtab_store::{
+    ForgetSelection, Retention, RunMode, SearchQuery, SearchWithin, Secrets, SessionLabel, Store,
+};
 
 use crate::common::{Kept, Said, fit_and_keep_as, keep, keep_named, model, request, settings, tool, user};
 
@@ -108,7 +110,7 @@ pub(crate) fn a_retention_forgets_the_oldest_and_spares_what_is_live(store: &dyn
         keep(store, &[user(word)], now - days * DAY - 1);
     }
     let left = |retention: Retention| {
-        store.forget(&Forget::Beyond(retention, Millis(now)), Mode::Do).unwrap();
+        store.forget(&ForgetSelection::Beyond(retention, Millis(now)), RunMode::Do).unwrap();
         store.sessions().unwrap().len()
     };
     assert_eq!(left(Retention::default()), 4);

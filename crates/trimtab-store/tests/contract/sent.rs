@@ -20,7 +20,7 @@ pub(crate) fn what_was_sent_comes_back_byte_for_byte(store: &dyn Store) {
             let at = i64::try_from(steps).unwrap() * 1000;
             let kept = fit_and_keep(store, request(&working(steps)), &settings, at, Some(policy)).unwrap();
             let stored = store.request(kept.request).unwrap();
-            assert!(stored.sent().unwrap() == kept.fitted.request, "{policy}, {steps} steps");
+            assert!(stored.sent_bytes().unwrap() == kept.fitted.request, "{policy}, {steps} steps");
             changed += usize::from(stored.bytes != kept.fitted.request);
         }
         assert!(changed > 0, "{policy} hides");
@@ -52,7 +52,7 @@ pub(crate) fn a_cache_marker_that_was_added_is_part_of_what_was_sent(store: &dyn
         let at = i64::try_from(results).unwrap() * 1000;
         let kept = fit_and_keep(store, anthropic(results), &settings, at, None).unwrap();
         let stored = store.request(kept.request).unwrap();
-        assert!(stored.sent().unwrap() == kept.fitted.request, "{results} results");
+        assert!(stored.sent_bytes().unwrap() == kept.fitted.request, "{results} results");
         assert_eq!(stored.marker, kept.fitted.plan.marker());
         markers += usize::from(String::from_utf8(kept.fitted.request).unwrap().contains("cache_control"));
     }

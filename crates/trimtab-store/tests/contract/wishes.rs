@@ -5,7 +5,8 @@ use trimtab_core::{
     memory::UndoWhen, parse,
 };
 use trimtab_store::{
-    Append, Appended, AskedWish, Forget, Mode, SessionId, SessionLabel, Store, StoreError, Wish, WishKind,
+    Append, Appended, ForgetSelection, NewWish, RunMode, SessionId, SessionLabel, Store, StoreError, Wish,
+    WishKind,
 };
 
 use crate::common::{Kept, fit_and_keep, keep, remembered, request, settings, tool, user, working};
@@ -30,7 +31,7 @@ fn wish(
     handle: Handle,
     kind: WishKind,
 ) -> Result<Wish, StoreError> {
-    store.wish(&AskedWish { session, handle, kind, at: Millis(7) })
+    store.add_wish(&NewWish { session, handle, kind, at: Millis(7) })
 }
 
 fn send(store: &dyn Store, steps: usize, at: i64) -> Kept {
@@ -54,7 +55,7 @@ fn waits(store: &dyn Store, steps: usize) -> Option<UndoWhen> {
     let history = parse(request(&working(steps))).unwrap();
     let wishes = store.wishes(&history, &history.chain(), SessionLabel::default()).unwrap();
     assert_eq!(store.recognize(&history, SessionLabel::default()).unwrap().memory.wishes(), &wishes);
-    wishes.undone().next().unwrap().1.waits
+    wishes.undone_handles().next().unwrap().1.waits
 }
 
 pub(crate) fn a_pinned_block_is_whole_in_every_process_until_the_pin_is_taken_back(store: &dyn Store) {
@@ -77,7 +78,7 @@ pub(crate) fn a_pinned_block_is_whole_in_every_process_until_the_pin_is_taken_ba
     wish(store, Some(kept.session), handle, WishKind::Unpin).unwrap();
     assert_eq!(store.pins(None).unwrap(), []);
     assert!(!is_whole(&send(store, 40, 4), block), "it is as old as it is");
-    store.check().unwrap();
+    store.check_contents().unwrap();
 }
 
 pub(crate) fn an_undo_waits_until_it_is_free_and_is_granted_once(store: &dyn Store) {
@@ -100,20 +101,20 @@ pub(crate) fn an_undo_waits_until_it_is_free_and_is_granted_once(store: &dyn Sto
     for (at, whole, waiting) in [(2, false, Some(UndoWhen::Free)), (COLD, true, None), (COLD + 1, true, None)]
     {
         let kept = send(store, 20, at);
-        memory.sent(&kept.fitted.plan, Millis(at));
+        memory.remember_sent(&kept.fitted.plan, Millis(at));
         assert_eq!((is_whole(&kept, block), waits(store, 20)), (whole, waiting), "at {at}");
         same(store, &memory, 20);
     }
     // It grows old again, counted from the undo, and what is hidden then is not what was taken back.
     for at in [COLD + 2, 2 * COLD] {
         let kept = send(store, 60, at);
-        memory.sent(&kept.fitted.plan, Millis(at));
+        memory.remember_sent(&kept.fitted.plan, Millis(at));
         assert_eq!((is_whole(&kept, block), waits(store, 60)), (false, None), "at {at}");
         same(store, &memory, 60);
     }
     wish(store, None, handle, WishKind::Undo(UndoWhen::Now)).unwrap();
     assert!(is_whole(&send(store, 60, 2 * COLD + 1), block), "a second time, and at once");
-    store.check().unwrap();
+    store.check_contents().unwrap();
 }
 
 pub(crate) fn what_is_shown_again_is_said_to_a_process_that_hides_it_still(store: &dyn Store) {
@@ -124,14 +125,14 @@ pub(crate) fn what_is_shown_again_is_said_to_a_process_that_hides_it_still(store
     assert!(is_whole(&send(store, 20, 2), block));
     let fitted = fit(bytes.clone(), &known.memory, &hiding(), Millis(3)).unwrap();
     assert_ne!(fitted.plan.decisions()[block].verdict, Verdict::Keep, "it looked before");
-    let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(3))).unwrap();
+    let done = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(3))).unwrap();
     let Appended::SaidBefore { verdicts, seen } = done else { panic!("two processes said two things") };
     assert_eq!(verdicts, [(known.chain[block], SentVerdict::WholeAgain)]);
     verdicts.into_iter().for_each(|(hash, verdict)| known.memory.remember(hash, verdict));
     known.seen = seen;
     let fitted = fit(bytes, &known.memory, &settings("none", 1_000_000), Millis(3)).unwrap();
     assert_eq!(fitted.plan.decisions()[block].verdict, Verdict::Keep);
-    let done = store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(3))).unwrap();
+    let done = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(3))).unwrap();
     assert!(matches!(done, Appended::Stored { .. }), "{done:?}");
 }
 
@@ -179,7 +180,7 @@ pub(crate) fn a_forgotten_session_leaves_no_wish_behind(store: &dyn Store) {
     let (kept, _, handle) = hidden(store);
     let wished = wish(store, None, handle, WishKind::Pin).unwrap();
     keep(store, &[user("Something else")], 2);
-    store.forget(&Forget::Sessions(vec![kept.session]), Mode::Do).unwrap();
+    store.forget(&ForgetSelection::Sessions(vec![kept.session]), RunMode::Do).unwrap();
     assert_eq!(store.pins(None).unwrap(), []);
     let again = send(store, 20, 3);
     assert_ne!(again.session, wished.session);

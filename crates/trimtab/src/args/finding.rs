@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 use jiff::{civil::Date, tz::TimeZone};
 use trimtab_core::Millis;
 
-use super::human::age;
+use super::human::parse_age;
 use crate::discovery::{AgentPlaces, agents_named};
 
 /// Which sessions that agents keep on this machine are meant.
@@ -16,7 +16,7 @@ pub(crate) struct Finding {
     pub(crate) agents: Vec<AgentGroup>,
 
     /// Only sessions that were used since: 30d, 12h, 2026-10-01
-    #[arg(long, value_name = "AGE|DATE", value_parser = since, conflicts_with = "paths")]
+    #[arg(long, value_name = "AGE|DATE", value_parser = parse_since, conflicts_with = "paths")]
     pub(crate) since: Option<Since>,
 
     /// Only the newest N sessions [default: 100, or all with --since]
@@ -40,8 +40,8 @@ fn agent_group(name: &str) -> Result<AgentGroup, String> {
     agents_named(name).map(AgentGroup)
 }
 
-fn since(words: &str) -> Result<Since, String> {
-    if let Ok(age) = age(words) {
+fn parse_since(words: &str) -> Result<Since, String> {
+    if let Ok(age) = parse_age(words) {
         return Ok(Since::Ago(age));
     }
     let wrong = || format!("{words:?} is neither an age (30d, 12h, 4w) nor a date (2026-10-01)");
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_time_is_an_age_or_a_date() {
-        assert_eq!(since("2d"), Ok(Since::Ago(2 * 24 * 60 * 60 * 1000)));
-        assert_eq!(since("1970-01-02"), Ok(Since::At(Millis(24 * 60 * 60 * 1000))));
-        assert!(since("yesterday").is_err() && since("2026-13-01").is_err());
+        assert_eq!(parse_since("2d"), Ok(Since::Ago(2 * 24 * 60 * 60 * 1000)));
+        assert_eq!(parse_since("1970-01-02"), Ok(Since::At(Millis(24 * 60 * 60 * 1000))));
+        assert!(parse_since("yesterday").is_err() && parse_since("2026-13-01").is_err());
     }
 }

@@ -15,23 +15,23 @@ pub(crate) enum Amount {
 }
 
 /// Reads a number of tokens: `50000`, `50,000`, `50k`, `1.5M`.
-pub(crate) fn tokens(words: &str) -> Result<Tokens, String> {
+pub(crate) fn parse_tokens(words: &str) -> Result<Tokens, String> {
     let wrong = || format!("{words:?} is not a number of tokens: write 50000, 50k or 1.5M");
-    number(words).filter(|count| *count > 0).map(Tokens).ok_or_else(wrong)
+    parse_number(words).filter(|count| *count > 0).map(Tokens).ok_or_else(wrong)
 }
 
 /// Reads a number of tokens, or a share: `35%`.
 pub(crate) fn tokens_or_share(words: &str) -> Result<Amount, String> {
     let wrong = || format!("{words:?} is neither a number of tokens (50000, 50k, 1.5M) nor a share (35%)");
     let Some(share) = words.trim().strip_suffix('%') else {
-        return tokens(words).map(Amount::Tokens).map_err(|_| wrong());
+        return parse_tokens(words).map(Amount::Tokens).map_err(|_| wrong());
     };
     let share: f64 = share.trim().parse().map_err(|_| wrong())?;
     if share > 0.0 && share <= 100.0 { Ok(Amount::Share(share / 100.0)) } else { Err(wrong()) }
 }
 
 /// Reads an age as milliseconds: `30d`.
-pub(crate) fn age(words: &str) -> Result<i64, String> {
+pub(crate) fn parse_age(words: &str) -> Result<i64, String> {
     let wrong = || format!("{words:?} is not an age: write 30d, 12h or 4w");
     let (digits, unit) =
         words.trim().split_at_checked(words.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
@@ -48,15 +48,15 @@ pub(crate) fn age(words: &str) -> Result<i64, String> {
 
 /// Reads an age that is not zero.
 pub(super) fn real_age(words: &str) -> Result<i64, String> {
-    match age(words)? {
+    match parse_age(words)? {
         0 => Err(format!("{words:?} would be every session: name sessions, or an age such as 30d")),
         age => Ok(age),
     }
 }
 
 /// Reads how long conversations are kept: long enough that nothing is removed which a conversation still needs.
-pub(crate) fn long_age(words: &str) -> Result<i64, String> {
-    let age = age(words)?;
+pub(crate) fn parse_long_age(words: &str) -> Result<i64, String> {
+    let age = parse_age(words)?;
     let long = age >= Retention::LIVE_MS;
     if long {
         Ok(age)
@@ -66,7 +66,7 @@ pub(crate) fn long_age(words: &str) -> Result<i64, String> {
 }
 
 /// Reads where to listen: `127.0.0.1:8790`, `localhost:8790`, or a port of this machine.
-pub(crate) fn address(words: &str) -> Result<SocketAddr, String> {
+pub(crate) fn parse_address(words: &str) -> Result<SocketAddr, String> {
     let wrong = || format!("{words:?} is not an address: write 127.0.0.1:8790, or a port such as 8790");
     let words = words.trim();
     if let Ok(port) = words.strip_prefix(':').unwrap_or(words).parse::<u16>() {
@@ -78,15 +78,15 @@ pub(crate) fn address(words: &str) -> Result<SocketAddr, String> {
 }
 
 /// Reads a size in bytes: `2GB`, `1.5G`.
-pub(crate) fn bytes(words: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(words: &str) -> Result<u64, String> {
     let wrong = || format!("{words:?} is not a size: write 2GB, 500MB or a number of bytes");
     let words = words.trim();
     let words = words.strip_suffix(['b', 'B']).unwrap_or(words);
-    number(words).ok_or_else(wrong)
+    parse_number(words).ok_or_else(wrong)
 }
 
 /// Reads a whole number, with or without a unit: k, M or G (thousands of each other).
-fn number(words: &str) -> Option<u64> {
+fn parse_number(words: &str) -> Option<u64> {
     let words = words.trim();
     let digits = words.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor: u64 = match words.get(digits.len()..)?.to_ascii_lowercase().as_str() {
@@ -122,10 +122,10 @@ mod tests {
             (" 0.25m ", 250_000),
             ("2g", 2_000_000_000),
         ] {
-            assert_eq!(tokens(words), Ok(Tokens(expected)), "{words}");
+            assert_eq!(parse_tokens(words), Ok(Tokens(expected)), "{words}");
         }
         for words in ["", "k", "-5", "5x", "1.5.2", "1e3", ".", "0", "99999999999999999999", "35%"] {
-            assert!(tokens(words).is_err(), "{words}");
+            assert!(parse_tokens(words).is_err(), "{words}");
         }
     }
 
@@ -142,22 +142,22 @@ mod tests {
     fn a_port_is_enough_of_an_address() {
         for words in ["8790", ":8790", "localhost:8790", "127.0.0.1:8790"] {
             assert_eq!(
-                address(words).map(|address| address.to_string()),
+                parse_address(words).map(|address| address.to_string()),
                 Ok("127.0.0.1:8790".to_owned()),
                 "{words}"
             );
         }
-        assert_eq!(address("[::1]:80").map(|address| address.port()), Ok(80));
-        assert!(address("99999").is_err() && address("example.org").is_err());
+        assert_eq!(parse_address("[::1]:80").map(|address| address.port()), Ok(80));
+        assert!(parse_address("99999").is_err() && parse_address("example.org").is_err());
     }
 
     #[test]
     fn sizes_and_ages_have_units() {
-        assert_eq!(bytes("2GB"), Ok(2_000_000_000));
-        assert_eq!(bytes("1.5 MB"), Ok(1_500_000));
-        assert_eq!(bytes("512"), Ok(512));
-        assert!(bytes("2TB").is_err());
-        assert_eq!(age("2d"), Ok(2 * 24 * 60 * 60 * 1000));
-        assert!(real_age("0d").is_err() && age("d").is_err() && age("").is_err());
+        assert_eq!(parse_size("2GB"), Ok(2_000_000_000));
+        assert_eq!(parse_size("1.5 MB"), Ok(1_500_000));
+        assert_eq!(parse_size("512"), Ok(512));
+        assert!(parse_size("2TB").is_err());
+        assert_eq!(parse_age("2d"), Ok(2 * 24 * 60 * 60 * 1000));
+        assert!(real_age("0d").is_err() && parse_age("d").is_err() && parse_age("").is_err());
     }
 }

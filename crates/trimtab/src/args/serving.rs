@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, builder::FalseyValueParser};
 
 use trimtab_core::Tokens;
 
-use super::{Fold, KeepLimits, StorePlace, human};
-use crate::proxy::log::Level;
+use super::{FoldChoice, KeepLimitArgs, StorePathArgs, human};
+use crate::proxy::log::LogLevel;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -29,9 +29,9 @@ Examples:
   trimtab proxy
   trimtab proxy --observe --upstream work=https://gateway.example/v1
   trimtab proxy --listen 0.0.0.0:8790 --token \"$TOKEN\" --allow-host build-box")]
-pub(crate) struct Proxy {
+pub(crate) struct ProxyArgs {
     /// Where to listen: an address with a port, or a port; an address that other machines can reach needs --token
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN", value_parser = human::address)]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8790", env = "TRIMTAB_LISTEN", value_parser = human::parse_address)]
     pub(crate) listen: SocketAddr,
 
     /// The port to listen at, with the address of --listen
@@ -39,7 +39,7 @@ pub(crate) struct Proxy {
     pub(crate) port: Option<u16>,
 
     #[command(flatten)]
-    pub(crate) fitting: Fitting,
+    pub(crate) fitting: FittingArgs,
 
     /// Leave the x-trimtab headers out of responses
     #[arg(long, env = "TRIMTAB_NO_HEADERS", value_parser = FalseyValueParser::new())]
@@ -83,7 +83,7 @@ pub(crate) struct Proxy {
 
     /// How much to log to stderr
     #[arg(long, value_name = "LEVEL", default_value = "normal", env = "TRIMTAB_LOG")]
-    pub(crate) log: Level,
+    pub(crate) log: LogLevel,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -95,9 +95,9 @@ Examples:
   trimtab wrap codex exec \"fix the failing test\"
   trimtab wrap --policy ladder opencode run \"explain this repository\"
   trimtab wrap ./my-agent.py")]
-pub(crate) struct Wrap {
+pub(crate) struct WrapArgs {
     #[command(flatten)]
-    pub(crate) fitting: Fitting,
+    pub(crate) fitting: FittingArgs,
 
     /// A known agent (`trimtab wrap --list`) or any program that reads the usual variables, then its arguments
     #[arg(value_names = ["AGENT", "ARGS"], num_args = 1.., trailing_var_arg = true, required_unless_present = "list")]
@@ -110,7 +110,7 @@ pub(crate) struct Wrap {
 
 /// What is done with requests.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Fitting {
+pub(crate) struct FittingArgs {
     /// Where requests go; can be repeated. `anthropic`, `openai` and `gemini` replace the provider's own address; any other name is
     /// used by requests whose path begins with it
     #[arg(long, value_name = "NAME=URL", env = "TRIMTAB_UPSTREAM", value_delimiter = ',')]
@@ -125,11 +125,11 @@ pub(crate) struct Fitting {
     pub(crate) set: Vec<String>,
 
     /// The most tokens that a request may have (50k, 1.5M) [default: what the model's window leaves]
-    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = human::tokens)]
+    #[arg(long, value_name = "TOKENS", env = "TRIMTAB_BUDGET", value_parser = human::parse_tokens)]
     pub(crate) budget: Option<Tokens>,
 
     #[command(flatten)]
-    pub(crate) store: StorePlace,
+    pub(crate) store: StorePathArgs,
 
     /// The project of requests that name none in `x-trimtab-project`: a folder in it, or its name [default: none; with `wrap`, the
     /// project of the current folder]
@@ -137,7 +137,7 @@ pub(crate) struct Fitting {
     pub(crate) project: Option<String>,
 
     #[command(flatten)]
-    pub(crate) keep: KeepLimits,
+    pub(crate) keep: KeepLimitArgs,
 
     /// Store nothing: what is hidden cannot be recalled, and a restart forgets what was sent
     #[arg(long, env = "TRIMTAB_NO_STORE", value_parser = FalseyValueParser::new())]
@@ -154,7 +154,7 @@ pub(crate) struct Fitting {
     /// What a policy's folding steps do: nothing, ask for a summary in the background, or fold without one
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
-    pub(crate) fold: Option<Fold>,
+    pub(crate) fold: Option<FoldChoice>,
 
     /// The model that writes summaries [default: the session's own]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]

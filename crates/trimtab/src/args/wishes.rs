@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueHint};
 use trimtab_core::Handle;
 
-use super::StoreView;
+use super::StoreViewArgs;
 
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -14,9 +14,9 @@ use super::StoreView;
     Examples:\n  trimtab pin 6ca415216d72\n  trimtab pin 6ca415216d72 --session s12\n  trimtab pin --list"
 )]
 #[command(group = clap::ArgGroup::new("what").required(true))]
-pub(crate) struct Pin {
+pub(crate) struct PinArgs {
     /// The handles in notes
-    #[arg(value_name = "HANDLE", group = "what", value_parser = handle)]
+    #[arg(value_name = "HANDLE", group = "what", value_parser = parse_handle)]
     pub(crate) handles: Vec<Handle>,
 
     /// List the pins, of all sessions or of the named one
@@ -28,24 +28,24 @@ pub(crate) struct Pin {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) session: InSession,
+    pub(crate) session: SessionArgs,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  trimtab unpin 6ca415216d72")]
-pub(crate) struct Unpin {
+pub(crate) struct UnpinArgs {
     /// The handles that were pinned
-    #[arg(value_name = "HANDLE", required = true, value_parser = handle)]
+    #[arg(value_name = "HANDLE", required = true, value_parser = parse_handle)]
     pub(crate) handles: Vec<Handle>,
 
     #[command(flatten)]
-    pub(crate) session: InSession,
+    pub(crate) session: SessionArgs,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -54,9 +54,9 @@ pub(crate) struct Unpin {
     block anyway. Its age then counts from this undo.\n\n\
     Examples:\n  trimtab undo 6ca415216d72\n  trimtab undo 6ca415216d72 --now"
 )]
-pub(crate) struct Undo {
+pub(crate) struct UndoArgs {
     /// The handles in notes
-    #[arg(value_name = "HANDLE", required = true, value_parser = handle)]
+    #[arg(value_name = "HANDLE", required = true, value_parser = parse_handle)]
     pub(crate) handles: Vec<Handle>,
 
     /// Do it with the next request, whatever that costs
@@ -64,15 +64,15 @@ pub(crate) struct Undo {
     pub(crate) now: bool,
 
     #[command(flatten)]
-    pub(crate) session: InSession,
+    pub(crate) session: SessionArgs,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 }
 
 /// Which session is meant.
 #[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct InSession {
+pub(crate) struct SessionArgs {
     /// The session: an ID from `trimtab sessions`, or the client's name for it [default: the last used session that holds the block]
     #[arg(long = "session", value_name = "ID")]
     pub(crate) id: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) struct InSession {
     Examples:\n  trimtab restore s12 > request.json\n  trimtab restore s12 --request 3 --out request.json\n  \
     diff <(trimtab restore s12 | jq .) <(trimtab restore s12 --sent | jq .)"
 )]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     /// The session: an ID from `trimtab sessions`, or the client's name for it
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
@@ -106,11 +106,11 @@ pub(crate) struct Restore {
     pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(crate) view: StoreView,
+    pub(crate) view: StoreViewArgs,
 }
 
 /// Reads a handle.
-pub(super) fn handle(word: &str) -> Result<Handle, String> {
+pub(super) fn parse_handle(word: &str) -> Result<Handle, String> {
     let wrong =
         || format!("{word} is not a handle: a handle has 12 digits of 0-9 and a-f, and notes name it");
     Handle::parse(word).ok_or_else(wrong)

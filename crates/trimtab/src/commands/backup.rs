@@ -2,12 +2,16 @@
 
 use anyhow::Result;
 
-use crate::{args::Backup, output::say, store, terminal::escape_name};
+use crate::{args::BackupArgs, output::print_line, store, terminal::escape_name};
 
-pub(crate) fn run(asked: &Backup) -> Result<()> {
+pub(crate) fn run(asked: &BackupArgs) -> Result<()> {
     store::open_existing(&asked.store)?.backup(&asked.file)?;
     let bytes = std::fs::metadata(&asked.file)?.len();
     let name = asked.file.display().to_string();
-    say(format_args!("{}: {}; --store names it to any command", escape_name(&name), store::size(bytes)));
+    print_line(format_args!(
+        "{}: {}; --store names it to any command",
+        escape_name(&name),
+        store::format_size(bytes)
+    ));
     Ok(())
 }

@@ -6,62 +6,62 @@ use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::{
     facts,
-    files::{Changes, FileChanges, changelog},
+    files::{ChangeGroup, FileChanges, changelog},
 };
 
 use crate::{
-    args::Changelog,
+    args::ChangelogArgs,
     input,
-    output::{Output, wrapped},
+    output::{Output, wrap_text},
     terminal::escape_name,
 };
 
 const BOLD: Style = Style::new().bold();
 
 #[derive(Serialize)]
-struct File<'a> {
+struct ChangedFileJson<'a> {
     path: &'a str,
-    changes: Vec<Row<'a>>,
+    changes: Vec<ChangesJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct ChangesJson<'a> {
     count: usize,
     first_step: u32,
     last_step: u32,
     words: &'a [String],
 }
 
-pub(crate) fn run(asked: &Changelog, out: &mut Output) -> Result<()> {
-    let conversation = input::conversation(&asked.input)?;
+pub(crate) fn run(asked: &ChangelogArgs, out: &mut Output) -> Result<()> {
+    let conversation = input::read_conversation(&asked.input)?;
     let history = &conversation.history;
     let files = changelog(history, &facts(history));
     if asked.json {
-        return out.json(&files.iter().map(file).collect::<Vec<File<'_>>>());
+        return out.write_json(&files.iter().map(changed_file_json).collect::<Vec<ChangedFileJson<'_>>>());
     }
     if files.is_empty() {
-        return out.line(format_args!("{}: no call changed a file", conversation.name));
+        return out.write_line(format_args!("{}: no call changed a file", conversation.name));
     }
     for (index, file) in files.iter().enumerate() {
         if index > 0 {
-            out.line("")?;
+            out.write_line("")?;
         }
-        out.line(format_args!("{BOLD}{}{BOLD:#}", escape_name(&file.path)))?;
+        out.write_line(format_args!("{BOLD}{}{BOLD:#}", escape_name(&file.path)))?;
         for changes in &file.changes {
-            for line in wrapped(&changes.to_string(), out.width().min(100).saturating_sub(4)) {
-                out.line(line)?;
+            for line in wrap_text(&changes.to_string(), out.width().min(100).saturating_sub(4)) {
+                out.write_line(line)?;
             }
         }
     }
     Ok(())
 }
 
-fn file(file: &FileChanges) -> File<'_> {
-    let rows = file.changes.iter().map(|Changes { count, first, last, words }| Row {
+fn changed_file_json(file: &FileChanges) -> ChangedFileJson<'_> {
+    let rows = file.changes.iter().map(|ChangeGroup { count, first, last, words }| ChangesJson {
         count: *count,
         first_step: *first,
         last_step: *last,
         words,
     });
-    File { path: &file.path, changes: rows.collect() }
+    ChangedFileJson { path: &file.path, changes: rows.collect() }
 }

@@ -10,11 +10,11 @@ use serde::Serialize;
 use trimtab_core::report::SettingRow;
 
 use crate::{
-    args::{self, Doctor, Fold, KeepLimits},
-    output::{Output, counted, wrapped_at},
+    args::{self, DoctorArgs, FoldChoice, KeepLimitArgs},
+    output::{Output, count_with_noun, wrapped_at},
     settings::{
-        Asked, Files, in_force,
-        keeping::{retention, secrets},
+        CommandLineSettings, SettingsFiles, in_force,
+        keeping::{resolve_retention, resolve_secrets},
     },
 };
 
@@ -32,7 +32,7 @@ enum State {
 }
 
 #[derive(Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
     /// Whether nothing is wrong.
     good: bool,
@@ -43,54 +43,64 @@ struct Check {
     fix: Option<String>,
 }
 
-impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Check {
-        Check { name, good: true, state: State::Ok, found: found.into(), fix: None }
+impl DoctorCheck {
+    fn ok(name: &'static str, found: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, good: true, state: State::Ok, found: found.into(), fix: None }
     }
 
-    fn note(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check { state: State::Note, fix: Some(fix.into()), ..Check::ok(name, found) }
+    fn note(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { state: State::Note, fix: Some(fix.into()), ..DoctorCheck::ok(name, found) }
     }
 
-    fn bad(name: &'static str, found: impl Into<String>, fix: Option<&str>) -> Check {
-        Check { good: false, state: State::Bad, fix: fix.map(str::to_owned), ..Check::ok(name, found) }
+    fn bad(name: &'static str, found: impl Into<String>, fix: Option<&str>) -> DoctorCheck {
+        DoctorCheck {
+            good: false,
+            state: State::Bad,
+            fix: fix.map(str::to_owned),
+            ..DoctorCheck::ok(name, found)
+        }
     }
 }
 
-pub(crate) fn run(asked: &Doctor, out: &mut Output) -> Result<()> {
-    let files = Files::read();
-    let mut checks = vec![checks::version(), checks::self_test(), checks::models()];
+pub(crate) fn run(asked: &DoctorArgs, out: &mut Output) -> Result<()> {
+    let files = SettingsFiles::read();
+    let mut checks = vec![checks::check_version(), checks::self_test(), checks::check_models()];
     match &files {
         Ok(files) => {
-            checks.push(checks::files(files));
-            checks.push(checks::environment());
+            checks.push(checks::check_settings_files(files));
+            checks.push(checks::check_environment());
             checks.extend(checks::names_of_others());
-            let settings = settings(files);
+            let settings = check_settings(files);
             // A setting that is wrong is shown in any case.
             checks.extend(settings.into_iter().filter(|check| asked.settings || !check.good));
-            checks.push(checks::upstreams(files));
+            checks.push(checks::check_upstreams(files));
         }
         Err(error) => {
-            checks.push(Check::bad("settings", format!("{error:#}"), None));
-            checks.push(checks::environment());
+            checks.push(DoctorCheck::bad("settings", format!("{error:#}"), None));
+            checks.push(checks::check_environment());
         }
     }
     if !asked.settings {
-        checks.extend([checks::store(), checks::port(), checks::agents(), checks::sessions()]);
+        checks.extend([
+            checks::check_store(),
+            checks::check_port(),
+            checks::check_agents(),
+            checks::count_sessions(),
+        ]);
     }
     if asked.json {
-        out.json(&checks)?;
+        out.write_json(&checks)?;
     } else {
-        checks.iter().try_for_each(|check| line(check, out))?;
+        checks.iter().try_for_each(|check| print_check(check, out))?;
     }
     let bad = checks.iter().filter(|check| !check.good).count();
     if bad > 0 {
-        bail!("{} failed (marked BAD above)", counted(bad, "check", "checks"));
+        bail!("{} failed (marked BAD above)", count_with_noun(bad, "check", "checks"));
     }
     Ok(())
 }
 
-fn line(Check { name, state, found, fix, .. }: &Check, out: &mut Output) -> Result<()> {
+fn print_check(DoctorCheck { name, state, found, fix, .. }: &DoctorCheck, out: &mut Output) -> Result<()> {
     let (word, color) = match state {
         State::Ok => ("ok", AnsiColor::Green),
         State::Note => ("note", AnsiColor::Yellow),
@@ -101,53 +111,61 @@ fn line(Check { name, state, found, fix, .. }: &Check, out: &mut Output) -> Resu
     let width = if out.is_terminal() { out.width().saturating_sub(FOUND_AT) } else { usize::MAX };
     let mut lines = wrapped_at(found, width).into_iter();
     let first = lines.next().unwrap_or_default();
-    out.line(format_args!("{style}{word:4}{style:#} {name:12} {first}"))?;
-    lines.try_for_each(|line| out.line(format_args!("{:FOUND_AT$}{line}", "")))?;
+    out.write_line(format_args!("{style}{word:4}{style:#} {name:12} {first}"))?;
+    lines.try_for_each(|line| out.write_line(format_args!("{:FOUND_AT$}{line}", "")))?;
     let fix = fix.iter().flat_map(|fix| wrapped_at(&format!("-> {fix}"), width));
-    fix.into_iter().try_for_each(|line| out.line(format_args!("{:FOUND_AT$}{line}", "")))
+    fix.into_iter().try_for_each(|line| out.write_line(format_args!("{:FOUND_AT$}{line}", "")))
 }
 
 /// Lists every setting in force with its origin, or what is wrong with one.
-fn settings(files: &Files) -> Vec<Check> {
-    let bad = |error: &anyhow::Error| vec![Check::bad("settings", format!("{error:#}"), None)];
+fn check_settings(files: &SettingsFiles) -> Vec<DoctorCheck> {
+    let bad = |error: &anyhow::Error| vec![DoctorCheck::bad("settings", format!("{error:#}"), None)];
     let mut checks = Vec::new();
     let asked = |name: &str| std::env::var(name).ok();
     let (policy, model) = (asked("TRIMTAB_POLICY"), asked("TRIMTAB_MODEL"));
-    let fold = match asked("TRIMTAB_FOLD").map(|fold| Fold::from_str(&fold, false)).transpose() {
+    let fold = match asked("TRIMTAB_FOLD").map(|fold| FoldChoice::from_str(&fold, false)).transpose() {
         Ok(fold) => fold,
         Err(fault) => return bad(&anyhow!("TRIMTAB_FOLD: {fault}")),
     };
     let budget = asked("TRIMTAB_BUDGET").and_then(|budget| args::tokens_or_share(&budget).ok());
     let spent = asked("TRIMTAB_SPENT").and_then(|spent| spent.parse().ok()).unwrap_or_default();
-    let asked =
-        Asked { policy: policy.as_deref(), model: model.as_deref(), budget, spent, fold, ..Asked::default() };
+    let asked = CommandLineSettings {
+        policy: policy.as_deref(),
+        model: model.as_deref(),
+        budget,
+        spent,
+        fold,
+        ..CommandLineSettings::default()
+    };
     match in_force(&asked, files) {
-        Ok(in_force) => checks.extend(
-            in_force
-                .rows
-                .into_iter()
-                .map(|row| Check::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))),
-        ),
+        Ok(in_force) => {
+            checks.extend(in_force.rows.into_iter().map(|row| {
+                DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
+            }))
+        }
         Err(error) => checks.extend(bad(&error)),
     }
-    checks.extend(keeping(files));
+    checks.extend(check_retention(files));
     checks
 }
 
 /// Lists what says how long conversations are kept, and whether the patterns of secrets can be read.
-fn keeping(files: &Files) -> Vec<Check> {
-    let limits = KeepLimits {
-        keep_for: std::env::var("TRIMTAB_KEEP_FOR").ok().and_then(|words| args::long_age(&words).ok()),
-        keep_at_most: std::env::var("TRIMTAB_KEEP_AT_MOST").ok().and_then(|words| args::bytes(&words).ok()),
+fn check_retention(files: &SettingsFiles) -> Vec<DoctorCheck> {
+    let limits = KeepLimitArgs {
+        keep_for: std::env::var("TRIMTAB_KEEP_FOR").ok().and_then(|words| args::parse_long_age(&words).ok()),
+        keep_at_most: std::env::var("TRIMTAB_KEEP_AT_MOST")
+            .ok()
+            .and_then(|words| args::parse_size(&words).ok()),
     };
-    let rows = retention(&limits, files).and_then(|(_, rows)| secrets(false, files).map(|_| rows));
+    let rows =
+        resolve_retention(&limits, files).and_then(|(_, rows)| resolve_secrets(false, files).map(|_| rows));
     match rows {
         Ok(rows) => {
             let shown = |row: SettingRow| {
-                Check::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
+                DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
             };
             rows.into_iter().map(shown).collect()
         }
-        Err(error) => vec![Check::bad("settings", format!("{error:#}"), None)],
+        Err(error) => vec![DoctorCheck::bad("settings", format!("{error:#}"), None)],
     }
 }

@@ -4,13 +4,13 @@
 use anstyle::Style;
 use anyhow::{Result, bail};
 use trimtab_core::{
-    Files, facts, files,
-    files::{AccessKind, Existence, FileState, Run},
+    FileTimeline, facts, files,
+    files::{AccessKind, Existence, FileState, LineRun},
     report::{file_at, file_report},
 };
 
 use crate::{
-    args::{FileAt, Input},
+    args::{FileAtArgs, InputArgs},
     input,
     output::{Output, on_one_line},
 };
@@ -20,15 +20,15 @@ const NUMBER_WIDTH: usize = 8;
 
 const DIM: Style = Style::new().dimmed();
 
-pub(crate) fn run(asked: &FileAt, out: &mut Output) -> Result<()> {
-    let input = Input {
+pub(crate) fn run(asked: &FileAtArgs, out: &mut Output) -> Result<()> {
+    let input = InputArgs {
         file: asked.file.clone(),
         view: asked.view.clone(),
         format: None,
         segment: asked.segment,
         step: None,
     };
-    let conversation = input::conversation(&input)?;
+    let conversation = input::read_conversation(&input)?;
     let history = &conversation.history;
     let facts = facts(history);
     let files = files(history, &facts);
@@ -39,48 +39,54 @@ pub(crate) fn run(asked: &FileAt, out: &mut Output) -> Result<()> {
     }
     let (path, state) = file_at(&asked.path, step, &facts, &files)?;
     if asked.json {
-        return out.json(&file_report(path, step, &state, &files));
+        return out.write_json(&file_report(path, step, &state, &files));
     }
-    print(path, step, &state, &files, out)
+    print_file(path, step, &state, &files, out)
 }
 
-fn print(path: &str, step: u32, state: &FileState, files: &Files, out: &mut Output) -> Result<()> {
+fn print_file(
+    path: &str,
+    step: u32,
+    state: &FileState,
+    files: &FileTimeline,
+    out: &mut Output,
+) -> Result<()> {
     let count =
         state.line_count().map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
     match state.existence() {
         Existence::Absent => {
-            return out.line(format_args!("{path} after step {step}: there is no such file"));
+            return out.write_line(format_args!("{path} after step {step}: there is no such file"));
         }
         Existence::Present | Existence::Unknown => {
-            out.line(format_args!(
+            out.write_line(format_args!(
                 "{path} after step {step}: {count} lines, {} of them known",
                 state.known_lines()
             ))?;
         }
     }
-    out.line(accesses(path, step, files))?;
-    out.line("")?;
+    out.write_line(describe_accesses(path, step, files))?;
+    out.write_line("")?;
     let width = out.width().saturating_sub(NUMBER_WIDTH);
     let runs = state.runs();
     for run in &runs {
         match run {
-            Run::Known { first, lines } => {
+            LineRun::Known { first, lines } => {
                 // What a text ends with behind its last line break is no line.
                 let is_last = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
                 let shown = lines.len() - usize::from(is_last);
                 for (number, line) in (*first..).zip(lines.iter().take(shown)) {
                     let text = line.text.replace('\t', "    ");
-                    out.line(format_args!("{DIM}{number:>6}{DIM:#}  {}", fitted(&text, width)))?;
+                    out.write_line(format_args!("{DIM}{number:>6}{DIM:#}  {}", cut_line(&text, width)))?;
                 }
             }
-            Run::Unknown { first, count: 1 } => {
-                out.line(format_args!("{DIM}{first:>6}  [unknown]{DIM:#}"))?;
+            LineRun::Unknown { first, count: 1 } => {
+                out.write_line(format_args!("{DIM}{first:>6}  [unknown]{DIM:#}"))?;
             }
-            Run::Unknown { first, count } => {
-                out.line(format_args!("{DIM}{first:>6}  [{count} unknown lines]{DIM:#}"))?;
+            LineRun::Unknown { first, count } => {
+                out.write_line(format_args!("{DIM}{first:>6}  [{count} unknown lines]{DIM:#}"))?;
             }
-            Run::Rest { first } => {
-                out.line(format_args!(
+            LineRun::Rest { first } => {
+                out.write_line(format_args!(
                     "{DIM}{first:>6}  [unknown from here on; there may be nothing]{DIM:#}"
                 ))?;
             }
@@ -90,13 +96,13 @@ fn print(path: &str, step: u32, state: &FileState, files: &Files, out: &mut Outp
 }
 
 /// Cuts a line where it is too wide; blanks at its beginning stay.
-fn fitted(text: &str, width: usize) -> String {
+fn cut_line(text: &str, width: usize) -> String {
     let blanks: String = text.chars().take_while(|letter| *letter == ' ').collect();
     let rest = on_one_line(text.trim_start(), width.saturating_sub(blanks.len()));
     blanks + &rest
 }
 
-pub(crate) fn accesses(path: &str, step: u32, files: &Files) -> String {
+pub(crate) fn describe_accesses(path: &str, step: u32, files: &FileTimeline) -> String {
     let of = |kind: AccessKind| {
         let found = files.accesses(path).iter().filter(|access| access.kind == kind && access.step <= step);
         let steps: Vec<String> = found.map(|access| access.step.to_string()).collect();
@@ -105,13 +111,13 @@ pub(crate) fn accesses(path: &str, step: u32, files: &Files) -> String {
         } else {
             format!("in step {}", steps.join(", "))
         };
-        (!steps.is_empty()).then(|| format!("{} {shown}", past(kind)))
+        (!steps.is_empty()).then(|| format!("{} {shown}", past_tense(kind)))
     };
     let kinds = [AccessKind::Read, AccessKind::Create, AccessKind::Edit, AccessKind::Delete];
     kinds.into_iter().filter_map(of).collect::<Vec<_>>().join("; ")
 }
 
-fn past(kind: AccessKind) -> &'static str {
+fn past_tense(kind: AccessKind) -> &'static str {
     match kind {
         AccessKind::Read => "read",
         AccessKind::Create => "written",

@@ -5,62 +5,62 @@ mod picture;
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    CacheHint, Fitted, Handle, Memory, Millis, RecallHint, Session, Settings, parse_as, recall,
+    CacheHint, FittedRequest, Handle, Memory, Millis, RecallHint, Session, Settings, parse_as, recall,
     report::fit_report, wire::repair,
 };
 use trimtab_store::{
-    Append, Appended, AskedWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
+    Append, Appended, NewWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
     name_from_request, project_named,
 };
 
 use crate::{
-    args::Fit,
-    hint::{Reader, recall_hint},
+    args::FitArgs,
+    hint::{HintReader, recall_hint},
     input::{self, Conversation},
     near::did_you_mean,
-    output::{self, Output, grouped, say},
+    output::{self, Output, group_thousands, print_line},
     prices,
-    settings::{Asked, Files, in_force, spent, warn_of_unknown_variables},
+    settings::{CommandLineSettings, SettingsFiles, dollars_spent, in_force, warn_of_unknown_variables},
     store,
 };
 
-pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
     warn_of_unknown_variables();
-    let conversation = input::conversation(&asked.input)?;
-    let (request, mended) = request(asked, &conversation)?;
+    let conversation = input::read_conversation(&asked.input)?;
+    let (request, mended) = request_to_fit(asked, &conversation)?;
     let said_model = || conversation.history.model().map(std::borrow::Cow::into_owned);
-    let asked_for = Asked {
+    let asked_for = CommandLineSettings {
         policy: asked.policy.as_deref(),
         model: asked.model.as_deref(),
         budget: asked.budget,
         set: &asked.set,
         fold: asked.fold,
-        spent: asked.spent.unwrap_or_else(|| spent(&conversation.segment.points)),
+        spent: asked.spent.unwrap_or_else(|| dollars_spent(&conversation.segment.points)),
         said_model: input::recorded_model(&conversation).or_else(said_model),
     };
-    let in_force = in_force(&asked_for, &Files::read()?)?;
+    let in_force = in_force(&asked_for, &SettingsFiles::read()?)?;
     let hides = in_force.policy.name != "none";
     let keeps = asked.input.view.store.path.as_deref().filter(|_| !asked.no_store);
     let mut settings = Settings::new(in_force.policy)
         .with_format(conversation.history.format())
-        .with_recall(keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, Reader::Neighbour)))
+        .with_recall(keeps.map_or(RecallHint::Nothing, |store| recall_hint(store, HintReader::Neighbour)))
         .with_prices(in_force.model.as_deref().and_then(|model| prices::find_model(model).ok()))
         .with_budget(in_force.budget)
         .with_folding(in_force.folding)
         .with_cache(if asked.cold { CacheHint::Cold } else { CacheHint::Unknown });
     settings.model = in_force.model;
     let store = match keeps {
-        Some(_) => Some(store::open(&asked.input.view.store)?),
+        Some(_) => Some(store::open_or_create(&asked.input.view.store)?),
         None => None,
     };
     let mut known = match &store {
-        Some(store) => Some(recognized(store, asked, &request, &conversation)?),
+        Some(store) => Some(recognize_conversation(store, asked, &request, &conversation)?),
         None => None,
     };
-    let now = if store.is_some() { store::now() } else { Millis(0) };
+    let now = if store.is_some() { store::current_time() } else { Millis(0) };
     let memory = known.as_ref().map(|known| known.memory.clone()).unwrap_or_default();
     let mut session = Session::new(settings).with_memory(memory);
-    let new_pins = pin(asked, &conversation, session.memory_mut())?;
+    let new_pins = pin_blocks(asked, &conversation, session.memory_mut())?;
     let mut fitted = session.fit(request.clone(), now).with_context(|| conversation.name.clone())?;
     if hides && fitted.budget.is_none() {
         bail!("{}: no budget: {}", conversation.name, no_budget(session.settings().model.as_deref()));
@@ -74,25 +74,25 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
             .made_of
             .iter()
             .take(4)
-            .map(|(class, tokens)| format!("{class} {}", grouped(tokens.0)))
+            .map(|(class, tokens)| format!("{class} {}", group_thousands(tokens.0)))
             .collect();
         bail!(
             "{}: does not fit into {} tokens: {} cannot be hidden ({}){}; raise the budget to at least {}",
             conversation.name,
-            grouped(budget.0),
-            grouped(floor.tokens.0),
+            group_thousands(budget.0),
+            group_thousands(floor.tokens.0),
             made_of.join(", "),
             if fitted.exactness.guard() > 1.0 { ", and the count is an estimate" } else { "" },
-            grouped(floor.tokens.scaled(fitted.exactness.guard()).0 + 1)
+            group_thousands(floor.tokens.scale(fitted.exactness.guard()).0 + 1)
         );
     }
     // What is hidden is kept before anything is given away.
     while let (Some(store), Some(known)) = (&store, &mut known) {
-        match store.append(&Append::new(&fitted.history, &fitted.plan, known, now))? {
+        match store.append_request(&Append::new(&fitted.history, &fitted.plan, known, now))? {
             Appended::Stored { session, .. } => {
                 for handle in new_pins {
                     let session = Some(session);
-                    store.wish(&AskedWish { session, handle, kind: WishKind::Pin, at: now })?;
+                    store.add_wish(&NewWish { session, handle, kind: WishKind::Pin, at: now })?;
                 }
                 break;
             }
@@ -104,17 +104,17 @@ pub(crate) fn run(asked: &Fit, out: &mut Output) -> Result<()> {
         }
     }
     if asked.explain {
-        picture::explain(&fitted);
+        picture::explain_fit(&fitted);
     }
-    status(&fitted);
+    print_status(&fitted);
     let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
     if fits_whole && fitted.plan.leaves_cache_alone() {
-        say(format_args!(
+        print_line(format_args!(
             "it fits, so what the model has answered is sent as it came: the provider's cache may hold it; --cold hides what \
              is no longer needed"
         ));
     }
-    out.bytes(&fitted.request)?;
+    out.write_bytes(&fitted.request)?;
     out.flush()?;
     if let Some(store) = &store {
         // What was asked for is done. A store that cannot be tidied now is tidied another time.
@@ -138,7 +138,7 @@ fn no_budget(model: Option<&str>) -> String {
 }
 
 /// Pins what was asked for; gives the handles that were not pinned before.
-fn pin(asked: &Fit, conversation: &Conversation, memory: &mut Memory) -> Result<Vec<Handle>> {
+fn pin_blocks(asked: &FitArgs, conversation: &Conversation, memory: &mut Memory) -> Result<Vec<Handle>> {
     let mut new = Vec::new();
     for handle in &asked.pins {
         if recall(&conversation.history, &handle.to_string()).is_none() {
@@ -153,9 +153,9 @@ fn pin(asked: &Fit, conversation: &Conversation, memory: &mut Memory) -> Result<
 }
 
 /// Looks up what was sent of this conversation before.
-fn recognized(
+fn recognize_conversation(
     store: &Sqlite,
-    asked: &Fit,
+    asked: &FitArgs,
     request: &[u8],
     conversation: &Conversation,
 ) -> Result<Recognized> {
@@ -167,21 +167,24 @@ fn recognized(
 }
 
 /// Returns the request that is meant, mended where that is asked for, with what was mended.
-fn request(asked: &Fit, conversation: &Conversation) -> Result<(Vec<u8>, Vec<trimtab_core::wire::Mended>)> {
-    let request = input::request(&asked.input, conversation);
+fn request_to_fit(
+    asked: &FitArgs,
+    conversation: &Conversation,
+) -> Result<(Vec<u8>, Vec<trimtab_core::wire::Repair>)> {
+    let request = input::request_bytes(&asked.input, conversation);
     if !asked.repair {
         return Ok((request, Vec::new()));
     }
     let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
-    mended.iter().for_each(|mended| output::note(format_args!("{}: {mended}", conversation.name)));
+    mended.iter().for_each(|mended| output::print_note(format_args!("{}: {mended}", conversation.name)));
     Ok((request, mended))
 }
 
 /// Says how full the window is.
-fn status(fitted: &Fitted) {
+fn print_status(fitted: &FittedRequest) {
     let Some(budget) = fitted.budget else { return };
     let after = fitted.plan.after().0;
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a share for people")]
     let share = after as f64 / budget.0.max(1) as f64 * 100.0;
-    say(format_args!("[context] {after}/{} tokens ({share:.1}%)", budget.0));
+    print_line(format_args!("[context] {after}/{} tokens ({share:.1}%)", budget.0));
 }

@@ -5,45 +5,47 @@ use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Context, Result};
 use trimtab_core::Millis;
-use trimtab_store::{Forget as Which, Forgotten, Mode, SessionId, Sqlite, Store, StoreError};
+use trimtab_store::{ForgetOutcome, ForgetSelection as Which, RunMode, SessionId, Sqlite, Store, StoreError};
 
 use super::sessions;
 use crate::{
-    args::Forget,
-    output::{Output, counted, say},
-    settings::{self, Files, keeping::retention},
+    args::ForgetArgs,
+    output::{Output, count_with_noun, print_line},
+    settings::{self, SettingsFiles, keeping::resolve_retention},
     store,
 };
 
-pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &ForgetArgs, out: &mut Output) -> Result<()> {
     let which = match (asked.older_than, asked.larger_than) {
-        (Some(age), _) => Which::OlderThan(Millis(store::now().0.saturating_sub(age))),
+        (Some(age), _) => Which::OlderThan(Millis(store::current_time().0.saturating_sub(age))),
         (None, Some(bytes)) => Which::LargerThan(bytes),
         (None, None) if asked.ids.is_empty() => by_settings(asked)?,
-        (None, None) => Which::Sessions(asked.ids.iter().map(|id| session(id)).collect::<Result<_>>()?),
+        (None, None) => Which::Sessions(asked.ids.iter().map(|id| parse_session(id)).collect::<Result<_>>()?),
     };
-    let mode = if asked.dry_run { Mode::DryRun } else { Mode::Do };
-    if mode == Mode::Do && !asked.yes {
-        let count = forget(asked, &which, Mode::DryRun)?.sessions.len();
+    let mode = if asked.dry_run { RunMode::DryRun } else { RunMode::Do };
+    if mode == RunMode::Do && !asked.yes {
+        let count = forget_in_store(asked, &which, RunMode::DryRun)?.sessions.len();
         if count > 0 && !is_confirmed(count)? {
-            say("nothing is deleted");
+            print_line("nothing is deleted");
             return Ok(());
         }
     }
-    let forgotten = forget(asked, &which, mode)?;
+    let forgotten = forget_in_store(asked, &which, mode)?;
     for session in &forgotten.sessions {
-        sessions::line(session, None, out)?;
+        sessions::print_session(session, None, out)?;
     }
     out.flush()?;
     let (count, before, after) = (
-        counted(forgotten.sessions.len(), "session", "sessions"),
-        store::size(forgotten.before),
-        store::size(forgotten.after),
+        count_with_noun(forgotten.sessions.len(), "session", "sessions"),
+        store::format_size(forgotten.before),
+        store::format_size(forgotten.after),
     );
     match mode {
-        Mode::Do => say(format_args!("{count} deleted: the store had {before}, it has {after} now")),
-        Mode::DryRun => {
-            say(format_args!(
+        RunMode::Do => {
+            print_line(format_args!("{count} deleted: the store had {before}, it has {after} now"))
+        }
+        RunMode::DryRun => {
+            print_line(format_args!(
                 "{count} would be deleted: the store has {before}, and would have about {after}"
             ));
         }
@@ -52,7 +54,7 @@ pub(crate) fn run(asked: &Forget, out: &mut Output) -> Result<()> {
 }
 
 /// Forgets. Where there is no space to work beside others, it is done alone, in the file itself.
-fn forget(asked: &Forget, which: &Which, mode: Mode) -> Result<Forgotten> {
+fn forget_in_store(asked: &ForgetArgs, which: &Which, mode: RunMode) -> Result<ForgetOutcome> {
     let store = match store::open_existing(&asked.store) {
         // Even what readers share needs space, where a process that crashed left a log.
         Err(fault) if is_full(&fault) => None,
@@ -72,14 +74,14 @@ fn is_full(fault: &anyhow::Error) -> bool {
 }
 
 /// Returns what the settings no longer keep.
-fn by_settings(asked: &Forget) -> Result<Which> {
-    let (retention, _) = retention(&asked.keep, &Files::read()?)?;
+fn by_settings(asked: &ForgetArgs) -> Result<Which> {
+    let (retention, _) = resolve_retention(&asked.keep, &SettingsFiles::read()?)?;
     if retention.keeps_all() {
-        return Err(settings::wrong(
+        return Err(settings::wrong_usage(
             "nothing says what to forget: name sessions, --older-than AGE or --larger-than SIZE, or set keep_for or keep_at_most",
         ));
     }
-    Ok(Which::Beyond(retention, store::now()))
+    Ok(Which::Beyond(retention, store::current_time()))
 }
 
 /// Asks whether so many sessions are to be forgotten.
@@ -88,19 +90,19 @@ fn by_settings(asked: &Forget) -> Result<Which> {
 /// Says that there is nobody to ask.
 fn is_confirmed(count: usize) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(settings::wrong(format_args!(
+        return Err(settings::wrong_usage(format_args!(
             "{} would be deleted for good: --dry-run lists what, --yes deletes it",
-            counted(count, "session", "sessions")
+            count_with_noun(count, "session", "sessions")
         )));
     }
-    let sessions = counted(count, "session", "sessions");
-    say(format_args!("Delete {sessions} for good? --dry-run lists what would be deleted. [y/N]"));
+    let sessions = count_with_noun(count, "session", "sessions");
+    print_line(format_args!("Delete {sessions} for good? --dry-run lists what would be deleted. [y/N]"));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn session(word: &str) -> Result<SessionId> {
-    SessionId::named(word)
+fn parse_session(word: &str) -> Result<SessionId> {
+    SessionId::parse_name(word)
         .with_context(|| format!("{word} is not a session: `trimtab sessions` lists them, as s12"))
 }

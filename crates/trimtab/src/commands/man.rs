@@ -7,7 +7,7 @@ use clap_mangen::Man;
 
 use crate::{
     args,
-    output::{counted, note, write_whole},
+    output::{count_with_noun, print_note, write_whole},
 };
 
 pub(crate) fn run(folder: &Path) -> Result<()> {
@@ -22,9 +22,9 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
         write_page(folder, &name, command.clone().display_name(name.clone()))?;
         pages += 1;
     }
-    note(format_args!(
+    print_note(format_args!(
         "{} written to {}; `man -l {}` shows one",
-        counted(pages, "page", "pages"),
+        count_with_noun(pages, "page", "pages"),
         folder.display(),
         folder.join("trimtab.1").display()
     ));

@@ -5,25 +5,25 @@ use std::io::{self, IsTerminal};
 use anyhow::{Context, Result};
 
 use crate::{
-    args::Mcp,
+    args::McpArgs,
     input,
-    mcp::{Source, serve},
-    output::note,
-    settings::{Files, keeping::secrets},
+    mcp::{ToolSource, serve},
+    output::print_note,
+    settings::{SettingsFiles, keeping::resolve_secrets},
 };
 
-pub(crate) fn run(asked: &Mcp) -> Result<()> {
+pub(crate) fn run(asked: &McpArgs) -> Result<()> {
     let source = match &asked.file {
         Some(file) => {
             // An agent that starts this sees no reason later.
             input::check_readable(file)?;
-            Source::File(file.clone())
+            ToolSource::File(file.clone())
         }
-        None => Source::Store(asked.view.clone()),
+        None => ToolSource::Store(asked.view.clone()),
     };
-    let secrets = secrets(asked.show_secrets, &Files::read()?)?;
+    let secrets = resolve_secrets(asked.show_secrets, &SettingsFiles::read()?)?;
     if io::stdin().is_terminal() {
-        note(
+        print_note(
             "an agent starts this and speaks the Model Context Protocol with it, for example by `claude mcp add trimtab -- trimtab mcp`; \
              Ctrl-C ends it",
         );

@@ -64,7 +64,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut args::command(), "trimtab", &mut script);
-            out.raw_bytes(&script)
+            out.write_raw_bytes(&script)
         }
         Command::Man { folder } => man::run(folder),
     }

@@ -10,42 +10,42 @@ use trimtab_core::{
 };
 
 use crate::{
-    args::Models,
-    output::{Output, grouped},
+    args::ModelsArgs,
+    output::{Output, group_thousands},
 };
 
 #[derive(Serialize)]
-struct Row {
+struct ModelRow {
     #[serde(flatten)]
     model: Model,
     exact: bool,
 }
 
-pub(crate) fn run(asked: &Models, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &ModelsArgs, out: &mut Output) -> Result<()> {
     let wanted = asked.filter.as_deref().unwrap_or_default().to_lowercase();
     let fits = |model: &Model| model.name.contains(&wanted) || model.provider.contains(&wanted);
-    let rows: Vec<Row> =
-        crate::prices::models()?.iter().filter(|model| fits(model)).cloned().map(row).collect();
+    let rows: Vec<ModelRow> =
+        crate::prices::models()?.iter().filter(|model| fits(model)).cloned().map(model_row).collect();
     if asked.json {
-        return out.json(&rows);
+        return out.write_json(&rows);
     }
     if rows.is_empty() {
         bail!("no model's name contains {wanted:?}; `trimtab models` lists all");
     }
-    out.line(format_args!("Prices in US dollars per million tokens, {}", prices_date()))?;
-    out.line("")?;
-    out.line(format_args!(
+    out.write_line(format_args!("Prices in US dollars per million tokens, {}", prices_date()))?;
+    out.write_line("")?;
+    out.write_line(format_args!(
         "{:26} {:10} {:>10} {:>10} {:>7} {:>7} {:>7} {:>7}  {}",
         "model", "provider", "window", "max output", "input", "cached", "write", "output", "tokens"
     ))?;
-    for Row { model, exact } in &rows {
+    for ModelRow { model, exact } in &rows {
         let prices = &model.prices;
-        out.line(format_args!(
+        out.write_line(format_args!(
             "{:26} {:10} {:>10} {:>10} {:>7} {:>7} {:>7} {:>7}  {}",
             model.name,
             model.provider,
-            grouped(model.window.0),
-            model.max_output.map_or_else(|| "-".to_owned(), |tokens| grouped(tokens.0)),
+            group_thousands(model.window.0),
+            model.max_output.map_or_else(|| "-".to_owned(), |tokens| group_thousands(tokens.0)),
             prices.input,
             prices.cache_read,
             prices.cache_write,
@@ -56,7 +56,7 @@ pub(crate) fn run(asked: &Models, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn row(model: Model) -> Row {
+fn model_row(model: Model) -> ModelRow {
     let exact = Tokenizer::for_model(&model.name).exactness() == Exactness::Exact;
-    Row { model, exact }
+    ModelRow { model, exact }
 }

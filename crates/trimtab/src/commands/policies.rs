@@ -8,11 +8,11 @@ use trimtab_core::{
     digest::digests,
     policy::{find_knob, policies, shared_steps},
 };
-use trimtab_replay::{Family, Knobs, contenders};
+use trimtab_replay::{ContenderFamily, KnobRange, contenders};
 
 use crate::{
-    args::Policies,
-    output::{Output, on_one_line, say},
+    args::PoliciesArgs,
+    output::{Output, on_one_line, print_line},
     settings::DEFAULT_POLICY,
 };
 
@@ -22,30 +22,30 @@ const NAME_WIDTH: usize = 11;
 const BOLD: Style = Style::new().bold();
 
 #[derive(Serialize)]
-struct Row {
+struct PolicyListRow {
     name: String,
     about: String,
     settings: Vec<(String, f64)>,
 }
 
-pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &PoliciesArgs, out: &mut Output) -> Result<()> {
     if let Some(name) = &asked.name {
-        Policy::shipped(name)?;
+        Policy::find_shipped(name)?;
         let found = policies().find(|(shipped, _)| shipped == name);
-        return out.bytes(found.map_or("", |(_, toml)| toml).as_bytes());
+        return out.write_bytes(found.map_or("", |(_, toml)| toml).as_bytes());
     }
     if asked.peers {
         return peers(asked, out);
     }
     let mut rows = Vec::new();
     for (name, _) in policies() {
-        let policy = Policy::shipped(name)?;
-        rows.push(Row { name: policy.name, about: policy.about, settings: policy.settings });
+        let policy = Policy::find_shipped(name)?;
+        rows.push(PolicyListRow { name: policy.name, about: policy.about, settings: policy.settings });
     }
     // The default first, then its neighbours.
     rows.sort_by_key(|row| !row.name.starts_with(DEFAULT_POLICY));
     if asked.json {
-        return out.json(&rows);
+        return out.write_json(&rows);
     }
     let width = out.width();
     for row in rows {
@@ -53,35 +53,37 @@ pub(crate) fn run(asked: &Policies, out: &mut Output) -> Result<()> {
         let about = format!("{default}{}", row.about);
         if !asked.settings {
             let about = on_one_line(&about, width.saturating_sub(NAME_WIDTH + 1));
-            out.line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
+            out.write_line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
             continue;
         }
-        out.line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
+        out.write_line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
         for (setting, value) in row.settings {
-            let value = find_knob(&setting).map_or_else(|| value.to_string(), |knob| knob.write(value));
-            out.line(format_args!("{:14}{setting} = {value}", ""))?;
+            let value =
+                find_knob(&setting).map_or_else(|| value.to_string(), |knob| knob.format_value(value));
+            out.write_line(format_args!("{:14}{setting} = {value}", ""))?;
         }
     }
     if !asked.settings {
         out.flush()?;
-        say(
+        print_line(
             "`trimtab policies NAME` prints one, --settings lists all settings, --peers the methods of other tools",
         );
         return Ok(());
     }
-    out.line("")?;
+    out.write_line("")?;
     let shared: Vec<&str> = shared_steps().map(|(name, _)| name).collect();
-    out.line(format_args!("Steps that a policy may include: {}", shared.join(", ")))?;
+    out.write_line(format_args!("Steps that a policy may include: {}", shared.join(", ")))?;
     let names: Vec<&str> = digests().map(|(name, _)| name).collect();
-    out.line(format_args!("Digests that a policy may name: {}", names.join(", ")))
+    out.write_line(format_args!("Digests that a policy may name: {}", names.join(", ")))
 }
 
 /// Lists the methods of other tools.
-fn peers(asked: &Policies, out: &mut Output) -> Result<()> {
-    let others =
-        contenders(Knobs::Default).into_iter().filter(|contender| contender.family() != Family::Policy);
-    let rows: Vec<Row> = others
-        .map(|contender| Row {
+fn peers(asked: &PoliciesArgs, out: &mut Output) -> Result<()> {
+    let others = contenders(KnobRange::Default)
+        .into_iter()
+        .filter(|contender| contender.family() != ContenderFamily::Policy);
+    let rows: Vec<PolicyListRow> = others
+        .map(|contender| PolicyListRow {
             name: contender.name().to_owned(),
             about: contender.about().to_owned(),
             settings: contender
@@ -92,11 +94,11 @@ fn peers(asked: &Policies, out: &mut Output) -> Result<()> {
         })
         .collect();
     if asked.json {
-        return out.json(&rows);
+        return out.write_json(&rows);
     }
     let longest = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
     let width = out.width().saturating_sub(longest + 1);
     rows.iter().try_for_each(|row| {
-        out.line(format_args!("{BOLD}{:longest$}{BOLD:#} {}", row.name, on_one_line(&row.about, width)))
+        out.write_line(format_args!("{BOLD}{:longest$}{BOLD:#} {}", row.name, on_one_line(&row.about, width)))
     })
 }

@@ -7,22 +7,22 @@ use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use trimtab_core::{
     RecallHint,
-    policy::{Config, Folding},
+    policy::{ConfigFile, Folding},
 };
 use trimtab_store::project_named;
 
 use super::sums::say_sums;
 use crate::{
-    args::{Amount, Fitting, Proxy as Args},
-    hint::{Reader, absolute, recall_hint},
+    args::{Amount, FittingArgs, ProxyArgs as Args},
+    hint::{HintReader, absolute_path, recall_hint},
     output,
     proxy::{
-        self, Asked, ClientTls, Given, Keeping, Limits, Proxy, TimeSource,
-        fold::Summaries,
-        keeper::Keeper,
-        log::{Level, Log},
+        self, ClientTls, Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource, UpstreamEntry,
+        fold::SummarySettings,
+        log::{LogLevel, ProxyLog},
+        store_writer::StoreWriter,
     },
-    settings::{self, Files, in_force, keeping::retention},
+    settings::{self, SettingsFiles, in_force, keeping::resolve_retention},
     store,
 };
 
@@ -30,8 +30,8 @@ use crate::{
 const ARRIVAL: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(asked: &Args) -> Result<()> {
-    let limits = Limits {
-        request: mebibytes(asked.max_request),
+    let limits = ProxyLimits {
+        request: mebibytes_to_bytes(asked.max_request),
         in_flight: usize::try_from(asked.max_in_flight)?,
         arrival: ARRIVAL,
         upstream: Duration::from_secs(asked.upstream_timeout),
@@ -40,8 +40,8 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     // Agents elsewhere have their own program, and no way to a path of this machine.
     let mut listen = asked.listen;
     listen.set_port(asked.port.unwrap_or(listen.port()));
-    let reader = if listen.ip().is_loopback() { Reader::Neighbour } else { Reader::Anybody };
-    let mut wanted = wanted(&asked.fitting, limits, reader)?;
+    let reader = if listen.ip().is_loopback() { HintReader::Neighbour } else { HintReader::Anybody };
+    let mut wanted = proxy_options(&asked.fitting, limits, reader)?;
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
@@ -51,17 +51,17 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
         |certificate: &PathBuf| ClientTls::read(certificate, asked.tls_key.as_deref().unwrap_or(certificate));
     wanted.tls = asked.tls_cert.as_ref().map(tls).transpose()?;
     let scheme = if wanted.tls.is_some() { "https" } else { "http" };
-    proxy::runtime()?.block_on(async {
+    proxy::start_runtime()?.block_on(async {
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
         let address = listener.local_addr()?;
-        let proxy = Arc::new(Proxy::new(wanted, address, Log::speaking(asked.log))?);
+        let proxy = Arc::new(Proxy::new(wanted, address, ProxyLog::to_terminal(asked.log))?);
         banner(asked, &policy, scheme, address)?;
         let stop = stop_asked()?;
         proxy::outlive_file_limits();
         // Whoever waits for this line may send requests, and signals, at once.
-        output::note(format_args!("listening at {scheme}://{address}"));
+        output::print_note(format_args!("listening at {scheme}://{address}"));
         proxy::serve(Arc::clone(&proxy), listener, stop).await?;
         say_sums(&proxy, "point the base URL of an agent at it: `trimtab proxy --help` says how");
         Ok(())
@@ -70,7 +70,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
 
 /// Says what is done with requests, and how an agent is pointed at the proxy.
 fn banner(asked: &Args, policy: &str, scheme: &str, address: SocketAddr) -> Result<()> {
-    if asked.log == Level::Quiet {
+    if asked.log == LogLevel::Quiet {
         return Ok(());
     }
     let does = match (asked.fitting.off, asked.fitting.observe) {
@@ -82,20 +82,24 @@ fn banner(asked: &Args, policy: &str, scheme: &str, address: SocketAddr) -> Resu
         Some(store) => format!("sessions are stored in {}", store.display()),
         None => "nothing is stored".to_owned(),
     };
-    output::note(format_args!("{does}; {kept}"));
+    output::print_note(format_args!("{does}; {kept}"));
     // What listens everywhere is reached by the name of this machine.
     let host =
         if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
-    output::note("point an agent at it with the variable that it reads:");
-    output::say(format_args!("  export ANTHROPIC_BASE_URL={scheme}://{host}"));
-    output::say(format_args!("  export OPENAI_BASE_URL={scheme}://{host}/v1"));
-    output::say(format_args!("  export GOOGLE_GEMINI_BASE_URL={scheme}://{host}"));
+    output::print_note("point an agent at it with the variable that it reads:");
+    output::print_line(format_args!("  export ANTHROPIC_BASE_URL={scheme}://{host}"));
+    output::print_line(format_args!("  export OPENAI_BASE_URL={scheme}://{host}/v1"));
+    output::print_line(format_args!("  export GOOGLE_GEMINI_BASE_URL={scheme}://{host}"));
     Ok(())
 }
 
 /// Turns what was said on the command line into what a proxy is made with.
-pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Result<Asked> {
-    let asked = settings::Asked {
+pub(super) fn proxy_options(
+    fitting: &FittingArgs,
+    limits: ProxyLimits,
+    reader: HintReader,
+) -> Result<ProxyOptions> {
+    let asked = settings::CommandLineSettings {
         policy: fitting.policy.as_deref(),
         model: None,
         budget: fitting.budget.map(Amount::Tokens),
@@ -105,9 +109,9 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         said_model: None,
     };
     settings::warn_of_unknown_variables();
-    let files = Files::read()?;
+    let files = SettingsFiles::read()?;
     let in_force = in_force(&asked, &files)?;
-    Ok(Asked {
+    Ok(ProxyOptions {
         upstream: fitting.upstream.clone(),
         upstream_tables: upstream_tables(&files),
         policy: in_force.policy,
@@ -121,13 +125,13 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
         plan_time: Duration::from_millis(fitting.plan_time),
         sessions: usize::try_from(fitting.sessions)?,
         limits,
-        keeping: keeping(fitting, &files)?,
+        keeping: open_storage(fitting, &files)?,
         recall: match kept_in(fitting)? {
             Some(store) => recall_hint(&store, reader),
             None => RecallHint::Nothing,
         },
         intent: fitting.intent,
-        summaries: summaries(fitting, in_force.folding)?,
+        summaries: summary_settings(fitting, in_force.folding)?,
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
         tls: None,
@@ -135,9 +139,9 @@ pub(super) fn wanted(fitting: &Fitting, limits: Limits, reader: Reader) -> Resul
 }
 
 /// Returns the upstreams that files give: the user's first, which those of a project do not change.
-pub(super) fn upstream_tables(files: &Files) -> Vec<Given> {
-    let from = |config: &Config, from_project: bool| -> Vec<Given> {
-        let given = config.upstreams.iter().cloned().map(|table| Given {
+pub(super) fn upstream_tables(files: &SettingsFiles) -> Vec<UpstreamEntry> {
+    let from = |config: &ConfigFile, from_project: bool| -> Vec<UpstreamEntry> {
+        let given = config.upstreams.iter().cloned().map(|table| UpstreamEntry {
             place: format!("{}, line {}: [upstream.{}]", config.file, table.line, table.name),
             name: table.name,
             url: table.url,
@@ -152,12 +156,12 @@ pub(super) fn upstream_tables(files: &Files) -> Vec<Given> {
 }
 
 /// Settles where summaries come from.
-fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
+fn summary_settings(fitting: &FittingArgs, folding: Folding) -> Result<SummarySettings> {
     let key = fitting.summary_key_env.as_ref().map(|name| {
         std::env::var(name)
             .with_context(|| format!("--summary-key-env {name}: the environment has no such variable"))
     });
-    Ok(Summaries {
+    Ok(SummarySettings {
         folding,
         endpoint: fitting.summary_endpoint.clone(),
         model: fitting.summary_model.clone(),
@@ -167,23 +171,23 @@ fn summaries(fitting: &Fitting, folding: Folding) -> Result<Summaries> {
 }
 
 /// Opens the store, unless nothing is to be kept.
-fn keeping(fitting: &Fitting, files: &Files) -> Result<Keeping> {
-    let (retention, _) = retention(&fitting.keep, files)?;
+fn open_storage(fitting: &FittingArgs, files: &SettingsFiles) -> Result<SessionStorage> {
+    let (retention, _) = resolve_retention(&fitting.keep, files)?;
     if kept_in(fitting)?.is_none() {
-        return Ok(Keeping::Nothing);
+        return Ok(SessionStorage::Nothing);
     }
-    Ok(Keeping::Store(Keeper::start(store::open(&fitting.store)?, retention)?))
+    Ok(SessionStorage::Store(StoreWriter::start(store::open_or_create(&fitting.store)?, retention)?))
 }
 
 /// Returns the file that conversations are kept in; nothing where none are: where nothing is changed, nothing is hidden either.
-pub(super) fn kept_in(fitting: &Fitting) -> Result<Option<PathBuf>> {
+pub(super) fn kept_in(fitting: &FittingArgs) -> Result<Option<PathBuf>> {
     if fitting.no_store || fitting.observe || fitting.off {
         return Ok(None);
     }
-    Ok(Some(absolute(&store::path(&fitting.store)?)))
+    Ok(Some(absolute_path(&store::path(&fitting.store)?)))
 }
 
-pub(super) fn mebibytes(count: u32) -> usize {
+pub(super) fn mebibytes_to_bytes(count: u32) -> usize {
     usize::try_from(u64::from(count) * 1024 * 1024).unwrap_or(usize::MAX)
 }
 

@@ -6,42 +6,42 @@ use trimtab_core::{block_handle, recall};
 use trimtab_replay::{Segment, read};
 
 use crate::{
-    args::Recall,
+    args::RecallArgs,
     input,
     near::did_you_mean,
     output::{self, Output},
     pictures::{Picture, pictures_in},
-    scope::{Asker, Scope},
+    scope::{Asker, StoreScope},
 };
 
-pub(crate) fn run(asked: &Recall, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &RecallArgs, out: &mut Output) -> Result<()> {
     let original = match &asked.file {
         Some(file) => in_file(&asked.handle, file)?,
-        None => Scope::open(&asked.view, Asker::CommandLine)?.recall(&asked.handle)?,
+        None => StoreScope::open(&asked.view, Asker::CommandLine)?.recall(&asked.handle)?,
     };
     let pictures = if asked.raw { Vec::new() } else { pictures_in(&original) };
     if let Some(file) = &asked.out {
-        let picture = pictures.first().and_then(Picture::bytes);
+        let picture = pictures.first().and_then(Picture::decode_bytes);
         return output::write_whole(file, &picture.unwrap_or(original));
     }
     if !pictures.is_empty() {
         return pictures.iter().try_for_each(|picture| {
             let bytes = picture.data.len() / 4 * 3;
             let (kind, handle) = (&picture.kind, &asked.handle);
-            out.line(format_args!(
+            out.write_line(format_args!(
                 "[{kind}, about {bytes} bytes: `trimtab recall {handle} --out FILE` writes the picture, --raw prints its JSON]"
             ))
         });
     }
     let pattern = asked.grep.as_deref().map(Regex::new).transpose().context("--grep")?;
-    let shown = chosen(&original, asked.lines, pattern.as_ref());
-    if asked.raw { out.raw_bytes(&shown) } else { out.bytes(&shown) }
+    let shown = select_lines(&original, asked.lines, pattern.as_ref());
+    if asked.raw { out.write_raw_bytes(&shown) } else { out.write_bytes(&shown) }
 }
 
 pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
     let name = file.display();
-    let recording =
-        read(&input::bytes(file).with_context(|| name.to_string())?).with_context(|| name.to_string())?;
+    let recording = read(&input::read_file_or_stdin(file).with_context(|| name.to_string())?)
+        .with_context(|| name.to_string())?;
     let found = recording.segments.iter().find_map(|segment| recall(&segment.history, handle));
     let Some(original) = found else {
         let blocks = |segment: &Segment| -> Vec<String> {
@@ -55,7 +55,11 @@ pub(crate) fn in_file(handle: &str, file: &std::path::Path) -> Result<Vec<u8>> {
 }
 
 /// Returns the lines that are asked for.
-pub(crate) fn chosen(original: &[u8], lines: Option<(usize, usize)>, pattern: Option<&Regex>) -> Vec<u8> {
+pub(crate) fn select_lines(
+    original: &[u8],
+    lines: Option<(usize, usize)>,
+    pattern: Option<&Regex>,
+) -> Vec<u8> {
     if lines.is_none() && pattern.is_none() {
         return original.to_vec();
     }

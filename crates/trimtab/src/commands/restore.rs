@@ -5,14 +5,14 @@ use anyhow::{Context, Result, bail};
 use trimtab_store::Store;
 
 use crate::{
-    args::Restore,
-    output::{Output, say, write_whole},
-    scope::{Asker, Scope},
+    args::RestoreArgs,
+    output::{Output, print_line, write_whole},
+    scope::{Asker, StoreScope},
     store,
 };
 
-pub(crate) fn run(asked: &Restore, out: &mut Output) -> Result<()> {
-    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+pub(crate) fn run(asked: &RestoreArgs, out: &mut Output) -> Result<()> {
+    let scope = StoreScope::open(&asked.view, Asker::CommandLine)?;
     let session = scope.session_named(&asked.session)?;
     let store = scope.store();
     let requests = store.requests(session)?;
@@ -24,18 +24,18 @@ pub(crate) fn run(asked: &Restore, out: &mut Output) -> Result<()> {
         format!("{session}: there is no request {asked}: it has the requests 1 to {count}")
     })?;
     let request = store.request(info.id)?;
-    let bytes = if asked.sent { request.sent()? } else { request.bytes };
-    let Some(file) = &asked.out else { return out.bytes(&bytes) };
+    let bytes = if asked.sent { request.sent_bytes()? } else { request.bytes };
+    let Some(file) = &asked.out else { return out.write_bytes(&bytes) };
     if file.exists() && !asked.force {
         bail!("{}: exists already: name another file, or give --force to overwrite it", file.display());
     }
     write_whole(file, &bytes)?;
     let what = if asked.sent { "as it was sent to the provider" } else { "as the agent sent it" };
     let number = number.unwrap_or(count);
-    say(format_args!(
+    print_line(format_args!(
         "{}: request {number} of {count} of {session} {what}, {}",
         file.display(),
-        store::size(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+        store::format_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
     ));
     Ok(())
 }

@@ -9,10 +9,10 @@ use regex::Regex;
 use serde::Serialize;
 
 use crate::{
-    args::Search,
+    args::SearchArgs,
     output::{Output, on_one_line},
-    scope::{Asker, Scope},
-    settings::{Files, keeping::secrets},
+    scope::{Asker, StoreScope},
+    settings::{SettingsFiles, keeping::resolve_secrets},
 };
 
 const DIM: Style = Style::new().dimmed();
@@ -22,7 +22,7 @@ const MATCH: Style = AnsiColor::Red.on_default().bold();
 const TEXT_AT: usize = 13 + 7 + 7;
 
 #[derive(Serialize)]
-struct Row {
+struct SearchRow {
     handle: String,
     session: String,
     line: usize,
@@ -30,21 +30,21 @@ struct Row {
     score: f64,
 }
 
-pub(crate) fn run(asked: &Search, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &SearchArgs, out: &mut Output) -> Result<()> {
     let query = asked.words.join(" ");
-    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
-    let secrets = secrets(asked.show_secrets, &Files::read()?)?;
-    let (found, elsewhere) = scope.search(&query, asked.limit, asked.session.as_deref(), &secrets)?;
-    let rows = found.into_iter().map(|found| Row {
+    let scope = StoreScope::open(&asked.view, Asker::CommandLine)?;
+    let secrets = resolve_secrets(asked.show_secrets, &SettingsFiles::read()?)?;
+    let (found, elsewhere) = scope.search_blocks(&query, asked.limit, asked.session.as_deref(), &secrets)?;
+    let rows = found.into_iter().map(|found| SearchRow {
         handle: found.handle,
         session: found.session.to_string(),
         line: found.line,
         text: found.text,
         score: found.score,
     });
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<SearchRow> = rows.collect();
     if asked.json {
-        return out.json(&rows);
+        return out.write_json(&rows);
     }
     if rows.is_empty() {
         match elsewhere {
@@ -53,17 +53,17 @@ pub(crate) fn run(asked: &Search, out: &mut Output) -> Result<()> {
         }
     }
     let width = out.width().saturating_sub(TEXT_AT);
-    for Row { handle, session, line, text, .. } in &rows {
-        let shown = marked(&around(text, &asked.words, width), &asked.words);
-        out.line(format_args!("{handle} {DIM}{session:6} {line:>6}{DIM:#} {shown}"))?;
+    for SearchRow { handle, session, line, text, .. } in &rows {
+        let shown = mark_words(&line_around_match(text, &asked.words, width), &asked.words);
+        out.write_line(format_args!("{handle} {DIM}{session:6} {line:>6}{DIM:#} {shown}"))?;
     }
     Ok(())
 }
 
 /// Returns the part of a line that holds the first of the words, on one line of so many columns.
-fn around(text: &str, words: &[String], width: usize) -> String {
+fn line_around_match(text: &str, words: &[String], width: usize) -> String {
     let text = on_one_line(text, usize::MAX);
-    let Some(at) = places(&text, words).first().map(|place| place.start) else {
+    let Some(at) = find_words(&text, words).first().map(|place| place.start) else {
         return on_one_line(&text, width);
     };
     let before = text.get(..at).map_or(0, |before| before.chars().count());
@@ -76,10 +76,10 @@ fn around(text: &str, words: &[String], width: usize) -> String {
 }
 
 /// Sets the words in bold.
-fn marked(line: &str, words: &[String]) -> String {
+fn mark_words(line: &str, words: &[String]) -> String {
     let mut shown = String::new();
     let mut from = 0;
-    for place in places(line, words) {
+    for place in find_words(line, words) {
         let (Some(before), Some(word)) = (line.get(from..place.start), line.get(place.clone())) else {
             continue;
         };
@@ -90,7 +90,7 @@ fn marked(line: &str, words: &[String]) -> String {
 }
 
 /// Finds the words in a line, whatever their case, from left to right.
-fn places(line: &str, words: &[String]) -> Vec<Range<usize>> {
+fn find_words(line: &str, words: &[String]) -> Vec<Range<usize>> {
     let words: Vec<String> =
         words.iter().flat_map(|words| words.split_whitespace()).map(regex::escape).collect();
     let Ok(pattern) = Regex::new(&format!("(?i)({})", words.join("|"))) else { return Vec::new() };
@@ -105,19 +105,19 @@ mod tests {
     fn the_match_is_seen_wherever_it_is_in_its_line() {
         let words = ["Refused".to_owned()];
         let long = format!("{}connection refused{}", "x".repeat(500), "y".repeat(500));
-        let shown = around(&long, &words, 60);
+        let shown = line_around_match(&long, &words, 60);
         assert!(
             shown.starts_with('…') && shown.contains("connection refused") && shown.chars().count() <= 60,
             "{shown}"
         );
-        assert_eq!(around("refused here", &words, 60), "refused here");
-        assert_eq!(around("nothing", &words, 60), "nothing");
+        assert_eq!(line_around_match("refused here", &words, 60), "refused here");
+        assert_eq!(line_around_match("nothing", &words, 60), "nothing");
     }
 
     #[test]
     fn every_match_is_marked() {
-        let shown = marked("a Bee and a bee", &["bee".to_owned()]);
+        let shown = mark_words("a Bee and a bee", &["bee".to_owned()]);
         assert_eq!(shown, format!("a {MATCH}Bee{MATCH:#} and a {MATCH}bee{MATCH:#}"));
-        assert_eq!(marked("a (b", &["(b".to_owned()]), format!("a {MATCH}(b{MATCH:#}"));
+        assert_eq!(mark_words("a (b", &["(b".to_owned()]), format!("a {MATCH}(b{MATCH:#}"));
     }
 }

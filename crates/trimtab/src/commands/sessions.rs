@@ -8,10 +8,10 @@ use trimtab_core::{BlockKind, Role, facts, parse_as};
 use trimtab_store::{Secrets, SessionInfo, Store};
 
 use crate::{
-    args::Sessions,
-    output::{Output, grouped, on_one_line, padded, say, short},
-    scope::{Asker, Scope},
-    settings::{Files, keeping::secrets},
+    args::SessionsArgs,
+    output::{Output, group_thousands, on_one_line, pad_text, print_line, short_number},
+    scope::{Asker, StoreScope},
+    settings::{SettingsFiles, keeping::resolve_secrets},
     store,
     terminal::escape_name,
 };
@@ -25,7 +25,7 @@ const TITLE_LETTERS: usize = 200;
 const PROJECT_WIDTH: usize = 18;
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct SessionListRow<'a> {
     id: String,
     /// The person's first words.
     title: Option<String>,
@@ -43,60 +43,60 @@ struct Row<'a> {
     output_tokens_reported: u64,
 }
 
-pub(crate) fn run(asked: &Sessions, out: &mut Output) -> Result<()> {
-    let scope = Scope::open(&asked.view, Asker::CommandLine)?;
+pub(crate) fn run(asked: &SessionsArgs, out: &mut Output) -> Result<()> {
+    let scope = StoreScope::open(&asked.view, Asker::CommandLine)?;
     let (sessions, others) = scope.sessions()?;
-    let secrets = secrets(false, &Files::read()?)?;
+    let secrets = resolve_secrets(false, &SettingsFiles::read()?)?;
     let title = |session: &SessionInfo| title_of(scope.store(), session, &secrets);
     if asked.json {
-        let rows = sessions.iter().map(|session| row(session, title(session)));
-        return out.json(&rows.collect::<Vec<Row<'_>>>());
+        let rows = sessions.iter().map(|session| session_row(session, title(session)));
+        return out.write_json(&rows.collect::<Vec<SessionListRow<'_>>>());
     }
     if sessions.is_empty() {
-        say("no session of this project is stored yet");
+        print_line("no session of this project is stored yet");
     } else {
         head(out)?;
     }
     for session in sessions.iter().take(asked.limit) {
-        line(session, title(session).as_deref(), out)?;
+        print_session(session, title(session).as_deref(), out)?;
     }
     out.flush()?;
     if let Some(more @ 1..) = sessions.len().checked_sub(asked.limit) {
-        say(format_args!("and {more} more: --limit N lists them"));
+        print_line(format_args!("and {more} more: --limit N lists them"));
     }
     if let Some(about) = scope.about_others(others) {
-        say(about);
+        print_line(about);
     }
     Ok(())
 }
 
 /// Prints what the columns are.
 pub(super) fn head(out: &mut Output) -> Result<()> {
-    out.line(format_args!(
+    out.write_line(format_args!(
         "{DIM}{:6} {:>7} {:>8} {:>7} {:>5}  {} title{DIM:#}",
         "id",
         "used",
         "requests",
         "tokens",
         "saved",
-        padded("project", PROJECT_WIDTH)
+        pad_text("project", PROJECT_WIDTH)
     ))
 }
 
 /// Prints a session; without a title, by the client's name for it.
-pub(super) fn line(session: &SessionInfo, title: Option<&str>, out: &mut Output) -> Result<()> {
+pub(super) fn print_session(session: &SessionInfo, title: Option<&str>, out: &mut Output) -> Result<()> {
     let columns = format!(
         "{:6} {:>7} {:>8} {:>7} {:>4}%  {} ",
         session.id.to_string(),
-        ago(store::now().0.saturating_sub(session.last.0)),
-        grouped(u64::from(session.requests)),
-        short(session.tokens_before),
-        store::saved(session.tokens_before, session.tokens_after),
-        padded(&end_of(session.project.as_deref().unwrap_or("-"), PROJECT_WIDTH), PROJECT_WIDTH),
+        ago(store::current_time().0.saturating_sub(session.last.0)),
+        group_thousands(u64::from(session.requests)),
+        short_number(session.tokens_before),
+        store::percent_saved(session.tokens_before, session.tokens_after),
+        pad_text(&end_of(session.project.as_deref().unwrap_or("-"), PROJECT_WIDTH), PROJECT_WIDTH),
     );
     let title = title.or(session.name.as_deref()).unwrap_or("-");
     let title = on_one_line(title, out.width().saturating_sub(columns.chars().count()));
-    out.line(format_args!("{columns}{}", escape_name(&title)))
+    out.write_line(format_args!("{columns}{}", escape_name(&title)))
 }
 
 /// Says how long ago something was, in milliseconds: `5m ago`.
@@ -123,7 +123,7 @@ fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Opt
         let text = history.block_text(block).trim().to_owned();
         // Clients put reminders of their own in tags before the person's words.
         let is_said = !text.is_empty() && !text.starts_with('<');
-        is_said.then(|| secrets.cover(&text).into_owned())
+        is_said.then(|| secrets.cover_secrets(&text).into_owned())
     })
 }
 
@@ -137,8 +137,8 @@ fn end_of(path: &str, width: usize) -> String {
     format!("…{end}")
 }
 
-fn row(session: &SessionInfo, title: Option<String>) -> Row<'_> {
-    Row {
+fn session_row(session: &SessionInfo, title: Option<String>) -> SessionListRow<'_> {
+    SessionListRow {
         id: session.id.to_string(),
         title: title.map(|title| title.chars().take(TITLE_LETTERS).collect()),
         name: session.name.as_deref(),

@@ -5,7 +5,8 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Role, Tokens, block_handle, block_original,
+    Block, BlockId, BlockKind, CountMemo, Counter, Facts, History, Role, Tokens, block_handle,
+    block_original,
     count::{Counts, Exactness},
     facts,
     facts::{Fact, Outcome, ToolKind},
@@ -13,9 +14,9 @@ use trimtab_core::{
 use trimtab_replay::RECENT_STEPS;
 
 use crate::{
-    args::Show,
+    args::ShowArgs,
     input::{self, Conversation},
-    output::{Output, grouped, on_one_line, padded},
+    output::{Output, group_thousands, on_one_line, pad_text},
     terminal::escape_name,
 };
 
@@ -23,17 +24,17 @@ use crate::{
 const WIDE: usize = 110;
 
 /// How the columns before the text are set.
-struct Layout {
+struct ShowLayout {
     width: usize,
     /// Columns of the tool's name: the longest of the common ones, and room for `mcp__` names to be told apart.
     tool: usize,
     shows_role: bool,
 }
 
-impl Layout {
-    fn for_width(width: usize) -> Layout {
+impl ShowLayout {
+    fn for_width(width: usize) -> ShowLayout {
         let is_wide = width >= WIDE;
-        Layout { width, tool: if is_wide { 16 } else { 10 }, shows_role: is_wide }
+        ShowLayout { width, tool: if is_wide { 16 } else { 10 }, shows_role: is_wide }
     }
 
     /// Returns a line's columns before the text.
@@ -47,7 +48,7 @@ impl Layout {
         rest: [&str; 2],
     ) -> String {
         let [tokens, handle] = rest;
-        let tool = padded(tool, self.tool);
+        let tool = pad_text(tool, self.tool);
         if self.shows_role {
             return format!("{number:>4} {step:>5}  {role:10} {kind:11} {tool} {tokens:>8} {handle:12}  ");
         }
@@ -61,27 +62,27 @@ const DIM: Style = Style::new().dimmed();
 const FAILED: Style = AnsiColor::Red.on_default();
 const PERSON: Style = AnsiColor::Cyan.on_default().bold();
 
-pub(crate) fn run(asked: &Show, out: &mut Output) -> Result<()> {
-    let conversation = input::conversation(&asked.input)?;
+pub(crate) fn run(asked: &ShowArgs, out: &mut Output) -> Result<()> {
+    let conversation = input::read_conversation(&asked.input)?;
     let history = &conversation.history;
     if let Some(number) = asked.block {
         return one_block(&conversation, number, out);
     }
     let model = model_of(asked, &conversation);
     let counter = model.as_deref().map_or_else(|| Counter::for_model(""), Counter::for_model);
-    let counts = counter.request(history, &mut Memo::default());
+    let counts = counter.count_request(history, &mut CountMemo::default());
     let exactness = counter.tokenizer().exactness();
     let facts = facts(history);
     if asked.json {
-        return out.json(&report(&conversation, model.as_deref(), exactness, &counts, &facts));
+        return out.write_json(&build_report(&conversation, model.as_deref(), exactness, &counts, &facts));
     }
-    let layout = Layout::for_width(out.width());
-    heading(&conversation, model.as_deref(), exactness, &counts, out)?;
+    let layout = ShowLayout::for_width(out.width());
+    print_heading(&conversation, model.as_deref(), exactness, &counts, out)?;
     let head = layout.columns("#", "step", "role", "kind", "tool", ["tokens", "handle"]);
-    out.line(format_args!("{DIM}{head}text{DIM:#}"))?;
+    out.write_line(format_args!("{DIM}{head}text{DIM:#}"))?;
     let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks());
     for (number, ((block, fact), tokens)) in blocks.enumerate() {
-        line(history, &layout, number, block, fact, *tokens, out)?;
+        print_block(history, &layout, number, block, fact, *tokens, out)?;
     }
     Ok(())
 }
@@ -97,18 +98,18 @@ fn one_block(conversation: &Conversation, number: u32, out: &mut Output) -> Resu
         None => format!("{}: has no blocks", conversation.name),
     })?;
     let original = block_original(history, block);
-    out.bytes(&original)?;
-    if original.ends_with(b"\n") { Ok(()) } else { out.bytes(b"\n") }
+    out.write_bytes(&original)?;
+    if original.ends_with(b"\n") { Ok(()) } else { out.write_bytes(b"\n") }
 }
 
 /// Returns the model to count for: the one asked for, else the one that the request or recording names.
-fn model_of(asked: &Show, conversation: &Conversation) -> Option<String> {
+fn model_of(asked: &ShowArgs, conversation: &Conversation) -> Option<String> {
     let recorded = || conversation.segment.points.iter().rev().find_map(|point| point.model.clone());
     let named = || conversation.history.model().map(std::borrow::Cow::into_owned);
     asked.model.clone().or_else(named).or_else(recorded)
 }
 
-fn heading(
+fn print_heading(
     conversation: &Conversation,
     model: Option<&str>,
     exactness: Exactness,
@@ -118,31 +119,31 @@ fn heading(
     let Conversation { name, agent, segment, number, segments, history, .. } = conversation;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("recorded by {agent},") };
     let name = escape_name(name);
-    out.line(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
+    out.write_line(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
     if *segments > 1 {
         let start = segment.start.name();
-        out.line(format_args!("segment {number} of {segments} ({start}); --segment N shows another"))?;
+        out.write_line(format_args!("segment {number} of {segments} ({start}); --segment N shows another"))?;
     }
     let model =
         model.map_or_else(|| "(no model named)".to_owned(), |model| format!("for {}", escape_name(model)));
-    out.line(format_args!(
+    out.write_line(format_args!(
         "{} tokens {model}: {} in blocks, {} around them",
-        grouped(counts.total().0),
-        grouped(counts.total().0 - counts.frame().0),
-        grouped(counts.frame().0)
+        group_thousands(counts.total().0),
+        group_thousands(counts.total().0 - counts.frame().0),
+        group_thousands(counts.frame().0)
     ))?;
     if let Exactness::Estimate { guard } = exactness {
-        out.line(format_args!(
+        out.write_line(format_args!(
             "an estimate: 95 % of the time the real count is at most {:.0} % higher",
             (guard - 1.0) * 100.0
         ))?;
     }
-    out.line("")
+    out.write_line("")
 }
 
-fn line(
+fn print_block(
     history: &History,
-    layout: &Layout,
+    layout: &ShowLayout,
     number: usize,
     block: &Block,
     fact: &Fact,
@@ -165,15 +166,15 @@ fn line(
         fact.role.name(),
         fact.acts_as.name(),
         &tool,
-        [&grouped(tokens.0), &block_handle(history, block)],
+        [&group_thousands(tokens.0), &block_handle(history, block)],
     );
-    let text = beginning(history, block, marks(block, failed).as_deref());
+    let text = beginning_of_block(history, block, block_marks(block, failed).as_deref());
     let text = on_one_line(&text, layout.width.saturating_sub(columns.chars().count()));
-    out.line(format_args!("{columns}{style}{text}{style:#}"))
+    out.write_line(format_args!("{columns}{style}{text}{style:#}"))
 }
 
 /// Returns in brackets what is special about a block.
-fn marks(block: &Block, failed: bool) -> Option<String> {
+fn block_marks(block: &Block, failed: bool) -> Option<String> {
     let marks = [
         (failed, "failed"),
         (block.by_server, "run by the provider"),
@@ -184,7 +185,7 @@ fn marks(block: &Block, failed: bool) -> Option<String> {
     (!said.is_empty()).then(|| format!("[{}] ", said.join(", ")))
 }
 
-fn beginning(history: &History, block: &Block, marks: Option<&str>) -> String {
+fn beginning_of_block(history: &History, block: &Block, marks: Option<&str>) -> String {
     // More than any terminal shows, and far less than a long result.
     const LOOKED_AT: usize = 2000;
     let text = history.block_text(block);
@@ -193,7 +194,7 @@ fn beginning(history: &History, block: &Block, marks: Option<&str>) -> String {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ShowReport<'a> {
     name: &'a str,
     agent: &'a str,
     format: &'a str,
@@ -206,11 +207,11 @@ struct Report<'a> {
     tokens: Tokens,
     frame_tokens: Tokens,
     exact: bool,
-    blocks: Vec<Row<'a>>,
+    blocks: Vec<BlockRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct BlockRow<'a> {
     number: usize,
     handle: String,
     step: u32,
@@ -238,21 +239,21 @@ struct Row<'a> {
 }
 
 /// Returns the number of a block's priority class, with as many recent steps as `inspect` takes.
-fn priority(facts: &Facts, number: usize) -> u8 {
+fn priority_number(facts: &Facts, number: usize) -> u8 {
     let block = u32::try_from(number).ok().map(BlockId);
     block.and_then(|block| facts.priority(block, RECENT_STEPS)).map_or(0, facts::Priority::number)
 }
 
-fn report<'a>(
+fn build_report<'a>(
     conversation: &'a Conversation,
     model: Option<&'a str>,
     exactness: Exactness,
     counts: &Counts,
     facts: &Facts,
-) -> Report<'a> {
+) -> ShowReport<'a> {
     let history = &conversation.history;
     let blocks = history.blocks().iter().zip(facts.rows()).zip(counts.blocks()).enumerate();
-    let rows = blocks.map(|(number, ((block, fact), tokens))| Row {
+    let rows = blocks.map(|(number, ((block, fact), tokens))| BlockRow {
         number,
         handle: block_handle(history, block),
         step: fact.step,
@@ -272,12 +273,12 @@ fn report<'a>(
         outcome: fact.outcome.name(),
         content: fact.content.name(),
         turn: fact.turn,
-        priority: priority(facts, number),
+        priority: priority_number(facts, number),
         identical_to: fact.identical_to.map(|block| block.0),
         superseded_by: fact.superseded_by.map(|(block, _)| block.0),
         text: history.block_text(block).into_owned(),
     });
-    Report {
+    ShowReport {
         name: &conversation.name,
         agent: conversation.agent,
         format: history.format().name(),

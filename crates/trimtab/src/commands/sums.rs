@@ -5,72 +5,75 @@
 use trimtab_core::Tokens;
 
 use crate::{
-    output::{self, grouped},
+    output::{self, group_thousands},
     proxy::{
         Proxy,
-        metrics::{LargestRequest, Sums},
-        store_health::Unkept,
+        metrics::{LargestRequest, ProxySums},
+        store_health::UnkeptReason,
     },
     terminal::escape_name,
 };
 
 /// Says what came of it all. `if_silent` says what to do where no request came.
 pub(super) fn say_sums(proxy: &Proxy, if_silent: &str) {
-    for line in words(&proxy.metrics.sums(), if_silent).into_iter().chain(unkept_words(&proxy.unkept())) {
-        output::note(escape_name(&line));
+    for line in describe_sums(&proxy.metrics.sums(), if_silent)
+        .into_iter()
+        .chain(unkept_words(&proxy.unkept_counts()))
+    {
+        output::print_note(escape_name(&line));
     }
 }
 
 /// Says what was not kept, and why.
-fn unkept_words(unkept: &[(Unkept, u64)]) -> Option<String> {
+fn unkept_words(unkept: &[(UnkeptReason, u64)]) -> Option<String> {
     let reasons: Vec<String> =
-        unkept.iter().map(|(why, count)| format!("{} {}", grouped(*count), why.words())).collect();
+        unkept.iter().map(|(why, count)| format!("{} {}", group_thousands(*count), why.describe())).collect();
     (!reasons.is_empty()).then(|| format!("not kept in the store: {}", reasons.join("; ")))
 }
 
-fn words(sums: &Sums, if_silent: &str) -> Vec<String> {
+fn describe_sums(sums: &ProxySums, if_silent: &str) -> Vec<String> {
     let mut lines = if sums.conversations + sums.others < 0.5 {
         vec!["nothing was saved: no request reached trimtab".to_owned(), if_silent.to_owned()]
     } else if sums.conversations < 0.5 {
-        let came = counted(sums.others, "request", "requests");
+        let came = count_with_word(sums.others, "request", "requests");
         vec![format!("nothing was saved: {came} came, none for an answer of a model"), if_silent.to_owned()]
     } else {
         [Some(saved_words(sums)), usage_words(sums)].into_iter().flatten().collect()
     };
     lines.extend(upstream_words(sums));
     if sums.late_plans > 0.5 {
-        let plans = counted(sums.late_plans, "plan was", "plans were");
+        let plans = count_with_word(sums.late_plans, "plan was", "plans were");
         lines.push(format!(
             "late plans: {plans} not ready in time; these requests were sent with an earlier plan, unchanged, or late"
         ));
     }
     if !sums.faults.is_empty() {
-        let total = counted(sum_of(&sums.faults), "error", "errors");
+        let total = count_with_word(sum_of(&sums.faults), "error", "errors");
         lines.push(format!("errors in trimtab: {total} ({})", by_kind(&sums.faults)));
     }
     lines
 }
 
 /// Says what was saved, or why nothing was.
-fn saved_words(sums: &Sums) -> String {
-    let requests = counted(sums.conversations, "request", "requests");
+fn saved_words(sums: &ProxySums) -> String {
+    let requests = count_with_word(sums.conversations, "request", "requests");
     let is_smaller = sums.raw - sums.sent > 0.5;
     let mut whys: Vec<String> = sums.passed.iter().map(passed_words).collect();
     if is_smaller {
-        let share = share(sums.raw - sums.sent, sums.raw);
+        let share = percent_of(sums.raw - sums.sent, sums.raw);
         let saved = format!(
             "{requests}: {} tokens came, {} were sent ({share:.1} % less), {:.1} ms each",
-            number(sums.raw),
-            number(sums.sent),
+            format_count(sums.raw),
+            format_count(sums.sent),
             sums.overhead_ms
         );
         whys.insert(0, saved);
         return whys.join("; ");
     }
     if sums.observed > 0.5 {
-        whys.push(format!("only observed, {} tokens would have been hidden", number(sums.observed)));
+        whys.push(format!("only observed, {} tokens would have been hidden", format_count(sums.observed)));
     } else if sums.kept > 0.5 {
-        let count = counted(sums.kept, "request had", "requests had");
+        let count = count_with_word(sums.kept, "request had", "requests had");
         let largest = sums.largest.as_ref().map(largest_words).unwrap_or_default();
         whys.push(format!("{count} nothing to trim yet{largest}"));
     }
@@ -85,7 +88,7 @@ fn saved_words(sums: &Sums) -> String {
 }
 
 fn passed_words((reason, count): &(String, f64)) -> String {
-    let count = counted(*count, "request", "requests");
+    let count = count_with_word(*count, "request", "requests");
     match reason.as_str() {
         "off" => format!("{count} passed unchanged because trimtab is switched off"),
         "asked" => format!("{count} passed unchanged because of the header `x-trimtab: off`"),
@@ -95,7 +98,7 @@ fn passed_words((reason, count): &(String, f64)) -> String {
 
 fn largest_words(largest: &LargestRequest) -> String {
     let LargestRequest { model, tokens, fill } = largest;
-    let tokens = grouped(tokens.0);
+    let tokens = group_thousands(tokens.0);
     match fill {
         Some(fill) => {
             format!(" (the largest of {tokens} tokens fills {:.1} % of the window of {model})", fill * 100.0)
@@ -105,13 +108,13 @@ fn largest_words(largest: &LargestRequest) -> String {
 }
 
 /// Says what the provider reported, and what that costs.
-fn usage_words(sums: &Sums) -> Option<String> {
+fn usage_words(sums: &ProxySums) -> Option<String> {
     let what = if sums.saved < 0.0 { "lost" } else { "saved" };
     (sums.reported_input > 0.5).then(|| {
         format!(
             "reported: {} input tokens, {:.0} % of them from the cache; ${:.4} spent, about ${:.4} {what}",
-            number(sums.reported_input),
-            share(sums.cache_read, sums.reported_input),
+            format_count(sums.reported_input),
+            percent_of(sums.cache_read, sums.reported_input),
             sums.spent,
             sums.saved.abs()
         )
@@ -119,15 +122,15 @@ fn usage_words(sums: &Sums) -> Option<String> {
 }
 
 /// Says what the provider refused or did not answer.
-fn upstream_words(sums: &Sums) -> Option<String> {
+fn upstream_words(sums: &ProxySums) -> Option<String> {
     let mut words = Vec::new();
     let total = sum_of(&sums.upstream_errors);
     if total > 0.5 {
-        let requests = counted(total, "request", "requests");
+        let requests = count_with_word(total, "request", "requests");
         words.push(format!("no good answer to {requests} ({})", by_kind(&sums.upstream_errors)));
     }
     if sums.overflows > 0.5 {
-        let answers = counted(sums.overflows, "answer", "answers");
+        let answers = count_with_word(sums.overflows, "answer", "answers");
         words.push(format!("{answers} that a request is too long"));
     }
     (!words.is_empty()).then(|| format!("errors of the provider: {}", words.join("; ")))
@@ -135,7 +138,7 @@ fn upstream_words(sums: &Sums) -> Option<String> {
 
 fn by_kind(counts: &[(String, f64)]) -> String {
     let each: Vec<String> =
-        counts.iter().map(|(kind, count)| format!("{kind}: {}", number(*count))).collect();
+        counts.iter().map(|(kind, count)| format!("{kind}: {}", format_count(*count))).collect();
     each.join(", ")
 }
 
@@ -143,16 +146,16 @@ fn sum_of(counts: &[(String, f64)]) -> f64 {
     counts.iter().map(|(_, count)| count).sum()
 }
 
-fn counted(count: f64, one: &str, several: &str) -> String {
+fn count_with_word(count: f64, one: &str, several: &str) -> String {
     let words = if (0.5..1.5).contains(&count) { one } else { several };
-    format!("{} {words}", number(count))
+    format!("{} {words}", format_count(count))
 }
 
-fn number(count: f64) -> String {
-    grouped(Tokens(1).scaled(count).0)
+fn format_count(count: f64) -> String {
+    group_thousands(Tokens(1).scale(count).0)
 }
 
-fn share(part: f64, of: f64) -> f64 {
+fn percent_of(part: f64, of: f64) -> f64 {
     if of > 0.0 { part / of * 100.0 } else { 0.0 }
 }
 
@@ -160,8 +163,8 @@ fn share(part: f64, of: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn check(sums: &Sums, expected: &[&str]) {
-        assert_eq!(words(sums, "do this"), expected);
+    fn check(sums: &ProxySums, expected: &[&str]) {
+        assert_eq!(describe_sums(sums, "do this"), expected);
     }
 
     fn some(words: &[(&str, f64)]) -> Vec<(String, f64)> {
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_called_a_loss_and_what_passed_is_told_with_its_reason() {
-        let sums = Sums {
+        let sums = ProxySums {
             conversations: 5.0,
             raw: 1000.0,
             sent: 900.0,
@@ -179,7 +182,7 @@ mod tests {
             spent: 0.5,
             saved: -0.25,
             passed: some(&[("context_management: compact_20260112", 3.0)]),
-            ..Sums::default()
+            ..ProxySums::default()
         };
         check(
             &sums,
@@ -192,21 +195,21 @@ mod tests {
 
     #[test]
     fn silence_is_told_with_what_to_do() {
-        check(&Sums::default(), &["nothing was saved: no request reached trimtab", "do this"]);
-        let sums = Sums { others: 1.0, ..Sums::default() };
+        check(&ProxySums::default(), &["nothing was saved: no request reached trimtab", "do this"]);
+        let sums = ProxySums { others: 1.0, ..ProxySums::default() };
         check(&sums, &["nothing was saved: 1 request came, none for an answer of a model", "do this"]);
     }
 
     #[test]
     fn a_short_conversation_is_told_with_its_share_of_the_window() {
         let largest = LargestRequest { model: "m".to_owned(), tokens: Tokens(20_000), fill: Some(0.1) };
-        let sums = Sums {
+        let sums = ProxySums {
             conversations: 2.0,
             kept: 2.0,
             raw: 30_000.0,
             sent: 30_000.0,
             largest: Some(largest.clone()),
-            ..Sums::default()
+            ..ProxySums::default()
         };
         check(
             &sums,
@@ -214,20 +217,21 @@ mod tests {
                 "nothing was saved in 2 requests: 2 requests had nothing to trim yet (the largest of 20,000 tokens fills 10.0 % of the window of m)",
             ],
         );
-        let sums = Sums { largest: Some(LargestRequest { fill: None, ..largest }), ..sums };
+        let sums = ProxySums { largest: Some(LargestRequest { fill: None, ..largest }), ..sums };
         assert!(
-            words(&sums, "")[0].ends_with("(the largest has 20,000 tokens; the window of m is not known)")
+            describe_sums(&sums, "")[0]
+                .ends_with("(the largest has 20,000 tokens; the window of m is not known)")
         );
     }
 
     #[test]
     fn troubles_are_told_apart() {
-        let sums = Sums {
+        let sums = ProxySums {
             conversations: 4.0,
             upstream_errors: some(&[("529", 2.0), ("unreachable", 1.0)]),
             late_plans: 1.0,
             faults: some(&[("plan", 1.0)]),
-            ..Sums::default()
+            ..ProxySums::default()
         };
         check(
             &sums,
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_not_kept_is_told_with_its_reason() {
-        let unkept = [(Unkept::QueueFull, 2223), (Unkept::NoPlan, 1)];
+        let unkept = [(UnkeptReason::QueueFull, 2223), (UnkeptReason::NoPlan, 1)];
         let expected =
             "not kept in the store: 2,223 more came than could be written; 1 sent without a new plan";
         assert_eq!(unkept_words(&unkept).as_deref(), Some(expected));

@@ -2,7 +2,7 @@
 //! on standard output and nothing else. Never writes to a conversation: pins and undos are kept for whoever sends its next request.
 //! Ends when its input does.
 
-mod bounded;
+mod bounded_text;
 mod source;
 mod tools;
 
@@ -20,9 +20,9 @@ use rmcp::{
 };
 use trimtab_store::Secrets;
 
-use source::Library;
-pub(crate) use source::Source;
-use tools::{Answer, TOOLS};
+use source::ToolLibrary;
+pub(crate) use source::ToolSource;
+use tools::{TOOLS, ToolAnswer};
 
 /// What the agent is told about the server as a whole.
 const INSTRUCTIONS: &str = "\
@@ -32,8 +32,8 @@ or older text of this project by its words, `file_at` shows a file as it was kno
 what was done to which file. `pin` keeps a block in sight while you need it, `unpin` and `undo` take back a pin or a note.";
 
 /// Answers until standard input ends.
-pub(crate) async fn serve(source: Source, secrets: Secrets, most_letters: usize) -> Result<()> {
-    let server = Server { asked: Arc::new((Library { source, secrets }, most_letters)) };
+pub(crate) async fn serve(source: ToolSource, secrets: Secrets, most_letters: usize) -> Result<()> {
+    let server = McpServer { asked: Arc::new((ToolLibrary { source, secrets }, most_letters)) };
     let running = match server.serve(stdio()).await {
         Ok(running) => running,
         // Whoever started it has gone before saying anything: there is nothing to do.
@@ -45,11 +45,11 @@ pub(crate) async fn serve(source: Source, secrets: Secrets, most_letters: usize)
 }
 
 #[derive(Clone)]
-struct Server {
-    asked: Arc<(Library, usize)>,
+struct McpServer {
+    asked: Arc<(ToolLibrary, usize)>,
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("trimtab", env!("CARGO_PKG_VERSION")))
@@ -61,7 +61,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(described).collect()))
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(tool_listing).collect()))
     }
 
     async fn call_tool(
@@ -83,20 +83,20 @@ impl ServerHandler for Server {
         });
         let answer =
             called.await.map_err(|_| ErrorData::internal_error("the tool stopped before its end", None))?;
-        Ok(CallToolResponse::Complete(result(answer)))
+        Ok(CallToolResponse::Complete(call_result(answer)))
     }
 }
 
-fn described(tool: &tools::Described) -> Tool {
+fn tool_listing(tool: &tools::ToolDescription) -> Tool {
     let hints = ToolAnnotations::new().read_only(tool.is_read_only()).idempotent(true).open_world(false);
     let hints = if tool.is_read_only() { hints } else { hints.destructive(false) };
-    Tool::new(tool.name, tool.about, tool.schema()).with_annotations(hints)
+    Tool::new(tool.name, tool.about, tool.argument_schema()).with_annotations(hints)
 }
 
 /// What is said about an answer stands apart from it, so that the answer's own text is exact.
-fn result(answer: Result<Answer>) -> CallToolResult {
+fn call_result(answer: Result<ToolAnswer>) -> CallToolResult {
     match answer {
-        Ok(Answer { pictures, text, note }) => {
+        Ok(ToolAnswer { pictures, text, note }) => {
             let text = Some(text).filter(|_| pictures.is_empty());
             let pictures =
                 pictures.into_iter().map(|picture| ContentBlock::image(picture.data, picture.kind));

@@ -12,27 +12,27 @@ use trimtab_replay::{Recording, Segment, read};
 use trimtab_store::{Secrets, StoreError, WishKind};
 
 use crate::{
-    args::StoreView,
+    args::StoreViewArgs,
     commands::{recall, wish},
     input,
-    scope::{Asker, LATEST, Scope},
+    scope::{Asker, LATEST, StoreScope},
     store,
 };
 
 /// Where originals come from.
-pub(crate) enum Source {
-    Store(StoreView),
+pub(crate) enum ToolSource {
+    Store(StoreViewArgs),
     File(PathBuf),
 }
 
 /// What agents are answered from, with what is covered in lists.
-pub(super) struct Library {
-    pub(super) source: Source,
+pub(super) struct ToolLibrary {
+    pub(super) source: ToolSource,
     pub(super) secrets: Secrets,
 }
 
 /// A line that was found.
-pub(super) struct Found {
+pub(super) struct FoundLine {
     pub(super) handle: String,
     pub(super) session: String,
     pub(super) line: usize,
@@ -40,34 +40,34 @@ pub(super) struct Found {
 }
 
 /// A conversation that is asked about, with the name to call it by.
-pub(super) struct Named {
+pub(super) struct NamedConversation {
     pub(super) name: String,
     pub(super) history: History,
     /// The requests that were recorded.
     pub(super) points: Vec<Point>,
 }
 
-impl Library {
+impl ToolLibrary {
     /// Returns the original that a handle names.
     pub(super) fn original(&self, handle: &str) -> Result<Vec<u8>> {
         match &self.source {
-            Source::Store(view) => Scope::open(view, Asker::Agent)?.recall(handle),
-            Source::File(file) => recall::in_file(handle, file),
+            ToolSource::Store(view) => StoreScope::open(view, Asker::Agent)?.recall(handle),
+            ToolSource::File(file) => recall::in_file(handle, file),
         }
     }
 
     /// Finds blocks that hold all words of a text, the best first; says where else there are some, where none are found.
-    pub(super) fn search(
+    pub(super) fn search_blocks(
         &self,
         text: &str,
         most: usize,
         session: Option<&str>,
-    ) -> Result<(Vec<Found>, Option<String>)> {
+    ) -> Result<(Vec<FoundLine>, Option<String>)> {
         match &self.source {
-            Source::Store(view) => {
-                let scope = Scope::open(view, Asker::Agent)?;
-                let (found, elsewhere) = scope.search(text, most, session, &self.secrets)?;
-                let row = |found: trimtab_store::Found| Found {
+            ToolSource::Store(view) => {
+                let scope = StoreScope::open(view, Asker::Agent)?;
+                let (found, elsewhere) = scope.search_blocks(text, most, session, &self.secrets)?;
+                let row = |found: trimtab_store::SearchHit| FoundLine {
                     handle: found.handle,
                     session: found.session.to_string(),
                     line: found.line,
@@ -75,8 +75,8 @@ impl Library {
                 };
                 Ok((found.into_iter().map(row).collect(), elsewhere))
             }
-            Source::File(file) => {
-                let mut found = search_in(&recording(file)?, text, usize::MAX, &self.secrets);
+            ToolSource::File(file) => {
+                let mut found = search_in(&read_recording(file)?, text, usize::MAX, &self.secrets);
                 if let Some(session) = session {
                     found.retain(|found| found.session == session.trim_start_matches(['s', 'S']));
                 }
@@ -87,36 +87,36 @@ impl Library {
     }
 
     /// Keeps a wish about a block; returns a sentence about what happens now.
-    pub(super) fn wish(&self, handle: &str, session: Option<&str>, kind: WishKind) -> Result<String> {
-        let Source::Store(view) = &self.source else {
+    pub(super) fn record_wish(&self, handle: &str, session: Option<&str>, kind: WishKind) -> Result<String> {
+        let ToolSource::Store(view) = &self.source else {
             bail!("a file is only read: pins and undos need a store");
         };
         let handle = Handle::parse(handle).ok_or_else(|| StoreError::NotAHandle(handle.to_owned()))?;
-        wish::wish(&Scope::open(view, Asker::Agent)?, session, handle, kind)
+        wish::record_wish(&StoreScope::open(view, Asker::Agent)?, session, handle, kind)
     }
 
     /// Returns the conversation that is meant: the one named, else the one of the own project that was used last.
-    pub(super) fn conversation(&self, session: Option<&str>) -> Result<Named> {
+    pub(super) fn conversation(&self, session: Option<&str>) -> Result<NamedConversation> {
         match &self.source {
-            Source::Store(view) => {
-                let scope = Scope::open(view, Asker::Agent)?;
+            ToolSource::Store(view) => {
+                let scope = StoreScope::open(view, Asker::Agent)?;
                 let id = scope.session_named(session.unwrap_or(LATEST))?;
-                let segment = store::recording(scope.store(), id)?.segments.pop();
+                let segment = store::session_as_recording(scope.store(), id)?.segments.pop();
                 let Segment { history, points, .. } =
                     segment.with_context(|| format!("{id}: has no requests"))?;
-                Ok(Named { name: id.to_string(), history, points })
+                Ok(NamedConversation { name: id.to_string(), history, points })
             }
-            Source::File(file) => in_recording(recording(file)?, session),
+            ToolSource::File(file) => in_recording(read_recording(file)?, session),
         }
     }
 }
 
-fn recording(file: &std::path::Path) -> Result<Recording> {
+fn read_recording(file: &std::path::Path) -> Result<Recording> {
     let name = || file.display().to_string();
-    read(&input::bytes(file).with_context(name)?).with_context(name)
+    read(&input::read_file_or_stdin(file).with_context(name)?).with_context(name)
 }
 
-fn in_recording(recording: Recording, asked: Option<&str>) -> Result<Named> {
+fn in_recording(recording: Recording, asked: Option<&str>) -> Result<NamedConversation> {
     let all = recording.segments.len();
     let number = match asked {
         None => recording.longest_number(),
@@ -128,18 +128,22 @@ fn in_recording(recording: Recording, asked: Option<&str>) -> Result<Named> {
         }
     };
     let segment = recording.segments.into_iter().nth(number - 1).context("the recording is empty")?;
-    Ok(Named { name: format!("segment {number}"), history: segment.history, points: segment.points })
+    Ok(NamedConversation {
+        name: format!("segment {number}"),
+        history: segment.history,
+        points: segment.points,
+    })
 }
 
 /// Finds blocks of a recording, those with more occurrences first and of equals the later.
-fn search_in(recording: &Recording, text: &str, most: usize, secrets: &Secrets) -> Vec<Found> {
+fn search_in(recording: &Recording, text: &str, most: usize, secrets: &Secrets) -> Vec<FoundLine> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-    let mut scored: Vec<(usize, Found)> = Vec::new();
+    let mut scored: Vec<(usize, FoundLine)> = Vec::new();
     for (number, segment) in (1..).zip(&recording.segments) {
         let history = &segment.history;
         for block in history.blocks().iter().filter(|block| block.kind != BlockKind::Media) {
             let original = block_original(history, block);
-            let original = secrets.cover(&String::from_utf8_lossy(&original)).into_owned();
+            let original = secrets.cover_secrets(&String::from_utf8_lossy(&original)).into_owned();
             let lower = original.to_lowercase();
             let count: usize = words.iter().map(|word| lower.matches(word.as_str()).count()).sum();
             if words.is_empty() || words.iter().any(|word| !lower.contains(word.as_str())) {
@@ -148,7 +152,7 @@ fn search_in(recording: &Recording, text: &str, most: usize, secrets: &Secrets) 
             let (line, text) = best_line(&original, text, &words);
             scored.push((
                 count,
-                Found { handle: block_handle(history, block), session: number.to_string(), line, text },
+                FoundLine { handle: block_handle(history, block), session: number.to_string(), line, text },
             ));
         }
     }

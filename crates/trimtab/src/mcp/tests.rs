@@ -7,8 +7,8 @@ use trimtab_store::{Append, Secrets, SessionLabel, Sqlite, Store};
 
 use super::*;
 use crate::{
-    args::{StorePlace, StoreView},
-    mcp::source::Source,
+    args::{StorePathArgs, StoreViewArgs},
+    mcp::source::ToolSource,
 };
 
 const MOST: usize = 20_000;
@@ -18,40 +18,40 @@ fn root() -> PathBuf {
 }
 
 /// A recording that the project made.
-fn recorded() -> Library {
-    library(Source::File(root().join("fixtures/recordings/claude-code.jsonl")))
+fn recorded() -> ToolLibrary {
+    library(ToolSource::File(root().join("fixtures/recordings/claude-code.jsonl")))
 }
 
-fn library(source: Source) -> Library {
-    Library { source, secrets: Secrets::default() }
+fn library(source: ToolSource) -> ToolLibrary {
+    ToolLibrary { source, secrets: Secrets::default() }
 }
 
 /// A store as a server sees it that is started in a project.
-fn kept_in(path: &Path, project: &str) -> Library {
-    let store = StorePlace { path: Some(path.to_owned()) };
-    library(Source::Store(StoreView { store, project: Some(project.to_owned()), all: false }))
+fn kept_in(path: &Path, project: &str) -> ToolLibrary {
+    let store = StorePathArgs { path: Some(path.to_owned()) };
+    library(ToolSource::Store(StoreViewArgs { store, project: Some(project.to_owned()), all: false }))
 }
 
-fn call(source: &Library, most: usize, tool: &str, arguments: &Value) -> Result<Answer> {
+fn call(source: &ToolLibrary, most: usize, tool: &str, arguments: &Value) -> Result<ToolAnswer> {
     let tool = TOOLS.iter().find(|described| described.name == tool).expect("a tool");
     tool.call(source, most, arguments.as_object().expect("an object").clone())
 }
 
 /// Calls a tool that answers; gives its text and what is said about it.
 #[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
-fn check(source: &Library, most: usize, tool: &str, arguments: Value) -> (String, String) {
+fn check(source: &ToolLibrary, most: usize, tool: &str, arguments: Value) -> (String, String) {
     let answer = call(source, most, tool, &arguments).expect("an answer");
     (answer.text, answer.note.unwrap_or_default())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "tests say in place what is asked")]
-fn fault(source: &Library, tool: &str, arguments: Value) -> String {
+fn fault(source: &ToolLibrary, tool: &str, arguments: Value) -> String {
     format!("{:#}", call(source, MOST, tool, &arguments).expect_err("it is wrong"))
 }
 
 /// The handle of a block of about thirty lines, and its text.
 fn sizable() -> (String, String) {
-    let Source::File(file) = recorded().source else { unreachable!("it is a file") };
+    let ToolSource::File(file) = recorded().source else { unreachable!("it is a file") };
     let recording = trimtab_replay::read(&std::fs::read(file).expect("a fixture")).expect("a recording");
     let history = &recording.segments[recording.longest_number() - 1].history;
     let text = |block: &trimtab_core::Block| {
@@ -212,7 +212,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     let known = store.recognize(&parse(request.clone()).expect("a request"), label).expect("the store");
     let policy = Policy::shipped_with("recent", &[("keep_last".to_owned(), 3.0)]).expect("a policy");
     let fitted = fit(request, &known.memory, &Settings::new(policy), Millis(0)).expect("a plan");
-    store.append(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0))).expect("the store");
+    store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, Millis(0))).expect("the store");
     let hidden: Vec<&str> =
         fitted.plan.decisions().iter().filter_map(|decision| decision.handle.as_deref()).collect();
     let source = kept_in(&path, "any");
@@ -224,7 +224,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     let (said, _) = check(&source, MOST, "undo", json!({"handle": hidden[1]}));
     assert!(said.contains("as soon as that costs nothing"), "{said}");
     let wishes = store.wishes(&fitted.history, fitted.plan.chain(), label).expect("the store");
-    assert_eq!(wishes.undone().count(), 1);
+    assert_eq!(wishes.undone_handles().count(), 1);
     assert!(fault(&source, "undo", json!({"handle": "0123456789ab"})).contains("no block has the handle"));
     assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is no handle"));
     assert!(
@@ -237,7 +237,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
 #[test]
 fn every_tool_is_described_for_who_has_never_seen_it() {
     for tool in TOOLS {
-        let schema = tool.schema();
+        let schema = tool.argument_schema();
         let properties = schema["properties"].as_object().expect("properties");
         assert!(tool.about.len() > 100, "{}", tool.name);
         assert!(tool.required.iter().all(|name| properties.contains_key(*name)), "{}", tool.name);

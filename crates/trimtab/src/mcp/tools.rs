@@ -7,16 +7,16 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use trimtab_core::{
-    Counter, Memo, facts, files,
-    files::{Existence, Run, changelog},
+    CountMemo, Counter, facts, files,
+    files::{Existence, LineRun, changelog},
     memory::UndoWhen,
     report::{FileQuestion, FileTracker},
 };
 use trimtab_store::WishKind;
 
 use super::{
-    bounded::{Range, Rest, bounded},
-    source::{Library, Named},
+    bounded_text::{LineRange, RemainingText, bound_text},
+    source::{NamedConversation, ToolLibrary},
 };
 use crate::{
     commands::{self, file_at},
@@ -26,26 +26,26 @@ use crate::{
 
 /// What a tool answers: pictures or a text, and what is to be said about it.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolAnswer {
     pub(super) pictures: Vec<Picture>,
     pub(super) text: String,
     pub(super) note: Option<String>,
 }
 
-impl Answer {
-    fn new(text: &str, note: Option<String>) -> Answer {
-        Answer { pictures: Vec::new(), text: text.to_owned(), note }
+impl ToolAnswer {
+    fn new(text: &str, note: Option<String>) -> ToolAnswer {
+        ToolAnswer { pictures: Vec::new(), text: text.to_owned(), note }
     }
 }
 
 /// A tool as it is listed.
-pub(super) struct Described {
+pub(super) struct ToolDescription {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// Names, types and descriptions of the arguments.
     arguments: &'static [(&'static str, &'static str, &'static str)],
     required: &'static [&'static str],
-    run: fn(&Library, usize, Value) -> Result<Answer>,
+    run: fn(&ToolLibrary, usize, Value) -> Result<ToolAnswer>,
 }
 
 const LINES: (&str, &str, &str) =
@@ -65,8 +65,8 @@ const WISH_SESSION: (&str, &str, &str) = (
      used last that holds the block.",
 );
 
-pub(super) const TOOLS: &[Described] = &[
-    Described {
+pub(super) const TOOLS: &[ToolDescription] = &[
+    ToolDescription {
         name: "recall",
         about: "Returns the original text behind a note, exactly as it was. Notes in your conversation end in `trimtab recall \
                 HANDLE`; give that handle. Ask for only what you need: `lines` for a range, `grep` for matching lines with \
@@ -86,9 +86,9 @@ pub(super) const TOOLS: &[Described] = &[
             ),
         ],
         required: &["handle"],
-        run: |library, most, arguments| recall(library, most, &read(arguments)?),
+        run: |library, most, arguments| recall_original(library, most, &read(arguments)?),
     },
-    Described {
+    ToolDescription {
         name: "search_history",
         about: "Finds blocks of this project's earlier and hidden conversations that contain all of the given words, best first: tool outputs, \
                 file contents, messages. Each result is a handle for `recall`, the session, the best line's number and that \
@@ -104,9 +104,9 @@ pub(super) const TOOLS: &[Described] = &[
             ),
         ],
         required: &["text"],
-        run: |library, most, arguments| search(library, most, &read(arguments)?),
+        run: |library, most, arguments| search_originals(library, most, &read(arguments)?),
     },
-    Described {
+    ToolDescription {
         name: "file_at",
         about: "Returns a file as the conversation knew it after a step, with line numbers, put together from every read, write \
                 and edit up to then. Lines that were never shown are marked as unknown, never guessed. Use it to see a file \
@@ -124,7 +124,7 @@ pub(super) const TOOLS: &[Described] = &[
         required: &["path"],
         run: |library, most, arguments| show_file(library, most, &read(arguments)?),
     },
-    Described {
+    ToolDescription {
         name: "files",
         about: "Lists the files that a session read or changed, the latest first: when and how each was last accessed, how many \
                 lines it has, whether the session changed it, how often it was read and changed, what that counts in tokens, \
@@ -141,48 +141,48 @@ pub(super) const TOOLS: &[Described] = &[
             LINES,
         ],
         required: &[],
-        run: |library, most, arguments| touched(library, most, &read(arguments)?),
+        run: |library, most, arguments| list_touched_files(library, most, &read(arguments)?),
     },
-    Described {
+    ToolDescription {
         name: "changelog",
         about: "Lists what was done to which file in a session and why, grouped by file, with the steps: what you have changed so \
                 far, also where those messages are hidden by now.",
         arguments: &[SESSION, LINES],
         required: &[],
-        run: |library, most, arguments| changes(library, most, &read(arguments)?),
+        run: |library, most, arguments| list_changes(library, most, &read(arguments)?),
     },
-    Described {
+    ToolDescription {
         name: "pin",
         about: "Keeps a block of your conversation from being hidden: from your next request on it is shown whole, also where a note \
                 stands in its place now. For what you need again and again; everything pinned takes room, so unpin it when you are done.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Pin),
+        run: |library, _, arguments| record_wish(library, &read(arguments)?, WishKind::Pin),
     },
-    Described {
+    ToolDescription {
         name: "unpin",
         about: "Takes a pin back, so that the block may be hidden again when the policy or a full window asks for it. Do this when you no \
                 longer need what you pinned.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Unpin),
+        run: |library, _, arguments| record_wish(library, &read(arguments)?, WishKind::Unpin),
     },
-    Described {
+    ToolDescription {
         name: "undo",
         about: "Takes back that a block is hidden: it is shown whole again as soon as that costs nothing, and may be hidden again when it \
                 is old. To read it right now, use recall; to keep it in sight, use pin.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
-        run: |library, _, arguments| wish(library, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
+        run: |library, _, arguments| record_wish(library, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),
     },
 ];
 
 /// The tools that change what is kept.
 const WRITING: [&str; 3] = ["pin", "unpin", "undo"];
 
-impl Described {
+impl ToolDescription {
     /// Returns the JSON schema of the arguments.
-    pub(super) fn schema(&self) -> JsonObject {
+    pub(super) fn argument_schema(&self) -> JsonObject {
         let property = |(name, kind, about): &(&str, &str, &str)| {
             let mut property = json!({"type": kind, "description": about});
             if let ("integer", Some(property)) = (*kind, property.as_object_mut()) {
@@ -205,7 +205,12 @@ impl Described {
     }
 
     /// Runs the tool.
-    pub(super) fn call(&self, library: &Library, most: usize, arguments: JsonObject) -> Result<Answer> {
+    pub(super) fn call(
+        &self,
+        library: &ToolLibrary,
+        most: usize,
+        arguments: JsonObject,
+    ) -> Result<ToolAnswer> {
         (self.run)(library, most, Value::Object(arguments)).with_context(|| self.name)
     }
 }
@@ -214,14 +219,14 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T> {
     serde_json::from_value(arguments).context("wrong arguments")
 }
 
-fn range(words: Option<&str>) -> Result<Range> {
-    let Some(words) = words else { return Ok(Range::ALL) };
-    Range::parse(words).with_context(|| format!("lines {words:?}: write \"40-80\", \"40-\" or \"40\""))
+fn parse_range(words: Option<&str>) -> Result<LineRange> {
+    let Some(words) = words else { return Ok(LineRange::ALL) };
+    LineRange::parse(words).with_context(|| format!("lines {words:?}: write \"40-80\", \"40-\" or \"40\""))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recall {
+struct RecallArguments {
     handle: String,
     lines: Option<String>,
     grep: Option<String>,
@@ -229,27 +234,27 @@ struct Recall {
     offset: usize,
 }
 
-fn recall(library: &Library, most: usize, asked: &Recall) -> Result<Answer> {
+fn recall_original(library: &ToolLibrary, most: usize, asked: &RecallArguments) -> Result<ToolAnswer> {
     let original = library.original(&asked.handle)?;
     let pictures = pictures_in(&original);
     if !pictures.is_empty() && asked.lines.is_none() && asked.grep.is_none() {
-        return Ok(Answer { pictures, text: String::new(), note: None });
+        return Ok(ToolAnswer { pictures, text: String::new(), note: None });
     }
     let original = String::from_utf8_lossy(&original).into_owned();
-    let range = range(asked.lines.as_deref())?;
+    let range = parse_range(asked.lines.as_deref())?;
     let total = original.lines().count();
     if range.first > total.max(1) {
         bail!("the original has {total} lines: there is no line {}", range.first);
     }
     if let Some(pattern) = &asked.grep {
-        return matching(&original, range, pattern, asked.offset, most);
+        return matching_lines(&original, range, pattern, asked.offset, most);
     }
-    let chosen = range.of(&original);
-    let start = letters(chosen, asked.offset);
+    let chosen = range.lines_of(&original);
+    let start = letter_offset(chosen, asked.offset);
     let (skipped, chosen) = chosen.split_at_checked(start).unwrap_or((chosen, ""));
     let first = range.first + skipped.matches('\n').count();
     let last = range.last.min(total);
-    let cut = bounded(chosen, most);
+    let cut = bound_text(chosen, most);
     let call = |lines: String, more: String| {
         format!(
             "[trimtab: not all of it. The original {} has {total} lines. For what follows call recall with lines=\"{lines}\"{more}; \
@@ -258,56 +263,62 @@ fn recall(library: &Library, most: usize, asked: &Recall) -> Result<Answer> {
         )
     };
     let note = match cut.rest {
-        Rest::Nothing => None,
-        Rest::AfterLines(count) => Some(call(format!("{}-{last}", first + count), String::new())),
-        Rest::InLine(count) => {
+        RemainingText::Nothing => None,
+        RemainingText::AfterLines(count) => Some(call(format!("{}-{last}", first + count), String::new())),
+        RemainingText::InLine(count) => {
             // Counted from the beginning of this line, whatever was selected before.
             let line_start = skipped.rfind('\n').map_or(0, |end| end + 1);
             let before = skipped.get(line_start..).unwrap_or_default().chars().count();
             Some(call(format!("{first}-{last}"), format!(" and offset={}", before + count)))
         }
     };
-    Ok(Answer::new(cut.shown, note))
+    Ok(ToolAnswer::new(cut.shown, note))
 }
 
 /// Returns where the letter with a number begins.
-fn letters(text: &str, count: usize) -> usize {
+fn letter_offset(text: &str, count: usize) -> usize {
     text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
 }
 
-fn matching(original: &str, range: Range, pattern: &str, offset: usize, most: usize) -> Result<Answer> {
+fn matching_lines(
+    original: &str,
+    range: LineRange,
+    pattern: &str,
+    offset: usize,
+    most: usize,
+) -> Result<ToolAnswer> {
     let pattern = Regex::new(pattern).context("grep")?;
     let lines = (1_usize..).zip(original.lines());
     let wanted =
         lines.filter(|(number, line)| (range.first..=range.last).contains(number) && pattern.is_match(line));
     let found: String = wanted.map(|(number, line)| format!("{number}: {line}\n")).collect();
     if found.is_empty() {
-        return Ok(Answer::new("", Some("[trimtab: no line matches.]".to_owned())));
+        return Ok(ToolAnswer::new("", Some("[trimtab: no line matches.]".to_owned())));
     }
-    let found = found.get(letters(&found, offset)..).unwrap_or_default();
-    Ok(listed(found, most, |next| match next {
-        Rest::AfterLines(_) | Rest::Nothing => {
+    let found = found.get(letter_offset(&found, offset)..).unwrap_or_default();
+    Ok(bound_list(found, most, |next| match next {
+        RemainingText::AfterLines(_) | RemainingText::Nothing => {
             "narrow grep, or give lines from the last number on".to_owned()
         }
-        Rest::InLine(count) => format!("give offset={} too", offset + count),
+        RemainingText::InLine(count) => format!("give offset={} too", offset + count),
     }))
 }
 
 /// Bounds a list; `how` says how to get what does not fit.
-fn listed(text: &str, most: usize, how: impl FnOnce(&Rest) -> String) -> Answer {
-    let cut = bounded(text, most);
+fn bound_list(text: &str, most: usize, how: impl FnOnce(&RemainingText) -> String) -> ToolAnswer {
+    let cut = bound_text(text, most);
     let note = match &cut.rest {
-        Rest::Nothing => None,
-        rest @ (Rest::AfterLines(_) | Rest::InLine(_)) => {
+        RemainingText::Nothing => None,
+        rest @ (RemainingText::AfterLines(_) | RemainingText::InLine(_)) => {
             Some(format!("[trimtab: there is more than fits into one answer: {}.]", how(rest)))
         }
     };
-    Answer::new(cut.shown, note)
+    ToolAnswer::new(cut.shown, note)
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct SearchArguments {
     text: String,
     limit: Option<usize>,
     session: Option<String>,
@@ -317,12 +328,12 @@ struct Search {
 const RESULTS: usize = 10;
 const MOST_RESULTS: usize = 50;
 
-fn search(library: &Library, most: usize, asked: &Search) -> Result<Answer> {
+fn search_originals(library: &ToolLibrary, most: usize, asked: &SearchArguments) -> Result<ToolAnswer> {
     if !asked.text.chars().any(char::is_alphanumeric) {
         bail!("text {:?} holds no word to look for", asked.text);
     }
     let limit = asked.limit.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
-    let (found, elsewhere) = library.search(&asked.text, limit, asked.session.as_deref())?;
+    let (found, elsewhere) = library.search_blocks(&asked.text, limit, asked.session.as_deref())?;
     if found.is_empty() {
         let note = match elsewhere {
             Some(elsewhere) => {
@@ -330,13 +341,13 @@ fn search(library: &Library, most: usize, asked: &Search) -> Result<Answer> {
             }
             None => format!("[trimtab: no block holds all of these words: {}. Try fewer.]", asked.text),
         };
-        return Ok(Answer::new("", Some(note)));
+        return Ok(ToolAnswer::new("", Some(note)));
     }
     let rows = found.iter().map(|found| {
         let text: String = found.text.chars().take(LINE_LETTERS).collect();
         format!("{} {} line {}: {text}\n", found.handle, found.session, found.line)
     });
-    Ok(listed(&rows.collect::<String>(), most, |_| "ask with a smaller limit or more words".to_owned()))
+    Ok(bound_list(&rows.collect::<String>(), most, |_| "ask with a smaller limit or more words".to_owned()))
 }
 
 /// Letters of a found line that are shown.
@@ -344,16 +355,16 @@ const LINE_LETTERS: usize = 240;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ShowFile {
+struct ShowFileArguments {
     path: String,
     step: Option<u32>,
     session: Option<String>,
     lines: Option<String>,
 }
 
-fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer> {
-    let range = range(asked.lines.as_deref())?;
-    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
+fn show_file(library: &ToolLibrary, most: usize, asked: &ShowFileArguments) -> Result<ToolAnswer> {
+    let range = parse_range(asked.lines.as_deref())?;
+    let NamedConversation { name, history, .. } = library.conversation(asked.session.as_deref())?;
     let facts = facts(&history);
     let files = files(&history, &facts);
     let last = facts.current_step();
@@ -362,16 +373,18 @@ fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer>
         bail!("{name}: has no step {step}: there are the steps 1 to {last}");
     }
     let (path, state) = trimtab_core::report::file_at(&asked.path, step, &facts, &files)?;
-    let about =
-        format!("[trimtab: {path} after step {step} of {name}; {}.]", file_at::accesses(path, step, &files));
+    let about = format!(
+        "[trimtab: {path} after step {step} of {name}; {}.]",
+        file_at::describe_accesses(path, step, &files)
+    );
     if state.existence() == Existence::Absent {
-        return Ok(Answer::new("", Some(format!("{about} There is no such file then."))));
+        return Ok(ToolAnswer::new("", Some(format!("{about} There is no such file then."))));
     }
     let mut text = String::new();
     for run in state.runs() {
         let wanted = |number: usize| (range.first..=range.last).contains(&number);
         match run {
-            Run::Known { first, lines } => {
+            LineRun::Known { first, lines } => {
                 // What a text ends with behind its last line break is no line.
                 let ends = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
                 let numbered = (first..).zip(lines.iter().take(lines.len() - usize::from(ends)));
@@ -379,16 +392,16 @@ fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer>
                     .filter(|(number, _)| wanted(*number))
                     .for_each(|(number, line)| text += &format!("{number}\t{}\n", line.text));
             }
-            Run::Unknown { first, count } if (first..first + count).any(wanted) => {
+            LineRun::Unknown { first, count } if (first..first + count).any(wanted) => {
                 text += &format!("[lines {first}-{} are unknown]\n", first + count - 1);
             }
-            Run::Rest { first } if range.last >= first => {
+            LineRun::Rest { first } if range.last >= first => {
                 text += &format!("[unknown from line {first} on; there may be nothing]\n");
             }
-            Run::Unknown { .. } | Run::Rest { .. } => {}
+            LineRun::Unknown { .. } | LineRun::Rest { .. } => {}
         }
     }
-    let mut answer = listed(&text, most, |_| "give lines to see a part".to_owned());
+    let mut answer = bound_list(&text, most, |_| "give lines to see a part".to_owned());
     let notes = [Some(about), answer.note.take()];
     answer.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("\n"));
     Ok(answer)
@@ -396,42 +409,42 @@ fn show_file(library: &Library, most: usize, asked: &ShowFile) -> Result<Answer>
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Changes {
+struct ChangelogArguments {
     session: Option<String>,
     lines: Option<String>,
 }
 
-fn changes(library: &Library, most: usize, asked: &Changes) -> Result<Answer> {
-    let range = range(asked.lines.as_deref())?;
-    let Named { name, history, .. } = library.conversation(asked.session.as_deref())?;
+fn list_changes(library: &ToolLibrary, most: usize, asked: &ChangelogArguments) -> Result<ToolAnswer> {
+    let range = parse_range(asked.lines.as_deref())?;
+    let NamedConversation { name, history, .. } = library.conversation(asked.session.as_deref())?;
     let files = changelog(&history, &facts(&history));
     if files.is_empty() {
         let note = format!("[trimtab: no call changed a file in {name}.]");
-        return Ok(Answer::new("", Some(note)));
+        return Ok(ToolAnswer::new("", Some(note)));
     }
     let mut text = String::new();
     for file in &files {
         text += &format!("{}\n", file.path);
         file.changes.iter().for_each(|changes| text += &format!("  {changes}\n"));
     }
-    Ok(page("changelog", &text, range, most))
+    Ok(bound_lines("changelog", &text, range, most))
 }
 
 /// Bounds a list of lines and says how many more there are and how to get them.
-fn page(tool: &str, text: &str, range: Range, most: usize) -> Answer {
-    let shown = range.of(text);
-    listed(shown, most, |rest| match rest {
-        Rest::AfterLines(count) => {
+fn bound_lines(tool: &str, text: &str, range: LineRange, most: usize) -> ToolAnswer {
+    let shown = range.lines_of(text);
+    bound_list(shown, most, |rest| match rest {
+        RemainingText::AfterLines(count) => {
             let more = shown.lines().count().saturating_sub(*count);
             format!("+{more} more lines; call {tool} with lines=\"{}-\"", range.first + count)
         }
-        Rest::InLine(_) | Rest::Nothing => "that line is too long to be shown".to_owned(),
+        RemainingText::InLine(_) | RemainingText::Nothing => "that line is too long to be shown".to_owned(),
     })
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Touched {
+struct TouchedFilesArguments {
     recent: Option<u32>,
     stale: Option<u32>,
     #[serde(default)]
@@ -443,27 +456,32 @@ struct Touched {
 /// Letters of a file's beginning that are shown.
 const PREVIEW_LETTERS: usize = 100;
 
-fn touched(library: &Library, most: usize, asked: &Touched) -> Result<Answer> {
-    let range = range(asked.lines.as_deref())?;
-    let Named { name, history, points } = library.conversation(asked.session.as_deref())?;
+fn list_touched_files(
+    library: &ToolLibrary,
+    most: usize,
+    asked: &TouchedFilesArguments,
+) -> Result<ToolAnswer> {
+    let range = parse_range(asked.lines.as_deref())?;
+    let NamedConversation { name, history, points } = library.conversation(asked.session.as_deref())?;
     let model = history.model().unwrap_or_default().into_owned();
-    let counts = Counter::for_model(&model).request(&history, &mut Memo::default());
+    let counts = Counter::for_model(&model).count_request(&history, &mut CountMemo::default());
     let facts = facts(&history);
-    let tracker = FileTracker::of(&history, &facts, &files(&history, &facts), &counts, &points);
+    let tracker =
+        FileTracker::from_conversation(&history, &facts, &files(&history, &facts), &counts, &points);
     let question = FileQuestion { recent: asked.recent, stale: asked.stale, modified: asked.modified };
     let found = tracker.find(question);
     if found.is_empty() {
         let note = format!("[trimtab: {} touched {} files; none is such a file.]", name, tracker.files.len());
-        return Ok(Answer::new("", Some(note)));
+        return Ok(ToolAnswer::new("", Some(note)));
     }
     let mut text = String::new();
     for file in found {
-        text += &format!("{}\n  {}\n", file.path, commands::files::about(file, tracker.step));
+        text += &format!("{}\n  {}\n", file.path, commands::files::describe_file(file, tracker.step));
         if let Some(preview) = &file.preview {
             text += &format!("  begins: {}\n", on_one_line(preview, PREVIEW_LETTERS));
         }
     }
-    Ok(page("files", &text, range, most))
+    Ok(bound_lines("files", &text, range, most))
 }
 
 #[derive(Deserialize)]
@@ -473,9 +491,9 @@ struct WishArguments {
     session: Option<String>,
 }
 
-fn wish(library: &Library, asked: &WishArguments, kind: WishKind) -> Result<Answer> {
-    let said = library.wish(&asked.handle, asked.session.as_deref(), kind)?;
-    Ok(Answer::new(&format!("[trimtab: {said}.]"), None))
+fn record_wish(library: &ToolLibrary, asked: &WishArguments, kind: WishKind) -> Result<ToolAnswer> {
+    let said = library.record_wish(&asked.handle, asked.session.as_deref(), kind)?;
+    Ok(ToolAnswer::new(&format!("[trimtab: {said}.]"), None))
 }
 
 #[cfg(test)]

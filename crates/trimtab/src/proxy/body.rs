@@ -10,7 +10,7 @@ use hyper::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::{Limits, buffers::Buffers};
+use super::{ProxyLimits, buffers::BufferPool};
 
 /// Bytes that are set aside before anything has come.
 const FIRST: usize = 64 * 1024;
@@ -20,83 +20,93 @@ const AHEAD: usize = 4;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotRead {
+pub(crate) enum BodyReadError {
     TooLarge,
     TooSlow,
     Broken,
 }
 
-impl NotRead {
+impl BodyReadError {
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            NotRead::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            NotRead::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            NotRead::Broken => StatusCode::BAD_REQUEST,
+            BodyReadError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyReadError::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            BodyReadError::Broken => StatusCode::BAD_REQUEST,
         }
     }
 
-    pub(crate) fn words(self, limits: &Limits) -> String {
+    pub(crate) fn describe(self, limits: &ProxyLimits) -> String {
         match self {
-            NotRead::TooLarge => {
+            BodyReadError::TooLarge => {
                 format!("the request has more than {} bytes; --max-request raises the limit", limits.request)
             }
-            NotRead::TooSlow => format!("the request did not arrive in {} seconds", limits.arrival.as_secs()),
-            NotRead::Broken => "the request broke off".to_owned(),
+            BodyReadError::TooSlow => {
+                format!("the request did not arrive in {} seconds", limits.arrival.as_secs())
+            }
+            BodyReadError::Broken => "the request broke off".to_owned(),
         }
     }
 }
 
 /// Reads a body of at most the limit.
-pub(crate) async fn read(body: Incoming, limits: &Limits, buffers: &Buffers) -> Result<Vec<u8>, NotRead> {
+pub(crate) async fn read(
+    body: Incoming,
+    limits: &ProxyLimits,
+    buffers: &BufferPool,
+) -> Result<Vec<u8>, BodyReadError> {
     if body.size_hint().lower() > u64::try_from(limits.request).unwrap_or(u64::MAX) {
-        return Err(NotRead::TooLarge);
+        return Err(BodyReadError::TooLarge);
     }
     let deadline = Instant::now() + limits.arrival;
     match collect_into(buffers, body, limits.request, deadline).await {
-        Ok(Collected { rest: None, bytes }) => Ok(bytes),
-        Ok(Collected { bytes, .. }) if bytes.len() > limits.request => Err(NotRead::TooLarge),
-        Ok(Collected { .. }) => Err(NotRead::TooSlow),
-        Err(_) => Err(NotRead::Broken),
+        Ok(CollectedBody { rest: None, bytes }) => Ok(bytes),
+        Ok(CollectedBody { bytes, .. }) if bytes.len() > limits.request => Err(BodyReadError::TooLarge),
+        Ok(CollectedBody { .. }) => Err(BodyReadError::TooSlow),
+        Err(_) => Err(BodyReadError::Broken),
     }
 }
 
 /// What was read of a body.
-pub(crate) struct Collected {
+pub(crate) struct CollectedBody {
     pub(crate) bytes: Vec<u8>,
     /// What has not been read; nothing where the body has ended.
     pub(crate) rest: Option<Incoming>,
 }
 
 /// Reads a body until its end, until there is more than `most`, or until the time is over: then the rest comes with it.
-pub(crate) async fn collect(body: Incoming, most: usize, time: Duration) -> Result<Collected, hyper::Error> {
-    collect_into(&Buffers::default(), body, most, Instant::now() + time).await
+pub(crate) async fn collect_body(
+    body: Incoming,
+    most: usize,
+    time: Duration,
+) -> Result<CollectedBody, hyper::Error> {
+    collect_into(&BufferPool::default(), body, most, Instant::now() + time).await
 }
 
 async fn collect_into(
-    buffers: &Buffers,
+    buffers: &BufferPool,
     mut body: Incoming,
     most: usize,
     deadline: Instant,
-) -> Result<Collected, hyper::Error> {
+) -> Result<CollectedBody, hyper::Error> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX).min(most);
     let mut bytes = Vec::with_capacity(announced.min(FIRST));
     loop {
         let Ok(frame) = timeout_at(deadline, body.frame()).await else {
-            return Ok(Collected { bytes, rest: Some(body) });
+            return Ok(CollectedBody { bytes, rest: Some(body) });
         };
-        let Some(frame) = frame else { return Ok(Collected { bytes, rest: None }) };
+        let Some(frame) = frame else { return Ok(CollectedBody { bytes, rest: None }) };
         if let Some(data) = frame?.data_ref() {
             make_room(&mut bytes, data.len(), announced, buffers);
             bytes.extend_from_slice(data);
         }
         if bytes.len() > most {
-            return Ok(Collected { bytes, rest: Some(body) });
+            return Ok(CollectedBody { bytes, rest: Some(body) });
         }
     }
 }
 
 /// Makes room for what has come, and for some of what is announced.
-fn make_room(bytes: &mut Vec<u8>, more: usize, announced: usize, buffers: &Buffers) {
+fn make_room(bytes: &mut Vec<u8>, more: usize, announced: usize, buffers: &BufferPool) {
     let needed = bytes.len().saturating_add(more);
     if needed <= bytes.capacity() || needed > announced {
         return;
@@ -106,7 +116,7 @@ fn make_room(bytes: &mut Vec<u8>, more: usize, announced: usize, buffers: &Buffe
         bytes.reserve_exact(ahead - bytes.len());
         return;
     }
-    let mut whole = buffers.take(announced);
+    let mut whole = buffers.take_buffer(announced);
     whole.extend_from_slice(bytes);
     *bytes = whole;
 }
@@ -120,7 +130,7 @@ mod tests {
         let mut bytes = Vec::with_capacity(announced.min(FIRST));
         while bytes.len() < came {
             let more = (came - bytes.len()).min(16 * 1024);
-            make_room(&mut bytes, more, announced, &Buffers::default());
+            make_room(&mut bytes, more, announced, &BufferPool::default());
             bytes.resize(bytes.len() + more, 0);
         }
         bytes.capacity()

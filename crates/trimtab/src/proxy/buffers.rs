@@ -13,13 +13,13 @@ const ROOM: usize = 8;
 
 /// Buffers to be used again.
 #[derive(Default)]
-pub(crate) struct Buffers {
+pub(crate) struct BufferPool {
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Buffers {
+impl BufferPool {
     /// Returns an empty buffer for so many bytes.
-    pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
+    pub(crate) fn take_buffer(&self, bytes: usize) -> Vec<u8> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         // A small request must not sit in the buffer of a large one for as long as it is warm.
         let fits = |buffer: &Vec<u8>| (bytes..=bytes.saturating_mul(2)).contains(&buffer.capacity());
@@ -30,12 +30,12 @@ impl Buffers {
     }
 
     /// Gives all buffers back.
-    pub(crate) fn clear(&self) {
+    pub(crate) fn drop_spare(&self) {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Keeps a buffer that nobody needs any more; the oldest goes where there are too many.
-    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.push(buffer);
@@ -51,9 +51,9 @@ mod tests {
 
     /// Gives buffers of these sizes back; returns what one for `bytes` then has.
     fn check(given: &[usize], bytes: usize) -> usize {
-        let buffers = Buffers::default();
-        given.iter().for_each(|bytes| buffers.give(vec![1; *bytes]));
-        let taken = buffers.take(bytes);
+        let buffers = BufferPool::default();
+        given.iter().for_each(|bytes| buffers.give_back(vec![1; *bytes]));
+        let taken = buffers.take_buffer(bytes);
         assert!(taken.is_empty());
         taken.capacity()
     }

@@ -12,13 +12,13 @@ use std::{
 /// The work on one plan.
 #[derive(Debug, Default)]
 pub(crate) struct WorkClock {
-    began: Mutex<Option<Began>>,
+    began: Mutex<Option<RunningPeriod>>,
     /// Whether something is done that is no part of the plan.
     paused: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Began {
+struct RunningPeriod {
     at: Instant,
     #[cfg(target_os = "linux")]
     thread: rustix::thread::Pid,
@@ -28,8 +28,8 @@ struct Began {
 
 impl WorkClock {
     /// Notes that the thread that calls this begins to plan.
-    pub(crate) fn begin(&self) {
-        let began = Began {
+    pub(crate) fn start_work(&self) {
+        let began = RunningPeriod {
             at: Instant::now(),
             #[cfg(target_os = "linux")]
             thread: rustix::thread::gettid(),
@@ -39,7 +39,7 @@ impl WorkClock {
     }
 
     /// Does something that is no part of the plan, on the thread that plans.
-    pub(crate) fn pause<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn pause_during<T>(&self, work: impl FnOnce() -> T) -> T {
         let (at, used) = (Instant::now(), used_here());
         self.paused.store(true, Ordering::Release);
         let done = work();
@@ -57,7 +57,7 @@ impl WorkClock {
     }
 
     /// Returns how long the plan was worked on; nothing while it waits for its turn.
-    pub(crate) fn spent(&self) -> Duration {
+    pub(crate) fn time_worked(&self) -> Duration {
         if self.is_paused() {
             return Duration::ZERO;
         }
@@ -81,7 +81,7 @@ fn used_here() -> Duration {
 
 /// Returns the processor time that a thread has used, where the system tells.
 #[cfg(target_os = "linux")]
-fn used_by(began: &Began) -> Option<Duration> {
+fn used_by(began: &RunningPeriod) -> Option<Duration> {
     let path = format!("/proc/self/task/{}/schedstat", began.thread.as_raw_nonzero());
     let text = std::fs::read_to_string(path).ok()?;
     let nanoseconds = text.split(' ').next()?.parse().ok()?;
@@ -89,7 +89,7 @@ fn used_by(began: &Began) -> Option<Duration> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn used_by(_: &Began) -> Option<Duration> {
+fn used_by(_: &RunningPeriod) -> Option<Duration> {
     None
 }
 
@@ -101,29 +101,29 @@ mod tests {
     #[test]
     fn only_work_counts() {
         let clock = WorkClock::default();
-        assert_eq!(clock.spent(), Duration::ZERO, "it has not begun");
-        clock.begin();
+        assert_eq!(clock.time_worked(), Duration::ZERO, "it has not begun");
+        clock.start_work();
         let work = |least: Duration| {
             let before = used_here();
             while used_here().saturating_sub(before) < least {
                 std::hint::black_box(0);
             }
         };
-        clock.pause(|| work(Duration::from_millis(60)));
+        clock.pause_during(|| work(Duration::from_millis(60)));
         std::thread::sleep(Duration::from_millis(60));
         // The system adds up a thread's time when it is interrupted, every few milliseconds.
-        assert!(clock.spent() < Duration::from_millis(40), "{:?}", clock.spent());
+        assert!(clock.time_worked() < Duration::from_millis(40), "{:?}", clock.time_worked());
         work(Duration::from_millis(120));
-        assert!(clock.spent() > Duration::from_millis(60), "{:?}", clock.spent());
+        assert!(clock.time_worked() > Duration::from_millis(60), "{:?}", clock.time_worked());
     }
 
     #[test]
     fn what_is_no_part_of_the_plan_does_not_count_while_it_is_done() {
         let clock = WorkClock::default();
-        clock.begin();
-        let inside = clock.pause(|| {
+        clock.start_work();
+        let inside = clock.pause_during(|| {
             std::thread::sleep(Duration::from_millis(20));
-            clock.spent()
+            clock.time_worked()
         });
         assert_eq!(inside, Duration::ZERO);
     }

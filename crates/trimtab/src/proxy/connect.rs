@@ -27,7 +27,7 @@ const CONNECTING: Duration = Duration::from_secs(15);
 /// How long connecting and agreeing on TLS may take together.
 pub(super) const SECURING: Duration = Duration::from_secs(30);
 
-type Fault = Box<dyn std::error::Error + Send + Sync>;
+type ConnectError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes connections.
 #[derive(Clone)]
@@ -51,10 +51,10 @@ impl Connector {
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<TcpStream>;
-    type Error = Fault;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, Fault>> + Send>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, ConnectError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         self.http.poll_ready(context).map_err(Into::into)
     }
 
@@ -75,28 +75,28 @@ impl Service<Uri> for Connector {
 
 /// Makes connections with another connector, in a time that is limited as a whole.
 #[derive(Clone)]
-pub(crate) struct Timed<C> {
+pub(crate) struct TimeLimitedConnector<C> {
     connector: C,
     limit: Duration,
 }
 
-impl<C> Timed<C> {
-    pub(crate) fn new(connector: C) -> Timed<C> {
-        Timed { connector, limit: SECURING }
+impl<C> TimeLimitedConnector<C> {
+    pub(crate) fn new(connector: C) -> TimeLimitedConnector<C> {
+        TimeLimitedConnector { connector, limit: SECURING }
     }
 }
 
-impl<C> Service<Uri> for Timed<C>
+impl<C> Service<Uri> for TimeLimitedConnector<C>
 where
-    C: Service<Uri, Error = Fault>,
+    C: Service<Uri, Error = ConnectError>,
     C::Future: Send + 'static,
     C::Response: 'static,
 {
     type Response = C::Response;
-    type Error = Fault;
-    type Future = Pin<Box<dyn Future<Output = Result<C::Response, Fault>> + Send>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, ConnectError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         self.connector.poll_ready(context)
     }
 
@@ -121,8 +121,8 @@ mod tests {
         let address: Uri = format!("https://{}", silent.local_addr().unwrap()).parse().unwrap();
         let https = HttpsConnectorBuilder::new().with_webpki_roots().https_only().enable_http1();
         let connector = https.wrap_connector(Connector::from_env());
-        let mut timed = Timed { connector, limit: Duration::from_millis(200) };
-        let runtime = crate::proxy::runtime().unwrap();
+        let mut timed = TimeLimitedConnector { connector, limit: Duration::from_millis(200) };
+        let runtime = crate::proxy::start_runtime().unwrap();
         let fault = runtime.block_on(timed.call(address)).expect_err("nobody answers");
         assert!(fault.to_string().contains("no connection was agreed on in 0.2 seconds"), "{fault}");
     }

@@ -14,7 +14,7 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// How a request is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum RequestEncoding {
     Plain,
     Gzip,
     Zstd,
@@ -22,31 +22,31 @@ pub(crate) enum Encoding {
 
 /// Why a body could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotDecoded {
+pub(crate) enum DecodeError {
     /// It is not what its encoding says.
     Broken,
     /// It is larger than the limit.
     TooLarge,
 }
 
-impl Encoding {
+impl RequestEncoding {
     /// Returns the encoding that the headers name; nothing where it is one that is not re-encoded here.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Encoding> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<RequestEncoding> {
         match content_encoding(headers)?.as_str() {
-            "" | "identity" => Some(Encoding::Plain),
-            "gzip" | "x-gzip" => Some(Encoding::Gzip),
-            "zstd" => Some(Encoding::Zstd),
+            "" | "identity" => Some(RequestEncoding::Plain),
+            "gzip" | "x-gzip" => Some(RequestEncoding::Gzip),
+            "zstd" => Some(RequestEncoding::Zstd),
             _ => None,
         }
     }
 
     /// Decodes a whole body of at most `limit` bytes.
-    pub(crate) fn decode(self, body: &[u8], limit: usize) -> Result<Vec<u8>, NotDecoded> {
+    pub(crate) fn decode(self, body: &[u8], limit: usize) -> Result<Vec<u8>, DecodeError> {
         match self {
-            Encoding::Plain => Ok(body.to_vec()),
-            Encoding::Gzip => read(MultiGzDecoder::new(body), limit),
-            Encoding::Zstd => {
-                let decoder = zstd::stream::read::Decoder::new(body).map_err(|_| NotDecoded::Broken)?;
+            RequestEncoding::Plain => Ok(body.to_vec()),
+            RequestEncoding::Gzip => read(MultiGzDecoder::new(body), limit),
+            RequestEncoding::Zstd => {
+                let decoder = zstd::stream::read::Decoder::new(body).map_err(|_| DecodeError::Broken)?;
                 read(decoder, limit)
             }
         }
@@ -55,22 +55,22 @@ impl Encoding {
     /// Encodes a body as the one was that it takes the place of.
     pub(crate) fn encode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         match self {
-            Encoding::Plain => Ok(body.to_vec()),
-            Encoding::Gzip => {
+            RequestEncoding::Plain => Ok(body.to_vec()),
+            RequestEncoding::Gzip => {
                 let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::fast());
                 encoder.write_all(body)?;
                 encoder.finish()
             }
-            Encoding::Zstd => zstd::encode_all(body, ZSTD_LEVEL),
+            RequestEncoding::Zstd => zstd::encode_all(body, ZSTD_LEVEL),
         }
     }
 }
 
-fn read(decoder: impl Read, limit: usize) -> Result<Vec<u8>, NotDecoded> {
+fn read(decoder: impl Read, limit: usize) -> Result<Vec<u8>, DecodeError> {
     let mut body = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    decoder.take(most).read_to_end(&mut body).map_err(|_| NotDecoded::Broken)?;
-    if body.len() > limit { Err(NotDecoded::TooLarge) } else { Ok(body) }
+    decoder.take(most).read_to_end(&mut body).map_err(|_| DecodeError::Broken)?;
+    if body.len() > limit { Err(DecodeError::TooLarge) } else { Ok(body) }
 }
 
 /// Returns the one encoding named, in small letters; nothing where there are several.
@@ -83,7 +83,7 @@ fn content_encoding(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Decodes an answer as it arrives.
-pub(crate) enum Decoder {
+pub(crate) enum AnswerDecoder {
     Plain,
     Gzip(GzWriter<Vec<u8>>),
     Deflate(ZlibWriter<Vec<u8>>),
@@ -93,44 +93,51 @@ pub(crate) enum Decoder {
     Unread,
 }
 
-impl Decoder {
-    pub(crate) fn of(headers: &HeaderMap) -> Decoder {
-        let Some(name) = content_encoding(headers) else { return Decoder::Unread };
+impl AnswerDecoder {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> AnswerDecoder {
+        let Some(name) = content_encoding(headers) else { return AnswerDecoder::Unread };
         match name.as_str() {
-            "" | "identity" => Decoder::Plain,
-            "gzip" | "x-gzip" => Decoder::Gzip(GzWriter::new(Vec::new())),
-            "deflate" => Decoder::Deflate(ZlibWriter::new(Vec::new())),
-            "br" => Decoder::Brotli(Box::new(brotli_decompressor::DecompressorWriter::new(Vec::new(), 4096))),
+            "" | "identity" => AnswerDecoder::Plain,
+            "gzip" | "x-gzip" => AnswerDecoder::Gzip(GzWriter::new(Vec::new())),
+            "deflate" => AnswerDecoder::Deflate(ZlibWriter::new(Vec::new())),
+            "br" => AnswerDecoder::Brotli(Box::new(brotli_decompressor::DecompressorWriter::new(
+                Vec::new(),
+                4096,
+            ))),
             "zstd" => zstd::stream::write::Decoder::new(Vec::new())
-                .map_or(Decoder::Unread, |decoder| Decoder::Zstd(Box::new(decoder))),
-            _ => Decoder::Unread,
+                .map_or(AnswerDecoder::Unread, |decoder| AnswerDecoder::Zstd(Box::new(decoder))),
+            _ => AnswerDecoder::Unread,
         }
     }
 
     /// Decodes the next bytes and hands on what comes out; after a fault nothing more does.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8])) {
         let done = match self {
-            Decoder::Plain => {
+            AnswerDecoder::Plain => {
                 out(bytes);
                 return;
             }
-            Decoder::Unread => return,
-            Decoder::Gzip(decoder) => pour(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut()))),
-            Decoder::Deflate(decoder) => {
-                pour(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
+            AnswerDecoder::Unread => return,
+            AnswerDecoder::Gzip(decoder) => {
+                write_and_flush(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
             }
-            Decoder::Brotli(decoder) => {
-                pour(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
+            AnswerDecoder::Deflate(decoder) => {
+                write_and_flush(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
             }
-            Decoder::Zstd(decoder) => pour(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut()))),
+            AnswerDecoder::Brotli(decoder) => {
+                write_and_flush(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
+            }
+            AnswerDecoder::Zstd(decoder) => {
+                write_and_flush(decoder, bytes).map(|()| out(&std::mem::take(decoder.get_mut())))
+            }
         };
         if done.is_err() {
-            *self = Decoder::Unread;
+            *self = AnswerDecoder::Unread;
         }
     }
 }
 
-fn pour(decoder: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+fn write_and_flush(decoder: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
     decoder.write_all(bytes)?;
     decoder.flush()
 }
@@ -150,11 +157,11 @@ mod tests {
     }
 
     fn check(name: &'static str) {
-        let encoding = Encoding::of(&headers(name)).unwrap();
+        let encoding = RequestEncoding::from_headers(&headers(name)).unwrap();
         let packed = encoding.encode(&text()).unwrap();
         assert_eq!(encoding.decode(&packed, text().len()), Ok(text()), "{name}");
-        assert_eq!(encoding.decode(&packed, text().len() - 1), Err(NotDecoded::TooLarge), "{name}");
-        let mut decoder = Decoder::of(&headers(name));
+        assert_eq!(encoding.decode(&packed, text().len() - 1), Err(DecodeError::TooLarge), "{name}");
+        let mut decoder = AnswerDecoder::from_headers(&headers(name));
         let mut arrived = Vec::new();
         for bytes in packed.chunks(100) {
             decoder.feed(bytes, |decoded| arrived.extend_from_slice(decoded));
@@ -170,22 +177,22 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_what_it_says_is_told() {
-        assert_eq!(Encoding::Gzip.decode(b"no", 10), Err(NotDecoded::Broken));
-        assert_eq!(Encoding::Zstd.decode(b"no", 10), Err(NotDecoded::Broken));
+        assert_eq!(RequestEncoding::Gzip.decode(b"no", 10), Err(DecodeError::Broken));
+        assert_eq!(RequestEncoding::Zstd.decode(b"no", 10), Err(DecodeError::Broken));
     }
 
     #[test]
     fn other_encodings_are_left_alone() {
-        assert_eq!(Encoding::of(&headers("br")), None);
-        assert_eq!(Encoding::of(&headers("gzip, zstd")), None);
-        assert_eq!(Encoding::of(&HeaderMap::new()), Some(Encoding::Plain));
+        assert_eq!(RequestEncoding::from_headers(&headers("br")), None);
+        assert_eq!(RequestEncoding::from_headers(&headers("gzip, zstd")), None);
+        assert_eq!(RequestEncoding::from_headers(&HeaderMap::new()), Some(RequestEncoding::Plain));
     }
 
     #[test]
     fn brotli_is_read_as_it_arrives() {
         // "data: 1" in one uncompressed meta-block: made by hand from RFC 7932.
         let packed = [0x0b, 0x03, 0x80, b'd', b'a', b't', b'a', b':', b' ', b'1', 0x03];
-        let mut decoder = Decoder::of(&headers("br"));
+        let mut decoder = AnswerDecoder::from_headers(&headers("br"));
         let mut arrived = Vec::new();
         packed.iter().for_each(|byte| decoder.feed(&[*byte], |decoded| arrived.extend_from_slice(decoded)));
         assert_eq!(arrived, b"data: 1");

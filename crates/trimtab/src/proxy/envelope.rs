@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 
-use super::encoding::Encoding;
+use super::encoding::RequestEncoding;
 
 /// The key under which Code Assist has a request of Gemini's, beside the model that it is for.
 pub(crate) const CODE_ASSIST: &str = "request";
@@ -29,14 +29,14 @@ pub(crate) enum Wrapping {
 /// What was taken away from a body to get at its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Envelope {
-    encoding: Encoding,
+    encoding: RequestEncoding,
     /// The bytes before and after the conversation; nothing where the body is the conversation.
     around: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A conversation that was taken out of its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inner {
+pub(crate) struct InnerConversation {
     pub(crate) conversation: Vec<u8>,
     /// The model that is named beside it.
     pub(crate) model: Option<String>,
@@ -45,12 +45,12 @@ pub(crate) struct Inner {
 }
 
 /// Takes the conversation out of a decoded body; nothing where the key does not stand there, or not with an object.
-pub(crate) fn unwrap(body: &[u8], key: &str) -> Option<Inner> {
+pub(crate) fn unwrap_conversation(body: &[u8], key: &str) -> Option<InnerConversation> {
     let Members { model, conversation } = Members::read(body, key)?;
     let start = conversation.as_ptr().addr().checked_sub(body.as_ptr().addr())?;
     let (before, rest) = body.split_at_checked(start)?;
     let (conversation, after) = rest.split_at_checked(conversation.len())?;
-    conversation.starts_with(b"{").then(|| Inner {
+    conversation.starts_with(b"{").then(|| InnerConversation {
         conversation: conversation.to_vec(),
         model: model.map(Cow::into_owned),
         before: before.to_vec(),
@@ -60,19 +60,19 @@ pub(crate) fn unwrap(body: &[u8], key: &str) -> Option<Inner> {
 
 impl Envelope {
     /// Returns the envelope of a body that is the conversation, but for its encoding.
-    pub(crate) fn encoded(encoding: Encoding) -> Envelope {
+    pub(crate) fn with_encoding(encoding: RequestEncoding) -> Envelope {
         Envelope { encoding, around: None }
     }
 
     /// Returns the same around a conversation that was taken out of its body, and the conversation.
-    pub(crate) fn around(self, inner: Inner) -> (Envelope, Vec<u8>) {
-        let Inner { conversation, before, after, .. } = inner;
+    pub(crate) fn wrap_inner(self, inner: InnerConversation) -> (Envelope, Vec<u8>) {
+        let InnerConversation { conversation, before, after, .. } = inner;
         (Envelope { around: Some((before, after)), ..self }, conversation)
     }
 
     /// Tells whether the body is the conversation, byte for byte.
     pub(crate) fn is_empty(&self) -> bool {
-        self.around.is_none() && self.encoding == Encoding::Plain
+        self.around.is_none() && self.encoding == RequestEncoding::Plain
     }
 
     /// Puts a conversation in the place of the one that came; nothing where there is none, or it cannot be encoded.
@@ -82,7 +82,7 @@ impl Envelope {
             None => conversation,
             Some((before, after)) => Bytes::from([before, &conversation[..], after].concat()),
         };
-        if self.encoding == Encoding::Plain {
+        if self.encoding == RequestEncoding::Plain {
             return Some(body);
         }
         let encoding = self.encoding;
@@ -149,17 +149,17 @@ mod tests {
     use super::*;
 
     fn pack(body: &[u8], conversation: &'static str) -> Option<String> {
-        let inner = unwrap(body, CODE_ASSIST)?;
-        let (envelope, _) = Envelope::encoded(Encoding::Plain).around(inner);
+        let inner = unwrap_conversation(body, CODE_ASSIST)?;
+        let (envelope, _) = Envelope::with_encoding(RequestEncoding::Plain).wrap_inner(inner);
         let packed = envelope.pack(Some(Bytes::from_static(conversation.as_bytes())));
-        let packed = crate::proxy::runtime().unwrap().block_on(packed)?;
+        let packed = crate::proxy::start_runtime().unwrap().block_on(packed)?;
         Some(String::from_utf8(packed.to_vec()).unwrap())
     }
 
     #[test]
     fn a_conversation_is_replaced_and_nothing_else() {
         let body = br#" {"project" : "p", "model":"gemini-\u0033-pro","request": {"contents":[ 1 ]} , "user_prompt_id":"u"} "#;
-        let inner = unwrap(body, CODE_ASSIST).unwrap();
+        let inner = unwrap_conversation(body, CODE_ASSIST).unwrap();
         assert_eq!(inner.conversation, br#"{"contents":[ 1 ]}"#);
         assert_eq!(inner.model.as_deref(), Some("gemini-3-pro"));
         let expected =
@@ -181,13 +181,13 @@ mod tests {
             b"",
             b"\xff",
         ] {
-            assert_eq!(unwrap(body, CODE_ASSIST), None, "{}", String::from_utf8_lossy(body));
+            assert_eq!(unwrap_conversation(body, CODE_ASSIST), None, "{}", String::from_utf8_lossy(body));
         }
     }
 
     #[test]
     fn a_model_that_is_no_text_is_not_named() {
-        let inner = unwrap(br#"{"model":7,"request":{}}"#, CODE_ASSIST).unwrap();
+        let inner = unwrap_conversation(br#"{"model":7,"request":{}}"#, CODE_ASSIST).unwrap();
         assert_eq!(inner.model, None);
     }
 

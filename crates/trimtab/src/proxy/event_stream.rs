@@ -63,7 +63,7 @@ fn length_at(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Writes a message as Bedrock does, with sums of zero.
 #[cfg(test)]
-pub(crate) fn message(event: &str) -> Vec<u8> {
+pub(crate) fn write_message(event: &str) -> Vec<u8> {
     // `:event-type` is `chunk`: a name with its length, the kind of its value, the value with its length.
     let headers = b"\x0b:event-type\x07\x00\x05chunk";
     let carried = format!(r#"{{"bytes":"{}","p":"abc"}}"#, STANDARD.encode(event));
@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn events_are_found_however_they_arrive() {
-        check(&[message("one"), message(r#"{"two":2}"#)].concat(), &["one", r#"{"two":2}"#]);
-        check(&message("one")[..20], &[]);
+        check(&[write_message("one"), write_message(r#"{"two":2}"#)].concat(), &["one", r#"{"two":2}"#]);
+        check(&write_message("one")[..20], &[]);
         check(b"", &[]);
     }
 
     #[test]
     fn what_is_no_message_ends_the_reading() {
-        check(&[&message("one")[..], &[0; 16], &message("two")].concat(), &["one"]);
-        check(&[message("one"), message(&"long".repeat(200))].concat(), &["one"]);
+        check(&[&write_message("one")[..], &[0; 16], &write_message("two")].concat(), &["one"]);
+        check(&[write_message("one"), write_message(&"long".repeat(200))].concat(), &["one"]);
         check(b"data: this is another kind of stream", &[]);
     }
 }

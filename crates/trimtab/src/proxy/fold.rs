@@ -14,21 +14,21 @@ use hyper::{
 use trimtab_core::{
     Counter, Format, History, Usage,
     policy::Folding,
-    summary::{Asking, FoldRequest, PromptFormat},
+    summary::{FoldRequest, PromptFormat, SummaryTask},
 };
 
 use super::{
-    Proxy, headers::ClientHeaders, metrics::Metric, prepared::About, route::Route, send::Head,
-    sessions::Session,
+    Proxy, headers::ClientHeaders, metrics::Metric, prepared_request::PlannedRequest, route::Route,
+    send::RequestHead, sessions::ProxySession,
 };
 use crate::{
-    endpoint::Endpoint,
-    summarize::{Summarized, dollars, summarized, window},
+    endpoint::SummaryEndpoint,
+    summarize::{SummaryAttempt, ask_for_summary, summary_dollars, summary_window},
 };
 
 /// Where summaries come from, and what is done without one.
 #[derive(Debug, Clone)]
-pub(crate) struct Summaries {
+pub(crate) struct SummarySettings {
     pub(crate) folding: Folding,
     /// The endpoint to ask; without it, the session's own provider with the session's own credentials.
     pub(crate) endpoint: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Summaries {
 
 /// A summary that a plan wants.
 #[derive(Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct SummaryRequest {
     pub(crate) history: Arc<History>,
     pub(crate) request: FoldRequest,
     pub(crate) counter: Counter,
@@ -50,7 +50,13 @@ pub(crate) struct Wanted {
 }
 
 /// Asks for the summary that the plan of a request wants, on a thread of its own.
-pub(super) fn ask(proxy: &Arc<Proxy>, route: &Route, head: &Head, format: Format, about: Option<&About>) {
+pub(super) fn start_summary(
+    proxy: &Arc<Proxy>,
+    route: &Route,
+    head: &RequestHead,
+    format: Format,
+    about: Option<&PlannedRequest>,
+) {
     let Some((about, wanted)) = about.and_then(|about| Some((about, about.wanted.clone()?))) else { return };
     let summaries = &proxy.config.summaries;
     // Folding without a model asks nobody.
@@ -59,23 +65,23 @@ pub(super) fn ask(proxy: &Arc<Proxy>, route: &Route, head: &Head, format: Format
     }
     // Where the session's own provider would not understand what is asked, the ledger stands for what is folded.
     if summaries.endpoint.is_none() && !route.takes_plain_requests() {
-        about.session.remember(|memory| memory.no_summary(&wanted.request));
+        about.session.change_memory(|memory| memory.no_summary(&wanted.request));
         return;
     }
     if !about.session.begin_asking() {
         return;
     }
-    let turn = Turn(Arc::clone(&about.session));
+    let turn = SummaryTurn(Arc::clone(&about.session));
     let model = summaries.model.clone().unwrap_or_else(|| about.model_name.clone());
     let endpoint = match &summaries.endpoint {
-        Some(url) => Endpoint::new(url, summaries.key.clone(), summaries.limit),
+        Some(url) => SummaryEndpoint::new(url, summaries.key.clone(), summaries.limit),
         None => own_endpoint(head, format, summaries),
     };
     let proxy = Arc::clone(proxy);
     // A thread that the end of the program does not wait for.
     let started = std::thread::Builder::new().name("summary".to_owned()).spawn({
         let proxy = Arc::clone(&proxy);
-        move || obtain(&proxy, &turn.0, &wanted, &endpoint, &model)
+        move || obtain_summary(&proxy, &turn.0, &wanted, &endpoint, &model)
     });
     if let Err(fault) = started {
         proxy.log.warn(format_args!("no thread for a summary: {fault}"));
@@ -83,25 +89,32 @@ pub(super) fn ask(proxy: &Arc<Proxy>, route: &Route, head: &Head, format: Format
 }
 
 /// A session for which a summary is asked; over when it is dropped, however that comes.
-struct Turn(Arc<Session>);
+struct SummaryTurn(Arc<ProxySession>);
 
-impl Drop for Turn {
+impl Drop for SummaryTurn {
     fn drop(&mut self) {
         self.0.end_asking();
     }
 }
 
-fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint, model: &str) {
-    let Wanted { history, request, counter, .. } = wanted;
-    let asking = Asking::new(Arc::clone(history), request.clone(), *counter);
-    let window = window(&asking, Some(model), None);
-    let Summarized { answer, used } =
-        summarized(&asking, model, endpoint.format, window, |request| endpoint.ask(request));
-    account(proxy, model, &used);
-    let checked = answer.and_then(|answer| asking.check(&answer).map_err(|reason| anyhow!("{reason}")));
-    match checked.and_then(|text| keep(proxy, wanted, text)) {
+fn obtain_summary(
+    proxy: &Proxy,
+    session: &ProxySession,
+    wanted: &SummaryRequest,
+    endpoint: &SummaryEndpoint,
+    model: &str,
+) {
+    let SummaryRequest { history, request, counter, .. } = wanted;
+    let asking = SummaryTask::new(Arc::clone(history), request.clone(), *counter);
+    let window = summary_window(&asking, Some(model), None);
+    let SummaryAttempt { answer, used } =
+        ask_for_summary(&asking, model, endpoint.format, window, |request| endpoint.ask(request));
+    record_summary_cost(proxy, model, &used);
+    let checked =
+        answer.and_then(|answer| asking.check_answer(&answer).map_err(|reason| anyhow!("{reason}")));
+    match checked.and_then(|text| keep_summary(proxy, wanted, text)) {
         Ok(text) => {
-            session.remember(|memory| memory.remember_summary(request.range.covers(), &text));
+            session.change_memory(|memory| memory.remember_summary(request.range.covers(), &text));
             proxy.metrics.count(Metric::Summaries { result: "taken" });
             let messages = request.range.messages();
             proxy.log.info(format_args!(
@@ -110,7 +123,7 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
             ));
         }
         Err(fault) => {
-            session.remember(|memory| memory.no_summary(request));
+            session.change_memory(|memory| memory.no_summary(request));
             proxy.metrics.count(Metric::Summaries { result: "none" });
             proxy.log.info(format_args!(
                 "session {}: no summary by {model}: {fault:#}; the ledger will stand for what is folded",
@@ -121,8 +134,8 @@ fn obtain(proxy: &Proxy, session: &Session, wanted: &Wanted, endpoint: &Endpoint
 }
 
 /// Keeps a summary before it is used.
-fn keep(proxy: &Proxy, wanted: &Wanted, text: String) -> Result<String> {
-    proxy.planner.sessions.summarized(
+fn keep_summary(proxy: &Proxy, wanted: &SummaryRequest, text: String) -> Result<String> {
+    proxy.planner.sessions.keep_summary(
         &wanted.history,
         wanted.request.range.covers(),
         &text,
@@ -132,20 +145,25 @@ fn keep(proxy: &Proxy, wanted: &Wanted, text: String) -> Result<String> {
 }
 
 /// What a summary used is paid for like every other answer.
-fn account(proxy: &Proxy, model: &str, used: &[Usage]) {
+fn record_summary_cost(proxy: &Proxy, model: &str, used: &[Usage]) {
     if used.is_empty() {
         return;
     }
-    used.iter().for_each(|usage| proxy.metrics.usage(*usage));
-    let spent = dollars(model, used).unwrap_or_default();
+    used.iter().for_each(|usage| proxy.metrics.record_usage(*usage));
+    let spent = summary_dollars(model, used).unwrap_or_default();
     proxy.metrics.add(Metric::Spent, spent);
     proxy.metrics.add(Metric::SummaryDollars, spent);
 }
 
 /// Returns the place that a session's own requests go to, with what they say about who asks.
-fn own_endpoint(head: &Head, format: Format, summaries: &Summaries) -> Endpoint {
+fn own_endpoint(head: &RequestHead, format: Format, summaries: &SummarySettings) -> SummaryEndpoint {
     let url = own_url(&head.uri, format, summaries.model.as_deref());
-    Endpoint::at(url, PromptFormat::from(format), credentials(&head.headers), summaries.limit)
+    SummaryEndpoint::with_address(
+        url,
+        PromptFormat::from(format),
+        credential_headers(&head.headers),
+        summaries.limit,
+    )
 }
 
 /// Returns the address of a session's own requests; Gemini's names the model and whether the answer is streamed.
@@ -174,7 +192,7 @@ fn own_url(uri: &Uri, format: Format, model: Option<&str>) -> String {
 }
 
 /// Returns the headers that belong to who asks and not to what is asked.
-fn credentials(headers: &HeaderMap) -> Vec<(String, String)> {
+fn credential_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let of_the_request: [HeaderName; 7] =
         [ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT];
     let kept = headers.iter().filter(|(name, _)| !of_the_request.contains(name));
@@ -211,7 +229,7 @@ mod tests {
             .into_iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
             .collect();
-        let kept = credentials(&headers);
+        let kept = credential_headers(&headers);
         assert_eq!(
             kept,
             [("authorization", "Bearer k"), ("anthropic-beta", "b")]

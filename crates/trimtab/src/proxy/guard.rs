@@ -67,11 +67,11 @@ pub(crate) fn has_token(headers: &HeaderMap, token: Option<&str>) -> bool {
     let Some(token) = token else { return true };
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
     let own = headers.get("x-trimtab-token").map(HeaderValue::as_bytes);
-    [bearer, own].into_iter().flatten().any(|given| same(given, token.as_bytes()))
+    [bearer, own].into_iter().flatten().any(|given| equal_in_constant_time(given, token.as_bytes()))
 }
 
 /// Compares in a time that does not tell where the first difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
+fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other)) == 0
 }
 

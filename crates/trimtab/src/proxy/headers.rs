@@ -36,7 +36,7 @@ impl ClientHeaders {
         ClientHeaders {
             name: name_from_headers(texts),
             project: project.or_else(|| project_of_proxy.map(str::to_owned)),
-            pins: pins(headers),
+            pins: requested_pins(headers),
         }
     }
 
@@ -91,7 +91,7 @@ pub(crate) fn asks_off(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the blocks that the client asks to keep in sight: `x-trimtab-pin: HANDLE[, HANDLE...]`. What is no handle is passed over.
-fn pins(headers: &HeaderMap) -> Vec<Handle> {
+fn requested_pins(headers: &HeaderMap) -> Vec<Handle> {
     let values = headers.get_all(PIN).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|word| Handle::parse(word.trim())).collect()
 }
@@ -167,11 +167,14 @@ mod tests {
     #[test]
     fn pins_are_handles_in_one_header_or_several() {
         let sent = headers(&[("x-trimtab-pin", "6ca415216d72, nothing,"), ("x-other", "6ca415216d73")]);
-        assert_eq!(pins(&sent).iter().map(ToString::to_string).collect::<Vec<_>>(), ["6ca415216d72"]);
+        assert_eq!(
+            requested_pins(&sent).iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["6ca415216d72"]
+        );
         let mut sent = headers(&[("x-trimtab-pin", "6ca415216d72")]);
         sent.append("x-trimtab-pin", HeaderValue::from_static("0123456789ab,6ca415216d72"));
-        assert_eq!(pins(&sent).len(), 3);
-        assert_eq!(pins(&headers(&[])), []);
+        assert_eq!(requested_pins(&sent).len(), 3);
+        assert_eq!(requested_pins(&headers(&[])), []);
     }
 
     #[test]

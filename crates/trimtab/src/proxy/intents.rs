@@ -23,34 +23,34 @@ const MOST: usize = 20_000;
 
 /// What models said that their edits are for, by call.
 #[derive(Debug, Default)]
-pub(crate) struct Intents {
-    known: Mutex<Known>,
+pub(crate) struct IntentCache {
+    known: Mutex<KnownIntents>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownIntents {
     by_call: HashMap<String, String>,
     /// The calls, oldest first.
     order: VecDeque<String>,
 }
 
 /// A request in which an intent is offered.
-pub(crate) struct Offered {
+pub(crate) struct IntentOffer {
     pub(crate) body: Vec<u8>,
     tools: HashSet<String>,
 }
 
-impl Intents {
+impl IntentCache {
     /// Offers the argument in a request; nothing where no tool of it changes files.
-    pub(crate) fn offer(&self, body: &Arc<Vec<u8>>, format: Format) -> Option<Offered> {
+    pub(crate) fn offer_in_request(&self, body: &Arc<Vec<u8>>, format: Format) -> Option<IntentOffer> {
         let history = parse_as(Arc::clone(body), format).ok()?;
-        let known = |key: &str| self.lock().by_call.get(key).cloned();
+        let known = |key: &str| self.lock_known().by_call.get(key).cloned();
         let intended = offer_intent(&history, &known)?;
-        Some(Offered { body: intended.request, tools: intended.tools.into_iter().collect() })
+        Some(IntentOffer { body: intended.request, tools: intended.tools.into_iter().collect() })
     }
 
-    fn keep(&self, key: String, intent: String) {
-        let mut known = self.lock();
+    fn remember_intent(&self, key: String, intent: String) {
+        let mut known = self.lock_known();
         if known.by_call.insert(key.clone(), intent).is_none() {
             known.order.push_back(key);
         }
@@ -60,14 +60,14 @@ impl Intents {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, KnownIntents> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Takes the intents out of one answer.
-pub(crate) struct Stripper {
-    intents: Arc<Intents>,
+pub(crate) struct IntentStripper {
+    intents: Arc<IntentCache>,
     tools: HashSet<String>,
     format: Format,
     streamed: bool,
@@ -86,19 +86,19 @@ struct OpenCall {
     arguments: String,
 }
 
-impl Stripper {
+impl IntentStripper {
     /// Makes ready for an answer; nothing where it is compressed although nobody asked for that.
     pub(crate) fn new(
-        intents: Arc<Intents>,
-        offered: Offered,
+        intents: Arc<IntentCache>,
+        offered: IntentOffer,
         format: Format,
         headers: &HeaderMap,
-    ) -> Option<Stripper> {
+    ) -> Option<IntentStripper> {
         if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
             return None;
         }
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        Some(Stripper {
+        Some(IntentStripper {
             intents,
             tools: offered.tools,
             format,
@@ -118,7 +118,7 @@ impl Stripper {
         {
             let rest = self.open.split_off(end);
             let event = std::mem::replace(&mut self.open, rest);
-            self.event(&event, &mut on);
+            self.handle_event(&event, &mut on);
         }
         on
     }
@@ -137,7 +137,7 @@ impl Stripper {
     }
 
     /// Hands an event on: as it came, without its intents, or later.
-    fn event(&mut self, event: &[u8], on: &mut Vec<u8>) {
+    fn handle_event(&mut self, event: &[u8], on: &mut Vec<u8>) {
         let data = data_of(event);
         let Some(mut value) = serde_json::from_slice::<Value>(&data).ok().filter(Value::is_object) else {
             self.flush_chat(on);
@@ -145,9 +145,9 @@ impl Stripper {
             return;
         };
         let instead = match self.format {
-            Format::Anthropic => self.anthropic(&value),
-            Format::Chat => self.chat(&mut value),
-            Format::Responses => self.responses(&mut value),
+            Format::Anthropic => self.strip_anthropic(&value),
+            Format::Chat => self.strip_chat(&mut value),
+            Format::Responses => self.strip_responses(&mut value),
             Format::Gemini => self.strip_answer(&mut value).then(|| vec![value]),
         };
         match instead {
@@ -157,20 +157,20 @@ impl Stripper {
     }
 
     /// Returns the events that go on in the place of one; nothing where it goes on as it is.
-    fn anthropic(&mut self, event: &Value) -> Option<Vec<Value>> {
-        let key = (0, number(event, "/index"));
-        match text(event, "/type").as_str() {
+    fn strip_anthropic(&mut self, event: &Value) -> Option<Vec<Value>> {
+        let key = (0, number_at(event, "/index"));
+        match text_at(event, "/type").as_str() {
             "content_block_start" => {
-                let name = text(event, "/content_block/name");
-                if text(event, "/content_block/type") == "tool_use" && self.tools.contains(&name) {
-                    let id = text(event, "/content_block/id");
+                let name = text_at(event, "/content_block/name");
+                if text_at(event, "/content_block/type") == "tool_use" && self.tools.contains(&name) {
+                    let id = text_at(event, "/content_block/id");
                     self.calls.insert(key, OpenCall { id, name, arguments: String::new() });
                 }
                 None
             }
             "content_block_delta" => {
                 let call = self.calls.get_mut(&key)?;
-                call.arguments.push_str(&text(event, "/delta/partial_json"));
+                call.arguments.push_str(&text_at(event, "/delta/partial_json"));
                 Some(Vec::new())
             }
             "content_block_stop" => {
@@ -183,12 +183,12 @@ impl Stripper {
         }
     }
 
-    fn chat(&mut self, chunk: &mut Value) -> Option<Vec<Value>> {
+    fn strip_chat(&mut self, chunk: &mut Value) -> Option<Vec<Value>> {
         let mut events = Vec::new();
         let mut changed = false;
         let mut says = false;
         for choice in chunk.pointer_mut("/choices").and_then(Value::as_array_mut).into_iter().flatten() {
-            let number_of_choice = number(choice, "/index");
+            let number_of_choice = number_at(choice, "/index");
             let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
             let others = choice.get("delta").and_then(Value::as_object).is_some_and(|delta| {
                 delta.iter().any(|(key, value)| key != "tool_calls" && !value.is_null())
@@ -196,18 +196,18 @@ impl Stripper {
             says |= ends || others;
             let calls = choice.pointer_mut("/delta/tool_calls").and_then(Value::as_array_mut);
             for call in calls.into_iter().flatten() {
-                let key = (number_of_choice, number(call, "/index"));
-                let name = text(call, "/function/name");
+                let key = (number_of_choice, number_at(call, "/index"));
+                let name = text_at(call, "/function/name");
                 says |= !name.is_empty();
                 if self.tools.contains(&name) {
-                    let id = text(call, "/id");
+                    let id = text_at(call, "/id");
                     self.calls.insert(key, OpenCall { id, name, arguments: String::new() });
                 }
                 let Some(open) = self.calls.get_mut(&key) else {
                     says = true;
                     continue;
                 };
-                open.arguments.push_str(&text(call, "/function/arguments"));
+                open.arguments.push_str(&text_at(call, "/function/arguments"));
                 if let Some(arguments) = call.pointer_mut("/function/arguments") {
                     *arguments = Value::String(String::new());
                     changed = true;
@@ -253,20 +253,20 @@ impl Stripper {
         }
     }
 
-    fn responses(&mut self, event: &mut Value) -> Option<Vec<Value>> {
-        let key = (0, number(event, "/output_index"));
-        match text(event, "/type").as_str() {
+    fn strip_responses(&mut self, event: &mut Value) -> Option<Vec<Value>> {
+        let key = (0, number_at(event, "/output_index"));
+        match text_at(event, "/type").as_str() {
             "response.output_item.added" => {
-                let name = text(event, "/item/name");
-                if text(event, "/item/type") == "function_call" && self.tools.contains(&name) {
-                    let id = text(event, "/item/call_id");
+                let name = text_at(event, "/item/name");
+                if text_at(event, "/item/type") == "function_call" && self.tools.contains(&name) {
+                    let id = text_at(event, "/item/call_id");
                     self.calls.insert(key, OpenCall { id, name, arguments: String::new() });
                 }
                 None
             }
             "response.function_call_arguments.delta" => {
                 let call = self.calls.get_mut(&key)?;
-                call.arguments.push_str(&text(event, "/delta"));
+                call.arguments.push_str(&text_at(event, "/delta"));
                 Some(Vec::new())
             }
             "response.function_call_arguments.done" => {
@@ -300,7 +300,7 @@ impl Stripper {
     /// Takes the intent out of arguments and keeps it; nothing where there is none.
     fn strip_arguments(&self, id: &str, name: &str, arguments: &str) -> Option<String> {
         let (intent, rest) = take_intent(arguments)?;
-        self.intents.keep(call_key(Some(id), name, &rest), intent);
+        self.intents.remember_intent(call_key(Some(id), name, &rest), intent);
         Some(rest)
     }
 
@@ -312,8 +312,8 @@ impl Stripper {
         let lists: Vec<&mut Value> = match self.format {
             Format::Anthropic => answer.pointer_mut("/content").into_iter().collect(),
             Format::Responses => answer.pointer_mut("/output").into_iter().collect(),
-            Format::Chat => inside(answer, "/choices", "/message/tool_calls"),
-            Format::Gemini => inside(answer, "/candidates", "/content/parts"),
+            Format::Chat => values_in_list(answer, "/choices", "/message/tool_calls"),
+            Format::Gemini => values_in_list(answer, "/candidates", "/content/parts"),
         };
         let items = lists.into_iter().filter_map(Value::as_array_mut).flatten();
         items.filter_map(|item| self.strip_item(item).then_some(())).count() > 0
@@ -327,7 +327,7 @@ impl Stripper {
             Format::Responses => ("/call_id", "/name", "/arguments"),
             Format::Gemini => ("/functionCall/id", "/functionCall/name", "/functionCall/args"),
         };
-        let (id, name) = (text(item, id), text(item, name));
+        let (id, name) = (text_at(item, id), text_at(item, name));
         let Some(arguments) = item.pointer_mut(place).filter(|_| self.tools.contains(&name)) else {
             return false;
         };
@@ -340,7 +340,7 @@ impl Stripper {
                 let Some(Value::String(intent)) = members.get(INTENT).cloned() else { return false };
                 members.remove(INTENT);
                 let rest = Value::Object(members.clone()).to_string();
-                self.intents.keep(call_key(Some(&id), &name, &rest), intent);
+                self.intents.remember_intent(call_key(Some(&id), &name, &rest), intent);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return false,
         }
@@ -349,16 +349,16 @@ impl Stripper {
 }
 
 /// Returns a value of every element of a list.
-fn inside<'a>(answer: &'a mut Value, list: &str, place: &str) -> Vec<&'a mut Value> {
+fn values_in_list<'a>(answer: &'a mut Value, list: &str, place: &str) -> Vec<&'a mut Value> {
     let elements = answer.pointer_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     elements.filter_map(|element| element.pointer_mut(place)).collect()
 }
 
-fn text(value: &Value, place: &str) -> String {
+fn text_at(value: &Value, place: &str) -> String {
     value.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn number(value: &Value, place: &str) -> u64 {
+fn number_at(value: &Value, place: &str) -> u64 {
     value.pointer(place).and_then(Value::as_u64).unwrap_or_default()
 }
 
@@ -380,7 +380,7 @@ fn data_of(event: &[u8]) -> Vec<u8> {
 /// Writes an event in the manner of the one it stands for.
 fn write_event(like: &[u8], value: &Value, on: &mut Vec<u8>) {
     if like.starts_with(b"event:") {
-        on.extend_from_slice(format!("event: {}\n", text(value, "/type")).as_bytes());
+        on.extend_from_slice(format!("event: {}\n", text_at(value, "/type")).as_bytes());
     }
     on.extend_from_slice(format!("data: {value}\n\n").as_bytes());
 }

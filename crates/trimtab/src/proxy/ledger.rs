@@ -10,53 +10,54 @@ use trimtab_core::{Model, Tokens};
 use super::{
     Proxy,
     metrics::Metric,
-    money::{self, Untouched, float},
-    prepared::{About, How},
-    route::Endpoint,
-    tap::End,
-    usage::Reading,
+    money::{self, UntouchedSizes, float},
+    observed_answer::AnswerEnd,
+    prepared_request::{PlannedRequest, Treatment},
+    route::RouteEndpoint,
+    usage::UsageReading,
 };
 
 /// A request that was sent and not yet settled.
-pub(crate) struct Account {
-    sent: Option<Sent>,
+pub(crate) struct UnsettledRequest {
+    sent: Option<SentRequest>,
     /// The request counts as under way until its answer has ended.
     _permit: OwnedSemaphorePermit,
 }
 
-struct Sent {
+struct SentRequest {
     proxy: Arc<Proxy>,
-    about: Option<About>,
-    how: How,
+    about: Option<PlannedRequest>,
+    how: Treatment,
     good: bool,
 }
 
-impl Account {
+impl UnsettledRequest {
     /// Opens the account of a conversation's request.
-    pub(crate) fn of(
+    pub(crate) fn for_conversation(
         proxy: &Arc<Proxy>,
-        endpoint: Endpoint,
-        about: Option<About>,
-        how: How,
+        endpoint: RouteEndpoint,
+        about: Option<PlannedRequest>,
+        how: Treatment,
         status: StatusCode,
         permit: OwnedSemaphorePermit,
-    ) -> Account {
-        let answered = matches!(endpoint, Endpoint::Answer(_));
-        let sent = answered.then(|| Sent { proxy: Arc::clone(proxy), about, how, good: status.is_success() });
-        Account { sent, _permit: permit }
+    ) -> UnsettledRequest {
+        let answered = matches!(endpoint, RouteEndpoint::Answer(_));
+        let sent =
+            answered.then(|| SentRequest { proxy: Arc::clone(proxy), about, how, good: status.is_success() });
+        UnsettledRequest { sent, _permit: permit }
     }
 
     /// Opens the account of a request about whose answer nothing is asked.
-    pub(crate) fn unread(permit: OwnedSemaphorePermit) -> Account {
-        Account { sent: None, _permit: permit }
+    pub(crate) fn without_reading(permit: OwnedSemaphorePermit) -> UnsettledRequest {
+        UnsettledRequest { sent: None, _permit: permit }
     }
 }
 
 /// Settles an account when the answer has ended.
-pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
-    let Some(Sent { proxy, about, how, good }) = account.sent else { return };
+pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading: Option<UsageReading>) {
+    let Some(SentRequest { proxy, about, how, good }) = account.sent else { return };
     let metrics = &proxy.metrics;
-    if end == End::Broken {
+    if end == AnswerEnd::Broken {
         metrics.count(Metric::Left);
     }
     let reading = reading.unwrap_or_default();
@@ -70,37 +71,41 @@ pub(crate) fn settle(account: Account, end: End, reading: Option<Reading>) {
         }
     }
     let Some(usage) = reading.usage else {
-        if good && end == End::Whole {
+        if good && end == AnswerEnd::Whole {
             metrics.count(Metric::Unreported);
         }
         return;
     };
-    metrics.usage(usage);
+    metrics.record_usage(usage);
     let Some(about) = about else { return };
-    proxy.planner.sessions.answered(&about.session, about.kept_as, really_sent(&about, how), usage);
+    proxy.planner.sessions.record_usage(&about.session, about.kept_as, really_sent(&about, how), usage);
     let Some(model) = &about.model else { return };
-    metrics.add(Metric::Spent, money::spent(model, usage));
-    if how != How::Observed && end == End::Whole {
-        metrics.add(Metric::Saved, saved(model, &about, usage));
+    metrics.add(Metric::Spent, money::dollars_spent(model, usage));
+    if how != Treatment::Observed && end == AnswerEnd::Whole {
+        metrics.add(Metric::Saved, dollars_saved(model, &about, usage));
     }
 }
 
-fn really_sent(about: &About, how: How) -> Tokens {
-    if how == How::Observed { about.raw } else { about.sent }
+fn really_sent(about: &PlannedRequest, how: Treatment) -> Tokens {
+    if how == Treatment::Observed { about.raw } else { about.sent }
 }
 
-fn saved(model: &Model, about: &About, usage: trimtab_core::Usage) -> f64 {
+fn dollars_saved(model: &Model, about: &PlannedRequest, usage: trimtab_core::Usage) -> f64 {
     if about.raw == about.sent {
         return 0.0;
     }
-    money::saved(model, usage, Untouched { raw: about.raw, sent: about.sent, known: about.known })
+    money::dollars_saved(
+        model,
+        usage,
+        UntouchedSizes { raw: about.raw, sent: about.sent, known: about.known },
+    )
 }
 
-fn count_tokens(proxy: &Proxy, about: &About, how: How) {
+fn count_tokens(proxy: &Proxy, about: &PlannedRequest, how: Treatment) {
     let metrics = &proxy.metrics;
     let hidden = float(about.raw.0) - float(about.sent.0);
     metrics.add(Metric::CountedTokens { which: "raw" }, float(about.raw.0));
-    if how == How::Observed {
+    if how == Treatment::Observed {
         metrics.add(Metric::CountedTokens { which: "sent" }, float(about.raw.0));
         metrics.add(Metric::WouldHide, hidden);
         return;

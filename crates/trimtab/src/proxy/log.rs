@@ -13,7 +13,7 @@ const HELD: usize = 50;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub(crate) enum Level {
+pub(crate) enum LogLevel {
     /// Only what went wrong
     Quiet,
     /// And a line for every request that was looked at
@@ -23,51 +23,51 @@ pub(crate) enum Level {
 }
 
 /// Where lines go.
-pub(crate) struct Log {
-    level: Level,
+pub(crate) struct ProxyLog {
+    level: LogLevel,
     held: Option<Mutex<VecDeque<String>>>,
 }
 
-impl Log {
+impl ProxyLog {
     /// A log that speaks at once.
-    pub(crate) fn speaking(level: Level) -> Log {
-        Log { level, held: None }
+    pub(crate) fn to_terminal(level: LogLevel) -> ProxyLog {
+        ProxyLog { level, held: None }
     }
 
     /// A log that waits until it is asked.
-    pub(crate) fn waiting() -> Log {
-        Log { level: Level::Quiet, held: Some(Mutex::default()) }
+    pub(crate) fn with_buffer() -> ProxyLog {
+        ProxyLog { level: LogLevel::Quiet, held: Some(Mutex::default()) }
     }
 
     /// Says that something went wrong, or that people should do something.
     pub(crate) fn warn(&self, words: impl std::fmt::Display) {
-        self.line(Level::Quiet, words);
+        self.write_line(LogLevel::Quiet, words);
     }
 
     /// Says what was done.
     pub(crate) fn info(&self, words: impl std::fmt::Display) {
-        self.line(Level::Normal, words);
+        self.write_line(LogLevel::Normal, words);
     }
 
     /// Says what passed by.
     pub(crate) fn detail(&self, words: impl std::fmt::Display) {
-        self.line(Level::Verbose, words);
+        self.write_line(LogLevel::Verbose, words);
     }
 
     /// Returns the lines that were held back.
-    pub(crate) fn held(&self) -> Vec<String> {
+    pub(crate) fn take_lines(&self) -> Vec<String> {
         let Some(held) = &self.held else { return Vec::new() };
         held.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    fn line(&self, level: Level, words: impl std::fmt::Display) {
+    fn write_line(&self, level: LogLevel, words: impl std::fmt::Display) {
         if level > self.level {
             return;
         }
         // One line whatever stands in it: a name from a request must not forge another.
         let words = words.to_string();
         let words = escape_name(&words);
-        let Some(held) = &self.held else { return output::note(words) };
+        let Some(held) = &self.held else { return output::print_note(words) };
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() == HELD {
             held.pop_front();

@@ -56,7 +56,7 @@ const TABLE: &[(&str, &str)] = &[
 
 impl Metric {
     /// Returns the name under which Prometheus reads it, with the names and values of its labels.
-    fn series(&self) -> (&'static str, Vec<(&'static str, &str)>) {
+    fn series_name(&self) -> (&'static str, Vec<(&'static str, &str)>) {
         match self {
             Metric::Requests { endpoint, outcome } => {
                 ("trimtab_requests_total", vec![("endpoint", endpoint), ("outcome", outcome)])
@@ -86,11 +86,11 @@ const BUCKETS: [f64; 9] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /// All figures.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    figures: Mutex<Figures>,
+    figures: Mutex<MetricValues>,
 }
 
 #[derive(Default, Clone)]
-struct Figures {
+struct MetricValues {
     sums: BTreeMap<Metric, f64>,
     overhead: [u64; BUCKETS.len()],
     overhead_count: u64,
@@ -109,7 +109,7 @@ pub(crate) struct LargestRequest {
 
 /// What people see at the end.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Sums {
+pub(crate) struct ProxySums {
     /// Requests for conversations, and all others.
     pub(crate) conversations: f64,
     pub(crate) others: f64,
@@ -138,7 +138,7 @@ pub(crate) struct Sums {
 impl Metrics {
     /// Adds to a figure.
     pub(crate) fn add(&self, metric: Metric, amount: f64) {
-        *self.figures().sums.entry(metric).or_default() += amount;
+        *self.lock_figures().sums.entry(metric).or_default() += amount;
     }
 
     /// Counts one more.
@@ -147,8 +147,8 @@ impl Metrics {
     }
 
     /// Notes how long a request was held here before it was sent on.
-    pub(crate) fn overhead(&self, time: Duration) {
-        let mut figures = self.figures();
+    pub(crate) fn record_overhead(&self, time: Duration) {
+        let mut figures = self.lock_figures();
         let seconds = time.as_secs_f64();
         figures.overhead_count += 1;
         figures.overhead_seconds += seconds;
@@ -157,15 +157,15 @@ impl Metrics {
     }
 
     /// Notes the size of a request as it came.
-    pub(crate) fn size(&self, model: &str, tokens: Tokens, fill: Option<f64>) {
-        let largest = &mut self.figures().largest;
+    pub(crate) fn record_size(&self, model: &str, tokens: Tokens, fill: Option<f64>) {
+        let largest = &mut self.lock_figures().largest;
         if largest.as_ref().is_none_or(|largest| largest.tokens < tokens) {
             *largest = Some(LargestRequest { model: model.to_owned(), tokens, fill });
         }
     }
 
     /// Notes what a provider reported.
-    pub(crate) fn usage(&self, usage: Usage) {
+    pub(crate) fn record_usage(&self, usage: Usage) {
         let kinds = [
             ("input", usage.input),
             ("cache_read", usage.cache_read),
@@ -178,12 +178,12 @@ impl Metrics {
     }
 
     /// Returns the sums for people.
-    pub(crate) fn sums(&self) -> Sums {
-        let figures = self.figures().clone();
-        let mut sums = Sums {
+    pub(crate) fn sums(&self) -> ProxySums {
+        let figures = self.lock_figures().clone();
+        let mut sums = ProxySums {
             largest: figures.largest,
             overhead_ms: figures.overhead_seconds * 1000.0 / float(figures.overhead_count.max(1)),
-            ..Sums::default()
+            ..ProxySums::default()
         };
         for (metric, amount) in figures.sums {
             match metric {
@@ -218,15 +218,15 @@ impl Metrics {
     }
 
     /// Returns all figures in Prometheus' text format, with some that are known elsewhere.
-    pub(crate) fn text(&self, gauges: &[(&str, &str, f64)]) -> String {
-        let figures = self.figures().clone();
+    pub(crate) fn prometheus_text(&self, gauges: &[(&str, &str, f64)]) -> String {
+        let figures = self.lock_figures().clone();
         let sums = self.sums();
         let mut text = String::new();
         for (name, help) in TABLE {
             let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
             for (metric, amount) in &figures.sums {
-                let (own, labels) = metric.series();
+                let (own, labels) = metric.series_name();
                 if own != *name {
                     continue;
                 }
@@ -261,7 +261,7 @@ impl Metrics {
         text
     }
 
-    fn figures(&self) -> std::sync::MutexGuard<'_, Figures> {
+    fn lock_figures(&self) -> std::sync::MutexGuard<'_, MetricValues> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -279,9 +279,9 @@ mod tests {
         let metrics = Metrics::default();
         metrics.count(Metric::Requests { endpoint: "messages", outcome: "fitted" });
         metrics.add(Metric::Saved, -0.25);
-        metrics.usage(Usage { input: 10, cache_read: 30, ..Usage::default() });
-        metrics.overhead(Duration::from_millis(3));
-        let text = metrics.text(&[("trimtab_sessions", "Sessions known", 2.0)]);
+        metrics.record_usage(Usage { input: 10, cache_read: 30, ..Usage::default() });
+        metrics.record_overhead(Duration::from_millis(3));
+        let text = metrics.prometheus_text(&[("trimtab_sessions", "Sessions known", 2.0)]);
         check(&text, "trimtab_requests_total{endpoint=\"messages\",outcome=\"fitted\"} 1");
         check(&text, "trimtab_saved_dollars -0.25");
         check(&text, "trimtab_cache_hit_ratio 0.75");
@@ -312,6 +312,6 @@ mod tests {
             Metric::Left,
         ];
         let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
-        assert_eq!(all.each_ref().map(|metric| metric.series().0).as_slice(), names);
+        assert_eq!(all.each_ref().map(|metric| metric.series_name().0).as_slice(), names);
     }
 }

@@ -10,35 +10,35 @@ mod envelope;
 mod event_stream;
 pub(crate) mod fold;
 mod forward;
+mod forward_threads;
 mod guard;
 mod headers;
-mod held;
 mod intents;
-pub(crate) mod keeper;
-mod lanes;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod money;
+mod observed_answer;
 mod overflow;
-mod own;
+mod own_paths;
 mod planning;
-mod prepared;
+mod prepared_request;
 mod refusal;
+mod response_notes;
 mod retry;
 mod route;
-mod say;
 mod send;
+mod server_history;
 pub(crate) mod sessions;
 mod size_limit;
 pub(crate) mod store_health;
-mod tap;
+pub(crate) mod store_writer;
 mod tls;
 mod tunnel;
 mod unanswered;
 mod upstream;
 mod usage;
-mod warmth;
+mod warm_cache;
 
 use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -65,31 +65,31 @@ use tokio::{
 use trimtab_core::{Policy, RecallHint, Tokens};
 
 use self::{
-    connect::{Connector, Timed},
-    fold::Summaries,
-    intents::Intents,
-    lanes::Lanes,
-    log::Log,
+    connect::{Connector, TimeLimitedConnector},
+    fold::SummarySettings,
+    forward_threads::ForwardThreads,
+    intents::IntentCache,
+    log::ProxyLog,
     metrics::Metrics,
+    observed_answer::ObservedAnswer,
     planning::Planner,
-    sessions::Sessions,
-    store_health::Unkept,
-    tap::Tap,
+    sessions::ProxySessions,
+    store_health::UnkeptReason,
 };
 
 pub(crate) use self::{
-    lanes::runtime,
+    forward_threads::start_runtime,
     planning::TimeSource,
-    sessions::Keeping,
+    sessions::SessionStorage,
     tls::ClientTls,
-    upstream::{Given, Upstreams},
+    upstream::{UpstreamEntry, Upstreams},
 };
 
 /// The body of a request to a provider.
-pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
+pub(crate) type RequestBody = Either<Full<Bytes>, Incoming>;
 
 /// The body of an answer to a client.
-pub(crate) type Answer = Either<Full<Bytes>, Tap>;
+pub(crate) type AnswerBody = Either<Full<Bytes>, ObservedAnswer>;
 
 /// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(120);
@@ -106,11 +106,11 @@ const IDLE: Duration = Duration::from_secs(90);
 const TIDYING: Duration = Duration::from_secs(10);
 
 /// What is asked of a proxy.
-pub(crate) struct Asked {
+pub(crate) struct ProxyOptions {
     /// Upstreams as flags give them: `NAME=URL`.
     pub(crate) upstream: Vec<String>,
     /// Upstreams as files give them.
-    pub(crate) upstream_tables: Vec<Given>,
+    pub(crate) upstream_tables: Vec<UpstreamEntry>,
     pub(crate) policy: Policy,
     pub(crate) budget: Option<Tokens>,
     pub(crate) observe: bool,
@@ -123,13 +123,13 @@ pub(crate) struct Asked {
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) plan_time: Duration,
     pub(crate) sessions: usize,
-    pub(crate) limits: Limits,
-    pub(crate) keeping: Keeping,
+    pub(crate) limits: ProxyLimits,
+    pub(crate) keeping: SessionStorage,
     /// How notes say that what is hidden comes back.
     pub(crate) recall: RecallHint,
     /// Whether edit tools are offered an argument for what the edit is for.
     pub(crate) intent: bool,
-    pub(crate) summaries: Summaries,
+    pub(crate) summaries: SummarySettings,
     /// The project of requests that name none.
     pub(crate) project: Option<String>,
     pub(crate) time: TimeSource,
@@ -139,7 +139,7 @@ pub(crate) struct Asked {
 
 /// How much and how long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ProxyLimits {
     /// Bytes of a request that is read as a whole, decoded.
     pub(crate) request: usize,
     /// Requests under way.
@@ -154,29 +154,29 @@ pub(crate) struct Limits {
 
 /// What every request is answered with.
 pub(crate) struct Proxy {
-    config: Arc<Config>,
+    config: Arc<ProxyConfig>,
     planner: Arc<Planner>,
-    connector: Https,
-    connector_http2: Option<Https>,
-    client: Client<Https, Outgoing>,
+    connector: ProviderConnector,
+    connector_http2: Option<ProviderConnector>,
+    client: Client<ProviderConnector, RequestBody>,
     /// What asks the servers that are to be asked in HTTP/2; nothing where there is none.
-    client_http2: Option<Client<Https, Outgoing>>,
+    client_http2: Option<Client<ProviderConnector, RequestBody>>,
     in_flight: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) log: Arc<Log>,
+    pub(crate) log: Arc<ProxyLog>,
 }
 
-struct Config {
+struct ProxyConfig {
     upstreams: Upstreams,
     off: bool,
     announce: bool,
     token: Option<String>,
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
-    limits: Limits,
-    summaries: Summaries,
+    limits: ProxyLimits,
+    summaries: SummarySettings,
     /// What edits are for; none where nobody is asked.
-    intents: Option<Arc<Intents>>,
+    intents: Option<Arc<IntentCache>>,
     project: Option<String>,
     tls: Option<ClientTls>,
 }
@@ -186,7 +186,7 @@ impl Proxy {
     ///
     /// # Errors
     /// Says what cannot be used as asked.
-    pub(crate) fn new(asked: Asked, listen: SocketAddr, log: Log) -> Result<Proxy> {
+    pub(crate) fn new(asked: ProxyOptions, listen: SocketAddr, log: ProxyLog) -> Result<Proxy> {
         if !listen.ip().is_loopback() && asked.token.is_none() {
             bail!(
                 "{listen} can be reached from other machines: give --token TOKEN (or TRIMTAB_TOKEN), which /trimtab/ then demands"
@@ -198,7 +198,7 @@ impl Proxy {
         for note in notes {
             log.info(note);
         }
-        let sessions = Sessions::new(asked.sessions, asked.keeping);
+        let sessions = ProxySessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding)
             .with_recall(asked.recall)
@@ -206,7 +206,7 @@ impl Proxy {
         let connector = make_connector(HttpVersion::One);
         let connector_http2 = upstreams.any_speaks_http2().then(|| make_connector(HttpVersion::Two));
         Ok(Proxy {
-            client: client(connector.clone()),
+            client: http_client(connector.clone()),
             client_http2: connector_http2.clone().map(client_http2),
             connector,
             connector_http2,
@@ -214,7 +214,7 @@ impl Proxy {
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
             metrics: Arc::default(),
             log: Arc::new(log),
-            config: Arc::new(Config {
+            config: Arc::new(ProxyConfig {
                 upstreams,
                 off: asked.off,
                 announce: asked.announce,
@@ -238,17 +238,17 @@ impl Proxy {
     }
 
     /// Returns what was not kept, by reason.
-    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
-        self.planner.sessions.unkept()
+    pub(crate) fn unkept_counts(&self) -> Vec<(UnkeptReason, u64)> {
+        self.planner.sessions.unkept_counts()
     }
 
     /// Returns the same proxy with connections to providers of its own.
-    fn beside(&self) -> Proxy {
+    fn with_own_connections(&self) -> Proxy {
         Proxy {
             config: Arc::clone(&self.config),
             planner: Arc::clone(&self.planner),
             connector: self.connector.clone(),
-            client: client(self.connector.clone()),
+            client: http_client(self.connector.clone()),
             client_http2: self.connector_http2.clone().map(client_http2),
             connector_http2: self.connector_http2.clone(),
             in_flight: Arc::clone(&self.in_flight),
@@ -259,7 +259,7 @@ impl Proxy {
 }
 
 /// What connects to providers.
-type Https = Timed<HttpsConnector<Connector>>;
+type ProviderConnector = TimeLimitedConnector<HttpsConnector<Connector>>;
 
 /// How providers are asked. HTTP/1.1 wherever nothing else is said: in HTTP/2 a server lets only so much of a request come before it
 /// has answered that it wants more, which makes large requests slow over long distances.
@@ -269,20 +269,20 @@ enum HttpVersion {
     Two,
 }
 
-fn make_connector(version: HttpVersion) -> Https {
+fn make_connector(version: HttpVersion) -> ProviderConnector {
     // The system's certificates, which may hold a company's own; ours where the system has none.
     let https = match HttpsConnectorBuilder::new().with_native_roots() {
         Ok(builder) => builder,
         Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
     };
     let https = https.https_or_http();
-    Timed::new(match version {
+    TimeLimitedConnector::new(match version {
         HttpVersion::One => https.enable_http1().wrap_connector(Connector::from_env()),
         HttpVersion::Two => https.enable_http2().wrap_connector(Connector::from_env()),
     })
 }
 
-fn client_http2(connector: Https) -> Client<Https, Outgoing> {
+fn client_http2(connector: ProviderConnector) -> Client<ProviderConnector, RequestBody> {
     Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
@@ -290,7 +290,7 @@ fn client_http2(connector: Https) -> Client<Https, Outgoing> {
         .build(connector)
 }
 
-fn client(connector: Https) -> Client<Https, Outgoing> {
+fn http_client(connector: ProviderConnector) -> Client<ProviderConnector, RequestBody> {
     Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
@@ -318,7 +318,7 @@ pub(crate) async fn serve(
     // Connections are told to end by the one channel, and have ended when the other has no sender left.
     let (stopping, stopped) = watch::channel(());
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
-    let lanes = Lanes::start(&proxy, &stopped)?;
+    let forward_threads = ForwardThreads::start(&proxy, &stopped)?;
     let mut stop = std::pin::pin!(stop);
     let mut tidying = tokio::time::interval(TIDYING);
     loop {
@@ -335,7 +335,7 @@ pub(crate) async fn serve(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        lanes.take(connection, open.clone());
+        forward_threads.hand_over(connection, open.clone());
     }
     drop((listener, stopping, open));
     let grace = proxy.config.limits.grace;
@@ -344,7 +344,7 @@ pub(crate) async fn serve(
             .log
             .warn(format_args!("answers were still under way after {} seconds and are cut", grace.as_secs()));
     }
-    lanes.end();
+    forward_threads.stop_threads();
     proxy.planner.sessions.finish_keeping();
     proxy.log_store_news();
     Ok(())
@@ -363,7 +363,7 @@ pub(crate) fn outlive_file_limits() {
 pub(crate) fn outlive_file_limits() {}
 
 /// Answers the requests of one connection, until it ends or the proxy stops.
-async fn converse(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
+async fn serve_connection(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
     // Without this a small write may wait 40 ms for the other side.
     let _ = stream.set_nodelay(true);
     let Some(tls) = &proxy.config.tls else {
@@ -392,7 +392,7 @@ async fn converse_in(
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let proxy = Arc::clone(&proxy);
-        async move { Ok::<_, Infallible>(forward::answer(proxy, named_by_host(request)).await) }
+        async move { Ok::<_, Infallible>(forward::answer_request(proxy, named_by_host(request)).await) }
     });
     if protocol == ClientProtocol::Http2 {
         let connection = http2::Builder::new(TokioExecutor::new())

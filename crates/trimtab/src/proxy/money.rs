@@ -5,7 +5,7 @@ use trimtab_core::{Model, Tokens, Usage};
 
 /// What a request would have been without us.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Untouched {
+pub(crate) struct UntouchedSizes {
     /// All of it, as counted here.
     pub(crate) raw: Tokens,
     /// What was sent instead, as counted here.
@@ -15,7 +15,7 @@ pub(crate) struct Untouched {
 }
 
 /// Returns the dollars that the reported usage costs.
-pub(crate) fn spent(model: &Model, usage: Usage) -> f64 {
+pub(crate) fn dollars_spent(model: &Model, usage: Usage) -> f64 {
     model.cost(usage)
 }
 
@@ -23,11 +23,11 @@ pub(crate) fn spent(model: &Model, usage: Usage) -> f64 {
 ///
 /// Our counts are corrected by what the provider counted for the same request. An untouched request would have been read
 /// from the cache as far as the request before it went, where the provider reports that it caches at all.
-pub(crate) fn saved(model: &Model, usage: Usage, untouched: Untouched) -> f64 {
+pub(crate) fn dollars_saved(model: &Model, usage: Usage, untouched: UntouchedSizes) -> f64 {
     let correction =
         if untouched.sent.0 == 0 { 1.0 } else { float(usage.total_input()) / float(untouched.sent.0) };
-    let raw = untouched.raw.scaled(correction).0;
-    let known = untouched.known.scaled(correction).0.min(raw);
+    let raw = untouched.raw.scale(correction).0;
+    let known = untouched.known.scale(correction).0.min(raw);
     let written = usage.cache_write > 0;
     let supposed = if usage.cache_read == 0 && !written {
         Usage { input: raw, ..Usage::default() }
@@ -64,7 +64,7 @@ mod tests {
             max_input: Tokens(200_000),
             max_output: None,
             prices,
-            cache: trimtab_core::prices::CacheRules::of("", ""),
+            cache: trimtab_core::prices::CacheRules::for_model("", ""),
             cliff: None,
         }
     }
@@ -82,7 +82,7 @@ mod tests {
             cache_write_1h: 100_000,
             output: 10_000,
         };
-        check(spent(&model(), usage), 1.0 + 1.0 + 1.25 + 2.0 + 0.5);
+        check(dollars_spent(&model(), usage), 1.0 + 1.0 + 1.25 + 2.0 + 0.5);
     }
 
     #[test]
@@ -99,23 +99,26 @@ mod tests {
             model: Some(model.name.clone()),
             usage: Some(usage),
         };
-        check(spent(&model, usage), expected);
-        check(crate::settings::spent(&[point.clone(), point]), 2.0 * expected);
-        check(crate::summarize::dollars(&model.name, &[usage, usage]).expect("a price"), 2.0 * expected);
+        check(dollars_spent(&model, usage), expected);
+        check(crate::settings::dollars_spent(&[point.clone(), point]), 2.0 * expected);
+        check(
+            crate::summarize::summary_dollars(&model.name, &[usage, usage]).expect("a price"),
+            2.0 * expected,
+        );
     }
 
     #[test]
     fn what_is_not_cached_anywhere_is_saved_at_full_price() {
         let usage = Usage { input: 60_000, ..Usage::default() };
-        let untouched = Untouched { raw: Tokens(100_000), sent: Tokens(60_000), known: Tokens(90_000) };
-        check(saved(&model(), usage, untouched), 0.4);
+        let untouched = UntouchedSizes { raw: Tokens(100_000), sent: Tokens(60_000), known: Tokens(90_000) };
+        check(dollars_saved(&model(), usage, untouched), 0.4);
     }
 
     #[test]
     fn an_edit_that_breaks_the_cache_shows_as_a_loss() {
         let usage = Usage { cache_read: 10_000, cache_write: 50_000, ..Usage::default() };
-        let untouched = Untouched { raw: Tokens(100_000), sent: Tokens(60_000), known: Tokens(95_000) };
+        let untouched = UntouchedSizes { raw: Tokens(100_000), sent: Tokens(60_000), known: Tokens(95_000) };
         // Untouched: 95,000 read and 5,000 written, 0.1575; sent: 10,000 read and 50,000 written, 0.635.
-        check(saved(&model(), usage, untouched), 0.1575 - 0.635);
+        check(dollars_saved(&model(), usage, untouched), 0.1575 - 0.635);
     }
 }

@@ -1,5 +1,5 @@
 //! What is sent instead of a request. Takes a request and the memory of its session; gives the fitted request in time, or
-//! the last good plan applied to it, or the request as it came. Never fails: whatever goes wrong is a [`Fault`] beside what
+//! the last good plan applied to it, or the request as it came. Never fails: whatever goes wrong is a [`PlanFailure`] beside what
 //! is sent.
 
 use std::{
@@ -17,23 +17,23 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab_core::{
-    ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, Resent, Role, SessionState,
-    Settings, Tokens, Verdict, Warm, chain, parse_as,
+    ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, ResentRequest, Role,
+    SessionState, Settings, Tokens, Verdict, WarmState, chain, parse_as,
     policy::{Folding, Markers},
     resend,
-    session::{Planned, plan_latest},
+    session::{PlannedFit, plan_latest},
 };
 
 use super::{
-    buffers::Buffers,
+    buffers::BufferPool,
     clock::WorkClock,
-    fold::Wanted,
+    fold::SummaryRequest,
     headers::ClientHeaders,
-    held::{held_by_server, seems_held},
-    prepared::{About, Fault, How, Prepared, Stop},
-    sessions::{Found, Known, Sending, Sessions},
-    store_health::Unkept,
-    warmth::Warmth,
+    prepared_request::{NoPlan, PlanFailure, PlannedRequest, PreparedRequest, Treatment},
+    server_history::{held_by_server, seems_held},
+    sessions::{KnownSession, MatchedSession, ProxySessions, RequestToSend},
+    store_health::UnkeptReason,
+    warm_cache::WarmCache,
 };
 
 /// How long a request waits for its plan when it does not fit without one.
@@ -71,12 +71,12 @@ pub(crate) struct Planner {
     pub(crate) budget: Option<Tokens>,
     pub(crate) observe: bool,
     pub(crate) time_limit: Duration,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: ProxySessions,
     pub(crate) at_once: Arc<Semaphore>,
     folding: Folding,
     recall: RecallHint,
     time: TimeSource,
-    warmth: Warmth,
+    warm_cache: WarmCache,
     models: Mutex<HashMap<String, Option<Model>>>,
     /// How long providers took to begin to answer, by the format they speak.
     answer_times: Mutex<BTreeMap<&'static str, Duration>>,
@@ -93,7 +93,7 @@ pub(crate) enum TimeSource {
 
 /// A request to plan for.
 #[derive(Clone)]
-pub(crate) struct Job {
+pub(crate) struct PlanJob {
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) format: Format,
     /// The model, where the path names it.
@@ -106,17 +106,17 @@ pub(crate) struct Job {
 
 /// Who decides about a request first: its plan, or the clock; and how long it was planned for.
 #[derive(Default)]
-struct Ticket {
+struct PlanRace {
     decided: AtomicU8,
     clock: WorkClock,
 }
 
-impl Ticket {
+impl PlanRace {
     const PLAN: u8 = 1;
     const CLOCK: u8 = 2;
 
     /// Tells whether this side was the first.
-    fn take(&self, side: u8) -> bool {
+    fn claim_decision(&self, side: u8) -> bool {
         self.decided.compare_exchange(0, side, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -132,7 +132,7 @@ impl Planner {
         budget: Option<Tokens>,
         observe: bool,
         time_limit: Duration,
-        sessions: Sessions,
+        sessions: ProxySessions,
     ) -> Planner {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         let at_once = Arc::new(Semaphore::new(cores));
@@ -146,7 +146,7 @@ impl Planner {
             folding: Folding::Off,
             recall: RecallHint::default(),
             time: TimeSource::default(),
-            warmth: Warmth::new(WARM_BYTES),
+            warm_cache: WarmCache::new(WARM_BYTES),
             models: Mutex::default(),
             answer_times: Mutex::default(),
         }
@@ -170,19 +170,19 @@ impl Planner {
     /// Returns the time.
     fn now(&self) -> Millis {
         match &self.time {
-            TimeSource::System => now(),
+            TimeSource::System => current_time(),
             TimeSource::Scripted(time) => Millis(time.load(Ordering::Acquire)),
         }
     }
 
     /// Returns the buffers that requests are read into.
-    pub(crate) fn buffers(&self) -> &Buffers {
-        self.warmth.buffers()
+    pub(crate) fn buffers(&self) -> &BufferPool {
+        self.warm_cache.buffers()
     }
 
     /// Gives back memory that conversations take which do not go on just now.
     pub(crate) fn release_idle(&self) {
-        self.warmth.forget_idle(IDLE, IDLE_BYTES);
+        self.warm_cache.forget_idle(IDLE, IDLE_BYTES);
     }
 
     /// Notes in what time a provider began to answer.
@@ -192,7 +192,7 @@ impl Planner {
     }
 
     /// Returns how long a plan may be worked on: as long as it is asked to, and longer where the provider takes its time.
-    fn limit(&self, format: Format) -> Duration {
+    fn time_limit_for(&self, format: Format) -> Duration {
         if self.time_limit.is_zero() {
             return Duration::ZERO;
         }
@@ -202,7 +202,7 @@ impl Planner {
     }
 
     /// Finds a model once for every name.
-    pub(crate) fn model(&self, name: &str) -> Option<Model> {
+    pub(crate) fn find_model(&self, name: &str) -> Option<Model> {
         let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
         if models.len() > NAMES {
             models.clear();
@@ -212,70 +212,86 @@ impl Planner {
 }
 
 /// Prepares a request in time; says why it must pass unchanged, where the server holds or edits its history.
-pub(crate) async fn prepare(planner: &Arc<Planner>, job: Job) -> Result<Prepared, Cow<'static, str>> {
-    let ticket = Arc::new(Ticket::default());
-    let mut planning = match soon(planner, &job) {
-        Some(Err(Stop::Held(reason))) => return Err(reason),
+pub(crate) async fn prepare_in_time(
+    planner: &Arc<Planner>,
+    job: PlanJob,
+) -> Result<PreparedRequest, Cow<'static, str>> {
+    let race = Arc::new(PlanRace::default());
+    let mut planning = match plan_at_once(planner, &job) {
+        Some(Err(NoPlan::Held(reason))) => return Err(reason),
         Some(Ok(draft)) if planner.sessions.waits_for_disk(&draft.about.session, &draft.planned.plan) => {
-            let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(&ticket));
-            tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &ticket).map_err(Stop::Fault))
+            let (planner, job, race) = (Arc::clone(planner), job.clone(), Arc::clone(&race));
+            tokio::task::spawn_blocking(move || {
+                commit_draft(&planner, &job, draft, &race).map_err(NoPlan::Fault)
+            })
         }
         // What fails here is planned for once more, where it can be given up.
-        Some(Ok(draft)) => match commit(planner, &job, draft, &Ticket::default()) {
+        Some(Ok(draft)) => match commit_draft(planner, &job, draft, &PlanRace::default()) {
             Ok(prepared) => return Ok(prepared),
-            Err(_) => start(planner, &job, &ticket),
+            Err(_) => start_planning(planner, &job, &race),
         },
-        Some(Err(Stop::Fault(_))) | None => start(planner, &job, &ticket),
+        Some(Err(NoPlan::Fault(_))) | None => start_planning(planner, &job, &race),
     };
-    let fault = match in_time(&mut planning, planner.limit(job.format), &ticket.clock).await {
+    let fault = match in_time(&mut planning, planner.time_limit_for(job.format), &race.clock).await {
         Some(Ok(Ok(prepared))) => return Ok(prepared),
-        Some(Ok(Err(Stop::Held(reason)))) => return Err(reason),
-        Some(Ok(Err(Stop::Fault(fault)))) => fault,
-        Some(Err(_)) => Fault::Panicked,
-        None => Fault::Late,
+        Some(Ok(Err(NoPlan::Held(reason)))) => return Err(reason),
+        Some(Ok(Err(NoPlan::Fault(fault)))) => fault,
+        Some(Err(_)) => PlanFailure::Panicked,
+        None => PlanFailure::Late,
     };
     let again = tokio::task::spawn_blocking({
         let (planner, job) = (Arc::clone(planner), job.clone());
-        move || again(&planner, &job)
+        move || repeat_request(&planner, &job)
     });
     let again = match again.await {
-        Ok(Err(Stop::Held(reason))) => return Err(reason),
+        Ok(Err(NoPlan::Held(reason))) => return Err(reason),
         Ok(again) => again.ok(),
         Err(_) => None,
     };
-    if fault == Fault::Late {
+    if fault == PlanFailure::Late {
         // A request that would be refused is worse than one that waits.
         let fits = again.as_ref().is_some_and(|again| again.fits);
-        let decided = fits && ticket.take(Ticket::CLOCK);
+        let decided = fits && race.claim_decision(PlanRace::CLOCK);
         if !decided && let Ok(Ok(Ok(prepared))) = tokio::time::timeout(PATIENCE, &mut planning).await {
-            return Ok(Prepared { fault: Some(Fault::Late), ..prepared });
+            return Ok(PreparedRequest { fault: Some(PlanFailure::Late), ..prepared });
         }
         // A plan that comes later still must not count as sent, and one that has not begun would only keep others waiting.
-        ticket.take(Ticket::CLOCK);
+        race.claim_decision(PlanRace::CLOCK);
         planning.abort();
     }
     if !job.counts_only {
-        let is_refused = matches!(fault, Fault::NotKept(_));
-        planner.sessions.count_unkept(if is_refused { Unkept::StoreFailed } else { Unkept::NoPlan });
+        let is_refused = matches!(fault, PlanFailure::NotKept(_));
+        planner.sessions.count_unkept(if is_refused {
+            UnkeptReason::StoreFailed
+        } else {
+            UnkeptReason::NoPlan
+        });
     }
-    let Some(Again { mut resent, found, chain, .. }) = again else { return Ok(Prepared::raw(fault)) };
+    let Some(RepeatedRequest { mut resent, found, chain, .. }) = again else {
+        return Ok(PreparedRequest::unchanged_because(fault));
+    };
     if planner.observe {
-        return Ok(Prepared { how: How::Observed, ..Prepared::raw(fault) });
+        return Ok(PreparedRequest { how: Treatment::Observed, ..PreparedRequest::unchanged_because(fault) });
     }
-    let how = if resent.keeps_all() { How::Raw } else { How::Resent };
+    let how = if resent.keeps_all() { Treatment::Raw } else { Treatment::Resent };
     let request = Bytes::from(std::mem::take(&mut resent.request));
-    let request = (how == How::Resent).then_some(request);
-    let prepared = Prepared { request, how, ..Prepared::raw(fault) };
+    let request = (how == Treatment::Resent).then_some(request);
+    let prepared = PreparedRequest { request, how, ..PreparedRequest::unchanged_because(fault) };
     if job.counts_only {
         return Ok(prepared);
     }
     // What was hidden before was kept before: nothing new has to be kept now.
     let resent = Arc::new(resent);
-    match planner.sessions.commit(&found.session, &chain, &Sending::Again(&resent), planner.now()) {
-        Ok(committed) => Ok(Prepared { awaited: Some(committed.awaited), ..prepared }),
+    match planner.sessions.commit_request(
+        &found.session,
+        &chain,
+        &RequestToSend::Again(&resent),
+        planner.now(),
+    ) {
+        Ok(committed) => Ok(PreparedRequest { awaited: Some(committed.awaited), ..prepared }),
         Err(_) => {
-            let fault = Fault::NotKept("the request is not noted".to_owned());
-            Ok(Prepared { fault: Some(fault), ..prepared })
+            let fault = PlanFailure::NotKept("the request is not noted".to_owned());
+            Ok(PreparedRequest { fault: Some(fault), ..prepared })
         }
     }
 }
@@ -296,7 +312,7 @@ async fn in_time<T>(
         if clock.is_paused() && asked.elapsed() < PATIENCE {
             started = Instant::now();
         }
-        let work_left = limit.saturating_sub(clock.spent());
+        let work_left = limit.saturating_sub(clock.time_worked());
         let time_left = LONGEST_WAIT.max(limit).saturating_sub(started.elapsed());
         if work_left.is_zero() || time_left.is_zero() {
             return None;
@@ -306,62 +322,72 @@ async fn in_time<T>(
 }
 
 /// Plans here and now where that surely takes no time: handing a request to another thread and back would take longer.
-fn soon(planner: &Planner, job: &Job) -> Option<Result<Draft, Stop>> {
+fn plan_at_once(planner: &Planner, job: &PlanJob) -> Option<Result<DraftRequest, NoPlan>> {
     let planned = catch_unwind(AssertUnwindSafe(|| {
         let clock = WorkClock::default();
-        planner.warmth.soon(&job.body, job.format, |warm| plan(planner, job, warm, &clock, None))
+        planner
+            .warm_cache
+            .with_state_if_free(&job.body, job.format, |warm| plan_request(planner, job, warm, &clock, None))
     }));
-    planned.unwrap_or(Some(Err(Stop::Fault(Fault::Panicked))))
+    planned.unwrap_or(Some(Err(NoPlan::Fault(PlanFailure::Panicked))))
 }
 
 /// Starts planning on a thread of its own: at once where few plans are being made, else as soon as that is so.
-fn start(planner: &Arc<Planner>, job: &Job, ticket: &Arc<Ticket>) -> JoinHandle<Result<Prepared, Stop>> {
+fn start_planning(
+    planner: &Arc<Planner>,
+    job: &PlanJob,
+    race: &Arc<PlanRace>,
+) -> JoinHandle<Result<PreparedRequest, NoPlan>> {
     let permit = Arc::clone(&planner.at_once).try_acquire_owned();
-    let (planner, job, ticket) = (Arc::clone(planner), job.clone(), Arc::clone(ticket));
+    let (planner, job, race) = (Arc::clone(planner), job.clone(), Arc::clone(race));
     if let Ok(permit) = permit {
         return tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            plan_and_commit(&planner, &job, &ticket)
+            plan_and_commit(&planner, &job, &race)
         });
     }
     tokio::spawn(async move {
         let permit = Arc::clone(&planner.at_once).acquire_owned().await;
         let planned = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            plan_and_commit(&planner, &job, &ticket)
+            plan_and_commit(&planner, &job, &race)
         });
-        planned.await.unwrap_or(Err(Stop::Fault(Fault::Panicked)))
+        planned.await.unwrap_or(Err(NoPlan::Fault(PlanFailure::Panicked)))
     })
 }
 
 /// A request that was made shorter because the provider refused it, and that the provider may refuse again.
-pub(crate) struct Shorter {
-    pub(crate) prepared: Prepared,
+pub(crate) struct ShorterRequest {
+    pub(crate) prepared: PreparedRequest,
     /// What is remembered of it once the provider has accepted it; nothing where that is done.
-    draft: Option<Draft>,
+    draft: Option<DraftRequest>,
 }
 
 /// Prepares a request again that turned out too long: at most `most` tokens go out, however long planning takes. Nothing of
 /// it is remembered before it is accepted, as long as its originals are on disk without that.
 pub(crate) async fn prepare_shorter(
     planner: &Arc<Planner>,
-    job: Job,
-    before: Option<&About>,
+    job: PlanJob,
+    before: Option<&PlannedRequest>,
     most: Option<Tokens>,
-) -> Option<Shorter> {
+) -> Option<ShorterRequest> {
     let (sent, kept_as) = before.map(|before| (before.sent, before.kept_as)).unzip();
     let planner = Arc::clone(planner);
-    let planning = move || -> Result<Shorter, Stop> {
+    let planning = move || -> Result<ShorterRequest, NoPlan> {
         let clock = WorkClock::default();
-        let planned = |warm: &mut Warm| plan(&planner, &job, warm, &clock, most);
-        let draft = planner.warmth.with(&job.body, job.format, planned)?;
+        let planned = |warm: &mut WarmState| plan_request(&planner, &job, warm, &clock, most);
+        let draft = planner.warm_cache.with_state(&job.body, job.format, planned)?;
         if planner.sessions.has_originals(kept_as.flatten()) {
             let about = Some(draft.about.clone());
             let request = draft.request.clone();
-            let prepared = Prepared { request, how: How::Fitted, fault: None, about, awaited: None };
-            return Ok(Shorter { prepared, draft: Some(draft) });
+            let prepared =
+                PreparedRequest { request, how: Treatment::Fitted, fault: None, about, awaited: None };
+            return Ok(ShorterRequest { prepared, draft: Some(draft) });
         }
-        Ok(Shorter { prepared: commit(&planner, &job, draft, &Ticket::default())?, draft: None })
+        Ok(ShorterRequest {
+            prepared: commit_draft(&planner, &job, draft, &PlanRace::default())?,
+            draft: None,
+        })
     };
     let planned = tokio::task::spawn_blocking(planning);
     let shorter = tokio::time::timeout(PATIENCE, planned).await.ok()?.ok()?.ok()?;
@@ -374,61 +400,70 @@ pub(crate) async fn prepare_shorter(
 ///
 /// # Errors
 /// Says why it is not kept.
-pub(crate) async fn remember(planner: &Arc<Planner>, job: Job, shorter: Shorter) -> Result<Prepared, Fault> {
-    let Shorter { prepared, draft } = shorter;
+pub(crate) async fn remember_shorter(
+    planner: &Arc<Planner>,
+    job: PlanJob,
+    shorter: ShorterRequest,
+) -> Result<PreparedRequest, PlanFailure> {
+    let ShorterRequest { prepared, draft } = shorter;
     let Some(draft) = draft else { return Ok(prepared) };
     let planner = Arc::clone(planner);
-    let done = tokio::task::spawn_blocking(move || commit(&planner, &job, draft, &Ticket::default()));
-    done.await.unwrap_or(Err(Fault::Panicked))
+    let done = tokio::task::spawn_blocking(move || commit_draft(&planner, &job, draft, &PlanRace::default()));
+    done.await.unwrap_or(Err(PlanFailure::Panicked))
 }
 
 /// Returns the time.
-pub(crate) fn now() -> Millis {
+pub(crate) fn current_time() -> Millis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Plans for a request and notes what will be sent, unless the clock was first.
-fn plan_and_commit(planner: &Planner, job: &Job, ticket: &Ticket) -> Result<Prepared, Stop> {
-    if ticket.is_taken() {
-        return Err(Stop::Fault(Fault::Late));
+fn plan_and_commit(planner: &Planner, job: &PlanJob, race: &PlanRace) -> Result<PreparedRequest, NoPlan> {
+    if race.is_taken() {
+        return Err(NoPlan::Fault(PlanFailure::Late));
     }
-    ticket.clock.begin();
-    let planned = |warm: &mut Warm| plan(planner, job, warm, &ticket.clock, None);
-    let draft = planner.warmth.with(&job.body, job.format, planned)?;
-    Ok(commit(planner, job, draft, ticket)?)
+    race.clock.start_work();
+    let planned = |warm: &mut WarmState| plan_request(planner, job, warm, &race.clock, None);
+    let draft = planner.warm_cache.with_state(&job.body, job.format, planned)?;
+    Ok(commit_draft(planner, job, draft, race)?)
 }
 
 /// Notes what will be sent, unless the clock was first.
-fn commit(planner: &Planner, job: &Job, draft: Draft, ticket: &Ticket) -> Result<Prepared, Fault> {
-    let Draft { planned, request, about, chain, passive, now } = draft;
-    if !ticket.take(Ticket::PLAN) {
-        return Err(Fault::Late);
+fn commit_draft(
+    planner: &Planner,
+    job: &PlanJob,
+    draft: DraftRequest,
+    race: &PlanRace,
+) -> Result<PreparedRequest, PlanFailure> {
+    let DraftRequest { planned, request, about, chain, passive, now } = draft;
+    if !race.claim_decision(PlanRace::PLAN) {
+        return Err(PlanFailure::Late);
     }
     let how = match (planner.observe, &request) {
-        (true, _) => How::Observed,
-        (false, None) => How::Kept,
-        (false, Some(_)) => How::Fitted,
+        (true, _) => Treatment::Observed,
+        (false, None) => Treatment::Kept,
+        (false, Some(_)) => Treatment::Fitted,
     };
-    let mut about = if passive { about.untouched() } else { about };
+    let mut about = if passive { about.as_sent_unchanged() } else { about };
     let mut awaited = None;
     if !job.counts_only && !passive {
         let plan = Arc::new(planned.plan);
-        let sending = Sending::Planned { history: &planned.history, plan: &plan, client: &job.client };
-        let committed = planner.sessions.commit(&about.session, &chain, &sending, now);
-        let committed = committed.map_err(|fault| Fault::NotKept(format!("{fault:#}")))?;
+        let sending = RequestToSend::Planned { history: &planned.history, plan: &plan, client: &job.client };
+        let committed = planner.sessions.commit_request(&about.session, &chain, &sending, now);
+        let committed = committed.map_err(|fault| PlanFailure::NotKept(format!("{fault:#}")))?;
         about.kept_as = committed.kept_as;
         awaited = Some(committed.awaited);
     }
-    Ok(Prepared { request, how, fault: None, about: Some(about), awaited })
+    Ok(PreparedRequest { request, how, fault: None, about: Some(about), awaited })
 }
 
 /// What is planned and not yet sent.
-struct Draft {
-    planned: Planned,
+struct DraftRequest {
+    planned: PlannedFit,
     /// The bytes to send; none where the request goes as it came.
     request: Option<Bytes>,
-    about: About,
+    about: PlannedRequest,
     chain: Vec<ChainHash>,
     /// Whether the request is left alone because the provider refused what was changed of its session.
     passive: bool,
@@ -436,26 +471,28 @@ struct Draft {
 }
 
 /// Plans for a request; where `most` is given, for no more tokens than that.
-fn plan(
+fn plan_request(
     planner: &Planner,
-    job: &Job,
-    warm: &mut Warm,
+    job: &PlanJob,
+    warm: &mut WarmState,
     clock: &WorkClock,
     most: Option<Tokens>,
-) -> Result<Draft, Stop> {
+) -> Result<DraftRequest, NoPlan> {
     let now = planner.now();
-    let history = warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| unread(job, &fault))?;
+    let history =
+        warm.read(Arc::clone(&job.body), Some(job.format)).map_err(|fault| explain_unread(job, &fault))?;
     if let Some(reason) = held_by_server(&history) {
-        return Err(Stop::Held(reason));
+        return Err(NoPlan::Held(reason));
     }
     let model_name = model_name(job, &history);
     // The first request for a model waits until its vocabulary is loaded.
-    clock.pause(|| load_vocabulary(&model_name));
-    warm.follow(&history, &model_name);
-    let found = planner.sessions.find(&history, warm.chain());
-    let Known { state: SessionState { memory, calibration }, size_limit, refused } = found.session.known();
-    let model = planner.model(&model_name);
-    let window = model.as_ref().map(|model| model.budget(history.requested_output()));
+    clock.pause_during(|| load_vocabulary(&model_name));
+    warm.follow_request(&history, &model_name);
+    let found = planner.sessions.find_session(&history, warm.chain());
+    let KnownSession { state: SessionState { memory, calibration }, size_limit, refused } =
+        found.session.known_now();
+    let model = planner.find_model(&model_name);
+    let window = model.as_ref().map(|model| model.request_budget(history.requested_output()));
     let mut settings = Settings::new(Arc::clone(&planner.policy))
         .with_model(model_name.clone())
         .with_format(job.format)
@@ -467,32 +504,39 @@ fn plan(
     settings.at_most = [size_limit.most_for(&model_name), most].into_iter().flatten().min();
     settings.calibration = calibration;
     let memory = known_or_begun(planner, job, &found, memory, &history, warm.chain(), now);
-    let memory = planner.sessions.obey(&found.session, memory, &history, warm.chain(), &job.client);
-    let planned =
-        plan_latest(warm, &memory, &settings, now).map_err(|fault| Fault::NotFitted(fault.to_string()))?;
+    let memory = planner.sessions.apply_wishes(&found.session, memory, &history, warm.chain(), &job.client);
+    let planned = plan_latest(warm, &memory, &settings, now)
+        .map_err(|fault| PlanFailure::NotFitted(fault.to_string()))?;
     let known = found.session.grown_to(planned.plan.before(), now);
-    let surely = planned.plan.before().scaled(calibration.trusted_factor() * planned.exactness.guard());
+    let surely = planned.plan.before().scale(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
-    let about = About { raw_fits, known, ..about(&planned, job, &found, model, model_name) };
+    let about =
+        PlannedRequest { raw_fits, known, ..planned_request(&planned, job, &found, model, model_name) };
     let passive = refused && about.raw_fits;
     let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
-    Ok(Draft { planned, request, about, chain: warm.chain().to_vec(), passive, now })
+    Ok(DraftRequest { planned, request, about, chain: warm.chain().to_vec(), passive, now })
 }
 
-fn unread(job: &Job, fault: &trimtab_core::WireError) -> Stop {
-    seems_held(&job.body).map_or_else(|| Fault::NotFitted(fault.to_string()).into(), Stop::Held)
+fn explain_unread(job: &PlanJob, fault: &trimtab_core::WireError) -> NoPlan {
+    seems_held(&job.body).map_or_else(|| PlanFailure::NotFitted(fault.to_string()).into(), NoPlan::Held)
 }
 
-fn model_name(job: &Job, history: &History) -> String {
+fn model_name(job: &PlanJob, history: &History) -> String {
     job.model.clone().or_else(|| history.model().map(Cow::into_owned)).unwrap_or_default()
 }
 
-fn about(planned: &Planned, job: &Job, found: &Found, model: Option<Model>, model_name: String) -> About {
+fn planned_request(
+    planned: &PlannedFit,
+    job: &PlanJob,
+    found: &MatchedSession,
+    model: Option<Model>,
+    model_name: String,
+) -> PlannedRequest {
     let plan: &Plan = &planned.plan;
     let of = |wanted: fn(&Verdict) -> bool| {
         plan.decisions().iter().filter(|decision| wanted(&decision.verdict)).count()
     };
-    About {
+    PlannedRequest {
         session: Arc::clone(&found.session),
         model,
         model_name,
@@ -505,7 +549,7 @@ fn about(planned: &Planned, job: &Job, found: &Found, model: Option<Model>, mode
         raw_fits: false,
         beyond: plan.floor().is_some(),
         kept_as: None,
-        wanted: plan.wanted().cloned().map(|request| Wanted {
+        wanted: plan.fold_request().cloned().map(|request| SummaryRequest {
             history: Arc::clone(&planned.history),
             request,
             counter: planned.counter(),
@@ -517,8 +561,8 @@ fn about(planned: &Planned, job: &Job, found: &Found, model: Option<Model>, mode
 /// Returns the memory of a session; of one that is new here, what is known of it from before.
 fn known_or_begun(
     planner: &Planner,
-    job: &Job,
-    found: &Found,
+    job: &PlanJob,
+    found: &MatchedSession,
     memory: Arc<Memory>,
     history: &History,
     chain: &[ChainHash],
@@ -527,13 +571,19 @@ fn known_or_begun(
     if !found.new || !memory.is_empty() {
         return memory;
     }
-    found.session.begin(begun_before(planner, job, history, chain, now))
+    found.session.begin_with(begun_before(planner, job, history, chain, now))
 }
 
 /// Returns the memory of a conversation that began without this process: what is kept of it, and all else up to the model's
 /// last answer as sent whole. Only requests that hide nothing new are kept late, so what a crash took was sent whole too. Where
 /// nothing is kept, the library takes the conversation as it does for everybody.
-fn begun_before(planner: &Planner, job: &Job, history: &History, chain: &[ChainHash], now: Millis) -> Memory {
+fn begun_before(
+    planner: &Planner,
+    job: &PlanJob,
+    history: &History,
+    chain: &[ChainHash],
+    now: Millis,
+) -> Memory {
     // What cannot be read of the past is taken as sent whole: then nothing of it is hidden that may still be cached.
     let mut memory = planner.sessions.known_before(history, &job.client).unwrap_or_default();
     if !memory.is_empty() {
@@ -545,28 +595,29 @@ fn begun_before(planner: &Planner, job: &Job, history: &History, chain: &[ChainH
 }
 
 /// A request in which earlier verdicts are repeated.
-struct Again {
-    resent: Resent,
-    found: Found,
+struct RepeatedRequest {
+    resent: ResentRequest,
+    found: MatchedSession,
     chain: Vec<ChainHash>,
     fits: bool,
 }
 
-fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
+fn repeat_request(planner: &Planner, job: &PlanJob) -> Result<RepeatedRequest, NoPlan> {
     let read = parse_as(Arc::clone(&job.body), job.format);
-    let history = Arc::new(read.map_err(|fault| unread(job, &fault))?);
+    let history = Arc::new(read.map_err(|fault| explain_unread(job, &fault))?);
     if let Some(reason) = held_by_server(&history) {
-        return Err(Stop::Held(reason));
+        return Err(NoPlan::Held(reason));
     }
     let chain = chain(&history);
-    let found = planner.sessions.find(&history, &chain);
-    let window =
-        planner.model(&model_name(job, &history)).map(|model| model.budget(history.requested_output()));
+    let found = planner.sessions.find_session(&history, &chain);
+    let window = planner
+        .find_model(&model_name(job, &history))
+        .map(|model| model.request_budget(history.requested_output()));
     let memory = known_or_begun(
         planner,
         job,
         &found,
-        found.session.known().state.memory,
+        found.session.known_now().state.memory,
         &history,
         &chain,
         planner.now(),
@@ -574,7 +625,7 @@ fn again(planner: &Planner, job: &Job) -> Result<Again, Stop> {
     let resent = resend(Arc::clone(&history), &memory);
     let at_most = Tokens(Tokens::from_len(resent.request.len()).0 / BYTES_PER_TOKEN);
     let limit = [window, planner.budget].into_iter().flatten().min();
-    Ok(Again { resent, found, chain, fits: limit.is_none_or(|limit| at_most <= limit) })
+    Ok(RepeatedRequest { resent, found, chain, fits: limit.is_none_or(|limit| at_most <= limit) })
 }
 
 /// Loads what counting needs for most models, so that hardly a request waits for it.
@@ -584,7 +635,7 @@ pub(crate) fn warm_up() {
 
 /// Loads what counting for a model needs, unless it is there.
 fn load_vocabulary(model: &str) {
-    let _ = trimtab_core::Counter::for_model(model).text("warm");
+    let _ = trimtab_core::Counter::for_model(model).count_text("warm");
 }
 
 #[cfg(test)]

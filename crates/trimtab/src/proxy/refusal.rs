@@ -8,7 +8,7 @@ use serde_json::json;
 use super::route::Provider;
 
 /// Returns an error in a provider's shape.
-pub(crate) fn refusal(provider: Provider, status: StatusCode, reason: &str) -> Response<Bytes> {
+pub(crate) fn refusal_response(provider: Provider, status: StatusCode, reason: &str) -> Response<Bytes> {
     let message = format!("trimtab: {reason}");
     let body = match provider {
         Provider::Anthropic => {

@@ -11,18 +11,18 @@ use hyper::{Response, StatusCode, body::Incoming, http::response};
 
 use super::{
     Proxy,
-    body::{self, Collected},
-    encoding::Decoder,
+    body::{self, CollectedBody},
+    encoding::AnswerDecoder,
     envelope::Envelope,
-    forward::full,
+    forward::full_request_body,
     metrics::Metric,
     overflow,
-    planning::{self, Job},
-    prepared::{How, Prepared},
+    planning::{self, PlanJob},
+    prepared_request::{PreparedRequest, Treatment},
+    response_notes::record_treatment,
     route::Route,
-    say::note,
-    send::{Failed, Head},
-    size_limit::Proof,
+    send::{RequestHead, SendFailure},
+    size_limit::OverflowProof,
 };
 
 /// How much of an error is read to see what it says.
@@ -38,37 +38,42 @@ const SHORTER: f64 = 0.75;
 const MARGIN: f64 = 0.95;
 
 /// One request that was prepared, with all that is needed to send it again.
-pub(super) struct Turn<'a> {
+pub(super) struct PreparedTurn<'a> {
     pub(super) proxy: &'a Arc<Proxy>,
     pub(super) route: &'a Route,
-    pub(super) head: Head,
-    pub(super) job: Job,
+    pub(super) head: RequestHead,
+    pub(super) job: PlanJob,
     pub(super) arrived: Bytes,
     pub(super) envelope: Envelope,
 }
 
 /// An answer with what was read of it, what was not, what was sent for it, and whether that was the second try.
-pub(super) type Tried = (response::Parts, Bytes, Option<Incoming>, Prepared, Option<&'static str>);
+pub(super) type AnsweredTry =
+    (response::Parts, Bytes, Option<Incoming>, PreparedRequest, Option<&'static str>);
 
-impl Turn<'_> {
+impl PreparedTurn<'_> {
     /// Looks at an answer that refuses the request, and tries once more where that may help.
-    pub(super) async fn retry(&self, sent: Response<Incoming>, prepared: Prepared) -> Result<Tried, Failed> {
-        let (parts, incoming) = sent.into_parts();
+    pub(super) async fn retry_if_too_long(
+        &self,
+        response: Response<Incoming>,
+        prepared: PreparedRequest,
+    ) -> Result<AnsweredTry, SendFailure> {
+        let (parts, incoming) = response.into_parts();
         if !overflow::may_be(parts.status) || self.job.counts_only {
             return Ok((parts, Bytes::new(), Some(incoming), prepared, None));
         }
-        let read = body::collect(incoming, ERROR_BYTES, ERROR_ARRIVES).await;
-        let Collected { bytes: first, rest } =
-            read.map_err(|fault| self.proxy.unreachable(&self.head, &fault))?;
+        let read = body::collect_body(incoming, ERROR_BYTES, ERROR_ARRIVES).await;
+        let CollectedBody { bytes: first, rest } =
+            read.map_err(|fault| self.proxy.record_unreachable(&self.head, &fault))?;
         let mut text = Vec::new();
-        Decoder::of(&parts.headers).feed(&first, |decoded| text.extend_from_slice(decoded));
+        AnswerDecoder::from_headers(&parts.headers).feed(&first, |decoded| text.extend_from_slice(decoded));
         let text = String::from_utf8_lossy(&text);
         let again = match overflow::too_long(parts.status, &text) {
-            Some(_) if prepared.how == How::Observed => {
-                self.overflowed("observed");
+            Some(_) if prepared.how == Treatment::Observed => {
+                self.record_overflow("observed");
                 None
             }
-            Some(too_long) => self.shorter(&prepared, too_long.allowed).await,
+            Some(too_long) => self.fit_shorter(&prepared, too_long.allowed).await,
             None => self.as_it_came(&parts, &prepared).await,
         };
         let Some((answer, prepared, retried)) = again else {
@@ -79,55 +84,55 @@ impl Turn<'_> {
     }
 
     /// Fits harder after the provider said that the request is too long.
-    async fn shorter(
+    async fn fit_shorter(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedRequest,
         allowed: Option<f64>,
-    ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+    ) -> Option<(Response<Incoming>, PreparedRequest, &'static str)> {
         let planner = &self.proxy.planner;
         let share = allowed.map_or(SHORTER, |share| share * MARGIN);
         let before = prepared.about.as_ref();
-        let most = before.map(|before| before.sent.scaled(share));
-        let learn = |proof: Proof| {
+        let most = before.map(|before| before.sent.scale(share));
+        let learn = |proof: OverflowProof| {
             if let Some((before, most)) = before.zip(most) {
                 before.session.learn_too_long(&before.model_name, before.sent, most, proof);
             }
         };
         if allowed.is_some() {
-            learn(Proof::NamedLimit);
+            learn(OverflowProof::NamedLimit);
         }
         let Some(mut shorter) = planning::prepare_shorter(planner, self.job.clone(), before, most).await
         else {
-            self.overflowed("nothing to hide");
+            self.record_overflow("nothing to hide");
             return None;
         };
         let outgoing = self.envelope.pack(shorter.prepared.request.clone()).await?;
-        let Ok(answer) = self.proxy.send(&self.head, full(outgoing)).await else {
-            shorter.prepared.refuse(&planner.sessions);
-            self.overflowed("not sent again");
+        let Ok(answer) = self.proxy.send_to_provider(&self.head, full_request_body(outgoing)).await else {
+            shorter.prepared.record_refusal(&planner.sessions);
+            self.record_overflow("not sent again");
             return None;
         };
-        self.overflowed(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
-        note(self.proxy, self.route, &shorter.prepared, Instant::now());
+        self.record_overflow(if overflow::may_be(answer.status()) { "refused again" } else { "sent again" });
+        record_treatment(self.proxy, self.route, &shorter.prepared, Instant::now());
         if !answer.status().is_success() {
-            shorter.prepared.refuse(&planner.sessions);
+            shorter.prepared.record_refusal(&planner.sessions);
             return Some((answer, shorter.prepared, "too-long"));
         }
-        learn(Proof::ShorterAccepted);
+        learn(OverflowProof::ShorterAccepted);
         let about = shorter.prepared.about.clone();
-        let remembered = planning::remember(planner, self.job.clone(), shorter).await;
-        let mut sent = remembered.unwrap_or_else(|fault| Prepared {
+        let remembered = planning::remember_shorter(planner, self.job.clone(), shorter).await;
+        let mut sent = remembered.unwrap_or_else(|fault| PreparedRequest {
             request: None,
-            how: How::Fitted,
+            how: Treatment::Fitted,
             fault: Some(fault),
             about,
             awaited: None,
         });
-        sent.accept();
+        sent.record_acceptance();
         Some((answer, sent, "too-long"))
     }
 
-    fn overflowed(&self, result: &'static str) {
+    fn record_overflow(&self, result: &'static str) {
         self.proxy.metrics.count(Metric::Overflows { result });
         self.proxy.log.warn(format_args!(
             "{}: the provider says that the request is too long: {result}",
@@ -139,27 +144,28 @@ impl Turn<'_> {
     async fn as_it_came(
         &self,
         refused: &response::Parts,
-        prepared: &Prepared,
-    ) -> Option<(Response<Incoming>, Prepared, &'static str)> {
+        prepared: &PreparedRequest,
+    ) -> Option<(Response<Incoming>, PreparedRequest, &'static str)> {
         let about = prepared.about.as_ref().filter(|about| about.raw_fits)?;
         if refused.status != StatusCode::BAD_REQUEST || prepared.request.is_none() {
             return None;
         }
-        let answer = self.proxy.send(&self.head, full(self.arrived.clone())).await.ok()?;
+        let answer =
+            self.proxy.send_to_provider(&self.head, full_request_body(self.arrived.clone())).await.ok()?;
         // Where the request is refused untouched too, the fault is not ours.
         if !answer.status().is_success() {
             return None;
         }
-        about.session.refused();
+        about.session.record_refusal();
         self.proxy.metrics.count(Metric::Faults { kind: "refused" });
         self.proxy.log.warn(format_args!(
             "error in trimtab: session {}: the provider refused the trimmed request and took it unchanged; it is left alone while it fits",
             about.session.name
         ));
-        let about = Some(about.untouched());
+        let about = Some(about.as_sent_unchanged());
         Some((
             answer,
-            Prepared { request: None, how: How::Raw, fault: None, about, awaited: None },
+            PreparedRequest { request: None, how: Treatment::Raw, fault: None, about, awaited: None },
             "refused",
         ))
     }

@@ -22,7 +22,7 @@ pub(crate) enum Provider {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Endpoint {
+pub(crate) enum RouteEndpoint {
     /// An answer of the model to a conversation.
     Answer(Format),
     /// How many tokens a conversation has.
@@ -40,7 +40,7 @@ pub(crate) struct Route {
     /// The path to ask the upstream for: without the name that the request chose it by.
     pub(crate) path: String,
     pub(crate) provider: Provider,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: RouteEndpoint,
     /// The model, where the path names it.
     pub(crate) model: Option<String>,
     /// Whether the model may choose another upstream: the path names none.
@@ -61,7 +61,7 @@ pub(crate) enum NoRoute {
 
 /// To whom a path leads that names no upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum RouteTarget {
     /// The upstream of this wire.
     Wire(Provider),
     /// Anthropic, Gemini or OpenAI, by the headers: their paths are the same.
@@ -75,157 +75,169 @@ enum Target {
 /// One row: a path, what it asks for, and of whom.
 ///
 /// In a path `*` at the end of a segment stands for its rest, a segment `**` for all that follow, and `{model}` for the model.
-struct Row(&'static str, Purpose, Target);
+struct RouteRow(&'static str, Purpose, RouteTarget);
 
 /// What the requests of a row ask for, and how they are written.
 #[derive(Debug, Clone, Copy)]
 struct Purpose {
-    endpoint: Endpoint,
+    endpoint: RouteEndpoint,
     wrapping: Wrapping,
     /// Whether the format is that of the model's maker, and the body may be signed.
     is_bedrock: bool,
 }
 
 impl Purpose {
-    const fn of(endpoint: Endpoint) -> Purpose {
+    const fn from_endpoint(endpoint: RouteEndpoint) -> Purpose {
         Purpose { endpoint, wrapping: Wrapping::None, is_bedrock: false }
     }
 }
 
-const MESSAGES: Purpose = Purpose::of(Endpoint::Answer(Format::Anthropic));
-const COUNT_MESSAGES: Purpose = Purpose::of(Endpoint::Count(Format::Anthropic));
-const CHAT: Purpose = Purpose::of(Endpoint::Answer(Format::Chat));
-const RESPONSES: Purpose = Purpose::of(Endpoint::Answer(Format::Responses));
-const COUNT_RESPONSES: Purpose = Purpose::of(Endpoint::Count(Format::Responses));
-const GENERATE: Purpose = Purpose::of(Endpoint::Answer(Format::Gemini));
-const COUNT: Purpose = Purpose::of(Endpoint::Count(Format::Gemini));
+const MESSAGES: Purpose = Purpose::from_endpoint(RouteEndpoint::Answer(Format::Anthropic));
+const COUNT_MESSAGES: Purpose = Purpose::from_endpoint(RouteEndpoint::Count(Format::Anthropic));
+const CHAT: Purpose = Purpose::from_endpoint(RouteEndpoint::Answer(Format::Chat));
+const RESPONSES: Purpose = Purpose::from_endpoint(RouteEndpoint::Answer(Format::Responses));
+const COUNT_RESPONSES: Purpose = Purpose::from_endpoint(RouteEndpoint::Count(Format::Responses));
+const GENERATE: Purpose = Purpose::from_endpoint(RouteEndpoint::Answer(Format::Gemini));
+const COUNT: Purpose = Purpose::from_endpoint(RouteEndpoint::Count(Format::Gemini));
 const COUNT_CONTENTS: Purpose = Purpose { wrapping: Wrapping::Perhaps(envelope::COUNTED), ..COUNT };
 const WRAPPED_GENERATE: Purpose = Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..GENERATE };
 const WRAPPED_COUNT: Purpose = Purpose { wrapping: Wrapping::Always(envelope::CODE_ASSIST), ..COUNT };
 const INVOKE: Purpose = Purpose { is_bedrock: true, ..MESSAGES };
-const CONVERSE: Purpose = Purpose::of(Endpoint::Unfitted(
+const CONVERSE: Purpose = Purpose::from_endpoint(RouteEndpoint::Unfitted(
     "Bedrock's Converse format; invoke with a model of Anthropic's is fitted",
 ));
 const OLLAMA_FORMAT: Purpose =
-    Purpose::of(Endpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted"));
-const OTHER: Purpose = Purpose::of(Endpoint::Other);
+    Purpose::from_endpoint(RouteEndpoint::Unfitted("Ollama's own format; /v1/chat/completions is fitted"));
+const OTHER: Purpose = Purpose::from_endpoint(RouteEndpoint::Other);
 
 /// Why a request to Bedrock passes.
-const SIGNED: Endpoint = Endpoint::Unfitted("the body is signed (Bedrock)");
-const OF_ANOTHER_MAKER: Endpoint =
-    Endpoint::Unfitted("the format of the model's maker (Bedrock); that of Anthropic's is fitted");
+const SIGNED: RouteEndpoint = RouteEndpoint::Unfitted("the body is signed (Bedrock)");
+const OF_ANOTHER_MAKER: RouteEndpoint =
+    RouteEndpoint::Unfitted("the format of the model's maker (Bedrock); that of Anthropic's is fitted");
 
-const ANTHROPIC: Target = Target::Wire(Provider::Anthropic);
-const OPENAI: Target = Target::Wire(Provider::OpenAi);
-const GEMINI: Target = Target::Wire(Provider::Gemini);
-const AZURE: Target = Target::NamedOr("azure", Provider::OpenAi);
-const CHATGPT: Target = Target::NamedOr("chatgpt", Provider::OpenAi);
-const VERTEX: Target = Target::NamedOr("vertex", Provider::Gemini);
-const CODE_ASSIST: Target = Target::NamedOr("code-assist", Provider::Gemini);
-const OLLAMA: Target = Target::Named("ollama");
-const BEDROCK: Target = Target::Named("bedrock");
+const ANTHROPIC: RouteTarget = RouteTarget::Wire(Provider::Anthropic);
+const OPENAI: RouteTarget = RouteTarget::Wire(Provider::OpenAi);
+const GEMINI: RouteTarget = RouteTarget::Wire(Provider::Gemini);
+const AZURE: RouteTarget = RouteTarget::NamedOr("azure", Provider::OpenAi);
+const CHATGPT: RouteTarget = RouteTarget::NamedOr("chatgpt", Provider::OpenAi);
+const VERTEX: RouteTarget = RouteTarget::NamedOr("vertex", Provider::Gemini);
+const CODE_ASSIST: RouteTarget = RouteTarget::NamedOr("code-assist", Provider::Gemini);
+const OLLAMA: RouteTarget = RouteTarget::Named("ollama");
+const BEDROCK: RouteTarget = RouteTarget::Named("bedrock");
 
 /// Every path that is known; the first row that fits counts.
-const TABLE: &[Row] = &[
-    Row("/v1/messages", MESSAGES, ANTHROPIC),
-    Row("/messages", MESSAGES, ANTHROPIC),
-    Row("/v1/messages/count_tokens", COUNT_MESSAGES, ANTHROPIC),
-    Row("/v1/messages/**", OTHER, ANTHROPIC),
-    Row("/v1/complete", OTHER, ANTHROPIC),
-    Row("/v1/organizations/**", OTHER, ANTHROPIC),
-    Row("/v1/skills/**", OTHER, ANTHROPIC),
+const TABLE: &[RouteRow] = &[
+    RouteRow("/v1/messages", MESSAGES, ANTHROPIC),
+    RouteRow("/messages", MESSAGES, ANTHROPIC),
+    RouteRow("/v1/messages/count_tokens", COUNT_MESSAGES, ANTHROPIC),
+    RouteRow("/v1/messages/**", OTHER, ANTHROPIC),
+    RouteRow("/v1/complete", OTHER, ANTHROPIC),
+    RouteRow("/v1/organizations/**", OTHER, ANTHROPIC),
+    RouteRow("/v1/skills/**", OTHER, ANTHROPIC),
     // What Claude Code asks for beside the model.
-    Row("/api/hello", OTHER, ANTHROPIC),
-    Row("/api/oauth/**", OTHER, ANTHROPIC),
-    Row("/api/organizations/**", OTHER, ANTHROPIC),
-    Row("/api/event_logging/**", OTHER, ANTHROPIC),
-    Row("/api/claude*/**", OTHER, ANTHROPIC),
-    Row("/v1/chat/completions", CHAT, OPENAI),
-    Row("/chat/completions", CHAT, OPENAI),
-    Row("/v1/responses", RESPONSES, OPENAI),
-    Row("/responses", RESPONSES, OPENAI),
-    Row("/v1/responses/input_tokens", COUNT_RESPONSES, OPENAI),
-    Row("/responses/input_tokens", COUNT_RESPONSES, OPENAI),
-    Row("/backend-api/codex/responses", RESPONSES, CHATGPT),
-    Row("/backend-api/**", OTHER, CHATGPT),
-    Row("/openai/deployments/*/chat/completions", CHAT, AZURE),
-    Row("/openai/v1/chat/completions", CHAT, AZURE),
-    Row("/openai/v1/responses", RESPONSES, AZURE),
-    Row("/openai/responses", RESPONSES, AZURE),
-    Row("/openai/v1/responses/input_tokens", COUNT_RESPONSES, AZURE),
-    Row("/openai/**", OTHER, AZURE),
+    RouteRow("/api/hello", OTHER, ANTHROPIC),
+    RouteRow("/api/oauth/**", OTHER, ANTHROPIC),
+    RouteRow("/api/organizations/**", OTHER, ANTHROPIC),
+    RouteRow("/api/event_logging/**", OTHER, ANTHROPIC),
+    RouteRow("/api/claude*/**", OTHER, ANTHROPIC),
+    RouteRow("/v1/chat/completions", CHAT, OPENAI),
+    RouteRow("/chat/completions", CHAT, OPENAI),
+    RouteRow("/v1/responses", RESPONSES, OPENAI),
+    RouteRow("/responses", RESPONSES, OPENAI),
+    RouteRow("/v1/responses/input_tokens", COUNT_RESPONSES, OPENAI),
+    RouteRow("/responses/input_tokens", COUNT_RESPONSES, OPENAI),
+    RouteRow("/backend-api/codex/responses", RESPONSES, CHATGPT),
+    RouteRow("/backend-api/**", OTHER, CHATGPT),
+    RouteRow("/openai/deployments/*/chat/completions", CHAT, AZURE),
+    RouteRow("/openai/v1/chat/completions", CHAT, AZURE),
+    RouteRow("/openai/v1/responses", RESPONSES, AZURE),
+    RouteRow("/openai/responses", RESPONSES, AZURE),
+    RouteRow("/openai/v1/responses/input_tokens", COUNT_RESPONSES, AZURE),
+    RouteRow("/openai/**", OTHER, AZURE),
     // Gemini also speaks OpenAI's format, below a path of its own.
-    Row("/v1beta/openai/chat/completions", CHAT, GEMINI),
-    Row("/v1*/projects/*/locations/*/publishers/google/models/{model}:generateContent", GENERATE, VERTEX),
-    Row(
+    RouteRow("/v1beta/openai/chat/completions", CHAT, GEMINI),
+    RouteRow(
+        "/v1*/projects/*/locations/*/publishers/google/models/{model}:generateContent",
+        GENERATE,
+        VERTEX,
+    ),
+    RouteRow(
         "/v1*/projects/*/locations/*/publishers/google/models/{model}:streamGenerateContent",
         GENERATE,
         VERTEX,
     ),
-    Row("/v1*/projects/*/locations/*/publishers/google/models/{model}:countTokens", COUNT_CONTENTS, VERTEX),
-    Row("/v1*/publishers/google/models/{model}:generateContent", GENERATE, VERTEX),
-    Row("/v1*/publishers/google/models/{model}:streamGenerateContent", GENERATE, VERTEX),
-    Row(
+    RouteRow(
+        "/v1*/projects/*/locations/*/publishers/google/models/{model}:countTokens",
+        COUNT_CONTENTS,
+        VERTEX,
+    ),
+    RouteRow("/v1*/publishers/google/models/{model}:generateContent", GENERATE, VERTEX),
+    RouteRow("/v1*/publishers/google/models/{model}:streamGenerateContent", GENERATE, VERTEX),
+    RouteRow(
         "/v1*/projects/*/locations/*/publishers/anthropic/models/count-tokens:rawPredict",
         COUNT_MESSAGES,
         VERTEX,
     ),
-    Row("/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:rawPredict", MESSAGES, VERTEX),
-    Row("/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:streamRawPredict", MESSAGES, VERTEX),
-    Row("/v1*/projects/**", OTHER, VERTEX),
-    Row("/v1*/publishers/**", OTHER, VERTEX),
-    Row("/v1*/models/{model}:generateContent", GENERATE, GEMINI),
-    Row("/v1*/models/{model}:streamGenerateContent", GENERATE, GEMINI),
-    Row("/v1*/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
+    RouteRow("/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:rawPredict", MESSAGES, VERTEX),
+    RouteRow(
+        "/v1*/projects/*/locations/*/publishers/anthropic/models/{model}:streamRawPredict",
+        MESSAGES,
+        VERTEX,
+    ),
+    RouteRow("/v1*/projects/**", OTHER, VERTEX),
+    RouteRow("/v1*/publishers/**", OTHER, VERTEX),
+    RouteRow("/v1*/models/{model}:generateContent", GENERATE, GEMINI),
+    RouteRow("/v1*/models/{model}:streamGenerateContent", GENERATE, GEMINI),
+    RouteRow("/v1*/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
     // Some clients leave the version to the address that they are given.
-    Row("/models/{model}:generateContent", GENERATE, GEMINI),
-    Row("/models/{model}:streamGenerateContent", GENERATE, GEMINI),
-    Row("/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
-    Row("/v1beta/**", OTHER, GEMINI),
-    Row("/v1alpha/**", OTHER, GEMINI),
-    Row("/upload/**", OTHER, GEMINI),
-    Row("/v1internal:generateContent", WRAPPED_GENERATE, CODE_ASSIST),
-    Row("/v1internal:streamGenerateContent", WRAPPED_GENERATE, CODE_ASSIST),
-    Row("/v1internal:countTokens", WRAPPED_COUNT, CODE_ASSIST),
-    Row("/v1internal:*", OTHER, CODE_ASSIST),
-    Row("/api/chat", OLLAMA_FORMAT, OLLAMA),
-    Row("/api/generate", OLLAMA_FORMAT, OLLAMA),
-    Row("/api/tags", OTHER, OLLAMA),
-    Row("/api/show", OTHER, OLLAMA),
-    Row("/api/ps", OTHER, OLLAMA),
-    Row("/api/version", OTHER, OLLAMA),
-    Row("/api/pull", OTHER, OLLAMA),
-    Row("/api/embed*", OTHER, OLLAMA),
-    Row("/model/{model}/invoke", INVOKE, BEDROCK),
-    Row("/model/{model}/invoke-with-response-stream", INVOKE, BEDROCK),
-    Row("/model/*/converse", CONVERSE, BEDROCK),
-    Row("/model/*/converse-stream", CONVERSE, BEDROCK),
-    Row("/model/**", OTHER, BEDROCK),
-    Row("/v1/models/**", OTHER, Target::ByHeaders),
-    Row("/v1/files/**", OTHER, Target::ByHeaders),
-    Row("/v1/responses/**", OTHER, OPENAI),
-    Row("/responses/**", OTHER, OPENAI),
-    Row("/v1/chat/**", OTHER, OPENAI),
-    Row("/v1/completions", OTHER, OPENAI),
-    Row("/v1/embeddings", OTHER, OPENAI),
-    Row("/v1/moderations", OTHER, OPENAI),
-    Row("/v1/audio/**", OTHER, OPENAI),
-    Row("/v1/images/**", OTHER, OPENAI),
-    Row("/v1/videos/**", OTHER, OPENAI),
-    Row("/v1/batches/**", OTHER, OPENAI),
-    Row("/v1/uploads/**", OTHER, OPENAI),
-    Row("/v1/vector_stores/**", OTHER, OPENAI),
-    Row("/v1/fine_tuning/**", OTHER, OPENAI),
-    Row("/v1/assistants/**", OTHER, OPENAI),
-    Row("/v1/threads/**", OTHER, OPENAI),
-    Row("/v1/conversations/**", OTHER, OPENAI),
-    Row("/v1/containers/**", OTHER, OPENAI),
-    Row("/v1/evals/**", OTHER, OPENAI),
-    Row("/v1/realtime/**", OTHER, OPENAI),
-    Row("/v1/organization/**", OTHER, OPENAI),
-    Row("/models/**", OTHER, OPENAI),
-    Row("/embeddings", OTHER, OPENAI),
-    Row("/completions", OTHER, OPENAI),
+    RouteRow("/models/{model}:generateContent", GENERATE, GEMINI),
+    RouteRow("/models/{model}:streamGenerateContent", GENERATE, GEMINI),
+    RouteRow("/models/{model}:countTokens", COUNT_CONTENTS, GEMINI),
+    RouteRow("/v1beta/**", OTHER, GEMINI),
+    RouteRow("/v1alpha/**", OTHER, GEMINI),
+    RouteRow("/upload/**", OTHER, GEMINI),
+    RouteRow("/v1internal:generateContent", WRAPPED_GENERATE, CODE_ASSIST),
+    RouteRow("/v1internal:streamGenerateContent", WRAPPED_GENERATE, CODE_ASSIST),
+    RouteRow("/v1internal:countTokens", WRAPPED_COUNT, CODE_ASSIST),
+    RouteRow("/v1internal:*", OTHER, CODE_ASSIST),
+    RouteRow("/api/chat", OLLAMA_FORMAT, OLLAMA),
+    RouteRow("/api/generate", OLLAMA_FORMAT, OLLAMA),
+    RouteRow("/api/tags", OTHER, OLLAMA),
+    RouteRow("/api/show", OTHER, OLLAMA),
+    RouteRow("/api/ps", OTHER, OLLAMA),
+    RouteRow("/api/version", OTHER, OLLAMA),
+    RouteRow("/api/pull", OTHER, OLLAMA),
+    RouteRow("/api/embed*", OTHER, OLLAMA),
+    RouteRow("/model/{model}/invoke", INVOKE, BEDROCK),
+    RouteRow("/model/{model}/invoke-with-response-stream", INVOKE, BEDROCK),
+    RouteRow("/model/*/converse", CONVERSE, BEDROCK),
+    RouteRow("/model/*/converse-stream", CONVERSE, BEDROCK),
+    RouteRow("/model/**", OTHER, BEDROCK),
+    RouteRow("/v1/models/**", OTHER, RouteTarget::ByHeaders),
+    RouteRow("/v1/files/**", OTHER, RouteTarget::ByHeaders),
+    RouteRow("/v1/responses/**", OTHER, OPENAI),
+    RouteRow("/responses/**", OTHER, OPENAI),
+    RouteRow("/v1/chat/**", OTHER, OPENAI),
+    RouteRow("/v1/completions", OTHER, OPENAI),
+    RouteRow("/v1/embeddings", OTHER, OPENAI),
+    RouteRow("/v1/moderations", OTHER, OPENAI),
+    RouteRow("/v1/audio/**", OTHER, OPENAI),
+    RouteRow("/v1/images/**", OTHER, OPENAI),
+    RouteRow("/v1/videos/**", OTHER, OPENAI),
+    RouteRow("/v1/batches/**", OTHER, OPENAI),
+    RouteRow("/v1/uploads/**", OTHER, OPENAI),
+    RouteRow("/v1/vector_stores/**", OTHER, OPENAI),
+    RouteRow("/v1/fine_tuning/**", OTHER, OPENAI),
+    RouteRow("/v1/assistants/**", OTHER, OPENAI),
+    RouteRow("/v1/threads/**", OTHER, OPENAI),
+    RouteRow("/v1/conversations/**", OTHER, OPENAI),
+    RouteRow("/v1/containers/**", OTHER, OPENAI),
+    RouteRow("/v1/evals/**", OTHER, OPENAI),
+    RouteRow("/v1/realtime/**", OTHER, OPENAI),
+    RouteRow("/v1/organization/**", OTHER, OPENAI),
+    RouteRow("/models/**", OTHER, OPENAI),
+    RouteRow("/embeddings", OTHER, OPENAI),
+    RouteRow("/completions", OTHER, OPENAI),
 ];
 
 impl Provider {
@@ -241,14 +253,14 @@ impl Provider {
     }
 
     /// Returns the wire that a request without a route seems to speak: its refusal is written so.
-    pub(crate) fn guess(path: &str, query: Option<&str>, headers: &HeaderMap) -> Provider {
+    pub(crate) fn guess_from_request(path: &str, query: Option<&str>, headers: &HeaderMap) -> Provider {
         if path.starts_with("/v1/messages") {
             return Provider::Anthropic;
         }
         if path.starts_with("/v1beta") { Provider::Gemini } else { by_headers(query, headers) }
     }
 
-    fn of(format: Format) -> Provider {
+    fn from_format(format: Format) -> Provider {
         match format {
             Format::Anthropic => Provider::Anthropic,
             Format::Chat | Format::Responses => Provider::OpenAi,
@@ -257,23 +269,25 @@ impl Provider {
     }
 }
 
-impl Endpoint {
+impl RouteEndpoint {
     /// Returns the name used in metrics and the log.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Endpoint::Answer(Format::Anthropic) => "messages",
-            Endpoint::Answer(Format::Chat) => "chat",
-            Endpoint::Answer(Format::Responses) => "responses",
-            Endpoint::Answer(Format::Gemini) => "generate",
-            Endpoint::Count(_) => "count",
-            Endpoint::Unfitted(_) | Endpoint::Other => "other",
+            RouteEndpoint::Answer(Format::Anthropic) => "messages",
+            RouteEndpoint::Answer(Format::Chat) => "chat",
+            RouteEndpoint::Answer(Format::Responses) => "responses",
+            RouteEndpoint::Answer(Format::Gemini) => "generate",
+            RouteEndpoint::Count(_) => "count",
+            RouteEndpoint::Unfitted(_) | RouteEndpoint::Other => "other",
         }
     }
 
     fn provider(self) -> Option<Provider> {
         match self {
-            Endpoint::Answer(format) | Endpoint::Count(format) => Some(Provider::of(format)),
-            Endpoint::Unfitted(_) | Endpoint::Other => None,
+            RouteEndpoint::Answer(format) | RouteEndpoint::Count(format) => {
+                Some(Provider::from_format(format))
+            }
+            RouteEndpoint::Unfitted(_) | RouteEndpoint::Other => None,
         }
     }
 }
@@ -287,10 +301,10 @@ impl Route {
 
 impl NoRoute {
     /// Returns what is wrong and what to do, for whoever sent the request.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             NoRoute::UnknownPath => {
-                let fits = |row: &&Row| matches!(row.1.endpoint, Endpoint::Answer(_));
+                let fits = |row: &&RouteRow| matches!(row.1.endpoint, RouteEndpoint::Answer(_));
                 let known: Vec<&str> = TABLE.iter().filter(fits).map(|row| row.0).collect();
                 format!(
                     "this path is not known, and nothing was sent. Known are {}. Any path of another server: start trimtab with --upstream NAME=URL and ask for /NAME/PATH",
@@ -306,12 +320,12 @@ impl NoRoute {
 
 /// Tells whether a path that begins with this segment means something without an upstream's name.
 pub(super) fn is_reserved(segment: &str) -> bool {
-    let first = |row: &Row| row.0.split('/').nth(1).unwrap_or_default();
+    let first = |row: &RouteRow| row.0.split('/').nth(1).unwrap_or_default();
     segment == "trimtab" || TABLE.iter().any(|row| segment_fits(first(row), segment))
 }
 
 /// Finds where a request goes.
-pub(crate) fn route(
+pub(crate) fn find_route(
     upstreams: &Upstreams,
     method: &Method,
     path: &str,
@@ -320,28 +334,31 @@ pub(crate) fn route(
 ) -> Result<Route, NoRoute> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if let Some((upstream, rest)) = named_by_path(upstreams, path, &segments) {
-        return below_a_name(upstream, method, rest, &Signed::of(query, headers));
+        return below_a_name(upstream, method, rest, &Signed::from_request(query, headers));
     }
-    let (row, model) = find(method, &segments).ok_or(NoRoute::UnknownPath)?;
+    let (row, model) = find_row(method, &segments).ok_or(NoRoute::UnknownPath)?;
     let upstream = match row.2 {
-        Target::Wire(provider) => upstreams.of_wire(provider),
-        Target::ByHeaders => upstreams.of_wire(by_headers(query, headers)),
-        Target::Named(name) => upstreams.named(name).ok_or(NoRoute::UnknownPath)?,
-        Target::NamedOr(name, provider) => {
-            let named = upstreams.named(name).filter(|upstream| upstream.has_address());
+        RouteTarget::Wire(provider) => upstreams.of_wire(provider),
+        RouteTarget::ByHeaders => upstreams.of_wire(by_headers(query, headers)),
+        RouteTarget::Named(name) => upstreams.find_by_name(name).ok_or(NoRoute::UnknownPath)?,
+        RouteTarget::NamedOr(name, provider) => {
+            let named = upstreams.find_by_name(name).filter(|upstream| upstream.has_address());
             let own = || Some(upstreams.of_wire(provider)).filter(|upstream| upstream.given);
-            named.or_else(own).or_else(|| upstreams.named(name)).ok_or(NoRoute::UnknownPath)?
+            named.or_else(own).or_else(|| upstreams.find_by_name(name)).ok_or(NoRoute::UnknownPath)?
         }
     };
     if !upstream.has_address() {
         return Err(NoRoute::NoAddress(upstream.known_name(), upstream.example()));
     }
-    let by_model = matches!(row.2, Target::Wire(_)) && row.1.endpoint.provider().is_some();
-    Ok(Route { by_model, ..settle(upstream, path, row.1, model, &Signed::of(query, headers)) })
+    let by_model = matches!(row.2, RouteTarget::Wire(_)) && row.1.endpoint.provider().is_some();
+    Ok(Route {
+        by_model,
+        ..resolve_route(upstream, path, row.1, model, &Signed::from_request(query, headers))
+    })
 }
 
 /// Makes the route of a request whose purpose is known.
-fn settle(
+fn resolve_route(
     upstream: Arc<Upstream>,
     path: &str,
     purpose: Purpose,
@@ -369,7 +386,7 @@ enum Signed {
 
 impl Signed {
     /// Looks for a signature of AWS. It covers the hash of the body, unless it says that it does not.
-    fn of(query: Option<&str>, headers: &HeaderMap) -> Signed {
+    fn from_request(query: Option<&str>, headers: &HeaderMap) -> Signed {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let given = text("authorization");
         let by_query = query.is_some_and(|query| {
@@ -387,13 +404,13 @@ fn named_by_path<'a>(
     segments: &[&str],
 ) -> Option<(Arc<Upstream>, &'a str)> {
     let name = segments.first()?;
-    let upstream = upstreams.named(name)?;
+    let upstream = upstreams.find_by_name(name)?;
     let rest = path.trim_start_matches('/').strip_prefix(name)?;
     if *name != Provider::OpenAi.name() {
         return Some((upstream, rest));
     }
     // Azure's own paths begin with the same word: they are meant where Azure has an address, here or as OpenAI's.
-    let azure = upstreams.named("azure").is_some_and(|azure| azure.has_address());
+    let azure = upstreams.find_by_name("azure").is_some_and(|azure| azure.has_address());
     let versioned = segments.get(1).is_some_and(|segment| *segment == "v1");
     (versioned && !azure && !upstream.is_azure()).then_some((upstream, rest))
 }
@@ -411,21 +428,21 @@ fn below_a_name(
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     // Many paths end in `messages`: the word alone tells nothing.
-    let tells = |row: &Row| row.1.endpoint != Endpoint::Other && row.0 != "/messages";
-    let ends = (1..segments.len()).filter_map(|from| find(method, segments.get(from..)?));
-    let found = find(method, &segments).or_else(|| ends.into_iter().find(|(row, _)| tells(row)));
+    let tells = |row: &RouteRow| row.1.endpoint != RouteEndpoint::Other && row.0 != "/messages";
+    let ends = (1..segments.len()).filter_map(|from| find_row(method, segments.get(from..)?));
+    let found = find_row(method, &segments).or_else(|| ends.into_iter().find(|(row, _)| tells(row)));
     let (purpose, model) = found.map_or((OTHER, None), |(row, model)| (row.1, model));
-    Ok(settle(upstream, path, purpose, model, signed))
+    Ok(resolve_route(upstream, path, purpose, model, signed))
 }
 
 /// Finds the row of a path, and the model that the path names.
-fn find(method: &Method, segments: &[&str]) -> Option<(&'static Row, Option<String>)> {
-    let rows = TABLE.iter().filter(|row| row.1.endpoint == Endpoint::Other || *method == Method::POST);
-    rows.into_iter().find_map(|row| Some((row, fits(row.0, segments)?)))
+fn find_row(method: &Method, segments: &[&str]) -> Option<(&'static RouteRow, Option<String>)> {
+    let rows = TABLE.iter().filter(|row| row.1.endpoint == RouteEndpoint::Other || *method == Method::POST);
+    rows.into_iter().find_map(|row| Some((row, match_pattern(row.0, segments)?)))
 }
 
 /// Tells whether a path fits a row's; gives the model that it names.
-fn fits(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
+fn match_pattern(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
     let mut model = None;
     let mut left = segments.iter();
     for wanted in pattern.split('/').filter(|wanted| !wanted.is_empty()) {

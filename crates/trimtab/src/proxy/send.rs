@@ -9,11 +9,11 @@ use hyper::{
     http::{Extensions, request::Parts},
 };
 
-use super::{Outgoing, Proxy, headers, metrics::Metric, route::Route};
+use super::{Proxy, RequestBody, headers, metrics::Metric, route::Route};
 
 /// The head of a request, as it is sent to the provider.
 #[derive(Clone)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
@@ -24,20 +24,20 @@ pub(super) struct Head {
 }
 
 /// Why there is no answer of a provider.
-pub(super) struct Failed {
+pub(super) struct SendFailure {
     pub(super) status: StatusCode,
     pub(super) reason: String,
 }
 
 /// Makes the head of the request to the provider.
-pub(super) fn head(route: &Route, parts: &Parts) -> Result<Head, Failed> {
+pub(super) fn provider_head(route: &Route, parts: &Parts) -> Result<RequestHead, SendFailure> {
     let upstream = &route.upstream;
     let wrong =
-        |fault: anyhow::Error| Failed { status: StatusCode::BAD_REQUEST, reason: format!("{fault:#}") };
+        |fault: anyhow::Error| SendFailure { status: StatusCode::BAD_REQUEST, reason: format!("{fault:#}") };
     let mut headers = parts.headers.clone();
     headers::to_upstream(&mut headers, upstream.host().map_err(wrong)?);
     let uri = upstream.uri(&route.path, parts.uri.query()).map_err(wrong)?;
-    Ok(Head {
+    Ok(RequestHead {
         method: parts.method.clone(),
         uri,
         headers,
@@ -48,7 +48,11 @@ pub(super) fn head(route: &Route, parts: &Parts) -> Result<Head, Failed> {
 
 impl Proxy {
     /// Sends a request to the provider.
-    pub(super) async fn send(&self, head: &Head, body: Outgoing) -> Result<Response<Incoming>, Failed> {
+    pub(super) async fn send_to_provider(
+        &self,
+        head: &RequestHead,
+        body: RequestBody,
+    ) -> Result<Response<Incoming>, SendFailure> {
         let mut headers = head.headers.clone();
         if let Either::Left(_) = &body
             && let Some(length) = hyper::body::Body::size_hint(&body).exact()
@@ -64,33 +68,38 @@ impl Proxy {
         *request.extensions_mut() = head.extensions.clone();
         match tokio::time::timeout(self.config.limits.upstream, client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(fault)) => Err(self.unreachable(head, &fault)),
+            Ok(Err(fault)) => Err(self.record_unreachable(head, &fault)),
             Err(_) => {
                 self.metrics.count(Metric::UpstreamErrors { kind: "timeout".to_owned() });
                 let reason = format!(
                     "error of the provider: {} did not answer in {} seconds",
-                    origin(&head.uri),
+                    origin_of(&head.uri),
                     self.config.limits.upstream.as_secs()
                 );
-                Err(Failed { status: StatusCode::GATEWAY_TIMEOUT, reason })
+                Err(SendFailure { status: StatusCode::GATEWAY_TIMEOUT, reason })
             }
         }
     }
 
-    pub(super) fn unreachable(&self, head: &Head, fault: &dyn std::error::Error) -> Failed {
+    pub(super) fn record_unreachable(
+        &self,
+        head: &RequestHead,
+        fault: &dyn std::error::Error,
+    ) -> SendFailure {
         self.metrics.count(Metric::UpstreamErrors { kind: "unreachable".to_owned() });
-        let mut reason = format!("error of the provider: {} cannot be reached: {fault}", origin(&head.uri));
+        let mut reason =
+            format!("error of the provider: {} cannot be reached: {fault}", origin_of(&head.uri));
         let mut source = fault.source();
         while let Some(cause) = source {
             reason.push_str(": ");
             reason.push_str(&cause.to_string());
             source = cause.source();
         }
-        Failed { status: StatusCode::BAD_GATEWAY, reason }
+        SendFailure { status: StatusCode::BAD_GATEWAY, reason }
     }
 }
 
-fn origin(uri: &Uri) -> String {
+fn origin_of(uri: &Uri) -> String {
     format!(
         "{}://{}",
         uri.scheme_str().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! The sessions that are going on. Takes requests; gives the memory of the session that each one continues, found by the
 //! longest chain of blocks that is known. Never needs an id from the client, and never keeps more than so many sessions.
 //!
-//! What must outlive the process goes through [`Keeping`], which is asked before a request is forwarded.
+//! What must outlive the process goes through [`SessionStorage`], which is asked before a request is forwarded.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -11,16 +11,16 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::{
-    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, Resent, Role, SessionState,
+    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, ResentRequest, Role, SessionState,
     Tokens, Usage, Verdict,
 };
 
 use super::{
     headers::ClientHeaders,
-    keeper::Keeper,
-    size_limit::{Proof, SizeLimit},
-    store_health::{StoreHealth, Unkept},
-    unanswered::{AwaitedAnswer, SentAs, Unanswered},
+    size_limit::{OverflowProof, SizeLimit},
+    store_health::{StoreHealth, UnkeptReason},
+    store_writer::StoreWriter,
+    unanswered::{AwaitedAnswer, SentForm, UnansweredRequests},
 };
 
 /// How long a provider keeps its cache, where nothing better is known: five minutes.
@@ -33,7 +33,7 @@ const CONTINUES: (usize, usize) = (4, 5);
 const LEAST_SAID: usize = 3;
 
 /// What is about to be sent, for whoever keeps it beyond this process.
-pub(crate) struct Commit<'a> {
+pub(crate) struct CommitRequest<'a> {
     /// The request as it came.
     pub(crate) history: &'a Arc<History>,
     /// What becomes of every block.
@@ -42,12 +42,12 @@ pub(crate) struct Commit<'a> {
     pub(crate) client: &'a Arc<ClientHeaders>,
     /// When it is sent.
     pub(crate) now: Millis,
-    pub(crate) when: When,
+    pub(crate) when: KeepWhen,
 }
 
 /// When a request must be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum KeepWhen {
     /// It hides something for the first time: without the original nobody could bring that back.
     BeforeSending,
     /// It hides nothing that is not kept already. Were it lost, all that is new in it was sent whole.
@@ -56,83 +56,83 @@ pub(crate) enum When {
 
 /// The name of a request that is kept, by which its answer is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KeptAs(pub(crate) u64);
+pub(crate) struct KeptRequestId(pub(crate) u64);
 
 /// Whether a test lets something be kept.
 #[cfg(test)]
-pub(crate) type Scripted = Box<dyn Fn(&Commit<'_>) -> Result<()> + Send + Sync>;
+pub(crate) type ScriptedStore = Box<dyn Fn(&CommitRequest<'_>) -> Result<()> + Send + Sync>;
 
 /// What outlives the process.
-pub(crate) enum Keeping {
+pub(crate) enum SessionStorage {
     Nothing,
-    Store(Keeper),
+    Store(StoreWriter),
     /// Whatever a test wants to happen.
     #[cfg(test)]
-    Scripted(Scripted),
+    Scripted(ScriptedStore),
 }
 
-impl Keeping {
-    fn keep(&self, commit: &Commit<'_>) -> Result<Option<KeptAs>> {
+impl SessionStorage {
+    fn keep_request(&self, commit: &CommitRequest<'_>) -> Result<Option<KeptRequestId>> {
         match self {
-            Keeping::Nothing => Ok(None),
-            Keeping::Store(keeper) => keeper.keep(commit),
+            SessionStorage::Nothing => Ok(None),
+            SessionStorage::Store(keeper) => keeper.keep_request(commit),
             #[cfg(test)]
-            Keeping::Scripted(keep) => keep(commit).map(|()| None),
+            SessionStorage::Scripted(keep) => keep(commit).map(|()| None),
         }
     }
 
-    fn keeper(&self) -> Option<&Keeper> {
+    fn store_writer(&self) -> Option<&StoreWriter> {
         match self {
-            Keeping::Store(keeper) => Some(keeper),
-            Keeping::Nothing => None,
+            SessionStorage::Store(keeper) => Some(keeper),
+            SessionStorage::Nothing => None,
             #[cfg(test)]
-            Keeping::Scripted(_) => None,
+            SessionStorage::Scripted(_) => None,
         }
     }
 }
 
 /// What is sent.
-pub(crate) enum Sending<'a> {
+pub(crate) enum RequestToSend<'a> {
     Planned { history: &'a Arc<History>, plan: &'a Arc<Plan>, client: &'a Arc<ClientHeaders> },
-    Again(&'a Arc<Resent>),
+    Again(&'a Arc<ResentRequest>),
 }
 
 /// What came of noting that a request is about to be sent.
-pub(crate) struct Committed {
+pub(crate) struct CommitOutcome {
     /// The name under which it is kept.
-    pub(crate) kept_as: Option<KeptAs>,
+    pub(crate) kept_as: Option<KeptRequestId>,
     /// Who wants to know whether the provider took it.
     pub(crate) awaited: AwaitedAnswer,
 }
 
 /// All sessions.
-pub(crate) struct Sessions {
-    registry: Mutex<Registry>,
+pub(crate) struct ProxySessions {
+    registry: Mutex<SessionRegistry>,
     most: usize,
-    keeping: Keeping,
+    keeping: SessionStorage,
 }
 
 #[derive(Default)]
-struct Registry {
+struct SessionRegistry {
     owners: HashMap<ChainHash, u64>,
     /// The latest session in which the model said something.
     said_in: HashMap<BlockHash, u64>,
-    sessions: HashMap<u64, Arc<Session>>,
+    sessions: HashMap<u64, Arc<ProxySession>>,
     made: u64,
     uses: u64,
 }
 
 /// One session.
-pub(crate) struct Session {
+pub(crate) struct ProxySession {
     key: u64,
     /// The name by which headers and the log speak of it.
     pub(crate) name: String,
-    state: Mutex<State>,
+    state: Mutex<ProxySessionState>,
 }
 
 /// What is known of a session.
 #[derive(Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownSession {
     pub(crate) state: SessionState,
     /// What the provider's answers taught about how much may be sent.
     pub(crate) size_limit: SizeLimit,
@@ -141,10 +141,10 @@ pub(crate) struct Known {
 }
 
 #[derive(Default)]
-struct State {
-    known: Known,
+struct ProxySessionState {
+    known: KnownSession,
     /// What was sent and is not in memory yet, because the provider may refuse it.
-    unanswered: Unanswered,
+    unanswered: UnansweredRequests,
     /// Whether people were told that the session no longer fits without us.
     told_needed: bool,
     /// Whether a summary is being asked for.
@@ -165,21 +165,21 @@ struct State {
 }
 
 /// The session of a request.
-pub(crate) struct Found {
-    pub(crate) session: Arc<Session>,
+pub(crate) struct MatchedSession {
+    pub(crate) session: Arc<ProxySession>,
     /// Whether nothing of the conversation was known.
     pub(crate) new: bool,
 }
 
-impl Sessions {
+impl ProxySessions {
     /// Makes a registry of at most `most` sessions.
-    pub(crate) fn new(most: usize, keeping: Keeping) -> Sessions {
-        Sessions { registry: Mutex::default(), most: most.max(1), keeping }
+    pub(crate) fn new(most: usize, keeping: SessionStorage) -> ProxySessions {
+        ProxySessions { registry: Mutex::default(), most: most.max(1), keeping }
     }
 
     /// Returns the session that a request continues, or a new one.
-    pub(crate) fn find(&self, history: &History, chain: &[ChainHash]) -> Found {
-        let mut registry = lock(&self.registry);
+    pub(crate) fn find_session(&self, history: &History, chain: &[ChainHash]) -> MatchedSession {
+        let mut registry = lock_ignoring_poison(&self.registry);
         registry.uses += 1;
         let uses = registry.uses;
         let said = first_said(history);
@@ -188,14 +188,14 @@ impl Sessions {
             Some((index + 1, Arc::clone(registry.sessions.get(owner)?)))
         });
         let parent = match known {
-            None => registry.rewritten(history),
+            None => registry.find_rewritten(history),
             Some((blocks, session)) => {
-                let mut state = lock(&session.state);
+                let mut state = lock_ignoring_poison(&session.state);
                 let (some, of) = CONTINUES;
                 if blocks * of >= state.chain.len() * some {
                     state.used = uses;
                     drop(state);
-                    return Found { session, new: false };
+                    return MatchedSession { session, new: false };
                 }
                 Some(state.known_now())
             }
@@ -205,9 +205,9 @@ impl Sessions {
         if !new {
             known.state.memory = Arc::new(known.state.memory.for_conversation(chain));
         }
-        let session = registry.add(chain, known, uses);
+        let session = registry.add_session(chain, known, uses);
         registry.forget_beyond(self.most);
-        Found { session, new }
+        MatchedSession { session, new }
     }
 
     /// Returns what was sent of a conversation before this process began; empty where nothing is known.
@@ -215,7 +215,9 @@ impl Sessions {
     /// # Errors
     /// Says why it cannot be read.
     pub(crate) fn known_before(&self, history: &History, client: &ClientHeaders) -> Result<Memory> {
-        self.keeping.keeper().map_or_else(|| Ok(Memory::default()), |keeper| keeper.known(history, client))
+        self.keeping
+            .store_writer()
+            .map_or_else(|| Ok(Memory::default()), |keeper| keeper.find_memory(history, client))
     }
 
     /// Notes what is about to be sent: first with whoever keeps it, then here. It is remembered for good when the provider has
@@ -223,37 +225,41 @@ impl Sessions {
     ///
     /// # Errors
     /// Says why it could not be kept; memory is then as it was.
-    pub(crate) fn commit(
+    pub(crate) fn commit_request(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ProxySession>,
         chain: &[ChainHash],
-        sending: &Sending<'_>,
+        sending: &RequestToSend<'_>,
         now: Millis,
-    ) -> Result<Committed> {
+    ) -> Result<CommitOutcome> {
         let kept_as = match sending {
-            Sending::Planned { .. } if matches!(self.keeping, Keeping::Nothing) => None,
-            Sending::Planned { history, plan, client } => {
-                let when =
-                    if self.must_keep_first(session, plan) { When::BeforeSending } else { When::Later };
-                let kept_as = self.keeping.keep(&Commit { history, plan, client, now, when })?;
+            RequestToSend::Planned { .. } if matches!(self.keeping, SessionStorage::Nothing) => None,
+            RequestToSend::Planned { history, plan, client } => {
+                let when = if self.must_keep_first(session, plan) {
+                    KeepWhen::BeforeSending
+                } else {
+                    KeepWhen::Later
+                };
+                let kept_as =
+                    self.keeping.keep_request(&CommitRequest { history, plan, client, now, when })?;
                 // The file that it is kept in now may be another one.
-                lock(&session.state).kept_in = self.times_opened_again();
+                lock_ignoring_poison(&session.state).kept_in = self.times_opened_again();
                 self.keep_pins(session, history, client);
                 kept_as
             }
-            Sending::Again(_) => None,
+            RequestToSend::Again(_) => None,
         };
         let history = match sending {
-            Sending::Planned { history, .. } => history.as_ref(),
-            Sending::Again(resent) => &resent.history,
+            RequestToSend::Planned { history, .. } => history.as_ref(),
+            RequestToSend::Again(resent) => &resent.history,
         };
         // What is new is found by it from now on; what is old already is.
         let sent_as = match sending {
-            Sending::Planned { plan, .. } => SentAs::Planned(Arc::clone(plan)),
-            Sending::Again(resent) => SentAs::Again(Arc::clone(resent)),
+            RequestToSend::Planned { plan, .. } => SentForm::Planned(Arc::clone(plan)),
+            RequestToSend::Again(resent) => SentForm::Again(Arc::clone(resent)),
         };
         let (new, goes_on, number) = {
-            let mut state = lock(&session.state);
+            let mut state = lock_ignoring_poison(&session.state);
             let number = state.unanswered.add(sent_as, now);
             let same = state.chain.iter().zip(chain).take_while(|(one, other)| one == other).count();
             let goes_on = same == state.chain.len();
@@ -262,9 +268,9 @@ impl Sessions {
             (same, goes_on, number)
         };
         let said = history.said_by_model(if goes_on { new } else { 0 });
-        let mut registry = lock(&self.registry);
+        let mut registry = lock_ignoring_poison(&self.registry);
         if registry.sessions.contains_key(&session.key) {
-            let mut state = lock(&session.state);
+            let mut state = lock_ignoring_poison(&session.state);
             for hash in chain.iter().skip(new) {
                 if registry.owners.insert(*hash, session.key) != Some(session.key) {
                     state.found_by.push(*hash);
@@ -277,43 +283,46 @@ impl Sessions {
             registry.said_in.extend(said.iter().map(|hash| (*hash, session.key)));
             state.said.extend(said);
         }
-        Ok(Committed { kept_as, awaited: AwaitedAnswer::new(Arc::clone(session), number) })
+        Ok(CommitOutcome { kept_as, awaited: AwaitedAnswer::new(Arc::clone(session), number) })
     }
 
     /// Tells whether the originals of a request need no more keeping before something of it is hidden.
-    pub(crate) fn has_originals(&self, kept_as: Option<KeptAs>) -> bool {
+    pub(crate) fn has_originals(&self, kept_as: Option<KeptRequestId>) -> bool {
         match &self.keeping {
-            Keeping::Nothing => true,
-            Keeping::Store(keeper) => kept_as.is_some_and(|name| keeper.is_kept(name)),
+            SessionStorage::Nothing => true,
+            SessionStorage::Store(keeper) => kept_as.is_some_and(|name| keeper.is_kept(name)),
             #[cfg(test)]
-            Keeping::Scripted(_) => kept_as.is_some(),
+            SessionStorage::Scripted(_) => kept_as.is_some(),
         }
     }
 
     /// Tells whether a plan hides something for the first time that must be on disk before it is sent.
-    pub(crate) fn waits_for_disk(&self, session: &Session, plan: &Plan) -> bool {
-        let has_news = || self.must_keep_first(session, plan) || !lock(&session.state).unkept_pins.is_empty();
-        !matches!(self.keeping, Keeping::Nothing) && has_news()
+    pub(crate) fn waits_for_disk(&self, session: &ProxySession, plan: &Plan) -> bool {
+        let has_news = || {
+            self.must_keep_first(session, plan)
+                || !lock_ignoring_poison(&session.state).unkept_pins.is_empty()
+        };
+        !matches!(self.keeping, SessionStorage::Nothing) && has_news()
     }
 
     /// Tells whether a plan hides something whose original is not in the store yet: it hides it for the first time, or the
     /// store is another file since.
-    fn must_keep_first(&self, session: &Session, plan: &Plan) -> bool {
-        let state = lock(&session.state);
+    fn must_keep_first(&self, session: &ProxySession, plan: &Plan) -> bool {
+        let state = lock_ignoring_poison(&session.state);
         let is_other_file = state.kept_in != self.times_opened_again();
         let is_hidden = |decision: &Decision| decision.verdict != Verdict::Keep;
         state.known.state.memory.hides_anew(plan) || (is_other_file && plan.decisions().iter().any(is_hidden))
     }
 
     fn times_opened_again(&self) -> u64 {
-        self.keeping.keeper().map_or(0, Keeper::times_opened_again)
+        self.keeping.store_writer().map_or(0, StoreWriter::times_opened_again)
     }
 
     /// Returns what is remembered, with what anybody asked for about single blocks until now: through the store, or with this
     /// request.
-    pub(crate) fn obey(
+    pub(crate) fn apply_wishes(
         &self,
-        session: &Session,
+        session: &ProxySession,
         memory: Arc<Memory>,
         history: &History,
         chain: &[ChainHash],
@@ -321,16 +330,17 @@ impl Sessions {
     ) -> Arc<Memory> {
         let pins = &client.pins;
         // What cannot be read now is looked for again with the next request.
-        let newest = self.keeping.keeper().and_then(|keeper| Some((keeper, keeper.newest_wish().ok()?)));
-        let heard = lock(&session.state).heard_wish;
+        let newest =
+            self.keeping.store_writer().and_then(|keeper| Some((keeper, keeper.newest_wish().ok()?)));
+        let heard = lock_ignoring_poison(&session.state).heard_wish;
         let news = newest.filter(|(_, newest)| *newest != heard);
-        let wishes =
-            news.and_then(|(keeper, newest)| Some((newest, keeper.wishes(history, chain, client).ok()?)));
+        let wishes = news
+            .and_then(|(keeper, newest)| Some((newest, keeper.find_wishes(history, chain, client).ok()?)));
         if wishes.is_none() && pins.iter().all(|pin| memory.wishes().is_pinned(*pin)) {
             return memory;
         }
-        let mut state = lock(&session.state);
-        let State { known, unanswered, unkept_pins, heard_wish, .. } = &mut *state;
+        let mut state = lock_ignoring_poison(&session.state);
+        let ProxySessionState { known, unanswered, unkept_pins, heard_wish, .. } = &mut *state;
         let memory = Arc::make_mut(&mut known.state.memory);
         if let Some((newest, wishes)) = wishes {
             *heard_wish = newest;
@@ -347,25 +357,31 @@ impl Sessions {
     }
 
     /// Keeps the pins of a session that came with its requests. What no block has is not kept.
-    fn keep_pins(&self, session: &Session, history: &Arc<History>, client: &Arc<ClientHeaders>) {
-        let pins = std::mem::take(&mut lock(&session.state).unkept_pins);
-        if let Some(keeper) = self.keeping.keeper().filter(|_| !pins.is_empty()) {
-            keeper.pin(history, pins, client);
+    fn keep_pins(&self, session: &ProxySession, history: &Arc<History>, client: &Arc<ClientHeaders>) {
+        let pins = std::mem::take(&mut lock_ignoring_poison(&session.state).unkept_pins);
+        if let Some(keeper) = self.keeping.store_writer().filter(|_| !pins.is_empty()) {
+            keeper.keep_pins(history, pins, client);
         }
     }
 
     /// Notes what a provider reported for a request of `sent` tokens as counted here.
-    pub(crate) fn answered(&self, session: &Session, kept_as: Option<KeptAs>, sent: Tokens, usage: Usage) {
-        session.learn(sent, usage);
-        if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
-            keeper.answered(name, usage);
+    pub(crate) fn record_usage(
+        &self,
+        session: &ProxySession,
+        kept_as: Option<KeptRequestId>,
+        sent: Tokens,
+        usage: Usage,
+    ) {
+        session.learn_usage(sent, usage);
+        if let Some((keeper, name)) = self.keeping.store_writer().zip(kept_as) {
+            keeper.record_usage(name, usage);
         }
     }
 
     /// Notes that a provider refused a request that is kept.
-    pub(crate) fn refused(&self, kept_as: Option<KeptAs>) {
-        if let Some((keeper, name)) = self.keeping.keeper().zip(kept_as) {
-            keeper.refused(name);
+    pub(crate) fn record_refusal(&self, kept_as: Option<KeptRequestId>) {
+        if let Some((keeper, name)) = self.keeping.store_writer().zip(kept_as) {
+            keeper.record_refusal(name);
         }
     }
 
@@ -373,75 +389,77 @@ impl Sessions {
     ///
     /// # Errors
     /// Says why it is not kept.
-    pub(crate) fn summarized(
+    pub(crate) fn keep_summary(
         &self,
         history: &Arc<History>,
         covers: ChainHash,
         text: &str,
         client: &Arc<ClientHeaders>,
     ) -> Result<()> {
-        self.keeping.keeper().map_or(Ok(()), |keeper| keeper.summarized(history, covers, text, client))
+        self.keeping
+            .store_writer()
+            .map_or(Ok(()), |keeper| keeper.keep_summary(history, covers, text, client))
     }
 
     /// Counts a request that is not kept, where requests are.
-    pub(crate) fn count_unkept(&self, why: Unkept) {
-        if let Some(keeper) = self.keeping.keeper() {
+    pub(crate) fn count_unkept(&self, why: UnkeptReason) {
+        if let Some(keeper) = self.keeping.store_writer() {
             keeper.count_unkept(why);
         }
     }
 
     /// Returns what was not kept, by reason.
-    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
-        self.keeping.keeper().map(|keeper| keeper.health().unkept()).unwrap_or_default()
+    pub(crate) fn unkept_counts(&self) -> Vec<(UnkeptReason, u64)> {
+        self.keeping.store_writer().map(|keeper| keeper.health().unkept_counts()).unwrap_or_default()
     }
 
     /// Returns what people should know about the store.
     pub(crate) fn store_news(&self) -> Vec<String> {
-        self.keeping.keeper().map(|keeper| keeper.health().take_news()).unwrap_or_default()
+        self.keeping.store_writer().map(|keeper| keeper.health().take_news()).unwrap_or_default()
     }
 
     /// Tells whether there is a store that cannot be written to.
     pub(crate) fn is_store_in_trouble(&self) -> bool {
-        self.keeping.keeper().map(Keeper::health).is_some_and(StoreHealth::is_in_trouble)
+        self.keeping.store_writer().map(StoreWriter::health).is_some_and(StoreHealth::is_in_trouble)
     }
 
     /// Waits until everything that was sent so far is kept, or counted as not kept.
     pub(crate) fn finish_keeping(&self) {
-        if let Some(keeper) = self.keeping.keeper() {
+        if let Some(keeper) = self.keeping.store_writer() {
             // Its answer comes after all that was asked before.
-            keeper.is_kept(KeptAs(0));
+            keeper.is_kept(KeptRequestId(0));
         }
     }
 
     /// Returns how many sessions are known.
     pub(crate) fn len(&self) -> usize {
-        lock(&self.registry).sessions.len()
+        lock_ignoring_poison(&self.registry).sessions.len()
     }
 }
 
-impl Registry {
-    fn add(&mut self, chain: &[ChainHash], parent: Known, uses: u64) -> Arc<Session> {
+impl SessionRegistry {
+    fn add_session(&mut self, chain: &[ChainHash], parent: KnownSession, uses: u64) -> Arc<ProxySession> {
         self.made += 1;
         let mut name = String::new();
         for byte in chain.last().map(|hash| hash.0).unwrap_or_default().iter().take(4) {
             let _ = write!(name, "{byte:02x}");
         }
-        let state = State { known: parent, used: uses, ..State::default() };
-        let session = Arc::new(Session { key: self.made, name, state: Mutex::new(state) });
+        let state = ProxySessionState { known: parent, used: uses, ..ProxySessionState::default() };
+        let session = Arc::new(ProxySession { key: self.made, name, state: Mutex::new(state) });
         self.sessions.insert(self.made, Arc::clone(&session));
         session
     }
 
     /// Returns what is known of the session whose messages were rewritten to make this request: one in which the model said
     /// nearly all that it said.
-    fn rewritten(&self, history: &History) -> Option<Known> {
+    fn find_rewritten(&self, history: &History) -> Option<KnownSession> {
         let said: HashSet<BlockHash> = history.said_by_model(0).into_iter().collect();
         let mut matches: BTreeMap<u64, usize> = BTreeMap::new();
         for owner in said.iter().filter_map(|hash| self.said_in.get(hash)) {
             *matches.entry(*owner).or_default() += 1;
         }
         let (key, count) = matches.into_iter().max_by_key(|(key, count)| (*count, *key))?;
-        let state = lock(&self.sessions.get(&key)?.state);
+        let state = lock_ignoring_poison(&self.sessions.get(&key)?.state);
         let (some, of) = CONTINUES;
         let is_same = count >= LEAST_SAID && count * of >= state.said.len() * some;
         is_same.then(|| state.known_now())
@@ -461,10 +479,10 @@ impl Registry {
             let oldest = self
                 .sessions
                 .values()
-                .min_by_key(|session| lock(&session.state).used)
+                .min_by_key(|session| lock_ignoring_poison(&session.state).used)
                 .map(|session| session.key);
             let Some(session) = oldest.and_then(|key| self.sessions.remove(&key)) else { return };
-            let state = lock(&session.state);
+            let state = lock_ignoring_poison(&session.state);
             self.forget_said(session.key, &state.said);
             for hash in &state.found_by {
                 if self.owners.get(hash) == Some(&session.key) {
@@ -475,24 +493,24 @@ impl Registry {
     }
 }
 
-impl State {
+impl ProxySessionState {
     /// Returns what is known if the provider takes all that is under way.
-    fn known_now(&self) -> Known {
+    fn known_now(&self) -> KnownSession {
         let memory = self.unanswered.memory_with_all(&self.known.state.memory);
         let state = SessionState { memory, calibration: self.known.state.calibration };
-        Known { state, ..self.known.clone() }
+        KnownSession { state, ..self.known.clone() }
     }
 }
 
-impl Session {
+impl ProxySession {
     /// Returns what is known now.
-    pub(crate) fn known(&self) -> Known {
-        lock(&self.state).known_now()
+    pub(crate) fn known_now(&self) -> KnownSession {
+        lock_ignoring_poison(&self.state).known_now()
     }
 
     /// Takes a conversation that began elsewhere as sent so far.
-    pub(crate) fn begin(&self, memory: Memory) -> Arc<Memory> {
-        let mut state = lock(&self.state);
+    pub(crate) fn begin_with(&self, memory: Memory) -> Arc<Memory> {
+        let mut state = lock_ignoring_poison(&self.state);
         if state.known.state.memory.is_empty() {
             state.known.state.memory = Arc::new(memory);
         }
@@ -500,57 +518,57 @@ impl Session {
     }
 
     /// Changes what is under way and what is remembered together.
-    pub(crate) fn settle(&self, change: impl FnOnce(&mut Unanswered, &mut Arc<Memory>)) {
-        let State { unanswered, known, .. } = &mut *lock(&self.state);
+    pub(crate) fn change_unanswered(&self, change: impl FnOnce(&mut UnansweredRequests, &mut Arc<Memory>)) {
+        let ProxySessionState { unanswered, known, .. } = &mut *lock_ignoring_poison(&self.state);
         change(unanswered, &mut known.state.memory);
     }
 
     /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
     pub(crate) fn grown_to(&self, raw: Tokens, now: Millis) -> Tokens {
-        let last = lock(&self.state).last.replace((raw, now));
+        let last = lock_ignoring_poison(&self.state).last.replace((raw, now));
         match last {
             Some((before, at)) if now.0 - at.0 < CACHE_LIFETIME_MS => before.min(raw),
             _ => Tokens::ZERO,
         }
     }
 
-    fn learn(&self, sent: Tokens, usage: Usage) {
-        lock(&self.state).known.state.learn(sent, usage);
+    fn learn_usage(&self, sent: Tokens, usage: Usage) {
+        lock_ignoring_poison(&self.state).known.state.learn_usage(sent, usage);
     }
 
     /// Changes what is remembered.
-    pub(crate) fn remember(&self, change: impl FnOnce(&mut Memory)) {
-        change(Arc::make_mut(&mut lock(&self.state).known.state.memory));
+    pub(crate) fn change_memory(&self, change: impl FnOnce(&mut Memory)) {
+        change(Arc::make_mut(&mut lock_ignoring_poison(&self.state).known.state.memory));
     }
 
     /// Tells whether nobody asks for a summary of this session yet; from now on somebody does.
     pub(crate) fn begin_asking(&self) -> bool {
-        !std::mem::replace(&mut lock(&self.state).asking, true)
+        !std::mem::replace(&mut lock_ignoring_poison(&self.state).asking, true)
     }
 
     /// Notes that a summary was had or given up.
     pub(crate) fn end_asking(&self) {
-        lock(&self.state).asking = false;
+        lock_ignoring_poison(&self.state).asking = false;
     }
 
     /// Learns from a refusal of `sent` tokens that no more than `most` are taken.
-    pub(crate) fn learn_too_long(&self, model: &str, sent: Tokens, most: Tokens, proof: Proof) {
-        lock(&self.state).known.size_limit.learn_refused(model, sent, most, proof);
+    pub(crate) fn learn_too_long(&self, model: &str, sent: Tokens, most: Tokens, proof: OverflowProof) {
+        lock_ignoring_poison(&self.state).known.size_limit.learn_refused(model, sent, most, proof);
     }
 
     /// Learns that the provider accepted so many tokens.
     pub(crate) fn learn_accepted(&self, model: &str, sent: Tokens) {
-        lock(&self.state).known.size_limit.learn_accepted(model, sent);
+        lock_ignoring_poison(&self.state).known.size_limit.learn_accepted(model, sent);
     }
 
     /// Learns that the provider refused what was changed.
-    pub(crate) fn refused(&self) {
-        lock(&self.state).known.refused = true;
+    pub(crate) fn record_refusal(&self) {
+        lock_ignoring_poison(&self.state).known.refused = true;
     }
 
     /// Tells, once in a session, that it is time to say that it no longer fits without us.
     pub(crate) fn tell_needed(&self) -> bool {
-        !std::mem::replace(&mut lock(&self.state).told_needed, true)
+        !std::mem::replace(&mut lock_ignoring_poison(&self.state).told_needed, true)
     }
 }
 
@@ -563,7 +581,7 @@ fn first_said(history: &History) -> usize {
     history.blocks().iter().position(said).unwrap_or(history.blocks().len())
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -584,17 +602,19 @@ mod tests {
         format!(r#"{{"model":"gpt-5","messages":[{}]}}"#, messages.join(",")).into_bytes()
     }
 
-    fn send(sessions: &Sessions, words: &[&str]) -> Found {
+    fn send(sessions: &ProxySessions, words: &[&str]) -> MatchedSession {
         let history = parse(chat(words)).unwrap();
-        let found = sessions.find(&history, &chain(&history));
-        let memory = found.session.known().state.memory;
+        let found = sessions.find_session(&history, &chain(&history));
+        let memory = found.session.known_now().state.memory;
         let resent = Arc::new(resend(Arc::new(parse(chat(words)).unwrap()), &memory));
-        sessions.commit(&found.session, &chain(&history), &Sending::Again(&resent), Millis(0)).unwrap();
+        sessions
+            .commit_request(&found.session, &chain(&history), &RequestToSend::Again(&resent), Millis(0))
+            .unwrap();
         found
     }
 
-    fn registry(most: usize) -> Sessions {
-        Sessions::new(most, Keeping::Nothing)
+    fn registry(most: usize) -> ProxySessions {
+        ProxySessions::new(most, SessionStorage::Nothing)
     }
 
     #[test]
@@ -622,7 +642,7 @@ mod tests {
         let trunk = send(&sessions, &words);
         let branch = send(&sessions, &["s", "1", "2", "three"]);
         assert_ne!(trunk.session.key, branch.session.key);
-        assert!(!branch.new && !branch.session.known().state.memory.is_empty());
+        assert!(!branch.new && !branch.session.known_now().state.memory.is_empty());
         assert_eq!(send(&sessions, &[&words[..], &["10"]].concat()).session.key, trunk.session.key);
         assert_eq!(send(&sessions, &["s", "1", "2", "three", "four"]).session.key, branch.session.key);
     }
@@ -653,8 +673,8 @@ mod tests {
         send(&sessions, &["s", "1", "2", "3", "4", "5", "draft"]);
         send(&sessions, &["s", "1", "2", "3", "4", "5", "final"]);
         send(&sessions, &["s", "other"]);
-        assert_eq!(lock(&sessions.registry).owners.len(), 2);
-        assert_eq!(lock(&sessions.registry).said_in.len(), 0);
+        assert_eq!(lock_ignoring_poison(&sessions.registry).owners.len(), 2);
+        assert_eq!(lock_ignoring_poison(&sessions.registry).said_in.len(), 0);
     }
 
     #[test]
@@ -664,7 +684,7 @@ mod tests {
         send(&sessions, &words);
         let rewritten: Vec<&str> = ["other"].into_iter().chain(words.into_iter().skip(1)).collect();
         let found = send(&sessions, &[&rewritten[..], &["eight", "9"]].concat());
-        assert!(!found.new && !found.session.known().state.memory.is_empty());
+        assert!(!found.new && !found.session.known_now().state.memory.is_empty());
         let other = send(&sessions, &["x", "1", "two", "3", "else", "5", "else", "7"]);
         assert!(other.new, "a few words in common make no session");
         let short = send(&sessions, &["y", "1", "two", "3"]);
@@ -679,7 +699,7 @@ mod tests {
             let system = format!("today is day {day}");
             let found = send(&sessions, &[&[&system[..]], &words[..]].concat());
             assert!(day == 0 || !found.new, "it is known by what the model said");
-            found.session.known().state.memory.verdicts().count()
+            found.session.known_now().state.memory.verdicts().count()
         };
         let counts: Vec<usize> = (0..30).map(remembered).collect();
         assert!(counts.iter().all(|count| *count <= words.len() + 2), "{counts:?}");
@@ -687,16 +707,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_is_not_remembered() {
-        let keeping = Keeping::Scripted(Box::new(|_| anyhow::bail!("the disk is full")));
-        let sessions = Sessions::new(8, keeping);
-        let settings = Settings::new(Policy::shipped("steady").unwrap());
+        let keeping = SessionStorage::Scripted(Box::new(|_| anyhow::bail!("the disk is full")));
+        let sessions = ProxySessions::new(8, keeping);
+        let settings = Settings::new(Policy::find_shipped("steady").unwrap());
         let fitted = fit(chat(&["s", "one"]), &Memory::default(), &settings, Millis(0)).unwrap();
         let chain = chain(&fitted.history);
-        let session = sessions.find(&fitted.history, &chain).session;
+        let session = sessions.find_session(&fitted.history, &chain).session;
         let plan = Arc::new(fitted.plan);
         let client = Arc::default();
-        let sending = Sending::Planned { history: &fitted.history, plan: &plan, client: &client };
-        assert!(sessions.commit(&session, &chain, &sending, Millis(0)).is_err());
-        assert!(session.known().state.memory.is_empty());
+        let sending = RequestToSend::Planned { history: &fitted.history, plan: &plan, client: &client };
+        assert!(sessions.commit_request(&session, &chain, &sending, Millis(0)).is_err());
+        assert!(session.known_now().state.memory.is_empty());
     }
 }

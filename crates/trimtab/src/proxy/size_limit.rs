@@ -13,7 +13,7 @@ pub(crate) struct SizeLimit {
 
 /// What proves that a request was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum OverflowProof {
     /// The provider named its limit.
     NamedLimit,
     /// The provider accepted a shorter request in its place.
@@ -27,9 +27,9 @@ impl SizeLimit {
     }
 
     /// Learns from a refusal of `sent` tokens that at most `most` are taken.
-    pub(crate) fn learn_refused(&mut self, model: &str, sent: Tokens, most: Tokens, proof: Proof) {
+    pub(crate) fn learn_refused(&mut self, model: &str, sent: Tokens, most: Tokens, proof: OverflowProof) {
         self.turn_to(model);
-        if proof == Proof::NamedLimit && (self.largest_accepted >= sent || self.most.is_some()) {
+        if proof == OverflowProof::NamedLimit && (self.largest_accepted >= sent || self.most.is_some()) {
             // As much was accepted before, or the named limit is kept to already: its figures explain nothing.
             return;
         }
@@ -60,7 +60,7 @@ mod tests {
 
     enum Answer {
         Accepted(u64),
-        Refused(u64, u64, Proof),
+        Refused(u64, u64, OverflowProof),
     }
     use Answer::{Accepted, Refused};
 
@@ -78,26 +78,30 @@ mod tests {
 
     #[test]
     fn a_named_limit_is_learnt_once() {
-        check(&[Refused(100, 80, Proof::NamedLimit)], Some(80));
-        check(&[Refused(100, 80, Proof::NamedLimit), Refused(80, 64, Proof::NamedLimit)], Some(80));
+        check(&[Refused(100, 80, OverflowProof::NamedLimit)], Some(80));
+        check(
+            &[Refused(100, 80, OverflowProof::NamedLimit), Refused(80, 64, OverflowProof::NamedLimit)],
+            Some(80),
+        );
     }
 
     #[test]
     fn a_shorter_request_that_is_accepted_proves_a_limit() {
-        let refusals = [Refused(100, 80, Proof::NamedLimit), Refused(80, 60, Proof::ShorterAccepted)];
+        let refusals =
+            [Refused(100, 80, OverflowProof::NamedLimit), Refused(80, 60, OverflowProof::ShorterAccepted)];
         check(&refusals, Some(60));
     }
 
     #[test]
     fn a_larger_request_that_is_accepted_takes_a_limit_back() {
-        check(&[Refused(100, 80, Proof::NamedLimit), Accepted(90)], None);
-        check(&[Refused(100, 80, Proof::NamedLimit), Accepted(80)], Some(80));
+        check(&[Refused(100, 80, OverflowProof::NamedLimit), Accepted(90)], None);
+        check(&[Refused(100, 80, OverflowProof::NamedLimit), Accepted(80)], Some(80));
     }
 
     #[test]
     fn a_limit_is_never_below_what_was_accepted_before() {
-        check(&[Accepted(90), Refused(100, 75, Proof::ShorterAccepted)], Some(90));
-        check(&[Accepted(90), Refused(85, 60, Proof::NamedLimit)], None);
-        check(&[Accepted(90), Refused(85, 60, Proof::ShorterAccepted)], Some(60));
+        check(&[Accepted(90), Refused(100, 75, OverflowProof::ShorterAccepted)], Some(90));
+        check(&[Accepted(90), Refused(85, 60, OverflowProof::NamedLimit)], None);
+        check(&[Accepted(90), Refused(85, 60, OverflowProof::ShorterAccepted)], Some(60));
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 /// Why something was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Unkept {
+pub(crate) enum UnkeptReason {
     /// More came than could be written.
     QueueFull,
     /// The store could not be written to.
@@ -24,15 +24,15 @@ pub(crate) enum Unkept {
     Report,
 }
 
-impl Unkept {
+impl UnkeptReason {
     /// Returns the reason for people.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
-            Unkept::QueueFull => "more came than could be written",
-            Unkept::StoreFailed => "the store could not be written to",
-            Unkept::NoPlan => "sent without a new plan",
-            Unkept::Passed => "passed untouched",
-            Unkept::Report => "reports of usage",
+            UnkeptReason::QueueFull => "more came than could be written",
+            UnkeptReason::StoreFailed => "the store could not be written to",
+            UnkeptReason::NoPlan => "sent without a new plan",
+            UnkeptReason::Passed => "passed untouched",
+            UnkeptReason::Report => "reports of usage",
         }
     }
 }
@@ -40,13 +40,13 @@ impl Unkept {
 /// How keeping goes.
 #[derive(Debug, Default)]
 pub(crate) struct StoreHealth {
-    state: Mutex<State>,
+    state: Mutex<HealthState>,
     waiting_bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    unkept: BTreeMap<Unkept, u64>,
+struct HealthState {
+    unkept: BTreeMap<UnkeptReason, u64>,
     /// Why the store cannot be written to; nothing while it can.
     trouble: Option<String>,
     news: Vec<String>,
@@ -54,18 +54,18 @@ struct State {
 
 impl StoreHealth {
     /// Counts something that was not kept.
-    pub(crate) fn count(&self, why: Unkept) {
-        *self.state().unkept.entry(why).or_default() += 1;
+    pub(crate) fn count_unkept(&self, why: UnkeptReason) {
+        *self.lock_state().unkept.entry(why).or_default() += 1;
     }
 
     /// Returns what was not kept, by reason.
-    pub(crate) fn unkept(&self) -> Vec<(Unkept, u64)> {
-        self.state().unkept.iter().map(|(why, count)| (*why, *count)).collect()
+    pub(crate) fn unkept_counts(&self) -> Vec<(UnkeptReason, u64)> {
+        self.lock_state().unkept.iter().map(|(why, count)| (*why, *count)).collect()
     }
 
     /// Notes that the store took something.
     pub(crate) fn note_success(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if state.trouble.take().is_some() {
             state
                 .news
@@ -75,7 +75,7 @@ impl StoreHealth {
 
     /// Notes that the store did not take something.
     pub(crate) fn note_failure(&self, reason: &str) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if state.trouble.as_deref() != Some(reason) {
             state.news.push(format!(
                 "the store cannot be written to: {reason}. Nothing new is hidden until it can; requests are not kept"
@@ -85,18 +85,18 @@ impl StoreHealth {
     }
 
     /// Notes something that people should know.
-    pub(crate) fn tell(&self, words: String) {
-        self.state().news.push(words);
+    pub(crate) fn add_news(&self, words: String) {
+        self.lock_state().news.push(words);
     }
 
     /// Tells whether the store cannot be written to.
     pub(crate) fn is_in_trouble(&self) -> bool {
-        self.state().trouble.is_some()
+        self.lock_state().trouble.is_some()
     }
 
     /// Returns what people have not been told yet.
     pub(crate) fn take_news(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().news)
+        std::mem::take(&mut self.lock_state().news)
     }
 
     /// Makes room for bytes that wait to be written; tells whether there is some. One request always has room.
@@ -114,7 +114,7 @@ impl StoreHealth {
         self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, HealthState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

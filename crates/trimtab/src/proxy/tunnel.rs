@@ -14,34 +14,34 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, Proxy,
-    forward::whole,
-    ledger::Account,
+    AnswerBody, Proxy,
+    forward::full_answer_body,
+    ledger::UnsettledRequest,
+    observed_answer::{AnswerReaders, ObservedAnswer},
     route::Route,
-    send::{Failed, head},
-    tap::{LookedAt, Tap},
+    send::{SendFailure, provider_head},
 };
 
 /// Asks the provider to upgrade, and connects the two sides where it does.
-pub(super) async fn tunnel(
+pub(super) async fn upgrade_and_connect(
     proxy: &Arc<Proxy>,
     route: &Route,
     mut request: Request<Incoming>,
     permit: OwnedSemaphorePermit,
-) -> Result<Response<Answer>, Failed> {
+) -> Result<Response<AnswerBody>, SendFailure> {
     let client = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let mut head = head(route, &parts)?;
-    restore(&mut head.headers, &parts.headers);
-    let mut response = proxy.send(&head, Either::Left(Full::new(Bytes::new()))).await?;
+    let mut head = provider_head(route, &parts)?;
+    restore_upgrade_headers(&mut head.headers, &parts.headers);
+    let mut response = proxy.send_to_provider(&head, Either::Left(Full::new(Bytes::new()))).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let (mut parts, incoming) = response.into_parts();
         super::headers::to_client(&mut parts.headers);
-        let account = Account::unread(permit);
+        let account = UnsettledRequest::without_reading(permit);
         let done = Box::new(move |_, _| drop(account));
         return Ok(Response::from_parts(
             parts,
-            Either::Right(Tap::new(Bytes::new(), Some(incoming), LookedAt::default(), done)),
+            Either::Right(ObservedAnswer::new(Bytes::new(), Some(incoming), AnswerReaders::default(), done)),
         ));
     }
     let provider = hyper::upgrade::on(&mut response);
@@ -55,12 +55,12 @@ pub(super) async fn tunnel(
     let (mut parts, _) = response.into_parts();
     let answered = parts.headers.clone();
     super::headers::to_client(&mut parts.headers);
-    restore(&mut parts.headers, &answered);
-    Ok(Response::from_parts(parts, whole(Bytes::new())))
+    restore_upgrade_headers(&mut parts.headers, &answered);
+    Ok(Response::from_parts(parts, full_answer_body(Bytes::new())))
 }
 
 /// Puts back the two headers by which both sides agree to upgrade.
-fn restore(headers: &mut hyper::HeaderMap, from: &hyper::HeaderMap) {
+fn restore_upgrade_headers(headers: &mut hyper::HeaderMap, from: &hyper::HeaderMap) {
     if let Some(upgrade) = from.get(UPGRADE) {
         headers.insert(UPGRADE, upgrade.clone());
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));

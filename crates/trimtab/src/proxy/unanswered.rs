@@ -1,45 +1,45 @@
-//! [`Unanswered`]: what a session sent and no provider has answered yet, and [`AwaitedAnswer`], by which whoever sends a request
+//! [`UnansweredRequests`]: what a session sent and no provider has answered yet, and [`AwaitedAnswer`], by which whoever sends a request
 //! tells what came of it. What a provider refuses is taken out again, so that only what it accepted is remembered.
 
 use std::sync::Arc;
 
-use trimtab_core::{Memory, Millis, Plan, Resent};
+use trimtab_core::{Memory, Millis, Plan, ResentRequest};
 
-use super::sessions::Session;
+use super::sessions::ProxySession;
 
 /// What is sent for a request, as memory takes it.
 #[derive(Clone)]
-pub(crate) enum SentAs {
+pub(crate) enum SentForm {
     Planned(Arc<Plan>),
-    Again(Arc<Resent>),
+    Again(Arc<ResentRequest>),
 }
 
-impl SentAs {
-    fn enter(&self, memory: &mut Memory, now: Millis) {
+impl SentForm {
+    fn enter_memory(&self, memory: &mut Memory, now: Millis) {
         match self {
-            SentAs::Planned(plan) => memory.sent(plan, now),
-            SentAs::Again(resent) => memory.resent(resent, now),
+            SentForm::Planned(plan) => memory.remember_sent(plan, now),
+            SentForm::Again(resent) => memory.remember_resent(resent, now),
         }
     }
 }
 
 /// The requests of a session that are under way, in the order in which they were sent.
 #[derive(Default)]
-pub(crate) struct Unanswered {
+pub(crate) struct UnansweredRequests {
     requests: Vec<RequestUnderWay>,
     next: u64,
 }
 
 struct RequestUnderWay {
     number: u64,
-    sent_as: SentAs,
+    sent_as: SentForm,
     now: Millis,
     is_accepted: bool,
 }
 
-impl Unanswered {
+impl UnansweredRequests {
     /// Adds a request that is about to be sent; returns its number.
-    pub(crate) fn add(&mut self, sent_as: SentAs, now: Millis) -> u64 {
+    pub(crate) fn add(&mut self, sent_as: SentForm, now: Millis) -> u64 {
         let number = self.next;
         self.next += 1;
         self.requests.push(RequestUnderWay { number, sent_as, now, is_accepted: false });
@@ -50,7 +50,7 @@ impl Unanswered {
     pub(crate) fn memory_with_all(&self, memory: &Arc<Memory>) -> Arc<Memory> {
         let mut memory = Arc::clone(memory);
         for request in &self.requests {
-            request.sent_as.enter(Arc::make_mut(&mut memory), request.now);
+            request.sent_as.enter_memory(Arc::make_mut(&mut memory), request.now);
         }
         memory
     }
@@ -72,7 +72,7 @@ impl Unanswered {
     fn enter_decided(&mut self, memory: &mut Arc<Memory>) {
         let decided = self.requests.iter().take_while(|request| request.is_accepted).count();
         for request in self.requests.drain(..decided) {
-            request.sent_as.enter(Arc::make_mut(memory), request.now);
+            request.sent_as.enter_memory(Arc::make_mut(memory), request.now);
         }
     }
 }
@@ -80,13 +80,13 @@ impl Unanswered {
 /// A request whose answer is awaited. Where nobody says what came of it, as when the client left, it counts as accepted: the
 /// provider has most likely read it, and its cache holds it.
 pub(crate) struct AwaitedAnswer {
-    session: Arc<Session>,
+    session: Arc<ProxySession>,
     number: u64,
     is_refused: bool,
 }
 
 impl AwaitedAnswer {
-    pub(crate) fn new(session: Arc<Session>, number: u64) -> AwaitedAnswer {
+    pub(crate) fn new(session: Arc<ProxySession>, number: u64) -> AwaitedAnswer {
         AwaitedAnswer { session, number, is_refused: false }
     }
 
@@ -99,7 +99,7 @@ impl AwaitedAnswer {
 impl Drop for AwaitedAnswer {
     fn drop(&mut self) {
         let (number, is_refused) = (self.number, self.is_refused);
-        self.session.settle(|unanswered, memory| {
+        self.session.change_unanswered(|unanswered, memory| {
             if is_refused {
                 unanswered.refuse(number, memory);
             } else {

@@ -17,7 +17,7 @@ pub(crate) struct Upstream {
     name: String,
     /// Whose interface it speaks, where a path does not say.
     pub(crate) wire: Provider,
-    address: Option<Address>,
+    address: Option<UpstreamAddress>,
     /// Whether the user gave the address: a flag, a file or a variable.
     pub(crate) given: bool,
     /// What the names of models begin with that choose it without a name in the path.
@@ -25,7 +25,7 @@ pub(crate) struct Upstream {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Address {
+struct UpstreamAddress {
     scheme: &'static str,
     /// Whether the server is asked in HTTP/2.
     http2: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Upstreams {
 
 /// An upstream as a file or a flag gives it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct UpstreamEntry {
     /// Where it was said, for people.
     pub(crate) place: String,
     pub(crate) name: String,
@@ -56,7 +56,7 @@ pub(crate) struct Given {
 }
 
 /// An upstream that is known by name.
-struct Preset {
+struct UpstreamPreset {
     name: &'static str,
     wire: Provider,
     /// Its address, where everybody has the same.
@@ -67,8 +67,8 @@ struct Preset {
     variables: &'static [&'static str],
 }
 
-const fn preset(name: &'static str, wire: Provider, url: &'static str) -> Preset {
-    Preset { name, wire, url: Some(url), example: url, variables: &[] }
+const fn preset_upstream(name: &'static str, wire: Provider, url: &'static str) -> UpstreamPreset {
+    UpstreamPreset { name, wire, url: Some(url), example: url, variables: &[] }
 }
 
 const fn without_url(
@@ -76,30 +76,30 @@ const fn without_url(
     wire: Provider,
     example: &'static str,
     variables: &'static [&'static str],
-) -> Preset {
-    Preset { name, wire, url: None, example, variables }
+) -> UpstreamPreset {
+    UpstreamPreset { name, wire, url: None, example, variables }
 }
 
-const PRESETS: &[Preset] = &[
-    Preset {
+const PRESETS: &[UpstreamPreset] = &[
+    UpstreamPreset {
         variables: &["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"],
-        ..preset("anthropic", Provider::Anthropic, "https://api.anthropic.com")
+        ..preset_upstream("anthropic", Provider::Anthropic, "https://api.anthropic.com")
     },
-    Preset {
+    UpstreamPreset {
         variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        ..preset("openai", Provider::OpenAi, "https://api.openai.com/v1")
+        ..preset_upstream("openai", Provider::OpenAi, "https://api.openai.com/v1")
     },
-    Preset {
+    UpstreamPreset {
         variables: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"],
-        ..preset("gemini", Provider::Gemini, "https://generativelanguage.googleapis.com")
+        ..preset_upstream("gemini", Provider::Gemini, "https://generativelanguage.googleapis.com")
     },
-    preset("openrouter", Provider::OpenAi, "https://openrouter.ai/api/v1"),
-    preset("deepseek", Provider::OpenAi, "https://api.deepseek.com"),
-    preset("mistral", Provider::OpenAi, "https://api.mistral.ai/v1"),
-    preset("ollama", Provider::OpenAi, "http://127.0.0.1:11434"),
-    preset("vllm", Provider::OpenAi, "http://127.0.0.1:8000"),
-    preset("lm-studio", Provider::OpenAi, "http://127.0.0.1:1234"),
-    preset("litellm", Provider::OpenAi, "http://127.0.0.1:4000"),
+    preset_upstream("openrouter", Provider::OpenAi, "https://openrouter.ai/api/v1"),
+    preset_upstream("deepseek", Provider::OpenAi, "https://api.deepseek.com"),
+    preset_upstream("mistral", Provider::OpenAi, "https://api.mistral.ai/v1"),
+    preset_upstream("ollama", Provider::OpenAi, "http://127.0.0.1:11434"),
+    preset_upstream("vllm", Provider::OpenAi, "http://127.0.0.1:8000"),
+    preset_upstream("lm-studio", Provider::OpenAi, "http://127.0.0.1:1234"),
+    preset_upstream("litellm", Provider::OpenAi, "http://127.0.0.1:4000"),
     without_url("azure", Provider::OpenAi, "https://RESOURCE.openai.azure.com", &["AZURE_OPENAI_ENDPOINT"]),
     without_url("chatgpt", Provider::OpenAi, "https://chatgpt.com/backend-api/codex", &[]),
     without_url(
@@ -126,21 +126,21 @@ impl Upstreams {
     /// Gives with them what people should know: which variables were taken, and which were not.
     pub(crate) fn resolve(
         flags: &[String],
-        files: &[Given],
+        files: &[UpstreamEntry],
         variable: impl Fn(&str) -> Option<String>,
         listen: SocketAddr,
     ) -> Result<(Upstreams, Vec<String>)> {
-        let mut all: Vec<Upstream> = PRESETS.iter().map(Preset::upstream).collect::<Result<_>>()?;
+        let mut all: Vec<Upstream> = PRESETS.iter().map(UpstreamPreset::upstream).collect::<Result<_>>()?;
         let mut notes = Vec::new();
         for preset in PRESETS {
             notes.extend(from_variables(preset, &mut all, &variable, listen)?);
         }
         for given in files {
-            apply(given, &mut all, listen).with_context(|| given.place.clone())?;
+            apply_entry(given, &mut all, listen).with_context(|| given.place.clone())?;
         }
         for flag in flags {
             let given = from_flag(flag).with_context(|| format!("--upstream {flag}"))?;
-            apply(&given, &mut all, listen).with_context(|| given.place.clone())?;
+            apply_entry(&given, &mut all, listen).with_context(|| given.place.clone())?;
         }
         let all: Vec<Arc<Upstream>> = all.into_iter().map(Arc::new).collect();
         let wire = |provider: Provider| {
@@ -162,14 +162,14 @@ impl Upstreams {
         })
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<Arc<Upstream>> {
         self.all.iter().find(|upstream| upstream.name == name).cloned()
     }
 
     /// Returns where requests of each wire go.
     pub(crate) fn wire_addresses(&self) -> Vec<(String, String)> {
         let addresses = self.wires.iter().filter_map(|upstream| {
-            let Address { scheme, authority, base, .. } = upstream.address.as_ref()?;
+            let UpstreamAddress { scheme, authority, base, .. } = upstream.address.as_ref()?;
             Some((upstream.name.clone(), format!("{scheme}://{authority}{base}")))
         });
         addresses.collect()
@@ -196,12 +196,12 @@ impl Upstreams {
     }
 }
 
-impl Preset {
+impl UpstreamPreset {
     fn upstream(&self) -> Result<Upstream> {
         Ok(Upstream {
             name: self.name.to_owned(),
             wire: self.wire,
-            address: self.url.map(Address::parse).transpose()?,
+            address: self.url.map(UpstreamAddress::parse).transpose()?,
             given: false,
             model_prefix: None,
         })
@@ -210,7 +210,7 @@ impl Preset {
 
 /// Takes the address that a client's own variable names.
 fn from_variables(
-    preset: &Preset,
+    preset: &UpstreamPreset,
     all: &mut [Upstream],
     variable: &impl Fn(&str) -> Option<String>,
     listen: SocketAddr,
@@ -218,7 +218,7 @@ fn from_variables(
     let mut notes = Vec::new();
     for name in preset.variables {
         let Some(url) = variable(name).filter(|url| !url.is_empty()) else { continue };
-        let address = Address::parse(&url).with_context(|| format!("{name}={url}"))?;
+        let address = UpstreamAddress::parse(&url).with_context(|| format!("{name}={url}"))?;
         if address.is_at(listen) {
             notes.push(format!("{name} is the proxy's own address and is not taken as upstream"));
             continue;
@@ -234,18 +234,18 @@ fn from_variables(
 }
 
 /// Reads `NAME=URL`.
-fn from_flag(flag: &str) -> Result<Given> {
+fn from_flag(flag: &str) -> Result<UpstreamEntry> {
     let (name, url) = flag.split_once('=').context("expected NAME=URL")?;
-    Ok(Given {
+    Ok(UpstreamEntry {
         place: format!("--upstream {flag}"),
         name: name.trim().to_owned(),
         url: Some(url.trim().to_owned()),
-        ..Given::default()
+        ..UpstreamEntry::default()
     })
 }
 
 /// Adds an upstream, or changes one that is known.
-fn apply(given: &Given, all: &mut Vec<Upstream>, listen: SocketAddr) -> Result<()> {
+fn apply_entry(given: &UpstreamEntry, all: &mut Vec<Upstream>, listen: SocketAddr) -> Result<()> {
     let name = given.name.as_str();
     let is_preset = PRESETS.iter().any(|preset| preset.name == name);
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -269,7 +269,7 @@ fn apply(given: &Given, all: &mut Vec<Upstream>, listen: SocketAddr) -> Result<(
         ),
         None => None,
     };
-    let address = given.url.as_deref().map(Address::parse).transpose()?;
+    let address = given.url.as_deref().map(UpstreamAddress::parse).transpose()?;
     if address.as_ref().is_some_and(|address| address.is_at(listen)) {
         bail!("that is the proxy's own address; name the provider's");
     }
@@ -314,7 +314,7 @@ impl Upstream {
         self.preset().map_or("", |preset| preset.example)
     }
 
-    fn preset(&self) -> Option<&'static Preset> {
+    fn preset(&self) -> Option<&'static UpstreamPreset> {
         PRESETS.iter().find(|preset| preset.name == self.name)
     }
 
@@ -326,7 +326,7 @@ impl Upstream {
     /// Returns the address of a request for a path.
     pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri> {
         let address = self.address()?;
-        let mut wanted = join(&address.base, path, self.wire);
+        let mut wanted = join_path(&address.base, path, self.wire);
         if !wanted.starts_with('/') {
             wanted.insert(0, '/');
         }
@@ -352,14 +352,14 @@ impl Upstream {
         Ok(HeaderValue::from_str(&self.address()?.authority)?)
     }
 
-    fn address(&self) -> Result<&Address> {
+    fn address(&self) -> Result<&UpstreamAddress> {
         self.address.as_ref().with_context(|| format!("{} has no address", self.name))
     }
 }
 
 /// Puts a path behind a base: as both are written, but nothing twice that both name. A version that neither names is the provider's
 /// usual one: some clients take it to be part of the address that they are given.
-fn join(base: &str, path: &str, wire: Provider) -> String {
+fn join_path(base: &str, path: &str, wire: Provider) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     let rest = || path.trim_start_matches('/').strip_prefix(first).unwrap_or_default();
     let (before, last) = base.rsplit_once('/').unwrap_or_default();
@@ -393,8 +393,8 @@ fn join(base: &str, path: &str, wire: Provider) -> String {
     }
 }
 
-impl Address {
-    fn parse(url: &str) -> Result<Address> {
+impl UpstreamAddress {
+    fn parse(url: &str) -> Result<UpstreamAddress> {
         let uri: Uri = url.trim().parse().context("not an address")?;
         let (scheme, http2) = match uri.scheme_str() {
             Some("https") => ("https", false),
@@ -413,7 +413,7 @@ impl Address {
             bail!("what follows `?` belongs to a request; leave it out");
         }
         let base = uri.path().trim_end_matches('/').to_owned();
-        Ok(Address { scheme, http2, authority: authority.as_str().to_owned(), base })
+        Ok(UpstreamAddress { scheme, http2, authority: authority.as_str().to_owned(), base })
     }
 
     /// Returns the host without its port, and the port.

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use trimtab_core::{Format, Usage};
 
 use super::{
-    encoding::Decoder,
+    encoding::AnswerDecoder,
     envelope::{Wrapping, unwrap_answer},
     event_stream::EventStream,
 };
@@ -21,32 +21,32 @@ static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"usage"
 static TOO_LONG: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"context_length_exceeded\""));
 
 /// Reads one answer.
-pub(crate) struct Reader {
+pub(crate) struct UsageReader {
     format: Format,
-    decoder: Decoder,
-    events: Events,
+    decoder: AnswerDecoder,
+    events: EventReader,
 }
 
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Reading {
+pub(crate) struct UsageReading {
     pub(crate) usage: Option<Usage>,
     /// Whether the answer is that the request is too long.
     pub(crate) too_long: bool,
 }
 
-struct Events {
-    framing: Framing,
+struct EventReader {
+    framing: AnswerFraming,
     /// Whether answers stand in others.
     are_wrapped: bool,
     /// The line, or the answer, as far as it has come.
     open: Vec<u8>,
     lost: bool,
-    reading: Reading,
+    reading: UsageReading,
 }
 
 /// What parts an answer into events.
-enum Framing {
+enum AnswerFraming {
     /// Nothing: it is one.
     Whole,
     /// Lines of text.
@@ -55,49 +55,49 @@ enum Framing {
     Messages(EventStream),
 }
 
-impl Reader {
-    pub(crate) fn new(format: Format, wrapping: Wrapping, headers: &HeaderMap) -> Reader {
+impl UsageReader {
+    pub(crate) fn new(format: Format, wrapping: Wrapping, headers: &HeaderMap) -> UsageReader {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let framing = if kind.starts_with("text/event-stream") {
-            Framing::Lines
+            AnswerFraming::Lines
         } else if kind.starts_with("application/vnd.amazon.eventstream") {
-            Framing::Messages(EventStream::default())
+            AnswerFraming::Messages(EventStream::default())
         } else {
-            Framing::Whole
+            AnswerFraming::Whole
         };
-        let events = Events {
+        let events = EventReader {
             framing,
             are_wrapped: matches!(wrapping, Wrapping::Always(_)),
             open: Vec::new(),
             lost: false,
-            reading: Reading::default(),
+            reading: UsageReading::default(),
         };
-        Reader { format, decoder: Decoder::of(headers), events }
+        UsageReader { format, decoder: AnswerDecoder::from_headers(headers), events }
     }
 
     /// Looks at the next bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let Reader { format, decoder, events } = self;
+        let UsageReader { format, decoder, events } = self;
         decoder.feed(bytes, |decoded| events.feed(*format, decoded));
     }
 
     /// Returns what was read, after the last byte.
-    pub(crate) fn finish(&mut self) -> Reading {
+    pub(crate) fn finish(&mut self) -> UsageReading {
         let open = std::mem::take(&mut self.events.open);
         self.events.read(self.format, &open);
         self.events.reading
     }
 }
 
-impl Events {
+impl EventReader {
     fn feed(&mut self, format: Format, mut bytes: &[u8]) {
-        if let Framing::Messages(stream) = &mut self.framing {
+        if let AnswerFraming::Messages(stream) = &mut self.framing {
             let mut stream = std::mem::take(stream);
             stream.feed(bytes, LONGEST, |event| self.read_event(format, event));
-            self.framing = Framing::Messages(stream);
+            self.framing = AnswerFraming::Messages(stream);
             return;
         }
-        while matches!(self.framing, Framing::Lines)
+        while matches!(self.framing, AnswerFraming::Lines)
             && let Some(end) = memchr::memchr(b'\n', bytes)
         {
             let (line, rest) = bytes.split_at(end);
@@ -123,13 +123,13 @@ impl Events {
     /// Reads a line of a stream, or a whole answer.
     fn read(&mut self, format: Format, text: &[u8]) {
         match self.framing {
-            Framing::Whole => self.read_event(format, text),
-            Framing::Lines => {
+            AnswerFraming::Whole => self.read_event(format, text),
+            AnswerFraming::Lines => {
                 if let Some(data) = text.strip_prefix(b"data:") {
                     self.read_event(format, data);
                 }
             }
-            Framing::Messages(_) => {}
+            AnswerFraming::Messages(_) => {}
         }
     }
 
@@ -152,7 +152,7 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::event_stream::message, *};
+    use super::{super::event_stream::write_message, *};
 
     #[track_caller]
     fn check(format: Format, streamed: bool, answer: &str, expected: Option<[u64; 4]>) {
@@ -165,7 +165,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, kind.parse().unwrap());
         for size in [1, 7, 100_000] {
-            let mut reader = Reader::new(format, wrapping, &headers);
+            let mut reader = UsageReader::new(format, wrapping, &headers);
             answer.chunks(size).for_each(|bytes| reader.feed(bytes));
             let usage = reader.finish().usage;
             let found = usage.map(|usage| [usage.input, usage.cache_read, usage.cache_write, usage.output]);
@@ -224,7 +224,7 @@ mod tests {
             r#"{"type":"content_block_delta","delta":{"text":"words"}}"#,
             r#"{"type":"message_delta","usage":{"output_tokens":45}}"#,
         ]
-        .map(message)
+        .map(write_message)
         .concat();
         let kind = "application/vnd.amazon.eventstream";
         check_kind(Format::Anthropic, Wrapping::None, kind, &stream, Some([3, 100, 0, 45]));

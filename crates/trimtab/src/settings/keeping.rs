@@ -3,17 +3,20 @@
 //! forgotten or shown.
 
 use anyhow::Result;
-use trimtab_core::{policy::Config, report::SettingRow as Row};
+use trimtab_core::{policy::ConfigFile, report::SettingRow as Row};
 use trimtab_store::{Retention, Secrets};
 
-use super::{Files, wrong};
-use crate::args::{self, KeepLimits};
+use super::{SettingsFiles, wrong_usage};
+use crate::args::{self, KeepLimitArgs};
 
 /// Where a value of the command line comes from.
 const FROM_FLAG: &str = "the command line or TRIMTAB_";
 
 /// Returns how long conversations are kept, with where that comes from.
-pub(crate) fn retention(asked: &KeepLimits, files: &Files) -> Result<(Retention, Vec<Row>)> {
+pub(crate) fn resolve_retention(
+    asked: &KeepLimitArgs,
+    files: &SettingsFiles,
+) -> Result<(Retention, Vec<Row>)> {
     refuse_in_project(files)?;
     let user = files.user.as_ref();
     let age = user.and_then(|user| Some((user, user.keep_for.as_ref()?)));
@@ -21,23 +24,27 @@ pub(crate) fn retention(asked: &KeepLimits, files: &Files) -> Result<(Retention,
     let mut rows = Vec::new();
     let keep_for = match (asked.keep_for, age) {
         (Some(age), _) => {
-            rows.push(row("keep_for", format!("{}h", age / 3_600_000), format!("{FROM_FLAG}KEEP_FOR")));
+            rows.push(setting_row(
+                "keep_for",
+                format!("{}h", age / 3_600_000),
+                format!("{FROM_FLAG}KEEP_FOR"),
+            ));
             Some(age)
         }
         (None, Some((user, (words, line)))) => {
-            rows.push(row("keep_for", words.clone(), place(user, *line)));
-            Some(args::long_age(words).map_err(|what| wrong_in(user, *line, "keep_for", &what))?)
+            rows.push(setting_row("keep_for", words.clone(), place_in_file(user, *line)));
+            Some(args::parse_long_age(words).map_err(|what| wrong_in(user, *line, "keep_for", &what))?)
         }
         (None, None) => None,
     };
     let keep_at_most = match (asked.keep_at_most, size) {
         (Some(size), _) => {
-            rows.push(row("keep_at_most", size.to_string(), format!("{FROM_FLAG}KEEP_AT_MOST")));
+            rows.push(setting_row("keep_at_most", size.to_string(), format!("{FROM_FLAG}KEEP_AT_MOST")));
             Some(size)
         }
         (None, Some((user, (words, line)))) => {
-            rows.push(row("keep_at_most", words.clone(), place(user, *line)));
-            Some(args::bytes(words).map_err(|what| wrong_in(user, *line, "keep_at_most", &what))?)
+            rows.push(setting_row("keep_at_most", words.clone(), place_in_file(user, *line)));
+            Some(args::parse_size(words).map_err(|what| wrong_in(user, *line, "keep_at_most", &what))?)
         }
         (None, None) => None,
     };
@@ -45,24 +52,24 @@ pub(crate) fn retention(asked: &KeepLimits, files: &Files) -> Result<(Retention,
 }
 
 /// Returns what is covered in what is shown of conversations.
-pub(crate) fn secrets(shown: bool, files: &Files) -> Result<Secrets> {
+pub(crate) fn resolve_secrets(shown: bool, files: &SettingsFiles) -> Result<Secrets> {
     refuse_in_project(files)?;
     let by_file = files.user.as_ref().and_then(|user| user.show_secrets);
     if shown || by_file.is_some_and(|(shown, _)| shown) {
         return Ok(Secrets::none());
     }
     let mut secrets = Secrets::default();
-    for config in files.found() {
+    for config in files.existing_files() {
         let Some((patterns, line)) = &config.secret_patterns else { continue };
         for pattern in patterns {
-            let added = secrets.add(pattern);
+            let added = secrets.add_pattern(pattern);
             added.map_err(|what| wrong_in(config, *line, "secret_patterns", &what))?;
         }
     }
     Ok(secrets)
 }
 
-fn refuse_in_project(files: &Files) -> Result<()> {
+fn refuse_in_project(files: &SettingsFiles) -> Result<()> {
     let Some(local) = &files.local else { return Ok(()) };
     let given = [
         ("keep_for", local.keep_for.as_ref().map(|(_, line)| *line)),
@@ -72,20 +79,20 @@ fn refuse_in_project(files: &Files) -> Result<()> {
     let Some((name, line)) = given.into_iter().find_map(|(name, line)| Some((name, line?))) else {
         return Ok(());
     };
-    Err(wrong(format_args!(
+    Err(wrong_usage(format_args!(
         "{}: {name} is about the conversations of all projects: write it in the user's config.toml",
-        place(local, line)
+        place_in_file(local, line)
     )))
 }
 
-fn wrong_in(config: &Config, line: usize, name: &str, what: &str) -> anyhow::Error {
-    wrong(format_args!("{}: {name}: {what}", place(config, line)))
+fn wrong_in(config: &ConfigFile, line: usize, name: &str, what: &str) -> anyhow::Error {
+    wrong_usage(format_args!("{}: {name}: {what}", place_in_file(config, line)))
 }
 
-fn place(config: &Config, line: usize) -> String {
+fn place_in_file(config: &ConfigFile, line: usize) -> String {
     format!("{}, line {line}", config.file)
 }
 
-fn row(name: &str, value: String, from: String) -> Row {
+fn setting_row(name: &str, value: String, from: String) -> Row {
     Row { name: name.to_owned(), value, from }
 }

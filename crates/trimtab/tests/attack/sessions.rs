@@ -22,7 +22,7 @@ fn folder() -> tempfile::TempDir {
 fn fill(path: &Path, sessions: usize) {
     let store = Sqlite::open(path).expect("a store");
     let prices = Some(find_model("claude-sonnet-4-5").unwrap());
-    let settings = Settings::new(Policy::shipped("none").unwrap()).with_prices(prices);
+    let settings = Settings::new(Policy::find_shipped("none").unwrap()).with_prices(prices);
     for number in 0..sessions {
         let (bytes, at) =
             (request(number, 1), Millis(1_700_000_000_000 + i64::try_from(number).unwrap() * 60_000));
@@ -30,7 +30,9 @@ fn fill(path: &Path, sessions: usize) {
             .recognize(&parse(bytes.clone()).unwrap(), SessionLabel::default())
             .expect("the store works");
         let fitted = fit(bytes, &known.memory, &settings, at).unwrap();
-        store.append(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store works");
+        store
+            .append_request(&Append::new(&fitted.history, &fitted.plan, &known, at))
+            .expect("the store works");
     }
 }
 

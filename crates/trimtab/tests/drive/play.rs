@@ -106,11 +106,11 @@ pub(crate) fn drive(part: &Part<'_>, kill: Kill) -> Driven {
     let untouched: Vec<Usage> = (0..)
         .zip(&requests)
         .map(|(number, request)| {
-            raw.request(&parse_as(request.clone(), format).expect("a request"), at(number))
+            raw.usage_of_request(&parse_as(request.clone(), format).expect("a request"), at(number))
         })
         .collect();
     let tokens =
-        |usage: &[Usage]| usage.iter().map(|usage| Tokens(usage.total_input())).sum::<Tokens>().float();
+        |usage: &[Usage]| usage.iter().map(|usage| Tokens(usage.total_input())).sum::<Tokens>().to_float();
     let dollars = |usage: &[Usage]| usage.iter().map(|usage| part.model.input_cost(*usage)).sum();
     Driven {
         sent: upstream.came().into_iter().map(|came| came.body).collect(),
@@ -136,7 +136,7 @@ impl Stage {
             return Script::Whole("400 Bad Request", headers, error.to_string().into_bytes());
         }
         let history = parse_as(came.body.clone(), self.format).expect("a request");
-        let usage = self.cache.request(&history, at(number));
+        let usage = self.cache.usage_of_request(&history, at(number));
         self.reported.push(usage);
         Script::Whole("200 OK", headers, reported(self.format, said, usage).to_string().into_bytes())
     }
@@ -151,7 +151,8 @@ fn turns(part: &Part<'_>) -> Vec<(Vec<u8>, Value)> {
         let to = points.get(number + 1).map_or(history.messages().len(), |next| next.messages);
         let new = history.messages().get(from..to).unwrap_or_default().iter();
         let answers = new.filter(|entry| entry.role == Role::Assistant);
-        let values = answers.filter_map(|entry| serde_json::from_slice(entry.span.of(history.bytes())).ok());
+        let values =
+            answers.filter_map(|entry| serde_json::from_slice(entry.span.bytes_in(history.bytes())).ok());
         Value::Array(values.collect())
     };
     (0..points.len())

@@ -15,9 +15,9 @@ const HEAD_BYTES: usize = 256 * 1024;
 /// Returns the size of an image in base64, if it is of a known kind.
 pub(super) fn image_dimensions(base64: &str) -> Option<Dimensions> {
     // All kinds but JPEG say their size in the first 30 bytes.
-    let mut head = decode(base64, 32);
+    let mut head = decode_base64(base64, 32);
     if head.starts_with(b"\xFF\xD8") {
-        head = decode(base64, HEAD_BYTES);
+        head = decode_base64(base64, HEAD_BYTES);
     }
     let size = imagesize::blob_size(&head).ok()?;
     Some(Dimensions { width: size.width.try_into().ok()?, height: size.height.try_into().ok()? })
@@ -25,7 +25,7 @@ pub(super) fn image_dimensions(base64: &str) -> Option<Dimensions> {
 
 /// Decodes up to `limit` bytes of base64, plain or URL-safe, up to the first character that is neither
 /// base64 nor white space.
-fn decode(base64: &str, limit: usize) -> Vec<u8> {
+fn decode_base64(base64: &str, limit: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut bits, mut have) = (0u32, 0);
     for character in base64.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
@@ -53,7 +53,7 @@ fn decode(base64: &str, limit: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dimensions, decode, image_dimensions};
+    use super::{Dimensions, decode_base64, image_dimensions};
 
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn base64_may_be_url_safe_broken_into_lines_or_cut() {
-        assert_eq!(decode("aGV\nsbG8=", 99), b"hello");
-        assert_eq!(decode("_-8", 99), b"\xff\xef");
-        assert_eq!(decode("aGVsbG8", 3), b"hel");
+        assert_eq!(decode_base64("aGV\nsbG8=", 99), b"hello");
+        assert_eq!(decode_base64("_-8", 99), b"\xff\xef");
+        assert_eq!(decode_base64("aGVsbG8", 3), b"hel");
     }
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::{About, chosen, savings, shortened};
-use crate::digest::{Text, find_digest, head_tail, middle_out};
+use super::{TextContext, chosen, savings, shortened};
+use crate::digest::{DigestText, find_digest, head_tail, middle_out};
 use crate::facts::{ContentKind, Outcome, Subject};
 use crate::{notes::is_note, render::render};
 
 /// Shortens, and looks for every fact.
-fn check(text: &str, about: About<'_>, facts: &[&str]) -> String {
+fn check(text: &str, about: TextContext<'_>, facts: &[&str]) -> String {
     let (name, short) = chosen(text, about);
     assert!(short.len() < text.len(), "{name} left it whole");
     for fact in facts {
@@ -17,8 +17,8 @@ fn check(text: &str, about: About<'_>, facts: &[&str]) -> String {
     short
 }
 
-fn tool(name: &str) -> About<'_> {
-    About { tool: Some(name), ..About::default() }
+fn tool(name: &str) -> TextContext<'_> {
+    TextContext { tool: Some(name), ..TextContext::default() }
 }
 
 #[test]
@@ -64,7 +64,8 @@ fn git_status_counts_each_file_once_and_untracked_ones_too() {
 #[test]
 fn run_shell_tells_command_status_and_numbers_and_zero_failed_is_no_error() {
     let text = savings::test_run(1000).replace("45 passed, 2 skipped", "45 passed, 0 failed, 2 skipped");
-    let about = About { command: Some("pytest tests/"), outcome: Outcome::Succeeded, ..tool("run_shell") };
+    let about =
+        TextContext { command: Some("pytest tests/"), outcome: Outcome::Succeeded, ..tool("run_shell") };
     let short = check(&text, about, &["`pytest tests/`", "succeeded", "45 passed, 0 failed, 2 skipped"]);
     assert!(!short.contains("error"), "{short}");
 }
@@ -84,7 +85,7 @@ fn a_gap_is_named_by_its_lines() {
     let text: String = (1..=210).map(|n| format!("plain line number {n}\n")).collect();
     check(
         &text,
-        About { content: ContentKind::Code, ..About::default() },
+        TextContext { content: ContentKind::Code, ..TextContext::default() },
         &["\n[… lines 11-200 of 210 omitted …]\n"],
     );
 }
@@ -114,20 +115,20 @@ fn a_command_over_ten_thousand_characters_keeps_two_thousand_at_each_end() {
     let line = |n: usize| format!("{n:04} a line of output that is 50 characters long..\n");
     let text: String = "$ npm test\n".to_owned() + &(0..904).map(line).collect::<String>();
     let digest = find_digest("head-tail").expect("a digest");
-    let short = shortened(&text, About::default(), digest).expect("shorter");
+    let short = shortened(&text, TextContext::default(), digest).expect("shorter");
     assert!(short.starts_with("$ npm test\n0000 "), "the command stays first");
     assert!(short.contains("905 lines, 46,115 chars"), "{short}");
     let shown = short.lines().filter(|line| !is_note(line)).map(|line| line.len() + 1).sum::<usize>();
     assert!((3_800..=4_000).contains(&shown), "{shown}");
     let small: String = (0..180).map(line).collect();
-    assert_eq!(shortened(&small, About::default(), digest), None, "up to 10,000 characters stay whole");
+    assert_eq!(shortened(&small, TextContext::default(), digest), None, "up to 10,000 characters stay whole");
 }
 
 #[test]
 fn ten_thousand_and_one_characters_do_not_grow() {
     let text = "x".repeat(10_001);
     let digest = find_digest("head-tail").expect("a digest");
-    let short = shortened(&text, About::default(), digest).expect("shorter");
+    let short = shortened(&text, TextContext::default(), digest).expect("shorter");
     assert!(short.len() < 4_300, "{}", short.len());
 }
 
@@ -142,14 +143,14 @@ fn middle_out_stays_within_its_bytes() {
         let text: String =
             (0..count).map(|n| if line == "x" { line.to_owned() } else { format!("{n} {line}") }).collect();
         for bytes in [50_000, 20_000, 5_000] {
-            let pieces = middle_out(&Text::new(&text, About::default()), bytes).expect("pieces");
+            let pieces = middle_out(&DigestText::new(&text, TextContext::default()), bytes).expect("pieces");
             let rendered = render(&text, &pieces, &super::context(None, &Subject::Nothing, "0123456789ab"));
             assert!(rendered.len() <= bytes, "{} of {bytes} for {line}", rendered.len());
             assert!(rendered.len() > bytes / 2, "{} of {bytes} for {line}", rendered.len());
         }
     }
     let text = "y".repeat(500);
-    let pieces = middle_out(&Text::new(&text, About::default()), 100).expect("pieces");
+    let pieces = middle_out(&DigestText::new(&text, TextContext::default()), 100).expect("pieces");
     assert!(
         crate::render::shorten(
             &text,
@@ -164,8 +165,8 @@ fn middle_out_stays_within_its_bytes() {
 #[test]
 fn limits_are_arguments() {
     let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
-    assert!(head_tail(&Text::new(&text, About::default()), 10_000, 2_000).is_none());
-    assert!(head_tail(&Text::new(&text, About::default()), 500, 100).is_some());
+    assert!(head_tail(&DigestText::new(&text, TextContext::default()), 10_000, 2_000).is_none());
+    assert!(head_tail(&DigestText::new(&text, TextContext::default()), 500, 100).is_some());
 }
 
 #[test]
@@ -173,8 +174,8 @@ fn the_lines_a_user_names_are_kept() {
     let text: String =
         (0..100).map(|n| format!("{} number {n}\n", if n % 10 == 0 { "keep" } else { "drop" })).collect();
     let patterns = [regex::Regex::new("^keep").expect("a pattern")];
-    let pieces =
-        super::super::lines_matching(&Text::new(&text, About::default()), &patterns).expect("pieces");
+    let pieces = super::super::lines_matching(&DigestText::new(&text, TextContext::default()), &patterns)
+        .expect("pieces");
     let rendered = render(&text, &pieces, &super::context(None, &Subject::Nothing, "0123456789ab"));
     assert_eq!(rendered.lines().filter(|line| line.starts_with("keep")).count(), 10);
     assert_eq!(rendered.lines().filter(|line| line.starts_with("drop")).count(), 0);
@@ -184,7 +185,7 @@ fn the_lines_a_user_names_are_kept() {
 fn small_outputs_never_grow() {
     for text in ["", "ok", "a\nb\n", "[]", "{}", "1 passed\n"] {
         for digest in crate::digest::DIGESTS {
-            assert_eq!(shortened(text, About::default(), digest), None, "{} of {text:?}", digest.name);
+            assert_eq!(shortened(text, TextContext::default(), digest), None, "{} of {text:?}", digest.name);
         }
     }
 }
@@ -203,7 +204,7 @@ fn json_keeps_rows_and_stays_json() {
     let text = serde_json::json!({"total": 100, "rows": rows}).to_string();
     let short = check(
         &text,
-        About::default(),
+        TextContext::default(),
         &["array of 100 elements, 4 shown, keys id, name", "\"total\":100", "elements 4-70 of 100"],
     );
     let value: serde_json::Value = serde_json::from_str(&short).expect("JSON");
@@ -215,8 +216,11 @@ fn json_keeps_rows_and_stays_json() {
 fn output_inside_a_json_string_is_digested_inside_it() {
     let text =
         serde_json::json!({"output": savings::test_run(300), "metadata": {"exit_code": 0}}).to_string();
-    let short =
-        check(&text, About { command: Some("pytest"), ..About::default() }, &["45 passed, 2 skipped"]);
+    let short = check(
+        &text,
+        TextContext { command: Some("pytest"), ..TextContext::default() },
+        &["45 passed, 2 skipped"],
+    );
     let value: serde_json::Value = serde_json::from_str(&short).expect("JSON");
     assert_eq!(value["metadata"]["exit_code"], 0);
     assert!(value["output"].as_str().expect("a string").starts_with("====="));
@@ -234,13 +238,17 @@ fn a_trace_keeps_its_message_and_its_own_frames() {
         );
     }
     text += "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n";
-    check(&text, About::default(), &["ValueError: one is wrong", "/app/own.py", "/app/main.py", "32 frames"]);
+    check(
+        &text,
+        TextContext::default(),
+        &["ValueError: one is wrong", "/app/own.py", "/app/main.py", "32 frames"],
+    );
 }
 
 #[test]
 fn an_image_is_named_by_type_and_size() {
     let text = format!("data:image/png;base64,{}", "iVBORw0KGgoAAAANSUhEUgAA".repeat(400));
-    let short = check(&text, About::default(), &["image/png", "7,200 bytes"]);
+    let short = check(&text, TextContext::default(), &["image/png", "7,200 bytes"]);
     assert!(is_note(&short), "{short}");
 }
 
@@ -251,7 +259,7 @@ fn a_failing_test_is_shown_with_what_surrounds_it() {
     text += "test result: FAILED. 200 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let short = check(
         &text,
-        About { content: ContentKind::BuildLog, outcome: Outcome::Failed, ..About::default() },
+        TextContext { content: ContentKind::BuildLog, outcome: Outcome::Failed, ..TextContext::default() },
         &[
             "test module::broken ... FAILED",
             "panicked at src/lib.rs:10:5:",

@@ -13,35 +13,35 @@ pub(crate) use page::check_file;
 use proptest::{prelude::ProptestConfig, test_runner::TestRunner};
 
 use super::errors::is_error_line;
-use super::{About, DIGESTS, Digest, Piece, Text, choose, errors};
+use super::{DIGESTS, Digest, DigestText, Piece, TextContext, choose_digest, errors};
 use crate::{
     count::{Counter, Tokenizer, Vocabulary},
     digest::query_terms,
-    facts::{ContentKind, Lines, Subject},
-    history::readable,
+    facts::{ContentKind, Subject, SubjectLines},
+    history::readable_text,
     notes::{holds_note, is_note},
-    policy::Style,
+    policy::NoteStyle,
     recall::handle_of,
     render::{NoteContext, RecallHint, ShownFile, USUAL_RECALL, render, shorten},
     verdict::Reason,
 };
 
 /// Shortens a text as an edge would; the only test code that calls the stages.
-fn shortened(text: &str, about: About<'_>, digest: &Digest) -> Option<String> {
-    let pieces = (digest.shorten)(&Text::new(&readable(text), about))?;
+fn shortened(text: &str, about: TextContext<'_>, digest: &Digest) -> Option<String> {
+    let pieces = (digest.shorten)(&DigestText::new(&readable_text(text), about))?;
     let handle = handle_of(text.as_bytes());
     shorten(text, &pieces, &context(about.tool, &subject(about), &handle), &tokens)
 }
 
 /// Shortens a text by the digest that is chosen for it.
-fn chosen(text: &str, about: About<'_>) -> (&'static str, String) {
-    let digest = choose(&Text::new(&readable(text), about));
+fn chosen(text: &str, about: TextContext<'_>) -> (&'static str, String) {
+    let digest = choose_digest(&DigestText::new(&readable_text(text), about));
     (digest.name, shortened(text, about, digest).unwrap_or_else(|| text.to_owned()))
 }
 
-fn subject(about: About<'_>) -> Subject {
+fn subject(about: TextContext<'_>) -> Subject {
     match (about.path, about.command) {
-        (Some(path), _) => Subject::File { path: path.into(), lines: Lines::All },
+        (Some(path), _) => Subject::File { path: path.into(), lines: SubjectLines::All },
         (None, Some(command)) => Subject::Command(command.into()),
         (None, None) => Subject::Nothing,
     }
@@ -57,26 +57,26 @@ fn context<'a>(tool: Option<&'a str>, subject: &'a Subject, handle: &'a str) -> 
         tokens: None,
         reason: &Reason::TooOld,
         handle,
-        style: Style::Normal,
+        style: NoteStyle::Normal,
         recall: &USUAL_RECALL,
     }
 }
 
 fn tokens(text: &str) -> u64 {
-    Counter::new(Tokenizer::Exact(Vocabulary::O200k)).text(text).0
+    Counter::new(Tokenizer::Exact(Vocabulary::O200k)).count_text(text).0
 }
 
 /// Holds a digest to its promises for one text.
-fn check(digest: &Digest, text: &str, about: About<'_>) {
+fn check(digest: &Digest, text: &str, about: TextContext<'_>) {
     let elsewhere = RecallHint::Command("'/opt/my tools/trimtab' recall --store /var/kept.db".into());
     for recall in [&USUAL_RECALL, &elsewhere, &RecallHint::Nothing] {
         check_with(digest, text, about, recall);
     }
 }
 
-fn check_with(digest: &Digest, text: &str, about: About<'_>, recall: &RecallHint) {
-    let said = readable(text);
-    let lines = Text::new(&said, about);
+fn check_with(digest: &Digest, text: &str, about: TextContext<'_>, recall: &RecallHint) {
+    let said = readable_text(text);
+    let lines = DigestText::new(&said, about);
     let pieces = (digest.shorten)(&lines);
     assert_eq!(pieces, (digest.shorten)(&lines), "{}: not deterministic", digest.name);
     let Some(pieces) = pieces else { return };
@@ -103,7 +103,8 @@ fn check_with(digest: &Digest, text: &str, about: About<'_>, recall: &RecallHint
     assert!(short.len() < text.len(), "{}: grew", digest.name);
     assert!(holds_note(&short), "{}: no note in {short}", digest.name);
     for again in DIGESTS {
-        let pieces = (again.shorten)(&Text::new(&readable(&short), About::default())).unwrap_or_default();
+        let pieces = (again.shorten)(&DigestText::new(&readable_text(&short), TextContext::default()))
+            .unwrap_or_default();
         assert_eq!(shorten(&short, &pieces, &context, &count), None, "{} after {}", again.name, digest.name);
     }
 }
@@ -143,11 +144,11 @@ fn stranger<'a>(text: &str, rendered: &'a str) -> Option<&'a str> {
     })
 }
 
-fn check_errors(name: &str, text: &Text<'_>, rendered: &str) {
+fn check_errors(name: &str, text: &DigestText<'_>, rendered: &str) {
     if name == "clear" {
         return;
     }
-    for error in errors::surviving(text) {
+    for error in errors::surviving_errors(text) {
         let line = text.line(error);
         let shown = if line.chars().count() > 500 { &line[..line.floor_char_boundary(200)] } else { line };
         let progress = line.rsplit('\r').next().unwrap_or_default();
@@ -209,9 +210,9 @@ fn every_digest_keeps_its_promises_over_made_up_texts() {
     let terms = query_terms("Why does the worker lose items? See main.rs, compute and `found`.");
     TestRunner::new(config)
         .run(&texts::text(), |text| {
-            DIGESTS.iter().for_each(|digest| check(digest, &text, About::default()));
+            DIGESTS.iter().for_each(|digest| check(digest, &text, TextContext::default()));
             let relevant = super::find_digest("relevant").expect("a digest");
-            check(relevant, &text, About { terms: &terms, ..About::default() });
+            check(relevant, &text, TextContext { terms: &terms, ..TextContext::default() });
             Ok(())
         })
         .unwrap_or_else(|failure| panic!("{failure}"));
@@ -233,7 +234,8 @@ fn names_are_unique_and_every_digest_can_be_chosen_by_rules() {
 fn a_log_of_ten_thousand_errors_still_shrinks() {
     let text: String = (0..10_000).map(|n| format!("error: number {n} is wrong\n")).collect();
     for digest in DIGESTS.iter().filter(|digest| digest.name != "repeats" && digest.name != "middle-out") {
-        let short = shortened(&text, About::default(), digest).unwrap_or_else(|| panic!("{}", digest.name));
+        let short =
+            shortened(&text, TextContext::default(), digest).unwrap_or_else(|| panic!("{}", digest.name));
         assert!(short.len() < text.len() / 20, "{}: {} bytes", digest.name, short.len());
         let errors = short.lines().filter(|line| is_error_line(line)).count();
         assert!(errors >= 25 || digest.name == "clear", "{}: {errors}", digest.name);
@@ -245,7 +247,7 @@ fn what_is_said_once_in_a_long_line_stays_where_repetitions_are_folded() {
     let digest = super::find_digest("repeats").expect("a digest");
     let long = format!("{{\"description\": \"{}\"}}\n", "see the part of definePromptTemplate; ".repeat(30));
     let waiting = "waiting for the server to come up\n".repeat(20);
-    let given = |text: &str| shortened(text, About::default(), digest);
+    let given = |text: &str| shortened(text, TextContext::default(), digest);
     assert!(given(&long).is_none(), "nothing repeats");
     let folded = given(&format!("{long}{waiting}")).expect("it repeats");
     assert!(folded.contains(long.trim_end()), "{folded}");
@@ -260,7 +262,7 @@ fn repeated_lines_and_blocks_fold_to_one() {
         + &"waiting for the server to come up\n".repeat(40)
         + &"ping the host\npong from host\n".repeat(20)
         + "end\n";
-    let short = shortened(&text, About::default(), digest).expect("shorter");
+    let short = shortened(&text, TextContext::default(), digest).expect("shorter");
     let shown: Vec<&str> = short.lines().collect();
     assert_eq!(
         shown[..6],
@@ -280,7 +282,7 @@ fn repeated_lines_and_blocks_fold_to_one() {
 fn three_repetitions_are_left_alone() {
     let digest = super::find_digest("repeats").expect("a digest");
     let text = "a line that is long enough to be worth a note of its own\n".repeat(3);
-    assert_eq!((digest.shorten)(&Text::new(&text, About::default())), None);
+    assert_eq!((digest.shorten)(&DigestText::new(&text, TextContext::default())), None);
 }
 
 #[test]
@@ -292,7 +294,7 @@ fn progress_and_colours_are_no_content() {
         "{progress}{}",
         "\u{1b}[32mok\u{1b}[0m this went well, next\nok this went well, next\n".repeat(6)
     );
-    let short = shortened(&text, About::default(), digest).expect("shorter");
+    let short = shortened(&text, TextContext::default(), digest).expect("shorter");
     assert!(short.starts_with("[… 1,607 characters cut …]downloaded 12 MB\n"), "{short}");
     assert!(short.contains("the line above 12 times"), "{short}");
 }
@@ -300,8 +302,8 @@ fn progress_and_colours_are_no_content() {
 #[test]
 fn content_is_told_by_names_and_by_its_look() {
     let by = |content, tool, command, path, text: &str| {
-        let about = About { content, tool, command, path, ..About::default() };
-        choose(&Text::new(text, about)).name
+        let about = TextContext { content, tool, command, path, ..TextContext::default() };
+        choose_digest(&DigestText::new(text, about)).name
     };
     let unknown = ContentKind::Empty;
     assert_eq!(by(ContentKind::Hits, None, None, None, ""), "search");

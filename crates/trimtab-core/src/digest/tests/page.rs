@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path, sync::LazyLock};
 
-use super::{About, DIGESTS, relevant, savings, shortened};
+use super::{DIGESTS, TextContext, relevant, savings, shortened};
 use crate::digest::query_terms;
 use crate::facts::Outcome;
 
@@ -61,25 +61,25 @@ fn printed(text: &str) -> String {
     format!("{}\n(and so on)\n{}\n", clipped[..4].join("\n"), end.join("\n"))
 }
 
-fn example(name: &str) -> (About<'static>, String) {
-    let none = About::default();
+fn example(name: &str) -> (TextContext<'static>, String) {
+    let none = TextContext::default();
     match name {
-        "file" => (About { path: Some("src/agent.py"), ..none }, savings::source(120)),
-        "listing" => (About { tool: Some("list_files"), ..none }, savings::files(60)),
-        "tree" => (About { tool: Some("tree"), ..none }, "src\n├── main.rs\n├── digest\n│   ├── mod.rs\n│   ├── text.rs\n│   ├── choose.rs\n│   ├── listing.rs\n│   └── tree.rs\n├── render\n│   ├── mod.rs\n│   ├── note.rs\n│   ├── clip.rs\n│   └── recognize.rs\n└── lib.rs\n\n2 directories, 11 files\n".to_owned()),
-        "repo-map" => (About { tool: Some("get_repo_map"), ..none }, (0..12).map(|n| format!("src/module_{n}.py:\n│class Thing{n}(Base):\n│    def run(self, first, second):\n")).collect()),
-        "structure" => (About { tool: Some("code_structure"), ..none }, (0..40).map(|n| format!("def function_{n}(first, second=None)  # line {}\n", n * 12)).collect()),
-        "git-status" => (About { command: Some("git status"), ..none }, "On branch main\nChanges to be committed:\n  (use \"git restore --staged <file>...\" to unstage)\n\tnew file:   src/one.py\n\nChanges not staged for commit:\n  (use \"git add <file>...\" to update what will be committed)\n  (use \"git restore <file>...\" to discard changes in working directory)\n\tmodified:   src/two.py\n\tmodified:   src/three.py\n\nUntracked files:\n  (use \"git add <file>...\" to include in what will be committed)\n\tnotes.md\n".to_owned()),
-        "diff" => (About { command: Some("git diff"), ..none }, "diff --git a/src/x.py b/src/x.py\nindex 83db48f..bf269f4 100644\n--- a/src/x.py\n+++ b/src/x.py\n@@ -10,20 +10,20 @@ def run():\n".to_owned() + &"-    value = compute(value)\n+    value = compute(value, state)\n".repeat(20)),
-        "git-log" => (About { command: Some("git log --oneline"), ..none }, (0..40).map(|n| format!("{:07x} topic: change number {n} and say why\n", n * 7_654_321 + 99)).collect()),
-        "search" => (About { command: Some("rg -n tool_name"), ..none }, savings::hits(40)),
-        "shell" => (About { command: Some("./import --all"), outcome: Outcome::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
-        "log" | "log-long" => (About { command: Some("cargo test"), outcome: Outcome::Failed, ..none }, failing_run()),
+        "file" => (TextContext { path: Some("src/agent.py"), ..none }, savings::source(120)),
+        "listing" => (TextContext { tool: Some("list_files"), ..none }, savings::files(60)),
+        "tree" => (TextContext { tool: Some("tree"), ..none }, "src\n├── main.rs\n├── digest\n│   ├── mod.rs\n│   ├── text.rs\n│   ├── choose.rs\n│   ├── listing.rs\n│   └── tree.rs\n├── render\n│   ├── mod.rs\n│   ├── note.rs\n│   ├── clip.rs\n│   └── recognize.rs\n└── lib.rs\n\n2 directories, 11 files\n".to_owned()),
+        "repo-map" => (TextContext { tool: Some("get_repo_map"), ..none }, (0..12).map(|n| format!("src/module_{n}.py:\n│class Thing{n}(Base):\n│    def run(self, first, second):\n")).collect()),
+        "structure" => (TextContext { tool: Some("code_structure"), ..none }, (0..40).map(|n| format!("def function_{n}(first, second=None)  # line {}\n", n * 12)).collect()),
+        "git-status" => (TextContext { command: Some("git status"), ..none }, "On branch main\nChanges to be committed:\n  (use \"git restore --staged <file>...\" to unstage)\n\tnew file:   src/one.py\n\nChanges not staged for commit:\n  (use \"git add <file>...\" to update what will be committed)\n  (use \"git restore <file>...\" to discard changes in working directory)\n\tmodified:   src/two.py\n\tmodified:   src/three.py\n\nUntracked files:\n  (use \"git add <file>...\" to include in what will be committed)\n\tnotes.md\n".to_owned()),
+        "diff" => (TextContext { command: Some("git diff"), ..none }, "diff --git a/src/x.py b/src/x.py\nindex 83db48f..bf269f4 100644\n--- a/src/x.py\n+++ b/src/x.py\n@@ -10,20 +10,20 @@ def run():\n".to_owned() + &"-    value = compute(value)\n+    value = compute(value, state)\n".repeat(20)),
+        "git-log" => (TextContext { command: Some("git log --oneline"), ..none }, (0..40).map(|n| format!("{:07x} topic: change number {n} and say why\n", n * 7_654_321 + 99)).collect()),
+        "search" => (TextContext { command: Some("rg -n tool_name"), ..none }, savings::hits(40)),
+        "shell" => (TextContext { command: Some("./import --all"), outcome: Outcome::Succeeded, ..none }, (0..60).map(|n| format!("{n:03} imported record {:x}\n", n * 7919)).collect()),
+        "log" | "log-long" => (TextContext { command: Some("cargo test"), outcome: Outcome::Failed, ..none }, failing_run()),
         "json" => (none, serde_json::to_string_pretty(&(0..30).map(|n| serde_json::json!({"id": n, "name": format!("row {n}")})).collect::<Vec<_>>()).expect("JSON")),
-        "relevant" => (About { terms: &TASK, ..none }, relevant::manual()),
+        "relevant" => (TextContext { terms: &TASK, ..none }, relevant::manual()),
         "trace" => (none, "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in main\n    run()\n".to_owned() + &(0..20).map(|n| format!("  File \"/usr/lib/python3/site-packages/lib/core.py\", line {n}, in call_{n}\n    return inner({n})\n")).collect::<String>() + "  File \"/app/own.py\", line 9, in own\n    raise ValueError(1)\nValueError: one is wrong\n"),
-        "page" => (About { tool: Some("web_fetch"), ..none }, (0..12).map(|n| format!("## Part {n}\n\nSome words about part {n} that go on for a while.\nAnd then some more of them, which say the same again.\n\n")).collect()),
-        "media" => (About { path: Some("shot.png"), ..none }, "iVBORw0KGgoAAAANSUhEUgAA".repeat(200)),
+        "page" => (TextContext { tool: Some("web_fetch"), ..none }, (0..12).map(|n| format!("## Part {n}\n\nSome words about part {n} that go on for a while.\nAnd then some more of them, which say the same again.\n\n")).collect()),
+        "media" => (TextContext { path: Some("shot.png"), ..none }, "iVBORw0KGgoAAAANSUhEUgAA".repeat(200)),
         "repeats" => (none, "starting the server\n".to_owned() + &"waiting for the server to come up\n".repeat(20) + "it is up\n"),
         "middle-out" => (none, (0..4000).map(|n| format!("line {n} of some output\n")).collect()),
         "head-tail" => (none, (0..600).map(|n| format!("line {n} of some output\n")).collect()),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{About, shortened};
+use super::{TextContext, shortened};
 use crate::digest::{find_digest, query_terms};
 use crate::facts::ContentKind;
 
@@ -18,13 +18,13 @@ pub(super) fn manual() -> String {
 }
 
 #[track_caller]
-fn check(text: &str, about: About<'_>, task: &str) -> String {
+fn check(text: &str, about: TextContext<'_>, task: &str) -> String {
     let terms = query_terms(task);
     let digest = find_digest("relevant").expect("a digest");
-    let short = shortened(text, About { terms: &terms, ..about }, digest).expect("shorter");
+    let short = shortened(text, TextContext { terms: &terms, ..about }, digest).expect("shorter");
     assert_eq!(
         short,
-        shortened(text, About { terms: &terms, ..about }, digest).expect("shorter"),
+        shortened(text, TextContext { terms: &terms, ..about }, digest).expect("shorter"),
         "not the same again"
     );
     short
@@ -32,7 +32,8 @@ fn check(text: &str, about: About<'_>, task: &str) -> String {
 
 #[test]
 fn the_passages_that_speak_of_the_task_stay_whole_and_in_order() {
-    let short = check(&manual(), About::default(), "How do I repair gadget_31, and is gadget_7 like it?");
+    let short =
+        check(&manual(), TextContext::default(), "How do I repair gadget_31, and is gadget_7 like it?");
     let (seven, thirty_one) =
         (short.find("gadget_7.\nIt has a lever"), short.find("gadget_31.\nIt has a lever"));
     assert!(seven.is_some() && seven < thirty_one, "{short}");
@@ -44,14 +45,14 @@ fn the_passages_that_speak_of_the_task_stay_whole_and_in_order() {
 #[test]
 fn error_lines_stay_whatever_the_task_is() {
     let text = manual() + "error: the lever broke\n" + &manual();
-    let short = check(&text, About::default(), "gadget_3");
+    let short = check(&text, TextContext::default(), "gadget_3");
     assert!(short.contains("error: the lever broke"), "{short}");
 }
 
 #[test]
 fn at_most_a_quarter_stays_of_what_is_all_about_the_task() {
     let text: String = (0..400).map(|n| format!("gadget number {n} is a gadget like others\n")).collect();
-    let short = check(&text, About::default(), "tell me of every gadget");
+    let short = check(&text, TextContext::default(), "tell me of every gadget");
     assert!(short.len() * 100 < text.len() * 30, "{} of {}", short.len(), text.len());
 }
 
@@ -59,7 +60,7 @@ fn at_most_a_quarter_stays_of_what_is_all_about_the_task() {
 fn what_shares_no_word_with_the_task_is_shortened_by_its_kind() {
     let log: String = (0..200).map(|n| format!("test module::case_{n} ... ok\n")).collect();
     let log = log + "test result: ok. 200 passed; 0 failed; 0 ignored\n";
-    let about = About { content: ContentKind::BuildLog, ..About::default() };
+    let about = TextContext { content: ContentKind::BuildLog, ..TextContext::default() };
     for task in ["paint the house", ""] {
         let short = check(&log, about, task);
         assert_eq!(short, shortened(&log, about, find_digest("log").expect("a digest")).expect("shorter"));

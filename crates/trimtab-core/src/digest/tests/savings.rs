@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{About, chosen, tokens};
+use super::{TextContext, chosen, tokens};
 use crate::facts::Outcome;
 
 /// Realistic output of a tool, with what the document promises for it.
@@ -36,7 +36,8 @@ fn every_tool_saves_at_least_what_the_document_promises() {
     let mut table = String::new();
     let mut short_of = Vec::new();
     for Row { tool, command, text, promised } in rows {
-        let about = About { tool: Some(tool), command, outcome: Outcome::Succeeded, ..About::default() };
+        let about =
+            TextContext { tool: Some(tool), command, outcome: Outcome::Succeeded, ..TextContext::default() };
         let (name, short) = chosen(&text, about);
         let (before, after) = (tokens(&text), tokens(&short));
         let saved = (before - after) * 100 / before;
@@ -55,17 +56,24 @@ fn every_tool_saves_at_least_what_the_document_promises() {
 #[test]
 fn a_small_file_saves_nothing_because_it_is_kept_whole() {
     let text = source(20);
-    assert_eq!(chosen(&text, About { tool: Some("read_file"), ..About::default() }), ("file", text));
+    assert_eq!(
+        chosen(&text, TextContext { tool: Some("read_file"), ..TextContext::default() }),
+        ("file", text)
+    );
 }
 
 /// The document's long conversation: 500 paths, 1,230 lines of source, 50 hits, 200 lines of tests; 15,000 tokens become 1,500.
 #[test]
 fn the_documents_long_conversation_keeps_a_tenth() {
-    let about =
-        |tool, command| About { tool: Some(tool), command, outcome: Outcome::Succeeded, ..About::default() };
+    let about = |tool, command| TextContext {
+        tool: Some(tool),
+        command,
+        outcome: Outcome::Succeeded,
+        ..TextContext::default()
+    };
     let parts = [
         (files(500), about("list_files", None)),
-        (source(1230), About { path: Some("patchpal/agent.py"), ..about("read_file", None) }),
+        (source(1230), TextContext { path: Some("patchpal/agent.py"), ..about("read_file", None) }),
         (hits(50), about("grep_code", None)),
         (test_run(200), about("run_shell", Some("pytest tests/"))),
     ];

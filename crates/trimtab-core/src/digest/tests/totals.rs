@@ -7,10 +7,10 @@ use proptest::{
     test_runner::TestRunner,
 };
 
-use super::{About, chosen};
+use super::{TextContext, chosen};
 use crate::facts::{ContentKind, Outcome};
 
-const LOG: About<'static> = About {
+const LOG: TextContext<'static> = TextContext {
     content: ContentKind::BuildLog,
     kind: None,
     tool: None,

@@ -2,15 +2,15 @@
 //! Never knows a program: which options take values is the caller's to say.
 
 /// The words behind a program's name.
-pub(super) struct Arguments<'a> {
+pub(super) struct ProgramArguments<'a> {
     /// Options with their values, where they take one.
     pub(super) options: Vec<(&'a str, Option<&'a str>)>,
     pub(super) operands: Vec<&'a str>,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> ProgramArguments<'a> {
     /// Splits words; an option in `with_value` takes the next word, or what is glued to it.
-    pub(super) fn of(words: &[&'a str], with_value: &[&str]) -> Arguments<'a> {
+    pub(super) fn split_words(words: &[&'a str], with_value: &[&str]) -> ProgramArguments<'a> {
         let mut options = Vec::new();
         let mut operands = Vec::new();
         let mut rest = words.iter().copied();
@@ -25,20 +25,20 @@ impl<'a> Arguments<'a> {
                 options.push((name, Some(value)));
             } else if with_value.contains(&word) {
                 options.push((word, rest.next()));
-            } else if let Some(name) = glued(word, with_value) {
+            } else if let Some(name) = glued_option(word, with_value) {
                 options.push((name, word.get(name.len()..)));
             } else {
                 options.push((word, None));
             }
         }
-        Arguments { options, operands }
+        ProgramArguments { options, operands }
     }
 
-    pub(super) fn value(&self, names: &[&str]) -> Option<&'a str> {
+    pub(super) fn option_value(&self, names: &[&str]) -> Option<&'a str> {
         self.options.iter().rev().find(|(name, _)| names.contains(name)).and_then(|(_, value)| *value)
     }
 
-    pub(super) fn has(&self, names: &[&str]) -> bool {
+    pub(super) fn has_option(&self, names: &[&str]) -> bool {
         self.options.iter().any(|(name, _)| names.contains(name))
     }
 
@@ -49,7 +49,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// Returns the option to which a value is glued, as in `-n5`.
-fn glued<'a>(word: &'a str, with_value: &[&str]) -> Option<&'a str> {
+fn glued_option<'a>(word: &'a str, with_value: &[&str]) -> Option<&'a str> {
     let name = word.get(..2).filter(|_| !word.starts_with("--"))?;
     with_value.contains(&name).then_some(name)
 }

@@ -1,7 +1,7 @@
 //! Programs that list files. Takes a program's name and words; gives its actions, with how much of a directory each shows:
 //! hidden files, ignored ones, details, levels, filters. Never guesses that a listing shows more than it was asked for.
 
-use super::arguments::Arguments;
+use super::arguments::ProgramArguments;
 use crate::facts::{
     coverage::Coverage,
     subject::Subject,
@@ -9,7 +9,7 @@ use crate::facts::{
 };
 
 /// Reads `ls`, `tree`, `du` and their kin.
-pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
+pub(super) fn list_files(program: &str, words: &[&str]) -> Vec<Action> {
     let with_value = [
         "-L", "-I", "-P", "--level", "--max-depth", "-d", "--depth", "-Filter", "-Include", "-Exclude",
         "-Depth", "-Path", "--ignore", "-t",
@@ -17,21 +17,21 @@ pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
     // `ls -d` and `ls -t` take no value; `du -d 1` and `tree -L 2` do.
     let with_value: &[&str] =
         if words.first() == Some(&"ls") { &["-I", "--ignore", "--hide"] } else { &with_value };
-    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), with_value);
+    let arguments = ProgramArguments::split_words(words.get(1..).unwrap_or_default(), with_value);
     let is_powershell = matches!(program, "Get-ChildItem" | "gci" | "dir");
     let letter = |letter: char| !is_powershell && arguments.has_letter(letter);
-    let levels = arguments.value(&["-L", "--level", "-d", "--max-depth", "--depth", "-Depth"]);
-    let goes_down = matches!(program, "tree" | "du") && levels.is_none() && !arguments.has(&["-s"])
+    let levels = arguments.option_value(&["-L", "--level", "-d", "--max-depth", "--depth", "-Depth"]);
+    let goes_down = matches!(program, "tree" | "du") && levels.is_none() && !arguments.has_option(&["-s"])
         || letter('R')
-        || arguments.has(&["--recursive", "-Recurse"])
+        || arguments.has_option(&["--recursive", "-Recurse"])
         || (letter('T') && levels.is_none() && matches!(program, "exa" | "eza"));
     let coverage = Coverage {
         hidden: letter('a')
             || letter('A')
             || matches!(program, "la" | "ll")
-            || arguments.has(&["--all", "--almost-all", "-Force"]),
-        ignored: !arguments.has(&["--gitignore", "--git-ignore"]),
-        details: letter('l') || program == "ll" || arguments.has(&["--long"]),
+            || arguments.has_option(&["--all", "--almost-all", "-Force"]),
+        ignored: !arguments.has_option(&["--gitignore", "--git-ignore"]),
+        details: letter('l') || program == "ll" || arguments.has_option(&["--long"]),
         depth: levels.and_then(|levels| levels.parse().ok()),
         filter: list_filter(program, &arguments).into(),
         ..Coverage::default()
@@ -40,7 +40,7 @@ pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
         let subject = if goes_down { Subject::everything_below(path) } else { Subject::directory(path) };
         Action { coverage: coverage.clone(), ..Action::new(ToolKind::List, subject) }
     };
-    let named = arguments.value(&["-Path"]);
+    let named = arguments.option_value(&["-Path"]);
     if arguments.operands.is_empty() {
         return vec![listing(named.unwrap_or("."))];
     }
@@ -48,7 +48,7 @@ pub(super) fn list(program: &str, words: &[&str]) -> Vec<Action> {
 }
 
 /// Returns the options that leave entries out, in one order.
-fn list_filter(program: &str, arguments: &Arguments<'_>) -> String {
+fn list_filter(program: &str, arguments: &ProgramArguments<'_>) -> String {
     const FILTERS: &[&str] = &[
         "-I", "--ignore", "--hide", "-P", "-B", "-Filter", "-Include", "-Exclude", "-Directory", "-File",
         "-Name", "--ignore-glob", "-D", "--only-dirs", "--only-files",
@@ -87,7 +87,7 @@ pub(super) fn find(words: &[&str]) -> Vec<Action> {
         let inner = super::programs::actions_of(&inner, None).unwrap_or_default();
         let inner: Vec<Action> = inner.into_iter().filter(|action| action.kind != ToolKind::Run).collect();
         if !inner.is_empty() {
-            return inner.into_iter().map(|action| action.placed(Some(place))).collect();
+            return inner.into_iter().map(|action| action.with_place(Some(place))).collect();
         }
         // A reader that `find` hands its files to has no file of its own.
         if matches!(tests.get(at + 1), Some(&("cat" | "head" | "tail" | "sed" | "nl"))) {
@@ -138,10 +138,10 @@ fn find_filter(tests: &[&str]) -> String {
 pub(super) fn fd(words: &[&str]) -> Vec<Action> {
     let with_value =
         ["-e", "-t", "-d", "-E", "--extension", "--type", "--max-depth", "--exclude", "-g", "-S", "--size"];
-    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
+    let arguments = ProgramArguments::split_words(words.get(1..).unwrap_or_default(), &with_value);
     let mut operands = arguments.operands.iter().copied();
-    let pattern = arguments.value(&["-g"]).or_else(|| operands.next());
-    let subject = match pattern.or(arguments.value(&["-e", "--extension"])) {
+    let pattern = arguments.option_value(&["-g"]).or_else(|| operands.next());
+    let subject = match pattern.or(arguments.option_value(&["-e", "--extension"])) {
         Some(pattern) => Subject::query(pattern, operands.next()),
         None => Subject::everything_below("."),
     };
@@ -149,11 +149,11 @@ pub(super) fn fd(words: &[&str]) -> Vec<Action> {
     let limits = |name: &str| !matches!(name, "-d" | "--max-depth" | "-g");
     let valued = arguments.options.iter().filter(|(name, value)| value.is_some() && limits(name));
     filter.extend(valued.filter_map(|(name, value)| Some(format!("{name} {}", (*value)?))));
-    let unrestricted = arguments.has(&["-u", "-uu", "--unrestricted"]);
+    let unrestricted = arguments.has_option(&["-u", "-uu", "--unrestricted"]);
     let coverage = Coverage {
-        hidden: arguments.has(&["-H", "--hidden"]) || arguments.has_letter('H') || unrestricted,
-        ignored: arguments.has(&["-I", "--no-ignore"]) || arguments.has_letter('I') || unrestricted,
-        depth: arguments.value(&["-d", "--max-depth"]).and_then(|levels| levels.parse().ok()),
+        hidden: arguments.has_option(&["-H", "--hidden"]) || arguments.has_letter('H') || unrestricted,
+        ignored: arguments.has_option(&["-I", "--no-ignore"]) || arguments.has_letter('I') || unrestricted,
+        depth: arguments.option_value(&["-d", "--max-depth"]).and_then(|levels| levels.parse().ok()),
         filter: filter.join(" ").into(),
         ..Coverage::default()
     };
@@ -161,7 +161,7 @@ pub(super) fn fd(words: &[&str]) -> Vec<Action> {
 }
 
 /// Reads `rg --files`.
-pub(super) fn searched_files(arguments: &Arguments<'_>) -> Vec<Action> {
+pub(super) fn searched_files(arguments: &ProgramArguments<'_>) -> Vec<Action> {
     let place = arguments.operands.first().copied();
     let limits = ["-g", "--glob", "--iglob", "-t", "--type", "-T", "--type-not"];
     let filter: Vec<String> = arguments
@@ -170,14 +170,14 @@ pub(super) fn searched_files(arguments: &Arguments<'_>) -> Vec<Action> {
         .filter(|(name, _)| limits.contains(name))
         .filter_map(|(name, value)| Some(format!("{name} {}", (*value)?)))
         .collect();
-    let subject = match arguments.value(&["-g", "--glob"]) {
+    let subject = match arguments.option_value(&["-g", "--glob"]) {
         Some(glob) => Subject::query(glob, place),
         None => Subject::everything_below(place.unwrap_or(".")),
     };
     let coverage = Coverage {
-        hidden: arguments.has(&["--hidden", "-.", "-uu", "-uuu"]),
-        ignored: arguments.has(&["--no-ignore", "-u", "-uu", "-uuu"]),
-        depth: arguments.value(&["--max-depth", "-d"]).and_then(|levels| levels.parse().ok()),
+        hidden: arguments.has_option(&["--hidden", "-.", "-uu", "-uuu"]),
+        ignored: arguments.has_option(&["--no-ignore", "-u", "-uu", "-uuu"]),
+        depth: arguments.option_value(&["--max-depth", "-d"]).and_then(|levels| levels.parse().ok()),
         filter: filter.join(" ").into(),
         ..Coverage::default()
     };
@@ -186,7 +186,7 @@ pub(super) fn searched_files(arguments: &Arguments<'_>) -> Vec<Action> {
 
 /// Reads `git ls-files` and `git ls-tree`, in a place where one is named.
 pub(super) fn tracked_files(words: &[&str], place: Option<&str>) -> Vec<Action> {
-    let paths = Arguments::of(words, &["-x"]).operands;
+    let paths = ProgramArguments::split_words(words, &["-x"]).operands;
     let subject = match paths.last().filter(|path| path.contains('*')) {
         Some(pattern) => Subject::query(pattern, place),
         None => Subject::everything_below(

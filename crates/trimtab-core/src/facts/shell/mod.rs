@@ -2,7 +2,7 @@
 //! in order, and the directory it ends in. Never runs anything, and never fails: what is no known program is
 //! a program that is run.
 //!
-//! **Which action names the command line** ([`primary`]): a test run or what trimtab was asked for; else a build or check; else a change to a
+//! **Which action names the command line** ([`primary_action`]): a test run or what trimtab was asked for; else a build or check; else a change to a
 //! file; else the first action that is more than running a program; else the first. The reason: the output
 //! of `sed -i … && pytest` is read for the test, that of `cd a && cat b && ls` for the file.
 
@@ -17,18 +17,18 @@ mod wrap;
 use std::borrow::Cow;
 
 use super::{
-    subject::{Lines, Subject},
+    subject::{Subject, SubjectLines},
     tool::{Action, ToolKind},
 };
-pub(crate) use split::Direction;
-pub(crate) use walk::{Simple, walk};
+pub(crate) use split::RedirectDirection;
+pub(crate) use walk::{SimpleCommand, walk_script};
 
 /// How many characters of a command line name it.
 const COMMAND_CHARS: usize = 400;
 
 /// What a script does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Script {
+pub(crate) struct ScriptActions {
     /// Its actions in order; at least one.
     pub(crate) actions: Vec<Action>,
     /// The directory in which it ends, where it changes it.
@@ -36,29 +36,29 @@ pub(crate) struct Script {
 }
 
 /// Reads a script that starts in a directory, where that is known.
-pub(crate) fn read(script: &str, cwd: Option<&str>) -> Script {
+pub(crate) fn read(script: &str, cwd: Option<&str>) -> ScriptActions {
     if let Some(action) = editor_command(script) {
-        return Script { actions: vec![action], cwd: cwd.map(str::to_owned) };
+        return ScriptActions { actions: vec![action], cwd: cwd.map(str::to_owned) };
     }
-    let (commands, cwd) = walk(script, cwd);
+    let (commands, cwd) = walk_script(script, cwd);
     let mut actions = Vec::new();
     let mut pipeline = Vec::new();
     for command in &commands {
         if !command.piped {
             actions.append(&mut pipeline);
         }
-        add(command, &mut pipeline);
+        add_command(command, &mut pipeline);
     }
     actions.append(&mut pipeline);
     if actions.is_empty() {
         let subject = Subject::Command(one_line(script).into());
         actions.push(Action::new(ToolKind::Run, subject));
     }
-    Script { actions, cwd }
+    ScriptActions { actions, cwd }
 }
 
 /// Returns the number of the action that names a command line.
-pub(crate) fn primary(actions: &[Action]) -> usize {
+pub(crate) fn primary_action(actions: &[Action]) -> usize {
     let rank = |action: &Action| match action.kind {
         ToolKind::Recall | ToolKind::Test => 0,
         ToolKind::Build => 1,
@@ -79,14 +79,14 @@ pub(crate) fn primary(actions: &[Action]) -> usize {
 }
 
 /// Adds what one command does to the pipeline it stands in.
-fn add(command: &Simple, pipeline: &mut Vec<Action>) {
+fn add_command(command: &SimpleCommand, pipeline: &mut Vec<Action>) {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let mut actions = if command.piped && !pipeline.is_empty() {
-        filter(&words, pipeline)
+        apply_filter(&words, pipeline)
     } else {
         programs::actions_of(&words, command.input.as_deref()).unwrap_or_default()
     };
-    let shows = redirect(command, &mut actions);
+    let shows = apply_redirects(command, &mut actions);
     if !shows {
         // What it read or said went into a file: nothing of it is shown.
         let reads = |action: &Action| matches!(action.kind, ToolKind::Read | ToolKind::Recall);
@@ -96,30 +96,30 @@ fn add(command: &Simple, pipeline: &mut Vec<Action>) {
 }
 
 /// Reads a command by itself, seen from the directory it runs in.
-pub(crate) fn actions_of(command: &Simple) -> Vec<Action> {
+pub(crate) fn actions_of(command: &SimpleCommand) -> Vec<Action> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let actions = programs::actions_of(&words, command.input.as_deref()).unwrap_or_default();
     actions.into_iter().map(|action| action.seen_from(command.cwd.as_deref())).collect()
 }
 
 /// Adds what redirections write and read; tells whether the output is still shown.
-fn redirect(command: &Simple, actions: &mut Vec<Action>) -> bool {
+fn apply_redirects(command: &SimpleCommand, actions: &mut Vec<Action>) -> bool {
     let mut shows = true;
     for redirect in &command.redirects {
         let target = redirect.target.as_str();
         match redirect.to {
-            Direction::Out => actions.push(Action::write(target)),
-            Direction::Append => actions.push(Action::edit(target)),
-            Direction::In if actions.is_empty() => actions.push(Action::read_part(target)),
-            Direction::In => {}
+            RedirectDirection::Out => actions.push(Action::write_file(target)),
+            RedirectDirection::Append => actions.push(Action::edit_file(target)),
+            RedirectDirection::In if actions.is_empty() => actions.push(Action::read_part(target)),
+            RedirectDirection::In => {}
         }
-        shows &= redirect.to == Direction::In;
+        shows &= redirect.to == RedirectDirection::In;
     }
     shows
 }
 
 /// Reads a command that works on what the pipeline gave so far; changes that in place.
-fn filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
+fn apply_filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
     if let ["xargs" | "parallel", rest @ ..] = words {
         return for_each(rest, pipeline);
     }
@@ -133,7 +133,7 @@ fn filter(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
         return actions;
     }
     match last.kind {
-        ToolKind::Read => files::narrow(last, words),
+        ToolKind::Read => files::narrow_read(last, words),
         _ => files::narrow_coverage(&mut last.coverage, words),
     }
     if last.kind == ToolKind::Web && matches!(words, ["sh" | "bash" | "zsh" | "python" | "python3", ..]) {
@@ -147,7 +147,7 @@ fn for_each(words: &[&str], pipeline: &mut Vec<Action>) -> Vec<Action> {
     let inner = wrap::skip_options(words, &["-n", "-I", "-P", "-L", "-d", "-E", "-s", "-J", "--max-args"]);
     let actions = programs::actions_of(inner, None).unwrap_or_default();
     let place = pipeline.last().and_then(|action| action.subject.path().map(str::to_owned));
-    let meant = actions.into_iter().map(|action| action.placed(place.as_deref())).collect::<Vec<_>>();
+    let meant = actions.into_iter().map(|action| action.with_place(place.as_deref())).collect::<Vec<_>>();
     if meant.iter().any(|action| action.kind != ToolKind::Run) {
         pipeline.pop();
     }
@@ -169,7 +169,7 @@ fn is_program(action: &Action, names: &[&str]) -> bool {
 }
 
 /// Returns words as the one line that names a command.
-fn named(words: &[&str]) -> Subject {
+fn command_subject(words: &[&str]) -> Subject {
     Subject::Command(one_line(&words.join(" ")).into())
 }
 
@@ -183,16 +183,16 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 impl Action {
-    fn write(path: &str) -> Action {
+    fn write_file(path: &str) -> Action {
         Action::new(ToolKind::Write, Subject::file(path))
     }
 
-    fn edit(path: &str) -> Action {
-        Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part))
+    fn edit_file(path: &str) -> Action {
+        Action::new(ToolKind::Edit, Subject::lines_of(path, SubjectLines::Part))
     }
 
     fn read_part(path: &str) -> Action {
-        Action::new(ToolKind::Read, Subject::lines_of(path, Lines::Part))
+        Action::new(ToolKind::Read, Subject::lines_of(path, SubjectLines::Part))
     }
 
     /// Gives the action with its paths seen from a working directory.
@@ -202,7 +202,7 @@ impl Action {
     }
 
     /// Gives an action on what was listed the place of the listing.
-    fn placed(self, place: Option<&str>) -> Action {
+    fn with_place(self, place: Option<&str>) -> Action {
         let subject = match (self.subject, place) {
             (Subject::Query { pattern, place: None }, place) => Subject::query(&pattern, place),
             (Subject::Nothing | Subject::Command(_), Some(place)) if self.kind != ToolKind::Run => {

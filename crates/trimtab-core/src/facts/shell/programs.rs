@@ -2,10 +2,10 @@
 //! for a program that only prepares others (`echo`, `export`, `sleep`). Never fails: a program that is not in
 //! the table is one that is run.
 
-use super::{arguments::Arguments, files, listings, named};
+use super::{arguments::ProgramArguments, command_subject, files, listings};
 use crate::facts::{
     patch,
-    subject::{Lines, Subject},
+    subject::{Subject, SubjectLines},
     tables::{ProgramReading, readings_of_program},
     tool::{Action, ToolKind},
 };
@@ -24,10 +24,10 @@ pub(super) fn actions_of(words: &[&str], input: Option<&str>) -> Option<Vec<Acti
     if let Some(actions) = files::actions_of(program, words) {
         return Some(actions);
     }
-    let run = |kind| Some(vec![Action::new(kind, named(words))]);
+    let run = |kind| Some(vec![Action::new(kind, command_subject(words))]);
     match program {
         "apply_patch" | "applypatch" => {
-            Some(patch::actions(input.or(rest.first().copied()).unwrap_or_default()))
+            Some(patch::patch_actions(input.or(rest.first().copied()).unwrap_or_default()))
         }
         "patch" => Some(patch_program(words, input)),
         "git" => Some(git(words)),
@@ -58,7 +58,7 @@ fn by_table(program: &str, words: &[&str], input: Option<&str>) -> Vec<Action> {
     let kind = match reading {
         Some(ProgramReading::Python) => return python(words, input),
         Some(ProgramReading::Script) => return script_runner(words, input),
-        Some(ProgramReading::Web) => return fetch(words),
+        Some(ProgramReading::Web) => return fetch_address(words),
         Some(ProgramReading::Package) => package_task(rest),
         Some(ProgramReading::Java) => java_task(rest),
         Some(ProgramReading::Target) => target_kind(rest),
@@ -77,7 +77,7 @@ fn by_table(program: &str, words: &[&str], input: Option<&str>) -> Vec<Action> {
         Some(ProgramReading::Silent) | None if is_test_script(program) => ToolKind::Test,
         Some(ProgramReading::Silent) | None => ToolKind::Run,
     };
-    vec![Action::new(kind, named(words))]
+    vec![Action::new(kind, command_subject(words))]
 }
 
 /// Tells whether a name counts as that of such a program.
@@ -101,7 +101,7 @@ pub(super) fn task_kind(name: &str) -> ToolKind {
 }
 
 fn target_kind(words: &[&str]) -> ToolKind {
-    let arguments = Arguments::of(words, &["-C", "-f", "-j", "--directory", "--file"]);
+    let arguments = ProgramArguments::split_words(words, &["-C", "-f", "-j", "--directory", "--file"]);
     let kinds = || arguments.operands.iter().filter(|word| !word.contains('=')).map(|word| task_kind(word));
     if kinds().any(|kind| kind == ToolKind::Test || kind == ToolKind::Run) {
         return kinds().find(|kind| *kind != ToolKind::Build).unwrap_or(ToolKind::Build);
@@ -116,7 +116,7 @@ fn verb_kind(words: &[&str]) -> ToolKind {
 
 fn package_task(words: &[&str]) -> ToolKind {
     const WITH_VALUE: &[&str] = &["-w", "--workspace", "--filter", "-F", "--prefix", "-C", "--dir", "--cwd"];
-    let arguments = Arguments::of(words, WITH_VALUE);
+    let arguments = ProgramArguments::split_words(words, WITH_VALUE);
     let mut operands = arguments.operands.iter().copied();
     match operands.next() {
         Some("run" | "run-script" | "workspace" | "workspaces" | "recursive" | "-r") => {
@@ -175,24 +175,28 @@ fn is_test_script(name: &str) -> bool {
 }
 
 fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
-    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &["-c", "-m", "-W", "-X"]);
-    if let Some(module) = arguments.value(&["-m"]) {
+    let arguments =
+        ProgramArguments::split_words(words.get(1..).unwrap_or_default(), &["-c", "-m", "-W", "-X"]);
+    if let Some(module) = arguments.option_value(&["-m"]) {
         let at = words.iter().position(|word| *word == module).unwrap_or_default();
         let mut inner = vec![module.split('.').next().unwrap_or(module)];
         inner.extend(words.iter().skip(at + 1));
         let of_module = actions_of(&inner, None).unwrap_or_default();
         // A module is a program of its name; what is no known program is shown with its interpreter.
         if of_module.iter().any(|action| action.kind != ToolKind::Run) {
-            return of_module.into_iter().map(|action| Action { subject: named(words), ..action }).collect();
+            return of_module
+                .into_iter()
+                .map(|action| Action { subject: command_subject(words), ..action })
+                .collect();
         }
-        return vec![Action::new(ToolKind::Run, named(words))];
+        return vec![Action::new(ToolKind::Run, command_subject(words))];
     }
-    let code = arguments.value(&["-c"]).or(input);
+    let code = arguments.option_value(&["-c"]).or(input);
     if let Some(code) = code {
         return code_actions(words, code);
     }
     let Some(script) = arguments.operands.first() else {
-        return vec![Action::new(ToolKind::Run, named(words))];
+        return vec![Action::new(ToolKind::Run, command_subject(words))];
     };
     let name = script.rsplit('/').next().unwrap_or(script);
     let arguments: Vec<&str> = words.iter().copied().skip_while(|word| word != script).skip(1).collect();
@@ -202,14 +206,16 @@ fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
         "test" | "runtests" => ToolKind::Test,
         _ => ToolKind::Run,
     };
-    vec![Action::new(kind, named(words))]
+    vec![Action::new(kind, command_subject(words))]
 }
 
 fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
     let rest = words.get(1..).unwrap_or_default();
-    let arguments =
-        Arguments::of(rest, &["-e", "--eval", "-p", "--filter", "--cwd", "--import", "--loader", "-r"]);
-    if let Some(code) = arguments.value(&["-e", "--eval", "-p"]).or(input) {
+    let arguments = ProgramArguments::split_words(
+        rest,
+        &["-e", "--eval", "-p", "--filter", "--cwd", "--import", "--loader", "-r"],
+    );
+    if let Some(code) = arguments.option_value(&["-e", "--eval", "-p"]).or(input) {
         return code_actions(words, code);
     }
     let is_runner = matches!(words.first(), Some(&("bun" | "deno")));
@@ -229,11 +235,11 @@ fn script_runner(words: &[&str], input: Option<&str>) -> Vec<Action> {
             ToolKind::Build
         }
         Some(script) => script_kind(script),
-        None if arguments.has(&["--test"]) => ToolKind::Test,
+        None if arguments.has_option(&["--test"]) => ToolKind::Test,
         None => ToolKind::Run,
     };
-    let kind = if arguments.has(&["--test"]) { ToolKind::Test } else { kind };
-    vec![Action::new(kind, named(words))]
+    let kind = if arguments.has_option(&["--test"]) { ToolKind::Test } else { kind };
+    vec![Action::new(kind, command_subject(words))]
 }
 
 fn script_kind(script: &str) -> ToolKind {
@@ -249,13 +255,14 @@ fn script_kind(script: &str) -> ToolKind {
 
 /// Reads a program given as text: it is run, and it changes the files that it opens for writing.
 fn code_actions(words: &[&str], code: &str) -> Vec<Action> {
-    let mut actions: Vec<Action> = written_files(code).into_iter().map(|path| Action::edit(&path)).collect();
+    let mut actions: Vec<Action> =
+        written_files(code).into_iter().map(|path| Action::edit_file(&path)).collect();
     if actions.is_empty() {
         let mut line: Vec<&str> = words.to_vec();
         if !words.contains(&code) {
             line.push(code);
         }
-        actions.push(Action::new(ToolKind::Run, named(&line)));
+        actions.push(Action::new(ToolKind::Run, command_subject(&line)));
     }
     actions
 }
@@ -271,22 +278,22 @@ fn written_files(code: &str) -> Vec<String> {
     };
     for (at, _) in code.match_indices("open(") {
         let rest = code.get(at + 5..).unwrap_or_default();
-        let Some((path, behind)) = literal(rest) else { continue };
-        let mode = behind.trim_start().strip_prefix(',').and_then(|mode| literal(mode.trim_start()));
+        let Some((path, behind)) = take_literal(rest) else { continue };
+        let mode = behind.trim_start().strip_prefix(',').and_then(|mode| take_literal(mode.trim_start()));
         if mode.is_some_and(|(mode, _)| mode.len() < 4 && mode.contains(['w', 'a', '+'])) {
             note(path);
         }
     }
     for mark in ["writeFileSync(", "appendFileSync("] {
         for (at, _) in code.match_indices(mark) {
-            if let Some((path, _)) = literal(code.get(at + mark.len()..).unwrap_or_default()) {
+            if let Some((path, _)) = take_literal(code.get(at + mark.len()..).unwrap_or_default()) {
                 note(path);
             }
         }
     }
     if code.contains(".write_text(") {
         for (at, _) in code.match_indices("Path(") {
-            if let Some((path, _)) = literal(code.get(at + 5..).unwrap_or_default()) {
+            if let Some((path, _)) = take_literal(code.get(at + 5..).unwrap_or_default()) {
                 note(path);
             }
         }
@@ -295,7 +302,7 @@ fn written_files(code: &str) -> Vec<String> {
 }
 
 /// Reads a quoted text at the start of `text`; also gives what stands behind it.
-fn literal(text: &str) -> Option<(&str, &str)> {
+fn take_literal(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|letter| matches!(letter, '"' | '\'' | '`'))?;
     let inner = text.get(1..)?;
@@ -318,7 +325,7 @@ fn git(words: &[&str]) -> Vec<Action> {
     }
     if let ["grep", ..] = rest {
         let found = files::actions_of("grep", rest).unwrap_or_default();
-        return found.into_iter().map(|action| action.placed(place)).collect();
+        return found.into_iter().map(|action| action.with_place(place)).collect();
     }
     if let ["ls-files" | "ls-tree", tail @ ..] = rest {
         return listings::tracked_files(tail, place);
@@ -327,10 +334,10 @@ fn git(words: &[&str]) -> Vec<Action> {
     line.extend(place.map(|_| "-C"));
     line.extend(place);
     line.extend(rest);
-    vec![Action::new(ToolKind::Git, named(&line))]
+    vec![Action::new(ToolKind::Git, command_subject(&line))]
 }
 
-fn fetch(words: &[&str]) -> Vec<Action> {
+fn fetch_address(words: &[&str]) -> Vec<Action> {
     const WITH_VALUE: &[&str] = &[
         "-o", "-O", "-H", "-X", "-d", "-F", "-u", "-A", "-e", "-b", "-c", "-w", "-m", "--header", "--data",
         "--data-raw", "--request", "--output", "--user", "--max-time", "--retry", "--url", "--data-binary",
@@ -341,15 +348,18 @@ fn fetch(words: &[&str]) -> Vec<Action> {
     // `curl -O` names nothing, `wget -O` names the file.
     let with_value: Vec<&str> =
         WITH_VALUE.iter().copied().filter(|name| !(is_curl && *name == "-O")).collect();
-    let arguments = Arguments::of(words.get(1..).unwrap_or_default(), &with_value);
+    let arguments = ProgramArguments::split_words(words.get(1..).unwrap_or_default(), &with_value);
     let is_url =
         |word: &&&str| word.contains("://") || word.starts_with("localhost") || word.starts_with('$');
-    let url = arguments.value(&["--url"]).or_else(|| arguments.operands.iter().find(is_url).copied());
+    let url = arguments.option_value(&["--url"]).or_else(|| arguments.operands.iter().find(is_url).copied());
     let url = url.or(arguments.operands.last().copied());
-    let mut actions =
-        vec![Action::new(ToolKind::Web, url.map_or_else(|| named(words), |url| Subject::Url(url.into())))];
-    let saved =
-        arguments.value(&["-o", "--output", "-O"]).filter(|path| *path != "-" && !path.starts_with("/dev/"));
+    let mut actions = vec![Action::new(
+        ToolKind::Web,
+        url.map_or_else(|| command_subject(words), |url| Subject::Url(url.into())),
+    )];
+    let saved = arguments
+        .option_value(&["-o", "--output", "-O"])
+        .filter(|path| *path != "-" && !path.starts_with("/dev/"));
     actions.extend(saved.map(|path| Action::new(ToolKind::Write, Subject::file(path))));
     if saved.is_some() {
         // The page went into a file.
@@ -360,14 +370,15 @@ fn fetch(words: &[&str]) -> Vec<Action> {
 
 fn patch_program(words: &[&str], input: Option<&str>) -> Vec<Action> {
     if let Some(text) = input {
-        let changed = patch::actions(text);
+        let changed = patch::patch_actions(text);
         if changed.iter().any(|action| action.subject != Subject::Nothing) {
             return changed;
         }
     }
-    let operands = Arguments::of(words.get(1..).unwrap_or_default(), &["-i", "-d", "-p"]).operands;
+    let operands =
+        ProgramArguments::split_words(words.get(1..).unwrap_or_default(), &["-i", "-d", "-p"]).operands;
     match operands.first() {
-        Some(path) => vec![Action::new(ToolKind::Edit, Subject::lines_of(path, Lines::Part))],
+        Some(path) => vec![Action::new(ToolKind::Edit, Subject::lines_of(path, SubjectLines::Part))],
         // The files stand in a patch that is not shown; `patch` names them in its output.
         None => vec![Action::new(ToolKind::Edit, Subject::Nothing)],
     }

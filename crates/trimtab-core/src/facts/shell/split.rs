@@ -6,7 +6,7 @@ use super::super::windows::starts_with_drive;
 
 /// One simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct SplitCommand {
     pub(super) words: Vec<String>,
     pub(super) redirects: Vec<Redirect>,
     /// The here-documents' text.
@@ -24,13 +24,13 @@ pub(super) struct Command {
 /// One redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    pub(crate) to: Direction,
+    pub(crate) to: RedirectDirection,
     pub(crate) target: String,
 }
 
 /// Where a redirection leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum RedirectDirection {
     In,
     Out,
     Append,
@@ -38,7 +38,7 @@ pub(crate) enum Direction {
 
 /// Which paths a shell takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Paths {
+pub(super) enum PathStyle {
     /// A backslash takes the meaning from the letter behind it.
     #[default]
     Posix,
@@ -47,71 +47,71 @@ pub(super) enum Paths {
 }
 
 /// Splits a script into its commands.
-pub(super) fn split(script: &str, paths: Paths) -> Vec<Command> {
-    let mut splitter = Splitter { text: script, at: 0, paths, ..Splitter::default() };
-    splitter.run();
+pub(super) fn split_script(script: &str, paths: PathStyle) -> Vec<SplitCommand> {
+    let mut splitter = CommandSplitter { text: script, at: 0, paths, ..CommandSplitter::default() };
+    splitter.split_all();
     splitter.commands
 }
 
 #[derive(Default)]
-struct Splitter<'a> {
+struct CommandSplitter<'a> {
     text: &'a str,
     at: usize,
-    commands: Vec<Command>,
-    current: Command,
+    commands: Vec<SplitCommand>,
+    current: SplitCommand,
     /// Here-documents whose text begins behind the next line break: end mark, whether tabs are stripped, and
     /// the number of the command they belong to.
     waiting: Vec<(String, bool, usize)>,
     depth: usize,
-    paths: Paths,
+    paths: PathStyle,
 }
 
-impl Splitter<'_> {
-    fn run(&mut self) {
+impl CommandSplitter<'_> {
+    fn split_all(&mut self) {
         while let Some(letter) = self.peek() {
             match letter {
                 ' ' | '\t' | '\r' => self.at += 1,
                 '\n' => self.line_break(),
-                '\\' if self.rest().starts_with("\\\n") => self.at += 2,
+                '\\' if self.remaining().starts_with("\\\n") => self.at += 2,
                 '#' => self.skip_line(),
-                '&' if self.rest().starts_with("&&") => self.separator(2),
-                '&' if self.rest().starts_with("&>") => self.redirect(),
-                ';' | '&' => self.separator(1),
-                '|' => self.pipe(),
+                '&' if self.remaining().starts_with("&&") => self.take_separator(2),
+                '&' if self.remaining().starts_with("&>") => self.read_redirect(),
+                ';' | '&' => self.take_separator(1),
+                '|' => self.take_pipe(),
                 '(' => {
-                    self.separator(1);
+                    self.take_separator(1);
                     self.depth += 1;
                 }
                 ')' => {
-                    self.separator(1);
+                    self.take_separator(1);
                     self.depth = self.depth.saturating_sub(1);
                 }
-                '<' | '>' => self.redirect(),
+                '<' | '>' => self.read_redirect(),
                 _ => self.word_or_descriptor(),
             }
         }
         self.end_command();
     }
 
-    fn rest(&self) -> &str {
+    fn remaining(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.remaining().chars().next()
     }
 
-    fn separator(&mut self, length: usize) {
+    fn take_separator(&mut self, length: usize) {
         self.end_command();
         self.at += length;
     }
 
-    fn pipe(&mut self) {
-        let length = if self.rest().starts_with("||") {
-            self.separator(2);
+    fn take_pipe(&mut self) {
+        let length = if self.remaining().starts_with("||") {
+            self.take_separator(2);
             self.current.otherwise = true;
             return;
-        } else if self.rest().starts_with("|&") {
+        } else if self.remaining().starts_with("|&") {
             2
         } else {
             1
@@ -146,7 +146,7 @@ impl Splitter<'_> {
     fn here_document(&mut self, mark: &str, strip: bool) -> String {
         let mut document = String::new();
         while self.at < self.text.len() {
-            let rest = self.rest();
+            let rest = self.remaining();
             let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
             let line = rest.get(..length).unwrap_or_default();
             let bare = line.trim_end_matches(['\n', '\r']);
@@ -164,33 +164,33 @@ impl Splitter<'_> {
     }
 
     fn skip_line(&mut self) {
-        let rest = self.rest();
+        let rest = self.remaining();
         self.at += memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
     }
 
     /// Reads a redirection at `<`, `>` or `&>`.
-    fn redirect(&mut self) {
-        const FORMS: [(&str, Option<Direction>); 12] = [
+    fn read_redirect(&mut self) {
+        const FORMS: [(&str, Option<RedirectDirection>); 12] = [
             ("<<<", None),
             ("<<-", None),
             ("<<", None),
             ("<(", None),
             (">(", None),
-            ("&>>", Some(Direction::Append)),
-            (">>", Some(Direction::Append)),
-            ("&>", Some(Direction::Out)),
-            (">|", Some(Direction::Out)),
-            (">&", Some(Direction::Out)),
-            (">", Some(Direction::Out)),
-            ("<", Some(Direction::In)),
+            ("&>>", Some(RedirectDirection::Append)),
+            (">>", Some(RedirectDirection::Append)),
+            ("&>", Some(RedirectDirection::Out)),
+            (">|", Some(RedirectDirection::Out)),
+            (">&", Some(RedirectDirection::Out)),
+            (">", Some(RedirectDirection::Out)),
+            ("<", Some(RedirectDirection::In)),
         ];
-        let rest = self.rest();
+        let rest = self.remaining();
         let Some((form, direction)) = FORMS.iter().find(|(form, _)| rest.starts_with(form)) else {
             self.at += 1;
             return;
         };
         if form.ends_with('(') {
-            let word = self.word();
+            let word = self.read_word();
             self.current.words.push(word);
             return;
         }
@@ -199,7 +199,7 @@ impl Splitter<'_> {
             self.at += 1;
         }
         let is_quoted = matches!(self.peek(), Some('\'' | '"' | '\\'));
-        let target = self.word();
+        let target = self.read_word();
         match direction {
             Some(to) if !is_descriptor(&target) => self.current.redirects.push(Redirect { to: *to, target }),
             None if *form == "<<" || *form == "<<-" => {
@@ -212,11 +212,11 @@ impl Splitter<'_> {
 
     /// Reads a word; one that is a number right before a redirection belongs to that.
     fn word_or_descriptor(&mut self) {
-        let word = self.word();
+        let word = self.read_word();
         let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
         if is_number && matches!(self.peek(), Some('<' | '>')) {
             let before = self.current.redirects.len();
-            self.redirect();
+            self.read_redirect();
             if word != "1" && word != "0" {
                 // What goes to another descriptor than the output is no content of interest.
                 self.current.redirects.truncate(before);
@@ -227,16 +227,16 @@ impl Splitter<'_> {
     }
 
     /// Reads one word, unquoting as it goes.
-    fn word(&mut self) -> String {
+    fn read_word(&mut self) -> String {
         let mut word = String::new();
         let start = self.at;
         while let Some(letter) = self.peek() {
             match letter {
                 '\'' => self.single_quoted(&mut word),
                 '"' => self.double_quoted(&mut word),
-                '\\' if self.separates(&word) => {
-                    let end = self.rest().starts_with("\\\\") && word.is_empty();
-                    self.copy(1 + usize::from(end), &mut word);
+                '\\' if self.is_path_separator(&word) => {
+                    let end = self.remaining().starts_with("\\\\") && word.is_empty();
+                    self.copy_text(1 + usize::from(end), &mut word);
                 }
                 '\\' => {
                     self.at += 1;
@@ -247,20 +247,20 @@ impl Splitter<'_> {
                         }
                     }
                 }
-                '$' if self.rest().starts_with("$(") || self.rest().starts_with("${") => {
-                    self.nested(1, &mut word);
+                '$' if self.remaining().starts_with("$(") || self.remaining().starts_with("${") => {
+                    self.copy_nested(1, &mut word);
                 }
-                '$' if self.rest().starts_with("$'") => self.at += 1,
-                '<' | '>' if self.at == start && self.rest().get(1..2) == Some("(") => {
-                    self.nested(1, &mut word);
+                '$' if self.remaining().starts_with("$'") => self.at += 1,
+                '<' | '>' if self.at == start && self.remaining().get(1..2) == Some("(") => {
+                    self.copy_nested(1, &mut word);
                 }
                 '`' => {
-                    let end = self.rest().get(1..).and_then(|rest| rest.find('`')).map(|end| end + 2);
-                    self.copy(end.unwrap_or(self.rest().len()), &mut word);
+                    let end = self.remaining().get(1..).and_then(|rest| rest.find('`')).map(|end| end + 2);
+                    self.copy_text(end.unwrap_or(self.remaining().len()), &mut word);
                 }
                 ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '<' | '>' | ')' => break,
                 '(' if self.at == start => break,
-                '(' => self.nested(0, &mut word),
+                '(' => self.copy_nested(0, &mut word),
                 letter => {
                     self.at += letter.len_utf8();
                     word.push(letter);
@@ -275,8 +275,8 @@ impl Splitter<'_> {
 
     /// Tells whether the backslash here separates the names of a Windows path: behind a drive, before a server, or, where the
     /// shell takes such paths, before a name.
-    fn separates(&self, word: &str) -> bool {
-        let mut behind = self.rest().chars().skip(1);
+    fn is_path_separator(&self, word: &str) -> bool {
+        let mut behind = self.remaining().chars().skip(1);
         let next = behind.next();
         if next.is_none_or(|next| "\n|&;<>()$*?\"'`".contains(next)) {
             return false;
@@ -286,7 +286,7 @@ impl Splitter<'_> {
         let is_name =
             |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
         let at_server = || {
-            let server = self.rest().strip_prefix("\\\\").filter(|_| word.is_empty());
+            let server = self.remaining().strip_prefix("\\\\").filter(|_| word.is_empty());
             server.and_then(|server| server.split_once('\\')).is_some_and(|(server, share)| {
                 !server.is_empty()
                     && server
@@ -296,14 +296,14 @@ impl Splitter<'_> {
             })
         };
         let in_server = || word.starts_with("\\\\") && is_name(next);
-        on_drive || at_server() || in_server() || (self.paths == Paths::Windows && is_name(next))
+        on_drive || at_server() || in_server() || (self.paths == PathStyle::Windows && is_name(next))
     }
 
     fn single_quoted(&mut self, word: &mut String) {
         self.at += 1;
-        let rest = self.rest();
+        let rest = self.remaining();
         let length = rest.find('\'').unwrap_or(rest.len());
-        self.copy(length, word);
+        self.copy_text(length, word);
         self.at += 1;
         self.at = self.at.min(self.text.len());
     }
@@ -326,7 +326,7 @@ impl Splitter<'_> {
                         escaped => word.extend(['\\', escaped]),
                     }
                 }
-                '$' if self.rest().starts_with("$(") => self.nested(1, word),
+                '$' if self.remaining().starts_with("$(") => self.copy_nested(1, word),
                 letter => {
                     self.at += letter.len_utf8();
                     word.push(letter);
@@ -336,13 +336,13 @@ impl Splitter<'_> {
     }
 
     /// Copies a bracketed piece as it stands, here-documents and quotes in it included.
-    fn nested(&mut self, before: usize, word: &mut String) {
-        let open = self.rest().as_bytes().get(before).copied().unwrap_or(b'(');
+    fn copy_nested(&mut self, before: usize, word: &mut String) {
+        let open = self.remaining().as_bytes().get(before).copied().unwrap_or(b'(');
         let close = if open == b'{' { b'}' } else { b')' };
         let mut depth = 0_usize;
         let mut quote = 0_u8;
         let mut length = 0;
-        for byte in self.rest().bytes().skip(before) {
+        for byte in self.remaining().bytes().skip(before) {
             length += 1;
             if quote != 0 {
                 quote = if byte == quote { 0 } else { quote };
@@ -357,11 +357,11 @@ impl Splitter<'_> {
                 }
             }
         }
-        self.copy(before + length, word);
+        self.copy_text(before + length, word);
     }
 
-    fn copy(&mut self, length: usize, word: &mut String) {
-        word.push_str(self.rest().get(..length).unwrap_or_default());
+    fn copy_text(&mut self, length: usize, word: &mut String) {
+        word.push_str(self.remaining().get(..length).unwrap_or_default());
         self.at = (self.at + length).min(self.text.len());
     }
 }
@@ -379,18 +379,22 @@ mod tests {
     use super::*;
 
     fn check(script: &str, expected: &[&str]) {
-        let picture = |command: &Command| {
+        let picture = |command: &SplitCommand| {
             let pipe = if command.piped { "| " } else { "" };
             let arrows = command.redirects.iter().map(|redirect| match redirect.to {
-                Direction::In => format!(" <{}", redirect.target),
-                Direction::Out => format!(" >{}", redirect.target),
-                Direction::Append => format!(" >>{}", redirect.target),
+                RedirectDirection::In => format!(" <{}", redirect.target),
+                RedirectDirection::Out => format!(" >{}", redirect.target),
+                RedirectDirection::Append => format!(" >>{}", redirect.target),
             });
             let input =
                 command.input.as_ref().map(|input| format!(" «{}»", input.trim_end())).unwrap_or_default();
             format!("{pipe}{}{}{input}", command.words.join("·"), arrows.collect::<String>())
         };
-        assert_eq!(split(script, Paths::Posix).iter().map(picture).collect::<Vec<_>>(), expected, "{script}");
+        assert_eq!(
+            split_script(script, PathStyle::Posix).iter().map(picture).collect::<Vec<_>>(),
+            expected,
+            "{script}"
+        );
     }
 
     #[test]
@@ -407,8 +411,9 @@ mod tests {
         check("cd d:\\proj && ls", &["cd·d:\\proj", "ls"]);
         check("cmd --file=D:\\a\\b \\\\server\\share\\x", &["cmd·--file=D:\\a\\b·\\\\server\\share\\x"]);
         check("cat src\\a.go | grep \\\\bx", &["cat·srca.go", "| grep·\\bx"]);
-        let words =
-            |script: &str| split(script, Paths::Windows).first().map(|command| command.words.join("·"));
+        let words = |script: &str| {
+            split_script(script, PathStyle::Windows).first().map(|command| command.words.join("·"))
+        };
         assert_eq!(words("cat src\\a.go x\\ y").as_deref(), Some("cat·src\\a.go·x y"));
         assert_eq!(words("find . -name \\*.go").as_deref(), Some("find·.·-name·*.go"));
     }

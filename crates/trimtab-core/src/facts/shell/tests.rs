@@ -5,8 +5,8 @@ use super::*;
 fn check(table: &[(&str, &str)]) {
     let picture = |action: &Action| format!("{} {}", action.kind.name(), action.subject);
     let wrong = table.iter().filter_map(|(script, expected)| {
-        let Script { mut actions, .. } = read(script, None);
-        let first = primary(&actions);
+        let ScriptActions { mut actions, .. } = read(script, None);
+        let first = primary_action(&actions);
         actions[..=first].rotate_right(1);
         let found = actions.iter().map(picture).collect::<Vec<_>>().join("; ");
         (found != *expected).then(|| format!("{script}\n  found    {found}\n  expected {expected}\n"))

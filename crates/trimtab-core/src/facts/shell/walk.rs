@@ -4,11 +4,11 @@
 
 use super::{
     super::{
-        subject::joined,
+        subject::join_path,
         windows::{is_msys, is_windows},
     },
-    split::{self, Paths, Redirect},
-    wrap::{self, Inner},
+    split::{self, PathStyle, Redirect},
+    wrap::{self, WrappedCommand},
 };
 
 /// How deep scripts inside scripts are read (`bash -lc "docker exec … sh -c …"`).
@@ -22,7 +22,7 @@ const BRANCHES: &[&str] = &["if", "then", "else", "elif", "while", "until", "do"
 
 /// One simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     /// Its words, unquoted.
     pub(crate) words: Vec<String>,
     pub(crate) redirects: Vec<Redirect>,
@@ -41,44 +41,44 @@ pub(crate) struct Simple {
 }
 
 /// Lays out a script; also gives the directory it ends in.
-pub(crate) fn walk(script: &str, cwd: Option<&str>) -> (Vec<Simple>, Option<String>) {
-    let mut walker = Walker { cwd: cwd.map(str::to_owned), found: Vec::new() };
-    walker.script(script, 0);
+pub(crate) fn walk_script(script: &str, cwd: Option<&str>) -> (Vec<SimpleCommand>, Option<String>) {
+    let mut walker = CommandWalker { cwd: cwd.map(str::to_owned), found: Vec::new() };
+    walker.walk_script(script, 0);
     (walker.found, walker.cwd)
 }
 
-struct Walker {
+struct CommandWalker {
     cwd: Option<String>,
-    found: Vec<Simple>,
+    found: Vec<SimpleCommand>,
 }
 
-impl Walker {
-    fn script(&mut self, script: &str, depth: usize) {
+impl CommandWalker {
+    fn walk_script(&mut self, script: &str, depth: usize) {
         // Directories to go back to when a parenthesis closes.
         let mut outside: Vec<(usize, Option<String>)> = Vec::new();
-        for command in split::split(script, paths_of(script, self.cwd.as_deref())) {
+        for command in split::split_script(script, paths_of(script, self.cwd.as_deref())) {
             while outside.last().is_some_and(|(inside, _)| *inside > command.depth) {
                 self.cwd = outside.pop().and_then(|(_, cwd)| cwd);
             }
             if command.depth > outside.last().map_or(0, |(inside, _)| *inside) {
                 outside.push((command.depth, self.cwd.clone()));
             }
-            self.command(command, depth);
+            self.walk_command(command, depth);
         }
         if let Some((_, cwd)) = outside.into_iter().next() {
             self.cwd = cwd;
         }
     }
 
-    fn command(&mut self, command: split::Command, depth: usize) {
+    fn walk_command(&mut self, command: split::SplitCommand, depth: usize) {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         let first = self.found.len();
         let elsewhere = words.iter().any(|word| ELSEWHERE.contains(word));
         let unsure = command.otherwise || words.first().is_some_and(|word| BRANCHES.contains(word));
-        let (directory, words) = match wrap::unwrap(&words) {
-            Inner::Script(script) => {
+        let (directory, words) = match wrap::unwrap_command(&words) {
+            WrappedCommand::Script(script) => {
                 if depth < MAX_DEPTH {
-                    self.script(&script, depth + 1);
+                    self.walk_script(&script, depth + 1);
                 }
                 if let Some(inner) = self.found.get_mut(first) {
                     inner.piped = command.piped;
@@ -92,18 +92,18 @@ impl Walker {
                 }
                 return;
             }
-            Inner::In(directory, words) => (Some(directory), words),
-            Inner::Words(words) => (None, words),
+            WrappedCommand::In(directory, words) => (Some(directory), words),
+            WrappedCommand::Words(words) => (None, words),
         };
         if let ["cd" | "pushd" | "Set-Location", rest @ ..] = words.as_slice() {
             let target = rest.iter().find(|word| !word.starts_with('-') || **word == "-").copied();
             if words.first() != Some(&"pushd") || target.is_some() {
-                self.cwd = moved(self.cwd.as_deref(), target.unwrap_or("~"));
+                self.cwd = resolve_directory(self.cwd.as_deref(), target.unwrap_or("~"));
             }
             return;
         }
-        let cwd = directory.map_or_else(|| self.cwd.clone(), |to| moved(self.cwd.as_deref(), to));
-        self.found.push(Simple {
+        let cwd = directory.map_or_else(|| self.cwd.clone(), |to| resolve_directory(self.cwd.as_deref(), to));
+        self.found.push(SimpleCommand {
             words: words.into_iter().map(str::to_owned).collect(),
             redirects: command.redirects,
             input: command.input,
@@ -117,7 +117,7 @@ impl Walker {
 }
 
 /// Tells which paths the shell of a script takes: by the directory it starts in, or one that it goes to.
-fn paths_of(script: &str, cwd: Option<&str>) -> Paths {
+fn paths_of(script: &str, cwd: Option<&str>) -> PathStyle {
     let is_ours = |path: &str| is_windows(path) || is_msys(path);
     let target = |rest: &str| {
         let word = rest.trim_start_matches([' ', '"', '\'']);
@@ -126,15 +126,15 @@ fn paths_of(script: &str, cwd: Option<&str>) -> Paths {
     let goes_there =
         || script.match_indices("cd ").any(|(at, mark)| script.get(at + mark.len()..).is_some_and(target));
     if script.contains('\\') && (cwd.is_some_and(is_ours) || goes_there()) {
-        Paths::Windows
+        PathStyle::Windows
     } else {
-        Paths::Posix
+        PathStyle::Posix
     }
 }
 
-fn moved(from: Option<&str>, target: &str) -> Option<String> {
+fn resolve_directory(from: Option<&str>, target: &str) -> Option<String> {
     if target == "-" || target.starts_with('$') {
         return None;
     }
-    Some(joined(from.unwrap_or_default(), target))
+    Some(join_path(from.unwrap_or_default(), target))
 }

@@ -1,11 +1,11 @@
 //! Programs that run another one. Takes a command's words; gives those of the program inside (`sudo`,
 //! `timeout 60`, `uv run`), or the script inside (`bash -lc "…"`). Never looks at what that program does.
 
-use super::arguments::Arguments;
+use super::arguments::ProgramArguments;
 use crate::facts::tables::wrappers;
 
 /// What is inside.
-pub(super) enum Inner<'a> {
+pub(super) enum WrappedCommand<'a> {
     Words(Vec<&'a str>),
     /// Words run in another directory.
     In(&'a str, Vec<&'a str>),
@@ -19,22 +19,22 @@ const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "while", "until", "do"
 const MAX_WRAPPERS: usize = 8;
 
 /// Takes assignments, keywords and wrappers off.
-pub(super) fn unwrap<'a>(words: &[&'a str]) -> Inner<'a> {
+pub(super) fn unwrap_command<'a>(words: &[&'a str]) -> WrappedCommand<'a> {
     let mut words = words.to_vec();
     let mut directory = None;
     for _ in 0..MAX_WRAPPERS {
         let kept = words.iter().position(|word| !is_assignment(word) && !KEYWORDS.contains(word));
         words.drain(..kept.unwrap_or(words.len()));
         if let Some(script) = inner_script(&words) {
-            return Inner::Script(script);
+            return WrappedCommand::Script(script);
         }
         directory = directory.or_else(|| directory_option(&words));
         let Some(inner) = unwrap_once(&words) else { break };
         words = inner;
     }
     match directory {
-        Some(directory) => Inner::In(directory, words),
-        None => Inner::Words(words),
+        Some(directory) => WrappedCommand::In(directory, words),
+        None => WrappedCommand::Words(words),
     }
 }
 
@@ -75,8 +75,8 @@ fn inner_script(words: &[&str]) -> Option<String> {
     if !is_shell {
         return None;
     }
-    let arguments = Arguments::of(rest, &["-o"]);
-    let runs_text = arguments.has(&["-c", "-Command", "-command"])
+    let arguments = ProgramArguments::split_words(rest, &["-o"]);
+    let runs_text = arguments.has_option(&["-c", "-Command", "-command"])
         || arguments
             .options
             .iter()
@@ -87,7 +87,9 @@ fn inner_script(words: &[&str]) -> Option<String> {
 /// Returns the directory that an option sets for the program inside.
 fn directory_option<'a>(words: &[&'a str]) -> Option<&'a str> {
     match words {
-        ["uv", "run", rest @ ..] => Arguments::of(rest, &["--directory"]).value(&["--directory"]),
+        ["uv", "run", rest @ ..] => {
+            ProgramArguments::split_words(rest, &["--directory"]).option_value(&["--directory"])
+        }
         ["env", "-C", directory, ..] => Some(directory),
         _ => None,
     }

@@ -14,7 +14,7 @@ fn supersedes(older: &str, newer: &str) -> bool {
     let mut messages = vec![text("user", "Go")];
     messages.extend(listing("1", older));
     messages.extend(listing("2", newer));
-    told(&messages).rows()[2].superseded_by == Some((BlockId(4), Rule::ListedAgain))
+    told(&messages).rows()[2].superseded_by == Some((BlockId(4), SupersedeRule::ListedAgain))
 }
 
 fn check_pairs(table: &[(&str, &str, bool)]) {

@@ -10,7 +10,7 @@ fn is_superseded(older: (&str, &str), newer: (&str, &str)) -> bool {
     let mut messages = vec![text("user", "Go")];
     messages.extend(bash("1", older.0, older.1));
     messages.extend(bash("2", newer.0, newer.1));
-    told(&messages).rows()[2].superseded_by == Some((BlockId(4), Rule::RunAgain))
+    told(&messages).rows()[2].superseded_by == Some((BlockId(4), SupersedeRule::RunAgain))
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn names_told_turn_by_turn_are_those_told_at_once() {
         states.extend(&after, &so_far);
         let at_once = facts(&after);
         assert_eq!(so_far.rows(), at_once.rows(), "{length} messages");
-        assert_eq!((so_far.root(), so_far.naming()), (at_once.root(), at_once.naming()));
+        assert_eq!((so_far.root(), so_far.naming_key()), (at_once.root(), at_once.naming_key()));
         let paths: Vec<&str> = states.paths().collect();
         assert_eq!(paths, files(&after, &at_once).paths().collect::<Vec<_>>());
         before = after;

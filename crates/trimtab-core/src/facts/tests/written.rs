@@ -102,7 +102,7 @@ fn what_stands_behind_a_heading_is_the_result() {
     assert_eq!(facts.rows()[4].partner, Some(BlockId(2)));
     assert_eq!(facts.rows()[2].partner, Some(BlockId(4)));
     assert_eq!(facts.rows()[3].superseded_by, None);
-    assert_eq!(facts.rows()[4].superseded_by, Some((BlockId(8), Rule::ReadAgain)));
+    assert_eq!(facts.rows()[4].superseded_by, Some((BlockId(8), SupersedeRule::ReadAgain)));
     let persons = |row: usize| {
         facts.rows()[row].acts_as == BlockKind::Text && facts.rows()[row].voice == Some(Voice::Person)
     };

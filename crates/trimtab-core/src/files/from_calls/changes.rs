@@ -3,53 +3,58 @@
 
 use super::{
     super::{
-        operation::{FileAction, Operation},
+        operation::{FileAction, FileOperation},
         patch::{codex_patch, unified_diff},
-        timeline::Files,
+        timeline::FileTimeline,
     },
-    Answer, Done, tools,
+    AnsweredCall, CallEffect, tools,
 };
-use crate::facts::{Direction, Simple, Subject, ToolKind, actions_of};
+use crate::facts::{RedirectDirection, SimpleCommand, Subject, ToolKind, actions_of};
 
 /// Returns what one command changes.
-pub(super) fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known: &Files) -> Vec<Done> {
+pub(super) fn command_changes(
+    answer: &AnsweredCall<'_>,
+    script: &str,
+    command: &SimpleCommand,
+    known: &FileTimeline,
+) -> Vec<CallEffect> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let cwd = command.cwd.as_deref();
-    if let Some(operations) = told(answer, command, &words) {
-        return operations.into_iter().map(Done::Operation).collect();
+    if let Some(operations) = written_operations(answer, command, &words) {
+        return operations.into_iter().map(CallEffect::Operation).collect();
     }
     if rewrites_what_it_is_fed(&words) {
-        return vec![Done::Anything];
+        return vec![CallEffect::Anything];
     }
     if matches!(words.as_slice(), ["patch", ..] | ["git", "apply", ..]) {
-        return patched(answer, cwd);
+        return patched_files(answer, cwd);
     }
     if changes_anything(&words) {
         let named = named_files(answer, &words, cwd, known);
         if named.is_empty() {
-            return vec![Done::Anything];
+            return vec![CallEffect::Anything];
         }
-        return named.into_iter().map(changed).collect();
+        return named.into_iter().map(changed_file).collect();
     }
-    let mut done: Vec<Done> = Vec::new();
+    let mut done: Vec<CallEffect> = Vec::new();
     for action in actions_of(command).iter().filter(|action| action.kind.changes_files()) {
         match &action.subject {
-            Subject::File { path, .. } if is_pattern(path) => done.push(Done::Anything),
+            Subject::File { path, .. } if is_pattern(path) => done.push(CallEffect::Anything),
             Subject::File { path, .. } => {
                 let path = answer.facts.file_key(path).into_owned();
                 let action =
                     if action.kind == ToolKind::Delete { FileAction::Delete } else { FileAction::Changed };
-                done.push(Done::Operation(Operation { path, action }));
+                done.push(CallEffect::Operation(FileOperation { path, action }));
             }
             Subject::Directory { path, .. } if words.first() != Some(&"mkdir") => {
                 let place = answer.facts.file_key(path).into_owned();
                 if place == "." {
-                    done.push(Done::Anything);
+                    done.push(CallEffect::Anything);
                     continue;
                 }
                 let below =
                     |file: &&str| file.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'));
-                done.extend(known.paths().filter(below).map(|path| changed(path.to_owned())));
+                done.extend(known.paths().filter(below).map(|path| changed_file(path.to_owned())));
             }
             Subject::Directory { .. }
             | Subject::Command(_)
@@ -58,7 +63,7 @@ pub(super) fn changes(answer: &Answer<'_>, script: &str, command: &Simple, known
             | Subject::Nothing => {}
         }
     }
-    done.extend(redirected(answer, command));
+    done.extend(redirected_writes(answer, command));
     done.extend(code_changes(answer, script, &words, command, known));
     done
 }
@@ -88,14 +93,15 @@ fn rewrites_what_it_is_fed(words: &[&str]) -> bool {
 }
 
 /// Reads the files that `patch` says it changed; any, where it does not say.
-fn patched(answer: &Answer<'_>, cwd: Option<&str>) -> Vec<Done> {
+fn patched_files(answer: &AnsweredCall<'_>, cwd: Option<&str>) -> Vec<CallEffect> {
     let named = answer.text.lines().filter_map(|line| line.strip_prefix("patching file "));
-    let done: Vec<Done> = named.map(|path| changed(answer.key(cwd, path.trim_matches('\'')))).collect();
-    if done.is_empty() { vec![Done::Anything] } else { done }
+    let done: Vec<CallEffect> =
+        named.map(|path| changed_file(answer.file_key(cwd, path.trim_matches('\'')))).collect();
+    if done.is_empty() { vec![CallEffect::Anything] } else { done }
 }
 
-fn changed(path: String) -> Done {
-    Done::Operation(Operation { path, action: FileAction::Changed })
+fn changed_file(path: String) -> CallEffect {
+    CallEffect::Operation(FileOperation { path, action: FileAction::Changed })
 }
 
 /// Tells a word that the shell replaces by others.
@@ -103,28 +109,32 @@ pub(super) fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '$', '`', '{'])
 }
 
-fn redirected(answer: &Answer<'_>, command: &Simple) -> Vec<Done> {
-    let writes = command.redirects.iter().filter(|redirect| redirect.to != Direction::In);
+fn redirected_writes(answer: &AnsweredCall<'_>, command: &SimpleCommand) -> Vec<CallEffect> {
+    let writes = command.redirects.iter().filter(|redirect| redirect.to != RedirectDirection::In);
     let target = |target: &str| match is_pattern(target) {
-        true => Done::Anything,
-        false => changed(answer.key(command.cwd.as_deref(), target)),
+        true => CallEffect::Anything,
+        false => changed_file(answer.file_key(command.cwd.as_deref(), target)),
     };
     writes.map(|redirect| target(&redirect.target)).collect()
 }
 
 /// Reads a command that spells out what it writes.
-fn told(answer: &Answer<'_>, command: &Simple, words: &[&str]) -> Option<Vec<Operation>> {
+fn written_operations(
+    answer: &AnsweredCall<'_>,
+    command: &SimpleCommand,
+    words: &[&str],
+) -> Option<Vec<FileOperation>> {
     let cwd = command.cwd.as_deref();
     let target = || match command.redirects.as_slice() {
         [redirect] if !is_pattern(&redirect.target) => Some((redirect.to, redirect.target.as_str())),
         _ => None,
     };
-    let put = |to: Direction, path: &str, content: String| {
+    let put = |to: RedirectDirection, path: &str, content: String| {
         let action = match to {
-            Direction::Append => FileAction::Append { content },
-            Direction::Out | Direction::In => FileAction::Write { content },
+            RedirectDirection::Append => FileAction::Append { content },
+            RedirectDirection::Out | RedirectDirection::In => FileAction::Write { content },
         };
-        vec![Operation { path: answer.key(cwd, path), action }]
+        vec![FileOperation { path: answer.file_key(cwd, path), action }]
     };
     match words {
         ["cat"] | ["cat", "-"] if !command.piped => {
@@ -133,8 +143,8 @@ fn told(answer: &Answer<'_>, command: &Simple, words: &[&str]) -> Option<Vec<Ope
         }
         ["tee", rest @ ..] if !command.piped => {
             let (to, path) = match rest {
-                ["-a" | "--append", path] => (Direction::Append, path),
-                [path] => (Direction::Out, path),
+                ["-a" | "--append", path] => (RedirectDirection::Append, path),
+                [path] => (RedirectDirection::Out, path),
                 _ => return None,
             };
             (!is_pattern(path)).then_some(())?;
@@ -154,26 +164,26 @@ fn told(answer: &Answer<'_>, command: &Simple, words: &[&str]) -> Option<Vec<Ope
             if into_folder || is_pattern(from) || is_pattern(to) {
                 return None;
             }
-            let action = FileAction::Rename { to: answer.key(cwd, to) };
-            Some(vec![Operation { path: answer.key(cwd, from), action }])
+            let action = FileAction::Rename { to: answer.file_key(cwd, to) };
+            Some(vec![FileOperation { path: answer.file_key(cwd, from), action }])
         }
         ["apply_patch" | "applypatch", rest @ ..] => {
             let text = command.input.as_deref().or(rest.first().copied())?;
             let operations = codex_patch(text).into_iter();
-            Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
+            Some(operations.map(|operation| tools::with_session_names(answer, cwd, operation)).collect())
         }
         ["patch", rest @ ..]
             if !rest.iter().any(|word| matches!(*word, "-R" | "--dry-run" | "--reverse")) =>
         {
             let operations = unified_diff(command.input.as_deref()?).into_iter();
-            Some(operations.map(|operation| tools::renamed(answer, cwd, operation)).collect())
+            Some(operations.map(|operation| tools::with_session_names(answer, cwd, operation)).collect())
         }
         _ => None,
     }
 }
 
 /// Returns the here-document where the shell puts nothing into it.
-fn literal_input(command: &Simple) -> Option<String> {
+fn literal_input(command: &SimpleCommand) -> Option<String> {
     let input = command.input.as_deref()?;
     (command.verbatim || !input.contains(['$', '`', '\\'])).then(|| input.to_owned())
 }
@@ -274,7 +284,7 @@ const REWROTE: &[&str] = &[
 ];
 
 /// Tells whether an output says that files were rewritten: `Fixed 2 files.`, `Formatted 3 files`.
-pub(super) fn rewrote(text: &str) -> bool {
+pub(super) fn says_rewritten(text: &str) -> bool {
     let counts = |line: &str| {
         ["Fixed ", "Formatted "].iter().any(|verb| {
             let rest = line.split_once(verb).map_or("", |(_, rest)| rest);
@@ -307,7 +317,12 @@ fn git_changes_anything(words: &[&str]) -> bool {
 }
 
 /// Returns the known files that a command names, where it names nothing but files.
-fn named_files(answer: &Answer<'_>, words: &[&str], cwd: Option<&str>, known: &Files) -> Vec<String> {
+fn named_files(
+    answer: &AnsweredCall<'_>,
+    words: &[&str],
+    cwd: Option<&str>,
+    known: &FileTimeline,
+) -> Vec<String> {
     let is_file = |word: &&&str| {
         let name = word.rsplit('/').next().unwrap_or(word);
         !word.starts_with('-')
@@ -316,7 +331,8 @@ fn named_files(answer: &Answer<'_>, words: &[&str], cwd: Option<&str>, known: &F
             && !name.ends_with("...")
             && !is_pattern(word)
     };
-    let named: Vec<String> = words.iter().skip(1).filter(is_file).map(|word| answer.key(cwd, word)).collect();
+    let named: Vec<String> =
+        words.iter().skip(1).filter(is_file).map(|word| answer.file_key(cwd, word)).collect();
     let known = |path: &String| !known.accesses(path).is_empty() || path.contains('.');
     if named.iter().all(known) { named } else { Vec::new() }
 }
@@ -330,12 +346,12 @@ const WRITING: &[&str] = &[
 
 /// Returns the files that a program given as text, or written earlier in the session, may change: those it names.
 fn code_changes(
-    answer: &Answer<'_>,
+    answer: &AnsweredCall<'_>,
     text: &str,
     words: &[&str],
-    command: &Simple,
-    known: &Files,
-) -> Vec<Done> {
+    command: &SimpleCommand,
+    known: &FileTimeline,
+) -> Vec<CallEffect> {
     let program = words.first().map_or("", |first| first.rsplit('/').next().unwrap_or(first));
     let runs_code =
         ["python", "node", "ruby", "perl", "php", "bun", "deno", "tsx", "bash", "sh", "awk", "ts-node"]
@@ -348,7 +364,7 @@ fn code_changes(
     let mut code = text.to_owned();
     let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
     let written =
-        script.and_then(|path| known.file_state_at(&answer.key(command.cwd.as_deref(), path), u32::MAX));
+        script.and_then(|path| known.file_state_at(&answer.file_key(command.cwd.as_deref(), path), u32::MAX));
     code += &written.and_then(|state| state.text()).unwrap_or_default();
     if !WRITING.iter().any(|mark| code.contains(mark)) {
         return Vec::new();
@@ -357,11 +373,12 @@ fn code_changes(
         let name = path.rsplit('/').next().unwrap_or(path);
         name.len() > 2 && code.contains(name)
     };
-    let named: Vec<Done> = known.paths().filter(is_named).map(|path| changed(path.to_owned())).collect();
+    let named: Vec<CallEffect> =
+        known.paths().filter(is_named).map(|path| changed_file(path.to_owned())).collect();
     // It writes something, and nothing tells what.
     let hides = code.contains("glob")
         || code.contains("os.walk")
         || code.contains("rglob")
         || code.contains("sys.argv");
-    if hides { vec![Done::Anything] } else { named }
+    if hides { vec![CallEffect::Anything] } else { named }
 }

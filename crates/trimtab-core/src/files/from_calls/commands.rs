@@ -3,32 +3,41 @@
 
 use super::{
     super::{
-        operation::{FileAction, Operation, Shown},
-        shown::{Asked, shown_diff, shown_numbered, shown_plain, shown_tail},
-        timeline::Files,
+        operation::{FileAction, FileOperation, ShownLines},
+        shown_lines::{ReadExtent, shown_diff, shown_numbered, shown_plain, shown_tail},
+        timeline::FileTimeline,
     },
-    Answer, Done,
-    changes::{changes, is_pattern, rewrote},
+    AnsweredCall, CallEffect,
+    changes::{command_changes, is_pattern, says_rewritten},
     printed, read, tools,
 };
-use crate::facts::{Direction, Given, Lines, Simple, Subject, ToolKind, command_text, joined, walk};
+use crate::facts::{
+    CallArguments, RedirectDirection, SimpleCommand, Subject, SubjectLines, ToolKind, command_text,
+    join_path, walk_script,
+};
 
 /// Returns what a shell command did.
-pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Done> {
+pub(super) fn shell_effects(
+    answer: &AnsweredCall<'_>,
+    given: &CallArguments<'_>,
+    known: &FileTimeline,
+) -> Vec<CallEffect> {
     let Some(script) = command_text(given) else { return Vec::new() };
-    if let Some(path) = tools::window(answer.text).filter(|_| !answer.failed) {
-        return editor(answer, &script, answer.key(answer.cwd, &path));
+    if let Some(path) = tools::window_file(answer.text).filter(|_| !answer.failed) {
+        return editor_effects(answer, &script, answer.file_key(answer.cwd, &path));
     }
     let directory = answer.directory(given);
-    let (commands, _) = walk(&script, directory.as_deref());
-    let commands: Vec<Simple> = commands.into_iter().filter(|command| !command.elsewhere).collect();
-    let mut done: Vec<Done> = Vec::new();
+    let (commands, _) = walk_script(&script, directory.as_deref());
+    let commands: Vec<SimpleCommand> = commands.into_iter().filter(|command| !command.elsewhere).collect();
+    let mut done: Vec<CallEffect> = Vec::new();
     for command in &commands {
-        done.extend(changes(answer, &script, command, known));
+        done.extend(command_changes(answer, &script, command, known));
     }
-    if rewrote(answer.text) || done.iter().filter(|done| matches!(done, Done::Anything)).count() > 1 {
-        done.retain(|done| !matches!(done, Done::Anything));
-        done.push(Done::Anything);
+    if says_rewritten(answer.text)
+        || done.iter().filter(|done| matches!(done, CallEffect::Anything)).count() > 1
+    {
+        done.retain(|done| !matches!(done, CallEffect::Anything));
+        done.push(CallEffect::Anything);
     }
     // A script that failed may have failed anywhere: what it was to write is only known to be in doubt.
     let sure = !answer.failed && !commands.iter().any(|command| command.unsure);
@@ -36,25 +45,25 @@ pub(super) fn done(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec
         done = done.into_iter().flat_map(in_doubt).collect();
     }
     if !answer.failed {
-        done.extend(shown(answer, &commands, known).into_iter().map(Done::Operation));
+        done.extend(shown_files(answer, &commands, known).into_iter().map(CallEffect::Operation));
     }
     done
 }
 
 /// Leaves of what was done only that the files may be others.
-fn in_doubt(done: Done) -> Vec<Done> {
-    let changed = |path| Done::Operation(Operation { path, action: FileAction::Changed });
+fn in_doubt(done: CallEffect) -> Vec<CallEffect> {
+    let changed = |path| CallEffect::Operation(FileOperation { path, action: FileAction::Changed });
     match done {
-        Done::Operation(Operation { path, action: FileAction::Rename { to } }) => {
+        CallEffect::Operation(FileOperation { path, action: FileAction::Rename { to } }) => {
             vec![changed(path), changed(to)]
         }
-        Done::Operation(Operation { path, .. }) => vec![changed(path)],
-        Done::Anything => vec![Done::Anything],
+        CallEffect::Operation(FileOperation { path, .. }) => vec![changed(path)],
+        CallEffect::Anything => vec![CallEffect::Anything],
     }
 }
 
 /// Reads SWE-agent's editor, which shows a window of the file it has open.
-fn editor(answer: &Answer<'_>, script: &str, path: String) -> Vec<Done> {
+fn editor_effects(answer: &AnsweredCall<'_>, script: &str, path: String) -> Vec<CallEffect> {
     let script = script.trim_start();
     let action = match script.split_whitespace().next() {
         Some("create") => Some(FileAction::Write { content: "\n".to_owned() }),
@@ -62,9 +71,9 @@ fn editor(answer: &Answer<'_>, script: &str, path: String) -> Vec<Done> {
         Some("insert" | "append" | "undo_edit") => Some(FileAction::Changed),
         _ => None,
     };
-    let changed = action.map(|action| Operation { path: path.clone(), action });
-    let window = read(path, shown_numbered(answer.text, Asked::Part));
-    changed.into_iter().chain(window).map(Done::Operation).collect()
+    let changed = action.map(|action| FileOperation { path: path.clone(), action });
+    let window = read(path, shown_numbered(answer.text, ReadExtent::Part));
+    changed.into_iter().chain(window).map(CallEffect::Operation).collect()
 }
 
 /// Reads `edit 4:7` with the new lines behind it.
@@ -78,12 +87,16 @@ fn window_edit(script: &str) -> Option<FileAction> {
 }
 
 /// Reads the lines of files that a command line shows, where one of its commands alone prints them.
-fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operation> {
-    let pipelines: Vec<&[Simple]> = commands.chunk_by(|_, next| next.piped).collect();
-    let mut speaking = pipelines.into_iter().filter(|pipeline| speaks(pipeline));
+fn shown_files(
+    answer: &AnsweredCall<'_>,
+    commands: &[SimpleCommand],
+    known: &FileTimeline,
+) -> Vec<FileOperation> {
+    let pipelines: Vec<&[SimpleCommand]> = commands.chunk_by(|_, next| next.piped).collect();
+    let mut speaking = pipelines.into_iter().filter(|pipeline| prints_output(pipeline));
     let (Some(pipeline), None) = (speaking.next(), speaking.next()) else { return Vec::new() };
     let Some((first, filters)) = pipeline.split_first() else { return Vec::new() };
-    let only_selects = |command: &Simple| {
+    let only_selects = |command: &SimpleCommand| {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         matches!(words.as_slice(), ["head" | "tail" | "sed" | "nl" | "cat" | "less" | "more", ..])
             && command.redirects.is_empty()
@@ -101,9 +114,9 @@ fn shown(answer: &Answer<'_>, commands: &[Simple], known: &Files) -> Vec<Operati
             files.filter_map(|(path, shown)| read(answer.key_of_shown(None, &path, known), shown)).collect()
         }
         ["grep" | "rg" | "egrep", rest @ ..] if shows_numbers(rest) => {
-            let place = places(rest);
-            let place = place.as_deref().map(|place| joined(cwd.unwrap_or_default(), place));
-            tools::found(answer, output.text, place.as_deref(), cwd, known)
+            let place = search_place(rest);
+            let place = place.as_deref().map(|place| join_path(cwd.unwrap_or_default(), place));
+            tools::parse_search_hits(answer, output.text, place.as_deref(), cwd, known)
         }
         _ => shown_file(answer, pipeline, &output, known).into_iter().collect(),
     }
@@ -117,9 +130,9 @@ fn shows_the_files(words: &[&str]) -> bool {
 }
 
 /// Tells whether a pipeline prints something that is passed on.
-fn speaks(pipeline: &[Simple]) -> bool {
+fn prints_output(pipeline: &[SimpleCommand]) -> bool {
     let Some(last) = pipeline.last() else { return false };
-    let to_file = last.redirects.iter().any(|redirect| redirect.to != Direction::In);
+    let to_file = last.redirects.iter().any(|redirect| redirect.to != RedirectDirection::In);
     let words: Vec<&str> = last.words.iter().map(String::as_str).collect();
     let is_silent = matches!(
         words.as_slice(),
@@ -177,18 +190,18 @@ fn shows_numbers(words: &[&str]) -> bool {
 }
 
 /// Returns the one place that a search names behind its pattern.
-fn places(words: &[&str]) -> Option<String> {
+fn search_place(words: &[&str]) -> Option<String> {
     let mut operands = words.iter().filter(|word| !word.starts_with('-')).skip(1);
     let place = operands.next()?;
     operands.next().is_none().then(|| (*place).to_owned())
 }
 
 fn shown_file(
-    answer: &Answer<'_>,
-    pipeline: &[Simple],
-    output: &printed::Printed<'_>,
-    known: &Files,
-) -> Option<Operation> {
+    answer: &AnsweredCall<'_>,
+    pipeline: &[SimpleCommand],
+    output: &printed::PrintedText<'_>,
+    known: &FileTimeline,
+) -> Option<FileOperation> {
     let mut reads = answer.actions().filter(|action| action.kind == ToolKind::Read);
     let (Some(action), None) = (reads.next(), reads.next()) else { return None };
     let Subject::File { path, lines } = &action.subject else { return None };
@@ -215,7 +228,7 @@ fn shown_file(
         return None;
     }
     if is_numbered {
-        return read(path, tools::numbered(output.text, Lines::Part)?);
+        return read(path, tools::parse_numbered_lines(output.text, SubjectLines::Part)?);
     }
     let shows_plainly = programs
         .iter()
@@ -229,23 +242,23 @@ fn shown_file(
 fn plain_lines(
     text: &str,
     exact: bool,
-    lines: Lines,
-    pipeline: &[Simple],
-    known: &Files,
+    lines: SubjectLines,
+    pipeline: &[SimpleCommand],
+    known: &FileTimeline,
     path: &str,
-) -> Option<Shown> {
+) -> Option<ShownLines> {
     match lines {
-        Lines::All => Some(shown_plain(text, 1, Asked::Whole)),
-        Lines::Range { first, last } => {
+        SubjectLines::All => Some(shown_plain(text, 1, ReadExtent::Whole)),
+        SubjectLines::Range { first, last } => {
             let first = usize::try_from(first).ok()?;
-            let shown = shown_plain(text, first, Asked::Part);
+            let shown = shown_plain(text, first, ReadExtent::Part);
             let wanted =
                 last.and_then(|last| usize::try_from(last).ok()).map(|last| (last + 1).saturating_sub(first));
             // A harness that leaves out blank lines at the beginning moves the rest, unless none are missing.
             let is_complete = wanted.is_some_and(|wanted| shown.lines.len() == wanted);
             (exact || first == 1 || is_complete).then_some(shown)
         }
-        Lines::Part => {
+        SubjectLines::Part => {
             let [command] = pipeline else { return None };
             let is_tail = command.words.first().is_some_and(|program| program == "tail");
             let count = known.file_state_at(path, u32::MAX)?.line_count();

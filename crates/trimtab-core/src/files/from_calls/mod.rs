@@ -10,47 +10,47 @@ mod tools;
 use std::borrow::Cow;
 
 use super::{
-    operation::{FileAction, Operation},
-    timeline::Files,
+    operation::{FileAction, FileOperation},
+    timeline::FileTimeline,
 };
 use crate::{
     facts::{
-        Action, DIRECTORIES, Fact, Facts, Given, Manner, Outcome, Voice, is_absolute, joined, manner,
-        with_arguments,
+        Action, CallArguments, CallManner, DIRECTORIES, Fact, Facts, Outcome, Voice, call_manner,
+        is_absolute, join_path, with_arguments,
     },
-    history::{BlockId, BlockKind, History, Wrapped, readable},
+    history::{BlockId, BlockKind, History, WrappedResult, readable_text},
     json::narrow,
 };
 
 /// Tells the state of every file that a conversation touched.
-pub fn files(history: &History, facts: &Facts) -> Files {
-    let mut files = Files::default();
+pub fn files(history: &History, facts: &Facts) -> FileTimeline {
+    let mut files = FileTimeline::default();
     files.extend(history, facts);
     files
 }
 
-impl Files {
+impl FileTimeline {
     /// Goes on with a history that was parsed after the one these files are of; costs what is new in it.
     ///
     /// The result is the same as that of [`files`]. Where something that names paths has become known since, such as the
     /// session's root, all of it is told anew: every path has another name then.
     pub fn extend(&mut self, history: &History, facts: &Facts) {
-        if self.taken_in.1.as_ref() != Some(&facts.naming()) {
-            *self = Files::default();
+        if self.taken_in.1.as_ref() != Some(&facts.naming_key()) {
+            *self = FileTimeline::default();
         }
         let kept = history.reused_blocks().min(self.taken_in.0);
         if kept < self.taken_in.0 {
-            self.forget(BlockId(narrow(kept)));
+            self.forget_from(BlockId(narrow(kept)));
         }
         for (index, fact) in facts.rows().iter().enumerate().skip(kept) {
             let id = BlockId(narrow(index));
             if fact.acts_as == BlockKind::Result {
                 self.add_result(history, facts, id, fact);
             } else if fact.voice == Some(Voice::Person) && fact.step > 0 && says_changed(history, id) {
-                self.doubt(fact.step, id);
+                self.add_doubt(fact.step, id);
             }
         }
-        self.taken_in = (facts.rows().len(), Some(facts.naming()));
+        self.taken_in = (facts.rows().len(), Some(facts.naming_key()));
     }
 
     fn add_result(&mut self, history: &History, facts: &Facts, id: BlockId, fact: &Fact) {
@@ -62,9 +62,9 @@ impl Files {
         if !fact.partner.is_none_or(answers) {
             return;
         }
-        let (text, wrapping) = unwrapped(&whole, fact);
+        let (text, wrapping) = unwrap_result(&whole, fact);
         let step = fact.partner.and_then(|call| facts.row(call)).map_or(fact.step, |call| call.step);
-        let answer = Answer {
+        let answer = AnsweredCall {
             facts,
             fact,
             text: &text,
@@ -73,12 +73,12 @@ impl Files {
             cwd: fact.partner.and_then(|call| facts.cwd_before(call)),
             failed: fact.outcome == Outcome::Failed,
         };
-        let done =
-            with_arguments(history, call, |name, given| answer.done(name, given, self)).unwrap_or_default();
+        let done = with_arguments(history, call, |name, given| answer.effects(name, given, self))
+            .unwrap_or_default();
         for done in done {
             match done {
-                Done::Operation(operation) => self.apply(step, id, &operation),
-                Done::Anything => self.doubt(step, id),
+                CallEffect::Operation(operation) => self.apply_operation(step, id, &operation),
+                CallEffect::Anything => self.add_doubt(step, id),
             }
         }
     }
@@ -96,35 +96,35 @@ pub(crate) fn asked_of(history: &History, facts: &Facts, call: BlockId, path: &s
     asked.map(|operation| operation.action).collect()
 }
 
-fn operations_asked(history: &History, facts: &Facts, call: BlockId) -> impl Iterator<Item = Operation> {
+fn operations_asked(history: &History, facts: &Facts, call: BlockId) -> impl Iterator<Item = FileOperation> {
     let done = history.block(call).zip(facts.row(call)).and_then(|(block, fact)| {
-        let answer = Answer {
+        let answer = AnsweredCall {
             facts,
             fact,
             text: "",
             whole: "",
-            wrapping: Wrapping::None,
+            wrapping: ResultWrapping::None,
             cwd: facts.cwd_before(call),
             failed: false,
         };
-        with_arguments(history, block, |name, given| answer.done(name, given, &Files::default()))
+        with_arguments(history, block, |name, given| answer.effects(name, given, &FileTimeline::default()))
     });
     done.unwrap_or_default().into_iter().filter_map(|done| match done {
-        Done::Operation(operation) => Some(operation),
-        Done::Anything => None,
+        CallEffect::Operation(operation) => Some(operation),
+        CallEffect::Anything => None,
     })
 }
 
 /// What a call did.
-enum Done {
-    Operation(Operation),
+enum CallEffect {
+    Operation(FileOperation),
     /// Something after which any file may be another one.
     Anything,
 }
 
 /// What a client put around a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrapping {
+enum ResultWrapping {
     /// Nothing.
     None,
     /// JSON with one text in it.
@@ -134,48 +134,48 @@ enum Wrapping {
 }
 
 /// A call that was answered.
-struct Answer<'a> {
+struct AnsweredCall<'a> {
     facts: &'a Facts,
     fact: &'a Fact,
     /// What the result says.
     text: &'a str,
     /// The result with the JSON that a client put around it.
     whole: &'a str,
-    wrapping: Wrapping,
+    wrapping: ResultWrapping,
     /// The directory in which the call was made.
     cwd: Option<&'a str>,
     /// Whether it did not do what it was to do.
     failed: bool,
 }
 
-impl Answer<'_> {
-    fn done(&self, name: &str, given: &Given<'_>, known: &Files) -> Vec<Done> {
-        let tools = |done: Vec<Operation>| done.into_iter().map(Done::Operation).collect();
-        match manner(name, given) {
-            Manner::Shell | Manner::LastingShell => commands::done(self, given, known),
-            Manner::Session => Vec::new(),
-            Manner::Editor | Manner::Patch | Manner::Plain(_) => {
-                tools(tools::operations(self, name, given, known))
+impl AnsweredCall<'_> {
+    fn effects(&self, name: &str, given: &CallArguments<'_>, known: &FileTimeline) -> Vec<CallEffect> {
+        let tools = |done: Vec<FileOperation>| done.into_iter().map(CallEffect::Operation).collect();
+        match call_manner(name, given) {
+            CallManner::Shell | CallManner::LastingShell => commands::shell_effects(self, given, known),
+            CallManner::Session => Vec::new(),
+            CallManner::Editor | CallManner::Patch | CallManner::Plain(_) => {
+                tools(tools::tool_operations(self, name, given, known))
             }
         }
     }
 
     /// Returns the directory from which the call's own paths are seen.
-    fn directory(&self, given: &Given<'_>) -> Option<String> {
+    fn directory(&self, given: &CallArguments<'_>) -> Option<String> {
         let own = DIRECTORIES.iter().find_map(|key| given.text(key));
-        own.map(|own| joined(self.cwd.unwrap_or_default(), &own)).or_else(|| self.cwd.map(str::to_owned))
+        own.map(|own| join_path(self.cwd.unwrap_or_default(), &own)).or_else(|| self.cwd.map(str::to_owned))
     }
 
     /// Returns the one name of a path that is seen from a directory.
-    fn key(&self, directory: Option<&str>, path: &str) -> String {
-        self.facts.file_key(&joined(directory.unwrap_or_default(), path)).into_owned()
+    fn file_key(&self, directory: Option<&str>, path: &str) -> String {
+        self.facts.file_key(&join_path(directory.unwrap_or_default(), path)).into_owned()
     }
 
     /// Returns the one name of a path that a result shows: where no file of that name is known, but exactly one whose
     /// path ends in it, that one is meant.
-    fn key_of_shown(&self, directory: Option<&str>, path: &str, known: &Files) -> String {
-        let key = self.key(directory, path);
-        let plain = self.key(None, path);
+    fn key_of_shown(&self, directory: Option<&str>, path: &str, known: &FileTimeline) -> String {
+        let key = self.file_key(directory, path);
+        let plain = self.file_key(None, path);
         let is_known = |key: &str| !known.accesses(key).is_empty();
         if is_known(&key) || is_absolute(path) {
             return key;
@@ -210,20 +210,22 @@ fn says_changed(history: &History, id: BlockId) -> bool {
     CHANGED_BY_HAND.iter().any(|words| text.contains(words))
 }
 
-fn read(path: String, shown: super::operation::Shown) -> Option<Operation> {
+fn read(path: String, shown: super::operation::ShownLines) -> Option<FileOperation> {
     let is_empty = shown.lines.is_empty() && shown.total.is_none();
-    (!is_empty).then_some(Operation { path, action: FileAction::Read(shown) })
+    (!is_empty).then_some(FileOperation { path, action: FileAction::Read(shown) })
 }
 
 /// Returns what a result says, and what was around it. A file of JSON is not taken for a result in JSON.
-fn unwrapped<'a>(whole: &'a str, fact: &Fact) -> (Cow<'a, str>, Wrapping) {
-    let Some(wrapped) = Wrapped::of(whole) else { return (Cow::Borrowed(whole), Wrapping::None) };
-    let text = readable(whole);
+fn unwrap_result<'a>(whole: &'a str, fact: &Fact) -> (Cow<'a, str>, ResultWrapping) {
+    let Some(wrapped) = WrappedResult::find_leaves(whole) else {
+        return (Cow::Borrowed(whole), ResultWrapping::None);
+    };
+    let text = readable_text(whole);
     let is_json_file = fact.subject().path().is_some_and(|path| path.ends_with(".json"));
     if is_json_file && !text.trim_start().starts_with(['{', '[']) {
-        return (Cow::Borrowed(whole), Wrapping::None);
+        return (Cow::Borrowed(whole), ResultWrapping::None);
     }
-    (text, if wrapped.leaves.len() == 1 { Wrapping::One } else { Wrapping::Several })
+    (text, if wrapped.leaves.len() == 1 { ResultWrapping::One } else { ResultWrapping::Several })
 }
 
 #[cfg(test)]

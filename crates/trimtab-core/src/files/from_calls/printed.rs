@@ -1,14 +1,14 @@
 //! What a command printed. Takes the text of a result; gives it without what harnesses put around it. Never leaves a
 //! line of the output itself out: where the harness cut it, it says so.
 
-use super::{Answer, Wrapping};
+use super::{AnsweredCall, ResultWrapping};
 use crate::{
     facts::is_cut,
     json::{Value, scan},
 };
 
 /// What a command printed.
-pub(super) struct Printed<'a> {
+pub(super) struct PrintedText<'a> {
     pub(super) text: &'a str,
     /// Whether the harness is known to pass on blank lines at both ends.
     pub(super) exact: bool,
@@ -17,28 +17,28 @@ pub(super) struct Printed<'a> {
 }
 
 /// Returns what the command of an answer printed.
-pub(super) fn printed_by<'a>(answer: &Answer<'a>) -> Printed<'a> {
-    let found = printed(answer.text);
+pub(super) fn printed_by<'a>(answer: &AnsweredCall<'a>) -> PrintedText<'a> {
+    let found = unwrap_output(answer.text);
     let is_all = found.text.len() == answer.text.len();
     match answer.wrapping {
-        Wrapping::None => found,
-        Wrapping::One => Printed { exact: found.exact || is_all, ..found },
+        ResultWrapping::None => found,
+        ResultWrapping::One => PrintedText { exact: found.exact || is_all, ..found },
         // Which lines were printed where is not known.
-        Wrapping::Several => Printed { cut: true, ..found },
+        ResultWrapping::Several => PrintedText { cut: true, ..found },
     }
 }
 
 /// Takes off what a harness puts around the output of a command.
-fn printed(text: &str) -> Printed<'_> {
+fn unwrap_output(text: &str) -> PrintedText<'_> {
     if ["Chunk ID:", "Exit code:", "Wall time:"].iter().any(|head| text.starts_with(head)) {
         // The head is taken off where lines are read: what was cut is told there.
         let cut = text.contains("\nOutput:\nWarning: truncated output")
             || text.contains("\nOutput:\nTotal output lines: ");
-        return Printed { text, exact: true, cut };
+        return PrintedText { text, exact: true, cut };
     }
     if let Some((_, rest)) = text.split_once("<output>\n").filter(|(head, _)| head.len() < 200) {
         let body = rest.rsplit_once("</output>").map_or(rest, |(body, _)| body);
-        return Printed { text: body, exact: false, cut: is_cut(text) };
+        return PrintedText { text: body, exact: false, cut: is_cut(text) };
     }
     let elided = text.contains("<output_head>") || text.contains("<elided_chars>");
     let body = text
@@ -50,7 +50,7 @@ fn printed(text: &str) -> Printed<'_> {
         .find_map(|head| body.strip_prefix(head))
         .unwrap_or(body);
     let body = without_tail(body);
-    Printed { cut: elided || is_cut(text), text: body, exact: false }
+    PrintedText { cut: elided || is_cut(text), text: body, exact: false }
 }
 
 /// Words with which harnesses go on behind an output, at the beginning of a line.
@@ -79,7 +79,7 @@ fn without_tail(text: &str) -> &str {
 }
 
 /// Reads Cline's `[{"query": …, "result": …, "success": true}]`: what was asked and what was answered.
-pub(super) fn answers(text: &str) -> Vec<(String, String)> {
+pub(super) fn search_answers(text: &str) -> Vec<(String, String)> {
     let trimmed = text.trim();
     if !trimmed.starts_with("[{\"query\"") {
         return Vec::new();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     facts::facts,
-    files::{AccessKind, Run},
+    files::{AccessKind, LineRun},
     wire::{parse, parse_after},
 };
 
@@ -28,18 +28,18 @@ fn history(messages: &[String]) -> History {
         .expect("a request")
 }
 
-fn told(messages: &[String]) -> Files {
+fn told(messages: &[String]) -> FileTimeline {
     let history = history(messages);
     files(&history, &facts(&history))
 }
 
 /// Pictures a file: its lines, `?3` for three unknown ones, `…` for whatever follows.
-fn picture(files: &Files, path: &str) -> String {
+fn picture(files: &FileTimeline, path: &str) -> String {
     let Some(state) = files.file_state_at(path, u32::MAX) else { return "never touched".to_owned() };
     let runs = state.runs().into_iter().flat_map(|run| match run {
-        Run::Known { lines, .. } => lines.iter().map(|line| line.text.to_owned()).collect::<Vec<_>>(),
-        Run::Unknown { count, .. } => vec![format!("?{count}")],
-        Run::Rest { .. } => vec!["…".to_owned()],
+        LineRun::Known { lines, .. } => lines.iter().map(|line| line.text.to_owned()).collect::<Vec<_>>(),
+        LineRun::Unknown { count, .. } => vec![format!("?{count}")],
+        LineRun::Rest { .. } => vec!["…".to_owned()],
     });
     runs.collect::<Vec<_>>().join("|")
 }
@@ -284,7 +284,7 @@ fn files_told_turn_by_turn_are_those_told_at_once() {
         facts_so_far.extend(&after);
         so_far.extend(&after, &facts_so_far);
         let at_once = files(&after, &facts(&after));
-        let seen = |files: &Files| {
+        let seen = |files: &FileTimeline| {
             let one = |path: &str| (path.to_owned(), files.accesses(path).len(), picture(files, path));
             files.paths().map(one).collect::<Vec<_>>()
         };

@@ -3,15 +3,15 @@
 
 use super::{
     super::{
-        operation::{FileAction, Operation, Replacement, Shown, Which},
+        operation::{FileAction, FileOperation, Occurrences, Replacement, ShownLines},
         patch::{codex_patch, search_replace_blocks, unified_diff},
-        shown::{Asked, shown_hits, shown_numbered, shown_plain},
-        timeline::Files,
+        shown_lines::{ReadExtent, shown_hits, shown_numbered, shown_plain},
+        timeline::FileTimeline,
     },
-    Answer, Wrapping, printed, read,
+    AnsweredCall, ResultWrapping, printed, read,
 };
 use crate::{
-    facts::{Action, CONTENTS, Given, Lines, Subject, ToolKind, path_in_result},
+    facts::{Action, CONTENTS, CallArguments, Subject, SubjectLines, ToolKind, path_in_result},
     json::Value,
 };
 
@@ -23,31 +23,33 @@ const NEWS: &[&str] = &[
 const PATCHES: &[&str] = &["input", "patch", "patchText", "diff"];
 
 /// Returns what a call did, in order.
-pub(super) fn operations(
-    answer: &Answer<'_>,
+pub(super) fn tool_operations(
+    answer: &AnsweredCall<'_>,
     name: &str,
-    given: &Given<'_>,
-    known: &Files,
-) -> Vec<Operation> {
+    given: &CallArguments<'_>,
+    known: &FileTimeline,
+) -> Vec<FileOperation> {
     let kind = answer.fact.tool().unwrap_or(ToolKind::Other);
     let is_dropped = answer.text.starts_with("[Old tool result");
     if answer.failed && kind == ToolKind::Read && says_missing(answer.text) {
-        return paths(answer).map(|path| Operation { path, action: FileAction::Missing }).collect();
+        return action_paths(answer)
+            .map(|path| FileOperation { path, action: FileAction::Missing })
+            .collect();
     }
     if answer.failed || is_dropped {
         return Vec::new();
     }
-    if let Some(operations) = patched(answer, given).filter(|_| kind.changes_files()) {
+    if let Some(operations) = patch_operations(answer, given).filter(|_| kind.changes_files()) {
         return operations;
     }
     let mut operations = match kind {
-        ToolKind::Write => written(answer, given),
-        ToolKind::Edit => edited(answer, name, given),
+        ToolKind::Write => write_operations(answer, given),
+        ToolKind::Edit => edit_operations(answer, name, given),
         ToolKind::Delete => {
-            paths(answer).map(|path| Operation { path, action: FileAction::Delete }).collect()
+            action_paths(answer).map(|path| FileOperation { path, action: FileAction::Delete }).collect()
         }
-        ToolKind::Read => return reads(answer, given),
-        ToolKind::Search => return hits(answer, given, known),
+        ToolKind::Read => return read_operations(answer, given),
+        ToolKind::Search => return search_operations(answer, given, known),
         ToolKind::List
         | ToolKind::Git
         | ToolKind::Test
@@ -61,7 +63,7 @@ pub(super) fn operations(
         | ToolKind::Recall
         | ToolKind::Other => return Vec::new(),
     };
-    operations.extend(echo(answer, operations.first().map(|operation| operation.path.clone())));
+    operations.extend(read_echo(answer, operations.first().map(|operation| operation.path.clone())));
     operations
 }
 
@@ -74,7 +76,7 @@ fn says_missing(text: &str) -> bool {
 }
 
 /// Returns the files of the call's first action and of those like it.
-fn paths(answer: &Answer<'_>) -> impl Iterator<Item = String> {
+fn action_paths(answer: &AnsweredCall<'_>) -> impl Iterator<Item = String> {
     let kind = answer.fact.tool();
     answer
         .actions()
@@ -82,7 +84,7 @@ fn paths(answer: &Answer<'_>) -> impl Iterator<Item = String> {
         .filter_map(|action| file_of(answer, action))
 }
 
-fn file_of(answer: &Answer<'_>, action: &Action) -> Option<String> {
+fn file_of(answer: &AnsweredCall<'_>, action: &Action) -> Option<String> {
     match &action.subject {
         Subject::File { path, .. } => Some(answer.facts.file_key(path).into_owned()),
         Subject::Directory { .. }
@@ -93,31 +95,31 @@ fn file_of(answer: &Answer<'_>, action: &Action) -> Option<String> {
     }
 }
 
-fn written(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
-    let Some(path) = paths(answer).next() else { return Vec::new() };
+fn write_operations(answer: &AnsweredCall<'_>, given: &CallArguments<'_>) -> Vec<FileOperation> {
+    let Some(path) = action_paths(answer).next() else { return Vec::new() };
     let action = match CONTENTS.iter().find_map(|key| given.text(key)) {
         Some(content) => FileAction::Write { content: content.into_owned() },
         // SWE-agent creates a file of one empty line.
-        None if window(answer.text).is_some() => FileAction::Write { content: "\n".to_owned() },
+        None if window_file(answer.text).is_some() => FileAction::Write { content: "\n".to_owned() },
         None => FileAction::Changed,
     };
-    vec![Operation { path, action }]
+    vec![FileOperation { path, action }]
 }
 
-fn edited(answer: &Answer<'_>, name: &str, given: &Given<'_>) -> Vec<Operation> {
-    let mut files = paths(answer);
+fn edit_operations(answer: &AnsweredCall<'_>, name: &str, given: &CallArguments<'_>) -> Vec<FileOperation> {
+    let mut files = action_paths(answer);
     let Some(path) = files.next() else { return Vec::new() };
     if files.next().is_some() {
         return edits_of_several(answer, given);
     }
-    let action = change(name, given).unwrap_or(FileAction::Changed);
-    vec![Operation { path, action }]
+    let action = parse_edit(name, given).unwrap_or(FileAction::Changed);
+    vec![FileOperation { path, action }]
 }
 
-fn patched(answer: &Answer<'_>, given: &Given<'_>) -> Option<Vec<Operation>> {
+fn patch_operations(answer: &AnsweredCall<'_>, given: &CallArguments<'_>) -> Option<Vec<FileOperation>> {
     let text = PATCHES.iter().find_map(|key| given.text(key)).or_else(|| match given {
-        Given::Text(text) => Some((*text).into()),
-        Given::Json(_) | Given::Named(_) | Given::Nothing => None,
+        CallArguments::Text(text) => Some((*text).into()),
+        CallArguments::Json(_) | CallArguments::Named(_) | CallArguments::Nothing => None,
     })?;
     let mut operations = codex_patch(&text);
     if operations.is_empty() && text.contains("\n@@ -") {
@@ -126,20 +128,24 @@ fn patched(answer: &Answer<'_>, given: &Given<'_>) -> Option<Vec<Operation>> {
     if operations.is_empty() {
         return None;
     }
-    Some(operations.into_iter().map(|operation| renamed(answer, answer.cwd, operation)).collect())
+    Some(operations.into_iter().map(|operation| with_session_names(answer, answer.cwd, operation)).collect())
 }
 
 /// Gives an operation the session's names for its files.
-pub(super) fn renamed(answer: &Answer<'_>, directory: Option<&str>, operation: Operation) -> Operation {
+pub(super) fn with_session_names(
+    answer: &AnsweredCall<'_>,
+    directory: Option<&str>,
+    operation: FileOperation,
+) -> FileOperation {
     let action = match operation.action {
-        FileAction::Rename { to } => FileAction::Rename { to: answer.key(directory, &to) },
+        FileAction::Rename { to } => FileAction::Rename { to: answer.file_key(directory, &to) },
         action => action,
     };
-    Operation { path: answer.key(directory, &operation.path), action }
+    FileOperation { path: answer.file_key(directory, &operation.path), action }
 }
 
 /// Reads the arguments of an edit of one file.
-fn change(name: &str, given: &Given<'_>) -> Option<FileAction> {
+fn parse_edit(name: &str, given: &CallArguments<'_>) -> Option<FileAction> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| given.text(key)).map(std::borrow::Cow::into_owned);
     let command = given.text("command").unwrap_or_default();
     if command == "undo_edit" || name.contains("undo") {
@@ -159,51 +165,52 @@ fn change(name: &str, given: &Given<'_>) -> Option<FileAction> {
         return (!blocks.is_empty())
             .then(|| FileAction::Replace(blocks.into_iter().map(|(_, replacement)| replacement).collect()));
     }
-    if let Given::Json(value) = given
+    if let CallArguments::Json(value) = given
         && let Some(list) = ["edits", "replacements", "changes"].iter().find_map(|key| value.get(key))
     {
         let all: Option<Vec<Replacement>> =
-            list.items().map(|item| replacement(&Given::Json(item))).collect();
+            list.items().map(|item| parse_replacement(&CallArguments::Json(item))).collect();
         return all.filter(|all| !all.is_empty()).map(FileAction::Replace);
     }
-    replacement(given).map(|replacement| FileAction::Replace(vec![replacement]))
+    parse_replacement(given).map(|replacement| FileAction::Replace(vec![replacement]))
 }
 
-fn replacement(given: &Given<'_>) -> Option<Replacement> {
+fn parse_replacement(given: &CallArguments<'_>) -> Option<Replacement> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| given.text(key)).map(std::borrow::Cow::into_owned);
     let is_true = |key: &&str| given.text(key).is_some_and(|text| text == "true");
     let several = given.number("expected_replacements").is_some_and(|count| count > 1)
         || ["replace_all", "replaceAll", "allow_multiple", "replace-all"].iter().any(is_true);
-    let which = if several { Which::All } else { Which::Only };
+    let which = if several { Occurrences::All } else { Occurrences::Only };
     Some(Replacement { old: text(OLDS)?, new: text(NEWS).unwrap_or_default(), which })
 }
 
 /// Reads edits of which each names its file.
-fn edits_of_several(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
-    let changed = || paths(answer).map(|path| Operation { path, action: FileAction::Changed }).collect();
-    let Given::Json(value) = given else { return changed() };
+fn edits_of_several(answer: &AnsweredCall<'_>, given: &CallArguments<'_>) -> Vec<FileOperation> {
+    let changed =
+        || action_paths(answer).map(|path| FileOperation { path, action: FileAction::Changed }).collect();
+    let CallArguments::Json(value) = given else { return changed() };
     let Some(list) = ["edits", "replacements"].iter().find_map(|key| value.get(key)) else {
         return changed();
     };
     let one = |item: Value<'_>| {
         let path = ["path", "file_path", "filePath"].iter().find_map(|key| item.text(key))?;
-        let action = FileAction::Replace(vec![replacement(&Given::Json(item))?]);
-        Some(Operation { path: answer.key(answer.cwd, &path), action })
+        let action = FileAction::Replace(vec![parse_replacement(&CallArguments::Json(item))?]);
+        Some(FileOperation { path: answer.file_key(answer.cwd, &path), action })
     };
     list.items().map(one).collect::<Option<Vec<_>>>().unwrap_or_else(changed)
 }
 
 /// Reads the lines that a tool shows of a file it has just changed.
-fn echo(answer: &Answer<'_>, path: Option<String>) -> Option<Operation> {
-    if let Some(path) = window(answer.text) {
-        return read(answer.key(answer.cwd, &path), shown_numbered(answer.text, Asked::Part));
+fn read_echo(answer: &AnsweredCall<'_>, path: Option<String>) -> Option<FileOperation> {
+    if let Some(path) = window_file(answer.text) {
+        return read(answer.file_key(answer.cwd, &path), shown_numbered(answer.text, ReadExtent::Part));
     }
     let echoed = answer.text.contains("the result of running `cat -n`");
-    read(path.filter(|_| echoed)?, shown_numbered(answer.text, Asked::Part))
+    read(path.filter(|_| echoed)?, shown_numbered(answer.text, ReadExtent::Part))
 }
 
 /// Returns the file of SWE-agent's `[File: a.py (94 lines total)]`; the open file's whole path where that is told.
-pub(super) fn window(text: &str) -> Option<String> {
+pub(super) fn window_file(text: &str) -> Option<String> {
     let header = text
         .lines()
         .find(|line| line.starts_with("[File: ") && line.trim_end().ends_with("lines total)]"))?;
@@ -212,16 +219,16 @@ pub(super) fn window(text: &str) -> Option<String> {
     open.map(str::to_owned).or_else(|| path_in_result(header))
 }
 
-fn reads(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
-    if let Some(path) = window(answer.text) {
-        return read(answer.key(answer.cwd, &path), shown_numbered(answer.text, Asked::Part))
+fn read_operations(answer: &AnsweredCall<'_>, given: &CallArguments<'_>) -> Vec<FileOperation> {
+    if let Some(path) = window_file(answer.text) {
+        return read(answer.file_key(answer.cwd, &path), shown_numbered(answer.text, ReadExtent::Part))
             .into_iter()
             .collect();
     }
-    let answers = printed::answers(answer.whole);
+    let answers = printed::search_answers(answer.whole);
     if !answers.is_empty() {
         let one = |(path, text): &(String, String)| {
-            read(answer.key(answer.cwd, path), numbered(text, Lines::Part)?)
+            read(answer.file_key(answer.cwd, path), parse_numbered_lines(text, SubjectLines::Part)?)
         };
         return answers.iter().filter_map(one).collect();
     }
@@ -230,17 +237,17 @@ fn reads(answer: &Answer<'_>, given: &Given<'_>) -> Vec<Operation> {
     let (Some(path), Some(lines)) = (file_of(answer, action), action.subject.lines()) else {
         return Vec::new();
     };
-    let lines = if given.has("pages") { Lines::Part } else { lines };
+    let lines = if given.has_argument("pages") { SubjectLines::Part } else { lines };
     let shown = match answer.wrapping {
-        Wrapping::None | Wrapping::One => lines_shown(answer.text, lines),
-        Wrapping::Several => numbered(answer.text, lines).unwrap_or_default(),
+        ResultWrapping::None | ResultWrapping::One => lines_shown(answer.text, lines),
+        ResultWrapping::Several => parse_numbered_lines(answer.text, lines).unwrap_or_default(),
     };
     read(path, shown).into_iter().collect()
 }
 
 /// Reads the lines of one file that a tool shows, numbered or as they are.
-fn lines_shown(text: &str, lines: Lines) -> Shown {
-    if let Some(shown) = numbered(text, lines) {
+fn lines_shown(text: &str, lines: SubjectLines) -> ShownLines {
+    if let Some(shown) = parse_numbered_lines(text, lines) {
         return shown;
     }
     let body = text
@@ -253,11 +260,15 @@ fn lines_shown(text: &str, lines: Lines) -> Shown {
             .iter()
             .any(|head| body.starts_with(head));
     let (first, asked) = match lines {
-        Lines::All => (1, Asked::Whole),
-        Lines::Range { first, .. } => (usize::try_from(first).unwrap_or(usize::MAX), Asked::Part),
-        Lines::Part => return Shown::default(),
+        SubjectLines::All => (1, ReadExtent::Whole),
+        SubjectLines::Range { first, .. } => (usize::try_from(first).unwrap_or(usize::MAX), ReadExtent::Part),
+        SubjectLines::Part => return ShownLines::default(),
     };
-    if is_wrapped && !body.starts_with("[\n") { Shown::default() } else { shown_plain(body, first, asked) }
+    if is_wrapped && !body.starts_with("[\n") {
+        ShownLines::default()
+    } else {
+        shown_plain(body, first, asked)
+    }
 }
 
 /// How many lines are looked at to tell whether a text is numbered.
@@ -267,22 +278,28 @@ const LOOKED_AT: usize = 400;
 const WORDS_AROUND: usize = 8;
 
 /// Reads numbered lines; none where the text is not in that form.
-pub(super) fn numbered(text: &str, lines: Lines) -> Option<Shown> {
-    let asked = if lines == Lines::All { Asked::Whole } else { Asked::Part };
+pub(super) fn parse_numbered_lines(text: &str, lines: SubjectLines) -> Option<ShownLines> {
+    let asked = if lines == SubjectLines::All { ReadExtent::Whole } else { ReadExtent::Part };
     let shown = shown_numbered(text, asked);
     let first = shown.lines.first()?.0;
     let starts = match lines {
-        Lines::All => first == 1,
-        Lines::Range { first: wanted, .. } => usize::try_from(wanted).is_ok_and(|wanted| wanted == first),
-        Lines::Part => true,
+        SubjectLines::All => first == 1,
+        SubjectLines::Range { first: wanted, .. } => {
+            usize::try_from(wanted).is_ok_and(|wanted| wanted == first)
+        }
+        SubjectLines::Part => true,
     };
     let rows = text.lines().filter(|line| !line.trim().is_empty()).take(LOOKED_AT).count();
     (starts && shown.lines.len().min(LOOKED_AT) * 2 + WORDS_AROUND >= rows).then_some(shown)
 }
 
-fn hits(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Operation> {
+fn search_operations(
+    answer: &AnsweredCall<'_>,
+    given: &CallArguments<'_>,
+    known: &FileTimeline,
+) -> Vec<FileOperation> {
     let lists_files = given.text("output_mode").is_some_and(|mode| mode != "content")
-        || (!given.has("output_mode")
+        || (!given.has_argument("output_mode")
             && answer.text.starts_with("Found ")
             && !answer.text.contains("\nFile: "));
     if lists_files {
@@ -290,17 +307,17 @@ fn hits(answer: &Answer<'_>, given: &Given<'_>, known: &Files) -> Vec<Operation>
     }
     let place = answer.actions().next().and_then(|action| action.subject.path());
     let directory = answer.directory(given);
-    found(answer, answer.text, place, directory.as_deref(), known)
+    parse_search_hits(answer, answer.text, place, directory.as_deref(), known)
 }
 
 /// Reads the hits of a search in a place.
-pub(super) fn found(
-    answer: &Answer<'_>,
+pub(super) fn parse_search_hits(
+    answer: &AnsweredCall<'_>,
     text: &str,
     place: Option<&str>,
     directory: Option<&str>,
-    known: &Files,
-) -> Vec<Operation> {
+    known: &FileTimeline,
+) -> Vec<FileOperation> {
     let file = place
         .map(|place| answer.facts.file_key(place).into_owned())
         .filter(|place| !known.accesses(place).is_empty() || has_extension(place));

@@ -12,17 +12,17 @@ use std::collections::HashMap;
 
 use super::{
     UnitKind,
-    cost::{cost, tokens_anew},
+    cost::{request_cost, tokens_anew},
     may_shorten,
-    pays::may_cost,
+    paying_cut::may_cost,
     work::{Work, is_exchange},
 };
 use crate::{
-    digest::{Inputs, LONGEST, Leaves},
-    facts::{Shows, ToolKind},
+    digest::{InputShortening, LONGEST, LeafSet},
+    facts::{ResultSort, ToolKind},
     history::{BlockId, BlockKind},
     json::{narrow, widen},
-    policy::Act,
+    policy::StepAction,
     units::Tokens,
     verdict::{Reason, Verdict},
 };
@@ -77,8 +77,9 @@ pub(super) fn make_room(work: &mut Work<'_>, budget: Tokens, goal: Tokens) {
 fn stakes(work: &Work<'_>, budget: Tokens) -> Stakes {
     Stakes {
         prices: work.context.cache.prices,
-        request: (budget + work.context.cache.unseen).float(),
-        expected: (EXPECTED_SHARE * f64::from(work.context.before.memory.requests())).max(LEAST_REQUESTS),
+        request: (budget + work.context.cache.unseen).to_float(),
+        expected: (EXPECTED_SHARE * f64::from(work.context.before.memory.request_count()))
+            .max(LEAST_REQUESTS),
         miss: work.context.policy.needs.weight("cost", "miss"),
         ride: work.context.policy.needs.weight("cost", "ride"),
     }
@@ -86,11 +87,11 @@ fn stakes(work: &Work<'_>, budget: Tokens) -> Stakes {
 
 /// Hides what is hardly needed before there is need for room, where that pays.
 fn hide_ahead(work: &mut Work<'_>, budget: Tokens) {
-    if work.request.counts.total() <= budget.scaled(NEAR) {
+    if work.request.counts.total() <= budget.scale(NEAR) {
         return;
     }
     let found = find(work, work.draft.total);
-    let may_cost = may_cost(work, cost(work));
+    let may_cost = may_cost(work, request_cost(work));
     for take in choose_ahead(&found.room, stakes(work, budget), may_cost) {
         hide(work, &found, take);
     }
@@ -102,7 +103,7 @@ fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
             let Some(id) = found.parts.get(number).copied() else { return };
             let reason = reason(work, id);
             if work.request.history.block(id).is_some_and(|block| block.kind == BlockKind::Call) {
-                work.apply(id, &Act::Inputs(Inputs::All), &reason);
+                work.apply_act(id, &StepAction::Inputs(InputShortening::All), &reason);
             } else {
                 put_note(work, id, &reason);
             }
@@ -118,7 +119,8 @@ fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
 
 /// Puts a note in the place of a result, or of what is left of it.
 fn put_note(work: &mut Work<'_>, id: BlockId, reason: &Reason) {
-    let note = work.text_for(id, &Act::Clear, reason).filter(|(_, tokens)| *tokens < work.tokens_now(id));
+    let note =
+        work.text_for(id, &StepAction::Clear, reason).filter(|(_, tokens)| *tokens < work.tokens_now(id));
     if let Some(note) = note {
         work.hide_behind(id, note, reason.clone());
     }
@@ -141,9 +143,9 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
     let mut found = Found { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
     let end = BlockId(narrow(work.draft.decisions.len()));
     let moment = NeedMoment { facts: work.request.facts, index: work.request.index, end };
-    let latest = work.request.units.all().iter().rposition(is_exchange);
+    let latest = work.request.units.all_units().iter().rposition(is_exchange);
     let mut part_of: HashMap<BlockId, usize> = HashMap::new();
-    for (number, unit) in work.request.units.all().iter().enumerate() {
+    for (number, unit) in work.request.units.all_units().iter().enumerate() {
         for id in unit.blocks.iter().copied().filter(|_| Some(number) != latest) {
             let Some(frees) = frees(work, id) else { continue };
             let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
@@ -169,7 +171,7 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
         let first: Vec<usize> = older.filter_map(|older| part_of.get(&older).copied()).collect();
         found.room.parts.get_mut(number).into_iter().for_each(|part| part.first.clone_from(&first));
     }
-    for (number, unit) in work.request.units.all().iter().enumerate() {
+    for (number, unit) in work.request.units.all_units().iter().enumerate() {
         let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
         let stays = |id: &BlockId| {
             let is_left = work.is_pinned(*id) || work.is_held(*id) || work.is_out(*id);
@@ -186,19 +188,19 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
         found.exchanges.push(*first);
         found.room.exchanges.push(Going {
             place: widen(first.0),
-            frees: tokens.float(),
+            frees: tokens.to_float(),
             need: work.context.policy.needs.weight("record", if is_recent { "recent" } else { "old" }),
             parts: unit.blocks.iter().filter_map(|id| part_of.get(id).copied()).collect(),
             first: older.filter_map(|id| part_of.get(&id).copied()).collect(),
         });
     }
-    found.room.cached_after = tokens_anew(work).iter().map(|tokens| tokens.float()).collect();
+    found.room.cached_after = tokens_anew(work).iter().map(|tokens| tokens.to_float()).collect();
     let mut before = Tokens::ZERO;
     for number in 0..end.0 {
-        found.room.before.push(before.float());
+        found.room.before.push(before.to_float());
         before += work.tokens_now(BlockId(number));
     }
-    found.room.excess = (work.draft.total - goal).float();
+    found.room.excess = (work.draft.total - goal).to_float();
     found
 }
 
@@ -218,13 +220,13 @@ fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
             if is_recent || !work.context.policy.inputs_under_pressure {
                 return None;
             }
-            let long = work.request.index.row(id).leaves.of(Leaves::All);
+            let long = work.request.index.row(id).leaves.bytes_of(LeafSet::All);
             let bytes = narrow(block.body.len().max(1));
-            let notes = f64::from(long) / f64::from(bytes) * now.float();
+            let notes = f64::from(long) / f64::from(bytes) * now.to_float();
             let most = f64::from(long) / f64::from(narrow(LONGEST));
             Some(notes - NOTE * most.clamp(1.0, 2.0)).filter(|frees| *frees >= LEAST_FREED)
         }
-        (_, BlockKind::Result) => Some(now.float() - NOTE).filter(|frees| *frees >= LEAST_FREED),
+        (_, BlockKind::Result) => Some(now.to_float() - NOTE).filter(|frees| *frees >= LEAST_FREED),
         _ => None,
     }
 }
@@ -233,8 +235,9 @@ fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
 fn views(work: &Work<'_>) -> HashMap<u32, Vec<BlockId>> {
     let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
     for id in (0..narrow(work.draft.decisions.len())).map(BlockId) {
-        let is_view = matches!(work.request.index.row(id).shows, Some(Shows::File | Shows::ShellFile));
-        if is_view && (*work.verdict(id) == Verdict::Keep || work.is_trimmed(id)) {
+        let is_view =
+            matches!(work.request.index.row(id).shows, Some(ResultSort::File | ResultSort::ShellFile));
+        if is_view && (*work.verdict_of(id) == Verdict::Keep || work.is_trimmed(id)) {
             work.request.index.files(id).iter().for_each(|file| views.entry(*file).or_default().push(id));
         }
     }

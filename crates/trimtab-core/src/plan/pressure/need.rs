@@ -2,10 +2,10 @@
 //! table; [`BlockFeatures`]
 //! gives them to the instrument, which prints them with what was really needed later: from that `scripts/fit-needs` makes the table.
 
-use super::super::Index;
+use super::super::PlanIndex;
 use crate::{
     count::Counts,
-    facts::{Facts, Lines, Outcome, Shows, Subject, ToolKind},
+    facts::{Facts, Outcome, ResultSort, Subject, SubjectLines, ToolKind},
     history::{BlockId, BlockKind, History},
     units::Tokens,
 };
@@ -17,7 +17,7 @@ pub(crate) type Features = [(&'static str, &'static str); 6];
 #[derive(Clone, Copy)]
 pub(crate) struct Moment<'a> {
     pub(crate) facts: &'a Facts,
-    pub(crate) index: &'a Index,
+    pub(crate) index: &'a PlanIndex,
     /// The first block that has not come yet.
     pub(crate) end: BlockId,
 }
@@ -76,16 +76,16 @@ impl Moment<'_> {
         if fact.outcome == Outcome::Failed {
             return Some("failed");
         }
-        let whole = matches!(fact.subject(), Subject::File { lines: Lines::All, .. });
+        let whole = matches!(fact.subject(), Subject::File { lines: SubjectLines::All, .. });
         Some(match shows {
-            Shows::File if whole => "file",
-            Shows::File => "file-part",
-            Shows::ShellFile => "shell-file",
-            Shows::Search => "search",
-            Shows::Edit => "edit",
-            Shows::Write => "write",
-            Shows::Report => "report",
-            Shows::Other => match fact.tool() {
+            ResultSort::File if whole => "file",
+            ResultSort::File => "file-part",
+            ResultSort::ShellFile => "shell-file",
+            ResultSort::Search => "search",
+            ResultSort::Edit => "edit",
+            ResultSort::Write => "write",
+            ResultSort::Report => "report",
+            ResultSort::Other => match fact.tool() {
                 Some(ToolKind::List) => "list",
                 Some(ToolKind::Test | ToolKind::Build | ToolKind::Run) => "run",
                 _ => "other",
@@ -138,13 +138,13 @@ fn age_name(results: u32) -> &'static str {
 #[derive(Debug)]
 pub struct BlockFeatures<'a> {
     facts: &'a Facts,
-    index: Index,
+    index: PlanIndex,
 }
 
 impl<'a> BlockFeatures<'a> {
     /// Looks a conversation's blocks over.
     pub fn new(history: &History, facts: &'a Facts, counts: &Counts) -> BlockFeatures<'a> {
-        let mut index = Index::default();
+        let mut index = PlanIndex::default();
         index.extend(history, facts, counts, 0);
         BlockFeatures { facts, index }
     }

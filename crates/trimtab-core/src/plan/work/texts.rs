@@ -9,22 +9,24 @@ use std::{
 
 use super::{
     super::{
-        arguments,
-        candidates::leaves,
-        edits::shortened,
+        arguments_part,
+        candidates::leaves_to_hide,
+        edits::replace_content,
         may_shorten,
         series::{EXTENTS, LEAST_TELLER, LEAST_TELLING_BYTES},
-        visible::{Visible, distinct_names},
+        visible_names::{VisibleNames, distinct_names},
     },
-    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, whole,
+    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, to_whole_number,
 };
 use crate::{
-    digest::{self, About, Inputs, LeafRule, Leaves, Piece, Text, query_terms, task_words},
-    facts::{Fact, Outcome, Shows, Subject},
+    digest::{
+        self, DigestText, InputShortening, LeafRule, LeafSet, Piece, TextContext, query_terms, task_words,
+    },
+    facts::{Fact, Outcome, ResultSort, Subject},
     files::reason_of_change,
     history::{BlockId, BlockKind, History, PartKind},
     notes::{holds_note, tells_series},
-    policy::{Act, Style},
+    policy::{NoteStyle, StepAction},
     render::{self, NoteContext, ShownCopy, ShownFile},
     units::Tokens,
     verdict::{Reason, Verdict},
@@ -32,13 +34,13 @@ use crate::{
 
 impl Work<'_> {
     /// Returns a block's text shortened as a step says, and what it counts; nothing where that is not smaller.
-    pub(super) fn shortened(
+    pub(super) fn shorten_block(
         &mut self,
         id: BlockId,
-        act: &Act,
+        act: &StepAction,
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
-        let open = if *act == Act::Names { self.may_be_names(id) } else { self.is_open(id) };
+        let open = if *act == StepAction::Names { self.may_be_names(id) } else { self.is_open(id) };
         if !open || !may_shorten(self.request.history, id) {
             return None;
         }
@@ -48,35 +50,35 @@ impl Work<'_> {
     pub(in crate::plan) fn text_for(
         &mut self,
         id: BlockId,
-        act: &Act,
+        act: &StepAction,
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
         // Which names stand nowhere else depends on what else is hidden, and which arguments may go on what came since:
         // that is made anew; so is what tells a series, which is made of later blocks too.
         let tells = matches!(reason, Reason::EditedOften { told: None, .. });
-        if tells || matches!(act, Act::Names | Act::Inputs(_)) {
-            return self.make(id, act, reason, self.context.policy.style);
+        if tells || matches!(act, StepAction::Names | StepAction::Inputs(_)) {
+            return self.make_text(id, act, reason, self.context.policy.style);
         }
-        let key = self.key(id, act, reason);
+        let key = self.text_key(id, act, reason);
         if let Some(made) = self.made.get(id, key) {
             return made.clone();
         }
-        let mut made = self.make(id, act, reason, self.context.policy.style);
+        let mut made = self.make_text(id, act, reason, self.context.policy.style);
         // What is too short for a sentence about it may still be longer than its size and handle.
-        if made.is_none() && *act == Act::Clear {
-            made = self.make(id, act, reason, Style::Plain);
+        if made.is_none() && *act == StepAction::Clear {
+            made = self.make_text(id, act, reason, NoteStyle::Plain);
         }
         self.made.put(id, key, &made);
         made
     }
 
     /// Stands for everything but the block itself that a shortened text is made with.
-    fn key(&mut self, id: BlockId, act: &Act, reason: &Reason) -> u64 {
+    fn text_key(&mut self, id: BlockId, act: &StepAction, reason: &Reason) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.terms_for(id, act).hash(&mut hasher);
         act.hash(&mut hasher);
-        if let Act::Cap { share } = act {
-            self.context.budget.map(|budget| budget.scaled(*share)).hash(&mut hasher);
+        if let StepAction::Cap { share } = act {
+            self.context.budget.map(|budget| budget.scale(*share)).hash(&mut hasher);
         }
         reason.hash(&mut hasher);
         self.context.policy.style.hash(&mut hasher);
@@ -89,8 +91,8 @@ impl Work<'_> {
     }
 
     /// Returns the words that a digest ranks a block's passages by; none for what ranks nothing.
-    fn terms_for(&mut self, id: BlockId, act: &Act) -> Vec<String> {
-        if !matches!(act, Act::Digest(Some(name)) if name == digest::RELEVANT) {
+    fn terms_for(&mut self, id: BlockId, act: &StepAction) -> Vec<String> {
+        if !matches!(act, StepAction::Digest(Some(name)) if name == digest::RELEVANT) {
             return Vec::new();
         }
         let (history, facts) = (self.request.history, self.request.facts);
@@ -107,14 +109,20 @@ impl Work<'_> {
         terms
     }
 
-    fn make(&mut self, id: BlockId, act: &Act, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
+    fn make_text(
+        &mut self,
+        id: BlockId,
+        act: &StepAction,
+        reason: &Reason,
+        style: NoteStyle,
+    ) -> Option<(Arc<str>, Tokens)> {
         let history = self.request.history;
         let (block, fact) = (&history[id], &self.request.facts[id]);
         match (block.kind, act) {
-            (BlockKind::Call, Act::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
+            (BlockKind::Call, StepAction::Inputs(inputs)) => return self.make_arguments(id, *inputs, reason),
             // The arguments of a call are no text to be cut, and no other text has arguments.
-            (BlockKind::Call, _) | (_, Act::Inputs(_)) => return None,
-            (_, Act::Clear) if matches!(reason, Reason::EditedOften { .. }) => {
+            (BlockKind::Call, _) | (_, StepAction::Inputs(_)) => return None,
+            (_, StepAction::Clear) if matches!(reason, Reason::EditedOften { .. }) => {
                 return self.make_series(id, reason, style);
             }
             _ => {}
@@ -122,45 +130,45 @@ impl Work<'_> {
         let text = history.readable_text(block);
         let tool = history.tool_name(block);
         let terms = self.terms_for(id, act);
-        let about = About { terms: &terms, ..About::new(fact, tool.as_deref()) };
-        let names = if *act == Act::Names { self.names_only_in(id, &text) } else { Vec::new() };
+        let about = TextContext { terms: &terms, ..TextContext::new(fact, tool.as_deref()) };
+        let names = if *act == StepAction::Names { self.names_only_in(id, &text) } else { Vec::new() };
         let shows = self.request.index.row(id).shows;
-        let text = Text::new(&text, about);
+        let text = DigestText::new(&text, about);
         let mut least = Tokens::ZERO;
         let mut pieces = match act {
-            Act::Cap { share } => {
-                let most = self.context.budget?.scaled(*share);
+            StepAction::Cap { share } => {
+                let most = self.context.budget?.scale(*share);
                 // What leaves less than a note would is not worth reading.
-                let note = self.make(id, &Act::Clear, reason, style).map(|(_, tokens)| tokens);
+                let note = self.make_text(id, &StepAction::Clear, reason, style).map(|(_, tokens)| tokens);
                 least = note.unwrap_or_default();
                 if let Some(made) = self.digest_within(id, &text, most, reason) {
                     return Some(made).filter(|(_, tokens)| *tokens >= least);
                 }
                 digest::middle_out(&text, bytes_within(text.whole().len(), self.tokens(id), most))?
             }
-            Act::Pin
-            | Act::Hold
-            | Act::Digest(_)
-            | Act::HeadTail { .. }
-            | Act::MiddleOut { .. }
-            | Act::HeadTailLines { .. }
-            | Act::Matching(_)
-            | Act::Names
-            | Act::Seen
-            | Act::Clear
-            | Act::Drop
-            | Act::Inputs(_)
-            | Act::Fold
-            | Act::MakeRoom { .. } => pieces(history, id, &text, (act, names, shows))?,
+            StepAction::Pin
+            | StepAction::Hold
+            | StepAction::Digest(_)
+            | StepAction::HeadTail { .. }
+            | StepAction::MiddleOut { .. }
+            | StepAction::HeadTailLines { .. }
+            | StepAction::Matching(_)
+            | StepAction::Names
+            | StepAction::Seen
+            | StepAction::Clear
+            | StepAction::Drop
+            | StepAction::Inputs(_)
+            | StepAction::Fold
+            | StepAction::MakeRoom { .. } => pieces_for(history, id, &text, (act, names, shows))?,
         };
         if let Reason::EditedOften { .. } = reason {
             let intent = fact.partner.and_then(|call| reason_of_change(history, call));
             pieces.extend(intent.map(|intent| Piece::Note(digest::Note::Intent(intent))));
         }
-        let (shorter, tokens) = self.written(id, &pieces, reason, style)?;
-        let most = if *act == Act::Names {
+        let (shorter, tokens) = self.write_pieces(id, &pieces, reason, style)?;
+        let most = if *act == StepAction::Names {
             let now = self.tokens_now(id);
-            now.scaled(NAMES_LEAVE_AT_MOST).min(now - NAMES_SAVE_AT_LEAST)
+            now.scale(NAMES_LEAVE_AT_MOST).min(now - NAMES_SAVE_AT_LEAST)
         } else {
             self.tokens(id) - Tokens(1)
         };
@@ -172,45 +180,46 @@ impl Work<'_> {
     fn digest_within(
         &mut self,
         id: BlockId,
-        text: &Text<'_>,
+        text: &DigestText<'_>,
         most: Tokens,
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
         let is_file = digest::may_be_file(text);
-        let pieces = (!is_file).then(|| (digest::choose(text).shorten)(text)).flatten()?;
-        self.written(id, &pieces, reason, self.context.policy.style).filter(|(_, tokens)| *tokens <= most)
+        let pieces = (!is_file).then(|| (digest::choose_digest(text).shorten)(text)).flatten()?;
+        self.write_pieces(id, &pieces, reason, self.context.policy.style)
+            .filter(|(_, tokens)| *tokens <= most)
     }
 
     /// Writes a result of a long series of edits: the one that tells the series as much of it as is smaller, the others where.
-    fn make_series(&mut self, id: BlockId, reason: &Reason, style: Style) -> Option<(Arc<str>, Tokens)> {
+    fn make_series(&mut self, id: BlockId, reason: &Reason, style: NoteStyle) -> Option<(Arc<str>, Tokens)> {
         let most = self.tokens(id);
         let is_smaller = |made: &(Arc<str>, Tokens)| made.1 < most;
-        let (Reason::EditedOften { first, last, told: None, .. }, Style::Normal) = (reason, style) else {
-            return self.written(id, &[], reason, style).filter(is_smaller);
+        let (Reason::EditedOften { first, last, told: None, .. }, NoteStyle::Normal) = (reason, style) else {
+            return self.write_pieces(id, &[], reason, style).filter(is_smaller);
         };
         let series = self.describe_series(id, (*first, *last))?;
-        if most < LEAST_TELLER + self.request.counter.text(&series.path) {
+        if most < LEAST_TELLER + self.request.counter.count_text(&series.path) {
             return None;
         }
         EXTENTS.into_iter().find_map(|extent| {
-            let told = Piece::Note(digest::Note::Series(Box::new(series.bounded(extent))));
-            self.written(id, &[told], reason, style).filter(is_smaller)
+            let told = Piece::Note(digest::Note::Series(Box::new(series.with_limits(extent))));
+            self.write_pieces(id, &[told], reason, style).filter(is_smaller)
         })
     }
 
     /// Writes a block as its pieces and counts it; nothing where its bytes do not shrink.
-    pub(super) fn written(
+    pub(super) fn write_pieces(
         &mut self,
         id: BlockId,
         pieces: &[Piece],
         reason: &Reason,
-        style: Style,
+        style: NoteStyle,
     ) -> Option<(Arc<str>, Tokens)> {
         let history = self.request.history;
         let (block, fact) = (&history[id], &self.request.facts[id]);
         let text = history.block_text(block);
         let tool = history.tool_name(block);
-        let handle = self.handle(id);
+        let handle = self.handle_of_block(id);
         let context = NoteContext {
             tool: tool.as_deref(),
             subject: fact.subject(),
@@ -226,11 +235,11 @@ impl Work<'_> {
         let shorter = if text.is_empty() {
             render::render(&text, pieces, &context)
         } else {
-            render::shorten(&text, pieces, &context, &|text| self.request.counter.text(text).0)?
+            render::shorten(&text, pieces, &context, &|text| self.request.counter.count_text(text).0)?
         };
         let tokens = self.count_as(id, &shorter);
         // A content of several parts is replaced as a whole, so its JSON is what must shrink.
-        let edit = shortened(history, block, &shorter)?;
+        let edit = replace_content(history, block, &shorter)?;
         (edit.with.len() < edit.span.len()).then(|| (shorter.into(), tokens))
     }
 
@@ -264,18 +273,23 @@ impl Work<'_> {
     }
 
     /// Returns a call's arguments with notes in the place of long ones, and what the call then counts.
-    fn make_arguments(&mut self, id: BlockId, inputs: Inputs, reason: &Reason) -> Option<(Arc<str>, Tokens)> {
+    fn make_arguments(
+        &mut self,
+        id: BlockId,
+        inputs: InputShortening,
+        reason: &Reason,
+    ) -> Option<(Arc<str>, Tokens)> {
         let history = self.request.history;
         let block = &history[id];
-        let part = arguments(history, block)?;
+        let part = arguments_part(history, block)?;
         let text = history.part_text(part);
-        let (leaves, _) = leaves(self, id, inputs)?;
-        if self.request.index.row(id).leaves.of(leaves) == 0 || holds_note(&text) {
+        let (leaves, _) = leaves_to_hide(self, id, inputs)?;
+        if self.request.index.row(id).leaves.bytes_of(leaves) == 0 || holds_note(&text) {
             return None;
         }
-        let handle = self.handle(id);
+        let handle = self.handle_of_block(id);
         let recall = self.context.recall;
-        let written = |note: &dyn Fn(&str, Leaves) -> String| {
+        let written = |note: &dyn Fn(&str, LeafSet) -> String| {
             let rule = LeafRule { leaves, longest: digest::LONGEST, note };
             match part.kind {
                 PartKind::Text => digest::shorten_plain(&text, &rule),
@@ -289,12 +303,12 @@ impl Work<'_> {
         // Where no result could tell a series, the first argument that can does.
         let told = telling.and_then(|series| {
             EXTENTS.into_iter().find_map(|extent| {
-                let (series, is_told) = (series.bounded(extent), Cell::new(false));
-                let note = |leaf: &str, class: Leaves| {
+                let (series, is_told) = (series.with_limits(extent), Cell::new(false));
+                let note = |leaf: &str, class: LeafSet| {
                     let told = render::argument_of_series(leaf, &series, &handle, recall);
                     let is_long = leaf.len() >= LEAST_TELLING_BYTES + series.path.len();
                     if is_told.get() || !is_long || told.len() >= leaf.len() {
-                        return render::argument(leaf, class, reason, &handle, recall);
+                        return render::argument_note(leaf, class, reason, &handle, recall);
                     }
                     is_told.set(true);
                     told
@@ -302,27 +316,27 @@ impl Work<'_> {
                 written(&note).filter(|text| tells_series(text))
             })
         });
-        let plain = |leaf: &str, class: Leaves| render::argument(leaf, class, reason, &handle, recall);
+        let plain = |leaf: &str, class: LeafSet| render::argument_note(leaf, class, reason, &handle, recall);
         let shorter = match told {
             Some(told) => told,
             None => written(&plain)?,
         };
         let tokens = self.count_as(id, &shorter);
-        let edit = shortened(history, block, &shorter)?;
+        let edit = replace_content(history, block, &shorter)?;
         (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
     }
 
     /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
     fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
         if self.draft.visible.is_none() {
-            let mut visible = Visible::default();
+            let mut visible = VisibleNames::default();
             let history = self.request.history;
             for decision in self.draft.decisions.iter() {
                 let id = decision.block;
                 let read = || distinct_names(&history.block_text(&history[id]));
                 match (&decision.verdict, decision.verdict.text()) {
                     (Verdict::Keep, _) => visible.add_names(self.made.names(id, read)),
-                    (_, Some(text)) => visible.add(text),
+                    (_, Some(text)) => visible.add_text(text),
                     (_, None) => {}
                 }
             }
@@ -337,11 +351,11 @@ impl Work<'_> {
     }
 }
 
-fn pieces(
+fn pieces_for(
     history: &History,
     id: BlockId,
-    text: &Text<'_>,
-    (act, names, shows): (&Act, Vec<String>, Option<Shows>),
+    text: &DigestText<'_>,
+    (act, names, shows): (&StepAction, Vec<String>, Option<ResultSort>),
 ) -> Option<Vec<Piece>> {
     let media = history
         .parts_of(&history[id])
@@ -351,41 +365,45 @@ fn pieces(
         && text.whole().is_empty()
     {
         let kind = if part.kind == PartKind::Image { "image" } else { "document" };
-        return Some(digest::media(kind, u64::try_from(part.span.len()).unwrap_or(u64::MAX)));
+        return Some(digest::media_pieces(kind, u64::try_from(part.span.len()).unwrap_or(u64::MAX)));
     }
     match act {
-        Act::Clear => (digest::find_digest("clear")?.shorten)(text),
+        StepAction::Clear => (digest::find_digest("clear")?.shorten)(text),
         // Of a file the ends say nothing, and what looks like an error is source; not so where reading it failed.
-        Act::Names
-            if matches!(shows, Some(Shows::File | Shows::ShellFile))
-                && text.about().outcome != Outcome::Failed =>
+        StepAction::Names
+            if matches!(shows, Some(ResultSort::File | ResultSort::ShellFile))
+                && text.context().outcome != Outcome::Failed =>
         {
-            digest::named(text, names)
+            digest::names_only(text, names)
         }
-        Act::Names => digest::named_ends(text, names),
-        Act::Digest(None) => (digest::choose(text).shorten)(text),
-        Act::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),
-        Act::HeadTail { above, keep } => digest::head_tail(text, whole(*above), whole(*keep)),
-        Act::MiddleOut { bytes } => digest::middle_out(text, whole(*bytes)),
-        Act::HeadTailLines { head, tail } => digest::head_tail_lines(text, whole(*head), whole(*tail)),
-        Act::Matching(patterns) => {
+        StepAction::Names => digest::named_ends(text, names),
+        StepAction::Digest(None) => (digest::choose_digest(text).shorten)(text),
+        StepAction::Digest(Some(name)) => (digest::find_digest(name)?.shorten)(text),
+        StepAction::HeadTail { above, keep } => {
+            digest::head_tail(text, to_whole_number(*above), to_whole_number(*keep))
+        }
+        StepAction::MiddleOut { bytes } => digest::middle_out(text, to_whole_number(*bytes)),
+        StepAction::HeadTailLines { head, tail } => {
+            digest::head_tail_lines(text, to_whole_number(*head), to_whole_number(*tail))
+        }
+        StepAction::Matching(patterns) => {
             let patterns: Vec<regex::Regex> =
                 patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
             digest::lines_matching(text, &patterns)
         }
-        Act::Cap { .. }
-        | Act::Seen
-        | Act::Pin
-        | Act::Hold
-        | Act::Inputs(_)
-        | Act::Drop
-        | Act::Fold
-        | Act::MakeRoom { .. } => None,
+        StepAction::Cap { .. }
+        | StepAction::Seen
+        | StepAction::Pin
+        | StepAction::Hold
+        | StepAction::Inputs(_)
+        | StepAction::Drop
+        | StepAction::Fold
+        | StepAction::MakeRoom { .. } => None,
     }
 }
 
 /// Returns how many of a text's bytes count so many of its tokens.
 fn bytes_within(bytes: usize, tokens: Tokens, most: Tokens) -> usize {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    whole(f64::from(bytes) * (most.float() / tokens.float().max(1.0)).min(1.0))
+    to_whole_number(f64::from(bytes) * (most.to_float() / tokens.to_float().max(1.0)).min(1.0))
 }

@@ -1,9 +1,9 @@
-//! What results show of files, and whether another one shows the same or newer: what [`Act::Seen`](crate::policy::Act) and the pass that
+//! What results show of files, and whether another one shows the same or newer: what [`StepAction::Seen`](crate::policy::StepAction) and the pass that
 //! hides what pays ask before they hide one of them.
 
-use super::{super::disagree::Told, Work};
+use super::{super::contradictions::LineFacts, Work};
 use crate::{
-    facts::Shows,
+    facts::ResultSort,
     history::BlockId,
     plan::may_shorten,
     verdict::{Reason, Verdict},
@@ -17,14 +17,14 @@ impl Work<'_> {
         }
         let Some(shows) = self.request.index.row(id).shows else { return false };
         self.made.lines.extend(self.request.history, self.request.facts);
-        let is_view = matches!(shows, Shows::File | Shows::ShellFile);
+        let is_view = matches!(shows, ResultSort::File | ResultSort::ShellFile);
         let in_sight = |source: BlockId| {
-            *self.verdict(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
+            *self.verdict_of(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
         };
-        let Some((source, pieces)) = self.made.lines.pieces(id, shows, in_sight) else { return false };
+        let Some((source, pieces)) = self.made.lines.find_seen(id, shows, in_sight) else { return false };
         let at = self.request.facts[source].step;
-        let reason = Reason::Shown { at, handle: self.handle(source) };
-        match self.written(id, &pieces, &reason, self.context.policy.style) {
+        let reason = Reason::Shown { at, handle: self.handle_of_block(source) };
+        match self.write_pieces(id, &pieces, &reason, self.context.policy.style) {
             Some(shorter) if shorter.1 < self.tokens(id) => {
                 self.hide_behind(id, shorter, reason);
                 true
@@ -42,7 +42,7 @@ impl Work<'_> {
                 let sent_in_part = self.text_now(*id).filter(|_| self.is_trimmed(*id));
                 let text = sent_in_part
                     .unwrap_or_else(|| self.request.history.readable_text(&self.request.history[*id]));
-                self.made.told.insert(key, Told::of(&text, &self.request.facts[*id]));
+                self.made.told.insert(key, LineFacts::from_result(&text, &self.request.facts[*id]));
             }
         }
     }
@@ -63,13 +63,14 @@ impl Work<'_> {
         let Some(file) = self.request.index.file(id) else { return false };
         let is_of_file = |other: BlockId| {
             let shows = self.request.index.row(other).shows;
-            matches!(shows, Some(Shows::File | Shows::ShellFile))
+            matches!(shows, Some(ResultSort::File | ResultSort::ShellFile))
                 && self.request.index.files(other).contains(&file)
         };
         let mut others = (0..id.0).map(BlockId).filter(|other| *other != source && is_of_file(*other));
         is_of_file(source)
             && !others.any(|other| {
-                *self.verdict(other) == Verdict::Keep && self.request.index.changed_between(file, other, id)
+                *self.verdict_of(other) == Verdict::Keep
+                    && self.request.index.changed_between(file, other, id)
             })
     }
 }

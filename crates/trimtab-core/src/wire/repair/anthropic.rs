@@ -1,38 +1,38 @@
 //! Mends Anthropic's messages: every call is answered in the user's message right behind it, results first.
 
-use super::{Log, Mended, fresh_id, given_none, id_of, json_list, json_text, set_member};
+use super::{Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, set_member};
 use crate::{
     json::{Object, Value},
     notes::{BEGINNING, NO_RESULT},
 };
 
-struct Message {
+struct AnthropicMessage {
     /// Where it stood.
     index: usize,
     role: String,
     raw: Vec<u8>,
-    blocks: Vec<Block>,
+    blocks: Vec<AnthropicBlock>,
     changed: bool,
 }
 
 #[derive(Clone)]
-struct Block {
+struct AnthropicBlock {
     raw: Vec<u8>,
-    kind: Kind,
+    kind: AnthropicKind,
     id: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum AnthropicKind {
     Call,
     Result,
     Other,
 }
 
-pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
-    let mut log = Log::default();
+pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+    let mut log = RepairLog::default();
     let last = messages.len().saturating_sub(1);
-    let mut all: Vec<Message> = Vec::new();
+    let mut all: Vec<AnthropicMessage> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let read = read(index, *message, &mut log);
         let may_be_empty = index == last && read.role == "assistant";
@@ -45,8 +45,8 @@ pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
     let mut all = answer(all, &mut log);
     // The model's last message may be empty as long as it is the last.
     let last = all.len().saturating_sub(1);
-    let now_inside = all.iter().take(last).position(Message::is_empty).map(|at| all.remove(at));
-    if let Some(Message { index, role, .. }) = now_inside {
+    let now_inside = all.iter().take(last).position(AnthropicMessage::is_empty).map(|at| all.remove(at));
+    if let Some(AnthropicMessage { index, role, .. }) = now_inside {
         log.say(index, format!("an empty message of {role}, removed"));
     }
     if all.first().is_some_and(|first| first.role == "assistant") {
@@ -54,24 +54,25 @@ pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
             all.first().map_or(0, |first| first.index),
             "the first message is the model's, one put before it",
         );
-        all.insert(0, said(0, BEGINNING));
+        all.insert(0, text_message(0, BEGINNING));
     }
-    (all.into_iter().map(Message::write).collect(), log.0)
+    (all.into_iter().map(AnthropicMessage::write).collect(), log.0)
 }
 
-fn said(index: usize, text: &str) -> Message {
+fn text_message(index: usize, text: &str) -> AnthropicMessage {
     let raw = Object::new().text("role", "user").text("content", text).end();
-    Message { index, role: "user".to_owned(), raw, blocks: Vec::new(), changed: false }
+    AnthropicMessage { index, role: "user".to_owned(), raw, blocks: Vec::new(), changed: false }
 }
 
-fn read(index: usize, message: Value<'_>, log: &mut Log) -> Message {
+fn read(index: usize, message: Value<'_>, log: &mut RepairLog) -> AnthropicMessage {
     let role = message.text("role").unwrap_or_default().into_owned();
-    let mut read = Message { index, role, raw: message.raw().to_vec(), blocks: Vec::new(), changed: false };
+    let mut read =
+        AnthropicMessage { index, role, raw: message.raw().to_vec(), blocks: Vec::new(), changed: false };
     let Some(content) = message.get("content") else { return read };
     if let Some(text) = content.string() {
         if !text.trim().is_empty() {
             let raw = Object::new().text("type", "text").raw("text", content.raw()).end();
-            read.blocks.push(Block { raw, kind: Kind::Other, id: String::new() });
+            read.blocks.push(AnthropicBlock { raw, kind: AnthropicKind::Other, id: String::new() });
         }
         return read;
     }
@@ -82,17 +83,17 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Message {
             continue;
         }
         let (kind, id) = match item.text("type").as_deref() {
-            Some("tool_use") => (Kind::Call, id_of(item, "id")),
-            Some("tool_result") => (Kind::Result, id_of(item, "tool_use_id")),
-            _ => (Kind::Other, "".into()),
+            Some("tool_use") => (AnthropicKind::Call, id_of(item, "id")),
+            Some("tool_result") => (AnthropicKind::Result, id_of(item, "tool_use_id")),
+            _ => (AnthropicKind::Other, "".into()),
         };
-        let mut block = Block { raw: item.raw().to_vec(), kind, id: id.into_owned() };
-        if kind == Kind::Call && item.get("input").is_none_or(Value::is_null) {
+        let mut block = AnthropicBlock { raw: item.raw().to_vec(), kind, id: id.into_owned() };
+        if kind == AnthropicKind::Call && item.get("input").is_none_or(Value::is_null) {
             block.raw = set_member(&block.raw, "input", b"{}");
             log.say(index, given_none(&block.id));
             read.changed = true;
         }
-        if kind == Kind::Result
+        if kind == AnthropicKind::Result
             && let Some(inner) = item.get("content").filter(|inner| inner.items().any(is_blank))
         {
             let kept: Vec<Vec<u8>> =
@@ -108,12 +109,12 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Message {
 }
 
 fn is_blank(block: Value<'_>) -> bool {
-    block.has("type", "text") && block.text("text").is_none_or(|text| text.trim().is_empty())
+    block.member_is("type", "text") && block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
 /// Puts every result behind its call, a note where none came, and takes out what answers nothing.
-fn answer(mut all: Vec<Message>, log: &mut Log) -> Vec<Message> {
-    let mut done: Vec<Message> = Vec::new();
+fn answer(mut all: Vec<AnthropicMessage>, log: &mut RepairLog) -> Vec<AnthropicMessage> {
+    let mut done: Vec<AnthropicMessage> = Vec::new();
     let mut ids: Vec<String> = Vec::new();
     while !all.is_empty() {
         let role = all.first().map(|message| message.role.clone()).unwrap_or_default();
@@ -125,7 +126,7 @@ fn answer(mut all: Vec<Message>, log: &mut Log) -> Vec<Message> {
         }
         let calls: Vec<String> = if role == "assistant" {
             let blocks = all.iter().flat_map(|message| &message.blocks);
-            blocks.filter(|block| block.kind == Kind::Call).map(|block| block.id.clone()).collect()
+            blocks.filter(|block| block.kind == AnthropicKind::Call).map(|block| block.id.clone()).collect()
         } else {
             Vec::new()
         };
@@ -133,15 +134,18 @@ fn answer(mut all: Vec<Message>, log: &mut Log) -> Vec<Message> {
         done.append(&mut all);
         let replies = rest.iter().take_while(|message| message.role == "user").count();
         if !calls.is_empty() && replies == 0 {
-            rest.insert(0, Message { changed: true, raw: EMPTY.to_vec(), ..said(index + 1, "") });
+            rest.insert(
+                0,
+                AnthropicMessage { changed: true, raw: EMPTY.to_vec(), ..text_message(index + 1, "") },
+            );
         }
         let replies = rest.iter().take_while(|message| message.role == "user").count();
         let (reply, later) = rest.split_at_mut(replies);
         if role == "assistant" {
-            replied(&calls, &renamed, reply, later, log);
+            add_results(&calls, &renamed, reply, later, log);
         } else if done.len() == turn {
             // Before the first message of the model there is nothing to answer.
-            replied(&[], &[], done.as_mut_slice(), &mut [], log);
+            add_results(&[], &[], done.as_mut_slice(), &mut [], log);
         }
         done.retain(|message| !message.changed || !message.blocks.is_empty());
         rest.retain(|message| !message.changed || !message.blocks.is_empty());
@@ -153,10 +157,14 @@ fn answer(mut all: Vec<Message>, log: &mut Log) -> Vec<Message> {
 const EMPTY: &[u8] = br#"{"role":"user","content":[]}"#;
 
 /// Gives calls whose id was used before another one; returns old and new ids.
-fn unique(turn: &mut [Message], ids: &mut Vec<String>, log: &mut Log) -> Vec<(String, String)> {
+fn unique(
+    turn: &mut [AnthropicMessage],
+    ids: &mut Vec<String>,
+    log: &mut RepairLog,
+) -> Vec<(String, String)> {
     let mut renamed = Vec::new();
     for message in turn {
-        for block in message.blocks.iter_mut().filter(|block| block.kind == Kind::Call) {
+        for block in message.blocks.iter_mut().filter(|block| block.kind == AnthropicKind::Call) {
             if ids.contains(&block.id) {
                 let fresh = fresh_id(&block.id, ids);
                 log.say(message.index, format!("the id {:?} is used twice, now {fresh:?}", block.id));
@@ -171,12 +179,12 @@ fn unique(turn: &mut [Message], ids: &mut Vec<String>, log: &mut Log) -> Vec<(St
 }
 
 /// Orders the user's messages behind calls: their results first, one each.
-fn replied(
+fn add_results(
     calls: &[String],
     renamed: &[(String, String)],
-    reply: &mut [Message],
-    later: &mut [Message],
-    log: &mut Log,
+    reply: &mut [AnthropicMessage],
+    later: &mut [AnthropicMessage],
+    log: &mut RepairLog,
 ) {
     for (old, new) in renamed {
         // The result that comes next is the renamed call's, unless the call of the old name is in the same message.
@@ -185,8 +193,10 @@ fn replied(
             message.blocks.iter_mut().map(move |block| (index, block))
         });
         let skip = usize::from(calls.contains(old));
-        let found =
-            results.by_ref().filter(|(_, block)| block.kind == Kind::Result && block.id == *old).nth(skip);
+        let found = results
+            .by_ref()
+            .filter(|(_, block)| block.kind == AnthropicKind::Result && block.id == *old)
+            .nth(skip);
         if let Some((index, block)) = found {
             block.raw = set_member(&block.raw, "tool_use_id", &json_text(new));
             block.id.clone_from(new);
@@ -195,14 +205,14 @@ fn replied(
             }
         }
     }
-    let mut answered: Vec<Block> = Vec::new();
+    let mut answered: Vec<AnthropicBlock> = Vec::new();
     let mut wrong = false;
     let mut other_before = false;
     for message in reply.iter_mut() {
         let index = message.index;
         let before = message.blocks.len();
         message.blocks.retain(|block| {
-            if block.kind != Kind::Result {
+            if block.kind != AnthropicKind::Result {
                 other_before = true;
                 return true;
             }
@@ -255,7 +265,7 @@ fn replied(
     }
     for message in reply.iter_mut() {
         let before = message.blocks.len();
-        message.blocks.retain(|block| block.kind != Kind::Result);
+        message.blocks.retain(|block| block.kind != AnthropicKind::Result);
         message.changed |= message.blocks.len() != before;
     }
     if let Some(first) = reply.first_mut() {
@@ -265,12 +275,13 @@ fn replied(
 }
 
 /// Takes the result of a call out of later messages, before another call of the same id.
-fn take(call: &str, later: &mut [Message]) -> Option<(usize, Block)> {
+fn take(call: &str, later: &mut [AnthropicMessage]) -> Option<(usize, AnthropicBlock)> {
     for message in later {
-        if message.blocks.iter().any(|block| block.kind == Kind::Call && block.id == call) {
+        if message.blocks.iter().any(|block| block.kind == AnthropicKind::Call && block.id == call) {
             return None;
         }
-        let found = message.blocks.iter().position(|block| block.kind == Kind::Result && block.id == call);
+        let found =
+            message.blocks.iter().position(|block| block.kind == AnthropicKind::Result && block.id == call);
         if let Some(at) = found {
             message.changed = true;
             return Some((message.index, message.blocks.remove(at)));
@@ -279,17 +290,17 @@ fn take(call: &str, later: &mut [Message]) -> Option<(usize, Block)> {
     None
 }
 
-fn missing(call: &str) -> Block {
+fn missing(call: &str) -> AnthropicBlock {
     let raw = Object::new()
         .text("type", "tool_result")
         .text("tool_use_id", call)
         .text("content", NO_RESULT)
         .raw("is_error", b"true")
         .end();
-    Block { raw, kind: Kind::Result, id: call.to_owned() }
+    AnthropicBlock { raw, kind: AnthropicKind::Result, id: call.to_owned() }
 }
 
-impl Message {
+impl AnthropicMessage {
     fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

@@ -1,7 +1,7 @@
 //! Mends messages of Chat Completions: behind a message with calls stand their results, one each, and nothing between.
 
 use super::{
-    Log, Mended, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments, mended_arguments,
+    Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments, mended_arguments,
     set_member, without_member,
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     notes::NO_RESULT,
 };
 
-struct Message {
+struct RepairedMessage {
     index: usize,
     role: String,
     raw: Vec<u8>,
@@ -19,9 +19,9 @@ struct Message {
     answers: String,
 }
 
-pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
-    let mut log = Log::default();
-    let mut rest: Vec<Message> =
+pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+    let mut log = RepairLog::default();
+    let mut rest: Vec<RepairedMessage> =
         messages.iter().enumerate().filter_map(|(index, message)| read(index, *message, &mut log)).collect();
     let mut done: Vec<Vec<u8>> = Vec::new();
     let mut ids: Vec<String> = Vec::new();
@@ -50,10 +50,10 @@ pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
 }
 
 /// Reads a message; nothing where it is empty.
-fn read(index: usize, message: Value<'_>, log: &mut Log) -> Option<Message> {
+fn read(index: usize, message: Value<'_>, log: &mut RepairLog) -> Option<RepairedMessage> {
     let role = message.text("role").unwrap_or_default().into_owned();
     let mut raw = message.raw().to_vec();
-    let calls: Vec<Value<'_>> = message.list("tool_calls").collect();
+    let calls: Vec<Value<'_>> = message.items_of("tool_calls").collect();
     if message.get("tool_calls").is_some_and(Value::is_array) && calls.is_empty() {
         raw = without_member(&raw, "tool_calls");
         log.say(index, "an empty list of calls, removed");
@@ -90,7 +90,7 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Option<Message> {
     let parts = message.get("content").filter(|content| content.is_array());
     if let Some(parts) = parts {
         let blank = |part: &Value<'_>| {
-            part.has("type", "text") && part.text("text").is_none_or(|text| text.is_empty())
+            part.member_is("type", "text") && part.text("text").is_none_or(|text| text.is_empty())
         };
         let kept: Vec<Vec<u8>> =
             parts.items().filter(|part| !blank(part)).map(|part| part.raw().to_vec()).collect();
@@ -116,10 +116,14 @@ fn read(index: usize, message: Value<'_>, log: &mut Log) -> Option<Message> {
         return None;
     }
     let calls = calls.iter().map(|call| id_of(*call, "id").into_owned()).collect();
-    Some(Message { index, raw, calls, answers: id_of(message, "tool_call_id").into_owned(), role })
+    Some(RepairedMessage { index, raw, calls, answers: id_of(message, "tool_call_id").into_owned(), role })
 }
 
-fn unique(message: &mut Message, ids: &mut Vec<String>, log: &mut Log) -> Vec<(String, String)> {
+fn unique(
+    message: &mut RepairedMessage,
+    ids: &mut Vec<String>,
+    log: &mut RepairLog,
+) -> Vec<(String, String)> {
     let mut renamed = Vec::new();
     for at in 0..message.calls.len() {
         let Some(id) = message.calls.get(at).cloned() else { continue };
@@ -130,7 +134,7 @@ fn unique(message: &mut Message, ids: &mut Vec<String>, log: &mut Log) -> Vec<(S
         let fresh = fresh_id(&id, ids);
         log.say(message.index, format!("the id {id:?} is used twice, now {fresh:?}"));
         let calls = scan(&message.raw).ok().map(|tape| {
-            let items = tape.root(&message.raw).into_iter().flat_map(|root| root.list("tool_calls"));
+            let items = tape.root(&message.raw).into_iter().flat_map(|root| root.items_of("tool_calls"));
             items.map(|call| call.raw().to_vec()).collect::<Vec<_>>()
         });
         let mut calls = calls.unwrap_or_default();
@@ -148,7 +152,13 @@ fn unique(message: &mut Message, ids: &mut Vec<String>, log: &mut Log) -> Vec<(S
 }
 
 /// Takes the result of a call out of what follows, before another call of the same id; a note where there is none.
-fn answer(index: usize, call: &str, old: &str, rest: &mut Vec<Message>, log: &mut Log) -> Vec<u8> {
+fn answer(
+    index: usize,
+    call: &str,
+    old: &str,
+    rest: &mut Vec<RepairedMessage>,
+    log: &mut RepairLog,
+) -> Vec<u8> {
     let found = rest.iter().position(|message| {
         (message.role == "tool" && message.answers == old) || message.calls.iter().any(|other| other == old)
     });

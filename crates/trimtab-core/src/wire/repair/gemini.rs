@@ -1,36 +1,36 @@
 //! Mends Gemini's contents: roles alternate, and calls are answered in the next content, in their order, before other parts.
 
-use super::{Log, Mended, given_none, json_list, set_member};
+use super::{Repair, RepairLog, given_none, json_list, set_member};
 use crate::{
     json::{Object, Value},
     notes::{BEGINNING, NO_RESULT},
 };
 
-struct Content {
+struct GeminiContent {
     index: usize,
     by_user: bool,
     raw: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<GeminiPart>,
     changed: bool,
 }
 
-struct Part {
+struct GeminiPart {
     raw: Vec<u8>,
-    kind: Kind,
+    kind: GeminiKind,
     name: String,
     id: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GeminiKind {
     Call,
     Response,
     Other,
 }
 
-pub(super) fn repair(contents: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
-    let mut log = Log::default();
-    let read: Vec<Content> =
+pub(super) fn repair(contents: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+    let mut log = RepairLog::default();
+    let read: Vec<GeminiContent> =
         contents.iter().enumerate().map(|(index, content)| read(index, *content, &mut log)).collect();
     let mut all = alternating(read, &mut log);
     answer(&mut all, &mut log);
@@ -42,15 +42,16 @@ pub(super) fn repair(contents: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
         );
         let part = Object::new().text("text", BEGINNING).end();
         let raw = Object::new().text("role", "user").raw("parts", &json_list(&[part])).end();
-        all.insert(0, Content { index: 0, by_user: true, raw, parts: Vec::new(), changed: false });
+        all.insert(0, GeminiContent { index: 0, by_user: true, raw, parts: Vec::new(), changed: false });
     }
-    (all.into_iter().map(Content::write).collect(), log.0)
+    (all.into_iter().map(GeminiContent::write).collect(), log.0)
 }
 
-fn read(index: usize, content: Value<'_>, log: &mut Log) -> Content {
+fn read(index: usize, content: Value<'_>, log: &mut RepairLog) -> GeminiContent {
     let by_user = content.get("role").is_none_or(|role| !role.is("model"));
-    let mut read = Content { index, by_user, raw: content.raw().to_vec(), parts: Vec::new(), changed: false };
-    for item in content.list("parts") {
+    let mut read =
+        GeminiContent { index, by_user, raw: content.raw().to_vec(), parts: Vec::new(), changed: false };
+    for item in content.items_of("parts") {
         if item.is_object() && item.members().next().is_none() {
             log.say(index, "an empty part, removed");
             read.changed = true;
@@ -74,23 +75,23 @@ fn read(index: usize, content: Value<'_>, log: &mut Log) -> Content {
         if let Some(call) = call.filter(|call| call.get("args").is_some_and(Value::is_null)) {
             let name = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
             raw = set_member(&raw, name, &set_member(call.raw(), "args", b"{}"));
-            log.say(index, given_none(&call.owned("name").unwrap_or_default()));
+            log.say(index, given_none(&call.owned_text("name").unwrap_or_default()));
             read.changed = true;
         }
         let (kind, of) = match (call, response) {
-            (Some(call), _) => (Kind::Call, Some(call)),
-            (None, Some(response)) => (Kind::Response, Some(response)),
-            (None, None) => (Kind::Other, None),
+            (Some(call), _) => (GeminiKind::Call, Some(call)),
+            (None, Some(response)) => (GeminiKind::Response, Some(response)),
+            (None, None) => (GeminiKind::Other, None),
         };
-        let text = |key: &str| of.and_then(|of| of.owned(key)).unwrap_or_default();
-        read.parts.push(Part { raw, kind, name: text("name"), id: text("id") });
+        let text = |key: &str| of.and_then(|of| of.owned_text(key)).unwrap_or_default();
+        read.parts.push(GeminiPart { raw, kind, name: text("name"), id: text("id") });
     }
     read
 }
 
 /// Takes out what is empty and joins contents of one role in a row.
-fn alternating(contents: Vec<Content>, log: &mut Log) -> Vec<Content> {
-    let mut all: Vec<Content> = Vec::new();
+fn alternating(contents: Vec<GeminiContent>, log: &mut RepairLog) -> Vec<GeminiContent> {
+    let mut all: Vec<GeminiContent> = Vec::new();
     for content in contents {
         if content.parts.is_empty() {
             // One that was emptied on the way has been told of.
@@ -111,12 +112,12 @@ fn alternating(contents: Vec<Content>, log: &mut Log) -> Vec<Content> {
     all
 }
 
-fn answer(all: &mut Vec<Content>, log: &mut Log) {
+fn answer(all: &mut Vec<GeminiContent>, log: &mut RepairLog) {
     let mut at = 0;
     while at < all.len() {
         let calls: Vec<(String, String)> = match all.get(at) {
             Some(content) if !content.by_user => {
-                let calls = content.parts.iter().filter(|part| part.kind == Kind::Call);
+                let calls = content.parts.iter().filter(|part| part.kind == GeminiKind::Call);
                 calls.map(|part| (part.name.clone(), part.id.clone())).collect()
             }
             Some(_) | None => Vec::new(),
@@ -129,7 +130,13 @@ fn answer(all: &mut Vec<Content>, log: &mut Log) {
         if !is_user {
             if !calls.is_empty() && all.get(at + 1).is_none() {
                 let raw = br#"{"role":"user","parts":[]}"#.to_vec();
-                all.push(Content { index: index + 1, by_user: true, raw, parts: Vec::new(), changed: true });
+                all.push(GeminiContent {
+                    index: index + 1,
+                    by_user: true,
+                    raw,
+                    parts: Vec::new(),
+                    changed: true,
+                });
             }
             order(&calls, index, all.get_mut(at + 1), log);
         }
@@ -138,14 +145,15 @@ fn answer(all: &mut Vec<Content>, log: &mut Log) {
 }
 
 /// Puts the responses of a content into the order of the calls before it, one each.
-fn order(calls: &[(String, String)], asked: usize, content: Option<&mut Content>, log: &mut Log) {
+fn order(calls: &[(String, String)], asked: usize, content: Option<&mut GeminiContent>, log: &mut RepairLog) {
     let Some(content) = content else { return };
     let before: Vec<Vec<u8>> = content.parts.iter().map(|part| part.raw.clone()).collect();
-    let (mut responses, others): (Vec<Part>, Vec<Part>) =
-        content.parts.drain(..).partition(|part| part.kind == Kind::Response);
-    let mut ordered: Vec<Part> = Vec::new();
+    let (mut responses, others): (Vec<GeminiPart>, Vec<GeminiPart>) =
+        content.parts.drain(..).partition(|part| part.kind == GeminiKind::Response);
+    let mut ordered: Vec<GeminiPart> = Vec::new();
     for (name, id) in calls {
-        let own = |part: &Part| part.name == *name && (part.id == *id || part.id.is_empty() || id.is_empty());
+        let own =
+            |part: &GeminiPart| part.name == *name && (part.id == *id || part.id.is_empty() || id.is_empty());
         match responses.iter().position(own) {
             Some(found) => ordered.push(responses.remove(found)),
             None => {
@@ -172,7 +180,7 @@ fn order(calls: &[(String, String)], asked: usize, content: Option<&mut Content>
     }
 }
 
-fn missing(name: &str, id: &str) -> Part {
+fn missing(name: &str, id: &str) -> GeminiPart {
     let error = Object::new().text("error", NO_RESULT).end();
     let mut response = Object::new();
     if !id.is_empty() {
@@ -180,10 +188,10 @@ fn missing(name: &str, id: &str) -> Part {
     }
     let response = response.text("name", name).raw("response", &error).end();
     let raw = Object::new().raw("functionResponse", &response).end();
-    Part { raw, kind: Kind::Response, name: name.to_owned(), id: id.to_owned() }
+    GeminiPart { raw, kind: GeminiKind::Response, name: name.to_owned(), id: id.to_owned() }
 }
 
-impl Content {
+impl GeminiContent {
     fn write(self) -> Vec<u8> {
         if !self.changed {
             return self.raw;

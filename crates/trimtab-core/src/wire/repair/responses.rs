@@ -1,7 +1,7 @@
 //! Mends items of Responses: every call has one output behind it, and reasoning stands before the item it belongs to.
 
 use super::{
-    Log, Mended, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments, set_member,
+    Repair, RepairLog, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments, set_member,
 };
 use crate::{
     json::{Object, Value},
@@ -9,9 +9,9 @@ use crate::{
 };
 
 #[derive(Clone)]
-struct Item {
+struct ResponsesItem {
     index: usize,
-    kind: Kind,
+    kind: ResponsesKind,
     /// The family of its tool: a call and its output have the same.
     family: String,
     id: String,
@@ -19,7 +19,7 @@ struct Item {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ResponsesKind {
     Call,
     Output,
     /// Reasoning with an id, which needs the item behind it.
@@ -31,17 +31,19 @@ enum Kind {
     Other,
 }
 
-pub(super) fn repair(items: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
-    let mut log = Log::default();
+pub(super) fn repair(items: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+    let mut log = RepairLog::default();
     let read = items.iter().enumerate().filter_map(|(index, item)| read(index, *item, &mut log));
-    let mut items: Vec<Item> = read.collect();
+    let mut items: Vec<ResponsesItem> = read.collect();
     unique(&mut items, &mut log);
-    let items = answered(items, &mut log);
-    let mut done: Vec<Item> = Vec::new();
+    let items = answer_calls(items, &mut log);
+    let mut done: Vec<ResponsesItem> = Vec::new();
     // From the end, so that reasoning before reasoning that goes is seen to have lost its item too.
     for item in items.into_iter().rev() {
-        let next = done.last().map_or(Kind::Other, |next| next.kind);
-        if item.kind == Kind::Reasoning && matches!(next, Kind::Output | Kind::Other) {
+        let next = done.last().map_or(ResponsesKind::Other, |next| next.kind);
+        if item.kind == ResponsesKind::Reasoning
+            && matches!(next, ResponsesKind::Output | ResponsesKind::Other)
+        {
             log.say(item.index, "reasoning without the item it belongs to, removed");
         } else {
             done.push(item);
@@ -50,19 +52,19 @@ pub(super) fn repair(items: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Mended>) {
     (done.into_iter().rev().map(|item| item.raw).collect(), log.0)
 }
 
-fn read(index: usize, item: Value<'_>, log: &mut Log) -> Option<Item> {
+fn read(index: usize, item: Value<'_>, log: &mut RepairLog) -> Option<ResponsesItem> {
     let written = item.text("type").unwrap_or("message".into());
     let id = id_of(item, "call_id").into_owned();
     let mut raw = item.raw().to_vec();
     let kind = match written.as_ref() {
-        kind if kind.ends_with("_output") && !id.is_empty() => Kind::Output,
-        kind if kind.ends_with("_call") && !id.is_empty() => Kind::Call,
-        "reasoning" if item.get("id").is_some_and(Value::is_string) => Kind::Reasoning,
-        "item_reference" => Kind::Reference,
-        kind if kind.ends_with("_call") || kind == "reasoning" || item.has("role", "assistant") => {
-            Kind::Model
+        kind if kind.ends_with("_output") && !id.is_empty() => ResponsesKind::Output,
+        kind if kind.ends_with("_call") && !id.is_empty() => ResponsesKind::Call,
+        "reasoning" if item.get("id").is_some_and(Value::is_string) => ResponsesKind::Reasoning,
+        "item_reference" => ResponsesKind::Reference,
+        kind if kind.ends_with("_call") || kind == "reasoning" || item.member_is("role", "assistant") => {
+            ResponsesKind::Model
         }
-        _ => Kind::Other,
+        _ => ResponsesKind::Other,
     };
     if written == "reasoning" && !item.get("summary").is_some_and(Value::is_array) {
         raw = set_member(&raw, "summary", b"[]");
@@ -89,7 +91,7 @@ fn read(index: usize, item: Value<'_>, log: &mut Log) -> Option<Item> {
         raw = set_member(&raw, "arguments", &json);
         log.say(index, format!("the arguments of {id:?} are no JSON, put into an object"));
     }
-    Some(Item { index, kind, family: family(&written).to_owned(), id, raw })
+    Some(ResponsesItem { index, kind, family: family(&written).to_owned(), id, raw })
 }
 
 fn family(kind: &str) -> &str {
@@ -100,21 +102,33 @@ fn family(kind: &str) -> &str {
 }
 
 /// Gives calls whose id was used before another one, and the output that follows with it.
-fn unique(items: &mut [Item], log: &mut Log) {
+fn unique(items: &mut [ResponsesItem], log: &mut RepairLog) {
     let mut ids: Vec<String> = Vec::new();
     for at in 0..items.len() {
-        let Some(call) = items.get(at).filter(|item| item.kind == Kind::Call).cloned() else { continue };
+        let Some(call) = items.get(at).filter(|item| item.kind == ResponsesKind::Call).cloned() else {
+            continue;
+        };
         if !ids.contains(&call.id) {
             ids.push(call.id);
             continue;
         }
         let fresh = fresh_id(&call.id, &ids);
         log.say(call.index, format!("the id {:?} is used twice, now {fresh:?}", call.id));
-        let open = items.iter().take(at).filter(|item| item.kind == Kind::Call && item.id == call.id).count()
-            > items.iter().take(at).filter(|item| item.kind == Kind::Output && item.id == call.id).count();
+        let open = items
+            .iter()
+            .take(at)
+            .filter(|item| item.kind == ResponsesKind::Call && item.id == call.id)
+            .count()
+            > items
+                .iter()
+                .take(at)
+                .filter(|item| item.kind == ResponsesKind::Output && item.id == call.id)
+                .count();
         // Where the first call still waits, the next output is its own.
-        let mut outputs =
-            items.iter_mut().skip(at + 1).filter(|item| item.kind == Kind::Output && item.id == call.id);
+        let mut outputs = items
+            .iter_mut()
+            .skip(at + 1)
+            .filter(|item| item.kind == ResponsesKind::Output && item.id == call.id);
         let own = if open { outputs.nth(1) } else { outputs.next() };
         if let Some(output) = own {
             output.raw = set_member(&output.raw, "call_id", &json_text(&fresh));
@@ -128,14 +142,14 @@ fn unique(items: &mut [Item], log: &mut Log) {
     }
 }
 
-fn answered(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
-    let same = |one: &Item, other: &Item| one.id == other.id && one.family == other.family;
-    let mut kept: Vec<Item> = Vec::new();
+fn answer_calls(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<ResponsesItem> {
+    let same = |one: &ResponsesItem, other: &ResponsesItem| one.id == other.id && one.family == other.family;
+    let mut kept: Vec<ResponsesItem> = Vec::new();
     // Outputs that came before their call wait for it.
-    let mut early: Vec<Item> = Vec::new();
+    let mut early: Vec<ResponsesItem> = Vec::new();
     for item in items {
-        if item.kind != Kind::Output {
-            let waiting = (item.kind == Kind::Call)
+        if item.kind != ResponsesKind::Output {
+            let waiting = (item.kind == ResponsesKind::Call)
                 .then(|| early.iter().position(|output| same(output, &item)))
                 .flatten();
             kept.push(item);
@@ -149,12 +163,12 @@ fn answered(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
             }
             continue;
         }
-        if kept.iter().any(|other| other.kind == Kind::Output && same(other, &item)) {
+        if kept.iter().any(|other| other.kind == ResponsesKind::Output && same(other, &item)) {
             log.say(item.index, format!("a second output of {:?}, removed", item.id));
-        } else if kept
-            .iter()
-            .any(|other| other.kind == Kind::Reference || (other.kind == Kind::Call && same(other, &item)))
-        {
+        } else if kept.iter().any(|other| {
+            other.kind == ResponsesKind::Reference
+                || (other.kind == ResponsesKind::Call && same(other, &item))
+        }) {
             // Behind a reference stands perhaps the call: what is there is not judged.
             kept.push(item);
         } else {
@@ -168,23 +182,27 @@ fn answered(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
 }
 
 /// Puts a note behind every run of calls of which some have no output.
-fn with_notes(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
+fn with_notes(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<ResponsesItem> {
     let outputs: Vec<(String, String)> = items
         .iter()
-        .filter(|item| item.kind == Kind::Output)
+        .filter(|item| item.kind == ResponsesKind::Output)
         .map(|item| (item.family.clone(), item.id.clone()))
         .collect();
     // A reference may be the output that seems to be missing.
     let last_reference =
-        items.iter().filter(|item| item.kind == Kind::Reference).map(|item| item.index).max();
-    let mut done: Vec<Item> = Vec::new();
-    let mut missing: Vec<Item> = Vec::new();
+        items.iter().filter(|item| item.kind == ResponsesKind::Reference).map(|item| item.index).max();
+    let mut done: Vec<ResponsesItem> = Vec::new();
+    let mut missing: Vec<ResponsesItem> = Vec::new();
     for item in items {
         // Parallel calls and the reasoning between them stay together: notes come behind them.
-        if !matches!(item.kind, Kind::Call | Kind::Reasoning | Kind::Model | Kind::Reference) {
+        if !matches!(
+            item.kind,
+            ResponsesKind::Call | ResponsesKind::Reasoning | ResponsesKind::Model | ResponsesKind::Reference
+        ) {
             done.append(&mut missing);
         }
-        let waits = item.kind == Kind::Call && !outputs.contains(&(item.family.clone(), item.id.clone()));
+        let waits =
+            item.kind == ResponsesKind::Call && !outputs.contains(&(item.family.clone(), item.id.clone()));
         if waits && last_reference.is_none_or(|reference| reference < item.index) {
             log.say(item.index, format!("the call {:?} has no result, a note put in its place", item.id));
             missing.push(note(&item));
@@ -195,11 +213,11 @@ fn with_notes(items: Vec<Item>, log: &mut Log) -> Vec<Item> {
     done
 }
 
-fn note(call: &Item) -> Item {
+fn note(call: &ResponsesItem) -> ResponsesItem {
     let kind =
         if call.family == "function" { "function_call_output".to_owned() } else { output_kind(&call.family) };
     let raw = Object::new().text("type", &kind).text("call_id", &call.id).text("output", NO_RESULT).end();
-    Item { kind: Kind::Output, raw, ..call.clone() }
+    ResponsesItem { kind: ResponsesKind::Output, raw, ..call.clone() }
 }
 
 fn output_kind(family: &str) -> String {

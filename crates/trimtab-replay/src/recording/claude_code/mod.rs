@@ -11,51 +11,51 @@ use std::{borrow::Cow, collections::HashMap};
 use trimtab_core::{Format, Millis, json::Value, usage};
 
 use super::{
-    Reader, Start,
-    draft::{Draft, SegmentDraft, time},
-    source::Source,
+    RecordingReader, SegmentStart,
+    draft::{RecordingDraft, SegmentDraft, parse_time},
+    source::RecordingSource,
 };
-use messages::Messages;
+use messages::ClaudeMessages;
 
-pub(super) const READER: Reader =
-    Reader { name: "claude-code", about: "Claude Code transcript (JSON lines)", fits, read };
+pub(super) const READER: RecordingReader =
+    RecordingReader { name: "claude-code", about: "Claude Code transcript (JSON lines)", fits, read };
 
 /// What Claude Code puts in the place of a result it cleared by itself.
 const CLEARED: &str = "[Old tool result content cleared]";
 
-fn fits(source: &Source<'_>) -> bool {
-    source.begins(|line| {
-        let said = line.has("type", "user") || line.has("type", "assistant");
+fn fits(source: &RecordingSource<'_>) -> bool {
+    source.any_of_first(|line| {
+        let said = line.member_is("type", "user") || line.member_is("type", "assistant");
         said && line.get("uuid").is_some() && line.path(&["message", "role"]).is_some()
     })
 }
 
-fn read(source: &Source<'_>, draft: &mut Draft) {
-    let mut main = Thread::new(Start::Session, 1);
-    let mut others: Vec<(String, Thread)> = Vec::new();
+fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
+    let mut main = ClaudeThread::new(SegmentStart::Session, 1);
+    let mut others: Vec<(String, ClaudeThread)> = Vec::new();
     for (number, line) in source.values() {
         if !line.is_object() {
-            draft.problem(number, "expected an object");
+            draft.add_problem(number, "expected an object");
             continue;
         }
-        let progress = line.get("data").filter(|data| data.has("type", "agent_progress"));
+        let progress = line.get("data").filter(|data| data.member_is("type", "agent_progress"));
         if let Some(data) = progress {
             let agent = data.text("agentId").unwrap_or_default().into_owned();
             let Some(message) = data.get("message") else { continue };
-            thread_of(agent, number, &mut others).line(message, number, draft);
-        } else if line.flag("isSidechain") {
+            thread_of(agent, number, &mut others).read_line(message, number, draft);
+        } else if line.is_flag_set("isSidechain") {
             let agent = side_agent(line, &others);
-            thread_of(agent, number, &mut others).line(line, number, draft);
+            thread_of(agent, number, &mut others).read_line(line, number, draft);
         } else {
-            main.line(line, number, draft);
+            main.read_line(line, number, draft);
         }
     }
-    main.close(draft);
-    others.into_iter().for_each(|(_, thread)| thread.close(draft));
+    main.close_segment(draft);
+    others.into_iter().for_each(|(_, thread)| thread.close_segment(draft));
 }
 
 /// Names the sub-agent of a line: by its id, else by the first line of its chain.
-fn side_agent(line: Value<'_>, others: &[(String, Thread)]) -> String {
+fn side_agent(line: Value<'_>, others: &[(String, ClaudeThread)]) -> String {
     if let Some(agent) = line.text("agentId") {
         return agent.into_owned();
     }
@@ -64,11 +64,11 @@ fn side_agent(line: Value<'_>, others: &[(String, Thread)]) -> String {
     known.map_or_else(|| line.text("uuid").unwrap_or_default().into_owned(), |(agent, _)| agent.clone())
 }
 
-fn thread_of(agent: String, line: usize, others: &mut Vec<(String, Thread)>) -> &mut Thread {
+fn thread_of(agent: String, line: usize, others: &mut Vec<(String, ClaudeThread)>) -> &mut ClaudeThread {
     let known = others.iter().position(|(name, _)| *name == agent);
     let index = known.unwrap_or(others.len());
     if known.is_none() {
-        let mut thread = Thread::new(Start::SubAgent, line);
+        let mut thread = ClaudeThread::new(SegmentStart::SubAgent, line);
         thread.segment.name = Some(format!("agent {agent}"));
         others.push((agent, thread));
     }
@@ -77,30 +77,30 @@ fn thread_of(agent: String, line: usize, others: &mut Vec<(String, Thread)>) -> 
 }
 
 /// One line of conversation, as far as it has been read.
-struct Thread {
+struct ClaudeThread {
     segment: SegmentDraft,
-    messages: Messages,
+    messages: ClaudeMessages,
     /// The message to which each line of the file belongs, or behind which it stands.
     places: HashMap<String, usize>,
     /// When the last line that goes into a request was written: then the request was sent.
     sent: Option<Millis>,
 }
 
-impl Thread {
-    fn new(start: Start, line: usize) -> Thread {
-        Thread {
+impl ClaudeThread {
+    fn new(start: SegmentStart, line: usize) -> ClaudeThread {
+        ClaudeThread {
             segment: SegmentDraft::new(start, Format::Anthropic, line),
-            messages: Messages::default(),
+            messages: ClaudeMessages::default(),
             places: HashMap::new(),
             sent: None,
         }
     }
 
-    fn line(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) {
+    fn read_line(&mut self, line: Value<'_>, number: usize, draft: &mut RecordingDraft) {
         let place = match line.text("type").as_deref() {
-            Some("user") => self.user(line, number, draft),
-            Some("assistant") => self.assistant(line, number, draft),
-            Some("system") => self.system(line, number, draft),
+            Some("user") => self.read_user(line, number, draft),
+            Some("assistant") => self.read_answer(line, number, draft),
+            Some("system") => self.read_system(line, number, draft),
             // Progress, snapshots, titles: nothing the model saw, but lines hang on them.
             _ => None,
         };
@@ -114,50 +114,50 @@ impl Thread {
         self.places.get(line.text("parentUuid")?.as_ref()).copied()
     }
 
-    fn user(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
-        let Some(content) = content(line) else {
-            draft.problem(number, "a user line without `message.content`");
+    fn read_user(&mut self, line: Value<'_>, number: usize, draft: &mut RecordingDraft) -> Option<usize> {
+        let Some(content) = message_content(line) else {
+            draft.add_problem(number, "a user line without `message.content`");
             return None;
         };
-        self.rewind(line, number, draft);
-        self.sent = time(line.get("timestamp")).or(self.sent);
-        Some(self.messages.user(content))
+        self.branch_if_rewound(line, number, draft);
+        self.sent = parse_time(line.get("timestamp")).or(self.sent);
+        Some(self.messages.add_user(content))
     }
 
-    fn assistant(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
+    fn read_answer(&mut self, line: Value<'_>, number: usize, draft: &mut RecordingDraft) -> Option<usize> {
         let message = line.get("message")?;
-        let made_up = message.has("model", "<synthetic>");
-        if made_up || line.flag("isApiErrorMessage") {
+        let made_up = message.member_is("model", "<synthetic>");
+        if made_up || line.is_flag_set("isApiErrorMessage") {
             return None;
         }
-        let Some(content) = content(line) else {
-            draft.problem(number, "an assistant line without `message.content`");
+        let Some(content) = message_content(line) else {
+            draft.add_problem(number, "an assistant line without `message.content`");
             return None;
         };
         let before = self.messages.len();
-        let id = message.owned("id");
-        let (place, new) = self.messages.assistant(id, content);
+        let id = message.owned_text("id");
+        let (place, new) = self.messages.add_answer(id, content);
         if new {
-            let at = self.sent.or_else(|| time(line.get("timestamp")));
-            self.segment.point(at, message.text("model")).messages = before;
+            let at = self.sent.or_else(|| parse_time(line.get("timestamp")));
+            self.segment.add_point(at, message.text("model")).messages = before;
         }
         if let Some(point) = self.segment.points.iter_mut().rfind(|point| point.messages == place) {
-            point.usage = usage::anthropic(message.get("usage")).or(point.usage);
+            point.usage = usage::parse_anthropic(message.get("usage")).or(point.usage);
         }
         Some(place)
     }
 
-    fn system(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) -> Option<usize> {
+    fn read_system(&mut self, line: Value<'_>, number: usize, draft: &mut RecordingDraft) -> Option<usize> {
         match line.text("subtype").as_deref() {
             Some("compact_boundary") => {
-                self.begin(Start::Compaction, number, draft);
-                self.messages = Messages::default();
+                self.begin_segment(SegmentStart::Compaction, number, draft);
+                self.messages = ClaudeMessages::default();
                 self.places.clear();
             }
             Some("microcompact_boundary") => {
-                self.begin(Start::Compaction, number, draft);
+                self.begin_segment(SegmentStart::Compaction, number, draft);
                 let metadata = line.get("microcompactMetadata");
-                let calls = metadata.into_iter().flat_map(|metadata| metadata.list("compactedToolIds"));
+                let calls = metadata.into_iter().flat_map(|metadata| metadata.items_of("compactedToolIds"));
                 let calls: Vec<String> = calls.filter_map(Value::string).map(Cow::into_owned).collect();
                 self.messages.clear_results(&calls, CLEARED);
             }
@@ -167,34 +167,34 @@ impl Thread {
     }
 
     /// Starts a branch where a human's line goes on from a message that has been answered already.
-    fn rewind(&mut self, line: Value<'_>, number: usize, draft: &mut Draft) {
+    fn branch_if_rewound(&mut self, line: Value<'_>, number: usize, draft: &mut RecordingDraft) {
         let Some(parent) = self.place_of(line) else { return };
         if is_result(line) || !self.messages.answered_since(parent + 1) {
             return;
         }
-        self.begin(Start::Branch, number, draft);
+        self.begin_segment(SegmentStart::Branch, number, draft);
         self.messages.truncate(parent + 1);
         self.places.retain(|_, place| *place <= parent);
     }
 
     /// Closes the segment so far and begins another one with the same messages.
-    fn begin(&mut self, start: Start, line: usize, draft: &mut Draft) {
+    fn begin_segment(&mut self, start: SegmentStart, line: usize, draft: &mut RecordingDraft) {
         let mut ended = self.segment.next(start, line);
         ended.messages = self.messages.write();
-        draft.push(ended);
+        draft.add_segment(ended);
     }
 
-    fn close(mut self, draft: &mut Draft) {
+    fn close_segment(mut self, draft: &mut RecordingDraft) {
         self.segment.messages = self.messages.write();
-        draft.push(self.segment);
+        draft.add_segment(self.segment);
     }
 }
 
-fn content(line: Value<'_>) -> Option<Value<'_>> {
+fn message_content(line: Value<'_>) -> Option<Value<'_>> {
     line.path(&["message", "content"]).filter(|content| content.is_string() || content.is_array())
 }
 
 fn is_result(line: Value<'_>) -> bool {
-    let mut blocks = content(line).into_iter().flat_map(Value::items);
-    blocks.any(|block| block.has("type", "tool_result"))
+    let mut blocks = message_content(line).into_iter().flat_map(Value::items);
+    blocks.any(|block| block.member_is("type", "tool_result"))
 }

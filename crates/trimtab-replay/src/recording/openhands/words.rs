@@ -12,22 +12,22 @@ pub(super) fn field<'a>(event: Value<'a>, key: &str) -> Option<Value<'a>> {
 }
 
 /// Returns a text member of an event; empty where there is none.
-pub(super) fn text<'a>(event: Value<'a>, key: &str) -> Cow<'a, str> {
+pub(super) fn text_field<'a>(event: Value<'a>, key: &str) -> Cow<'a, str> {
     let value = field(event, key);
     value.and_then(|value| value.string().or_else(|| value.text("text"))).unwrap_or_default()
 }
 
 /// Spells an action that was made without a tool call: the thought, and the action in its tag.
-pub(super) fn action(event: Value<'_>) -> String {
-    let thought = text(event, "thought");
+pub(super) fn action_text(event: Value<'_>) -> String {
+    let thought = text_field(event, "thought");
     let kind = event.text("action").unwrap_or_default();
     let (tag, body) = match kind.as_ref() {
-        "run" => ("execute_bash", text(event, "command")),
-        "run_ipython" => ("execute_ipython", text(event, "code")),
-        "browse_interactive" => ("execute_browse", text(event, "browser_actions")),
-        "browse" => ("execute_browse", text(event, "url")),
+        "run" => ("execute_bash", text_field(event, "command")),
+        "run_ipython" => ("execute_ipython", text_field(event, "code")),
+        "browse_interactive" => ("execute_browse", text_field(event, "browser_actions")),
+        "browse" => ("execute_browse", text_field(event, "url")),
         "think" => return thought.into_owned(),
-        "finish" => return finish(event),
+        "finish" => return finish_text(event),
         other => (other, event.get("args").map_or("".into(), |args| String::from_utf8_lossy(args.raw()))),
     };
     let spelled = format!("<{tag}>\n{body}\n</{tag}>");
@@ -35,14 +35,14 @@ pub(super) fn action(event: Value<'_>) -> String {
 }
 
 /// Returns what the agent says at its end.
-pub(super) fn finish(event: Value<'_>) -> String {
-    let said = ["thought", "final_thought", "message"].map(|key| text(event, key));
+pub(super) fn finish_text(event: Value<'_>) -> String {
+    let said = ["thought", "final_thought", "message"].map(|key| text_field(event, key));
     said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default().into_owned()
 }
 
 /// Returns an observation as the model reads it behind a tool call.
-pub(super) fn observation(event: Value<'_>) -> String {
-    let content = text(event, "content");
+pub(super) fn observation_text(event: Value<'_>) -> String {
+    let content = text_field(event, "content");
     match event.text("observation").as_deref() {
         Some("run") => command_output(event, &content),
         Some("error") => format!("{content}\n[Error occurred in processing last action]"),
@@ -59,7 +59,7 @@ pub(super) fn observation(event: Value<'_>) -> String {
 
 /// Returns an observation as the model reads it in a user message.
 pub(super) fn bare_observation(event: Value<'_>) -> String {
-    let text = observation(event);
+    let text = observation_text(event);
     match event.text("observation").as_deref() {
         Some("error" | "user_rejected" | "condense") => text,
         _ => format!("OBSERVATION:\n{text}"),
@@ -93,7 +93,7 @@ fn command_output(event: Value<'_>, content: &str) -> String {
 
 /// Returns what was recalled about workspace and keywords, each piece of knowledge once; nothing where all was
 /// known. The facts are those of the recording; the sentences around them are not recorded and left out.
-pub(super) fn recalled(event: Value<'_>, known: &mut HashSet<String>) -> Option<String> {
+pub(super) fn recalled_text(event: Value<'_>, known: &mut HashSet<String>) -> Option<String> {
     const SECTIONS: [(&str, &[&str]); 4] = [
         ("REPOSITORY_INFO", &["repo_name", "repo_directory", "repo_branch"]),
         ("REPOSITORY_INSTRUCTIONS", &["repo_instructions"]),
@@ -102,7 +102,7 @@ pub(super) fn recalled(event: Value<'_>, known: &mut HashSet<String>) -> Option<
     ];
     let mut sections = Vec::new();
     for (tag, keys) in SECTIONS {
-        let lines: Vec<String> = keys.iter().filter_map(|key| told(field(event, key)?)).collect();
+        let lines: Vec<String> = keys.iter().filter_map(|key| told_text(field(event, key)?)).collect();
         if !lines.is_empty() {
             sections.push(format!("<{tag}>\n{}\n</{tag}>", lines.join("\n")));
         }
@@ -116,7 +116,7 @@ pub(super) fn recalled(event: Value<'_>, known: &mut HashSet<String>) -> Option<
     (!sections.is_empty()).then(|| sections.join("\n\n"))
 }
 
-fn told(value: Value<'_>) -> Option<String> {
+fn told_text(value: Value<'_>) -> Option<String> {
     if value.is_object() {
         let names: Vec<_> = value.members().filter_map(|(key, _)| key.string()).collect();
         return (!names.is_empty()).then(|| names.join("\n"));

@@ -13,7 +13,7 @@ use trimtab_core::{
     json::narrow,
 };
 
-use super::{lasting::Lasting, normal::Normal, texts::Texts, visible::arrival};
+use super::{lasting::LastingTexts, normal::NormalText, texts::SegmentTexts, visible::arrival_request};
 use crate::replay::Track;
 
 /// How many characters of a line count: a digest may cut lines from 500 on.
@@ -23,7 +23,7 @@ const LINE_CHARACTERS: usize = 200;
 const PLACE_LINES: usize = 4;
 
 /// Finds the errors of a segment.
-pub(super) fn errors(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
+pub(super) fn find_errors(track: &Track<'_>, texts: &SegmentTexts) -> Vec<LastingTexts> {
     let mut successes: HashMap<(ToolKind, String), Vec<BlockId>> = HashMap::new();
     let results = || {
         let rows = track.facts.rows().iter().enumerate();
@@ -31,20 +31,20 @@ pub(super) fn errors(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
             .map(|(index, fact)| (BlockId(narrow(index)), fact))
     };
     for (block, fact) in results().filter(|(_, fact)| fact.outcome != Outcome::Failed) {
-        successes.entry(key(track, fact)).or_default().push(block);
+        successes.entry(call_key(track, fact)).or_default().push(block);
     }
     let error = |(block, fact): (BlockId, &Fact)| {
         let mended =
-            successes.get(&key(track, fact)).and_then(|all| all.iter().find(|later| **later > block));
-        let until = mended.map_or(track.requests.len(), |later| arrival(track, *later));
-        let wanted = signature(texts.block(block)?);
-        Lasting::of(block, wanted, arrival(track, block)..until, texts)
+            successes.get(&call_key(track, fact)).and_then(|all| all.iter().find(|later| **later > block));
+        let until = mended.map_or(track.requests.len(), |later| arrival_request(track, *later));
+        let wanted = error_signature(texts.text_of(block)?);
+        LastingTexts::from_block(block, wanted, arrival_request(track, block)..until, texts)
     };
     results().filter(|(_, fact)| fact.outcome == Outcome::Failed).filter_map(error).collect()
 }
 
 /// Returns the name under which two calls are the same: what is done to which file, or the command, as the facts tell them.
-fn key(track: &Track<'_>, fact: &Fact) -> (ToolKind, String) {
+fn call_key(track: &Track<'_>, fact: &Fact) -> (ToolKind, String) {
     let kind = fact.tool().unwrap_or(ToolKind::Other);
     let subject = match fact.subject() {
         Subject::File { path, .. } => track.facts.file_key(path).into_owned(),
@@ -60,7 +60,7 @@ fn key(track: &Track<'_>, fact: &Fact) -> (ToolKind, String) {
     (kind, subject)
 }
 
-fn signature(normal: &Normal) -> Vec<String> {
+fn error_signature(normal: &NormalText) -> Vec<String> {
     let lines: Vec<&str> = normal.readable().split('\n').collect();
     let reports = |line: &&str| is_error_line(line) && !line.trim_start().starts_with("Traceback ");
     let Some(at) = lines.iter().position(reports) else {
@@ -69,16 +69,16 @@ fn signature(normal: &Normal) -> Vec<String> {
         // A harness's line with the exit code tells less than what follows it.
         let second =
             said.next().filter(|_| first.is_some_and(|line| line.to_lowercase().contains("exit code")));
-        return second.or(first).map(cut).into_iter().collect();
+        return second.or(first).map(cut_line).into_iter().collect();
     };
     let Some(report) = lines.get(at) else { return Vec::new() };
     let near = (1..=PLACE_LINES).flat_map(|away| [at.checked_sub(away), at.checked_add(away)]).flatten();
     let near = near.filter_map(|index| lines.get(index)).find(|line| has_place(line));
     let place = near.filter(|_| !has_place(report));
-    std::iter::once(report).chain(place).map(|line| cut(line.trim())).collect()
+    std::iter::once(report).chain(place).map(|line| cut_line(line.trim())).collect()
 }
 
-fn cut(line: &str) -> String {
+fn cut_line(line: &str) -> String {
     line.chars().take(LINE_CHARACTERS).collect()
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(signature(&Normal::of(text)), expected);
+        assert_eq!(error_signature(&NormalText::from_text(text)), expected);
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use trimtab_core::{BlockId, facts::argument_texts, files::texts_to_replace};
 
-use super::normal::plain;
+use super::normal::plain_text;
 use crate::replay::Track;
 
 /// The input of one call.
-pub(super) struct Input {
+pub(super) struct CallInput {
     /// The old text of every replacement, and the lines of every hunk that must be there already.
     pub(super) anchors: Vec<String>,
     /// All other texts.
@@ -22,20 +22,21 @@ pub(super) fn strings_of(track: &Track<'_>, call: BlockId) -> Vec<String> {
 }
 
 /// Reads a call.
-pub(super) fn input(track: &Track<'_>, call: BlockId) -> Input {
+pub(super) fn read_input(track: &Track<'_>, call: BlockId) -> CallInput {
     let anchors: Vec<String> = texts_to_replace(track.history, &track.facts, call)
         .iter()
-        .map(|old| plain(old).trim_matches('\n').to_owned())
+        .map(|old| plain_text(old).trim_matches('\n').to_owned())
         .filter(|old| !old.trim().is_empty())
         .collect();
     let all = strings_of(track, call).into_iter();
     if anchors.is_empty() {
-        return Input { anchors, others: all.collect() };
+        return CallInput { anchors, others: all.collect() };
     }
     let lines: HashSet<&str> = anchors.iter().flat_map(|anchor| anchor.split('\n')).collect();
-    let is_anchor = |text: &String| anchors.iter().any(|anchor| plain(text).trim_matches('\n') == anchor);
+    let is_anchor =
+        |text: &String| anchors.iter().any(|anchor| plain_text(text).trim_matches('\n') == anchor);
     let others = all.filter(|text| !is_anchor(text)).map(|text| without_old_lines(&text, &lines)).collect();
-    Input { anchors, others }
+    CallInput { anchors, others }
 }
 
 /// Leaves the anchors' lines out of a patch or of SEARCH blocks, and takes the sign off added lines.

@@ -5,15 +5,15 @@
 
 use trimtab_core::{
     BlockId, BlockKind, Role,
-    facts::{Fact, Outcome, Section, ToolKind, Voice, constraints, sections},
+    facts::{Fact, Outcome, ToolKind, Voice, VoiceSection, find_constraints, split_by_voice},
     json::narrow,
 };
 
-use super::{lasting::Lasting, texts::Texts, visible::arrival};
+use super::{lasting::LastingTexts, texts::SegmentTexts, visible::arrival_request};
 use crate::replay::Track;
 
 /// Finds the instructions of a segment.
-pub(super) fn instructions(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
+pub(super) fn find_instructions(track: &Track<'_>, texts: &SegmentTexts) -> Vec<LastingTexts> {
     let mut found = Vec::new();
     for (index, fact) in track.facts.rows().iter().enumerate() {
         let block = BlockId(narrow(index));
@@ -28,19 +28,18 @@ pub(super) fn instructions(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
             | BlockKind::Media
             | BlockKind::Unknown => false,
         };
-        let Some(normal) = texts.block(block).filter(|_| is_told) else { continue };
-        let requests = arrival(track, block)..replaced(track, index, fact);
+        let Some(normal) = texts.text_of(block).filter(|_| is_told) else { continue };
+        let requests = arrival_request(track, block)..replaced_at(track, index, fact);
         let text = normal.plain();
         let whole = fact.role == Role::System || fact.acts_as == BlockKind::Result;
-        let told = if whole { vec![text] } else { told(text) };
-        found.extend(
-            told.into_iter()
-                .filter_map(|words| Lasting::of(block, vec![words.to_owned()], requests.clone(), texts)),
-        );
+        let told = if whole { vec![text] } else { told_sections(text) };
+        found.extend(told.into_iter().filter_map(|words| {
+            LastingTexts::from_block(block, vec![words.to_owned()], requests.clone(), texts)
+        }));
         if fact.voice == Some(Voice::Person) {
-            let sentences = constraints(text).into_iter().filter_map(|range| text.get(range));
+            let sentences = find_constraints(text).into_iter().filter_map(|range| text.get(range));
             found.extend(sentences.filter_map(|sentence| {
-                Lasting::of(block, vec![sentence.to_owned()], requests.clone(), texts)
+                LastingTexts::from_block(block, vec![sentence.to_owned()], requests.clone(), texts)
             }));
         }
     }
@@ -48,13 +47,13 @@ pub(super) fn instructions(track: &Track<'_>, texts: &Texts) -> Vec<Lasting> {
 }
 
 /// Returns what a message tells, without what the harness put around it.
-fn told(text: &str) -> Vec<&str> {
-    let told = |section: &Section| matches!(section.voice, Voice::Person | Voice::Instructions);
-    sections(text).into_iter().filter(told).filter_map(|section| text.get(section.range)).collect()
+fn told_sections(text: &str) -> Vec<&str> {
+    let told = |section: &VoiceSection| matches!(section.voice, Voice::Person | Voice::Instructions);
+    split_by_voice(text).into_iter().filter(told).filter_map(|section| text.get(section.range)).collect()
 }
 
 /// Returns the request from which on something else stands in the place of a file of instructions.
-fn replaced(track: &Track<'_>, index: usize, told: &Fact) -> usize {
+fn replaced_at(track: &Track<'_>, index: usize, told: &Fact) -> usize {
     let end = track.requests.len();
     let Some(path) = told.subject().path().filter(|_| told.acts_as == BlockKind::Result) else { return end };
     let key = track.facts.file_key(path);
@@ -65,5 +64,5 @@ fn replaced(track: &Track<'_>, index: usize, told: &Fact) -> usize {
             fact.tool().is_some_and(ToolKind::changes_files) || fact.voice == Some(Voice::Instructions);
         fact.acts_as == BlockKind::Result && fact.outcome != Outcome::Failed && is_same && changes
     });
-    replacing.next().map_or(end, |(later, _)| arrival(track, BlockId(narrow(later))))
+    replacing.next().map_or(end, |(later, _)| arrival_request(track, BlockId(narrow(later))))
 }

@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use trimtab_core::{BlockId, json::widen};
 
-use super::{Miss, Share, normal::Normal, texts::Texts, texts::whole_words, visible::Visible, what};
+use super::{
+    HiddenMiss, NeededShare, clip_text, normal::NormalText, texts::SegmentTexts, texts::whole_words,
+    visible::VisibleBlocks,
+};
 
 /// Texts that must be visible together, in one block, over some requests.
 #[derive(Debug)]
-pub(super) struct Lasting {
+pub(super) struct LastingTexts {
     /// The block that said them.
     said_in: BlockId,
     texts: Vec<String>,
@@ -19,67 +22,72 @@ pub(super) struct Lasting {
     holders: Vec<BlockId>,
 }
 
-impl Lasting {
+impl LastingTexts {
     /// Notes texts of a block; none where no request needs them or they are empty.
-    pub(super) fn of(
+    pub(super) fn from_block(
         said_in: BlockId,
         wanted: Vec<String>,
         requests: Range<usize>,
-        texts: &Texts,
-    ) -> Option<Lasting> {
+        texts: &SegmentTexts,
+    ) -> Option<LastingTexts> {
         let longest = wanted.iter().max_by_key(|text| text.len()).filter(|text| !text.trim().is_empty())?;
         if requests.is_empty() {
             return None;
         }
-        let holds = |block: &BlockId| texts.block(*block).is_some_and(|normal| holds_all(normal, &wanted));
+        let holds = |block: &BlockId| texts.text_of(*block).is_some_and(|normal| holds_all(normal, &wanted));
         let mut holders: Vec<BlockId> =
-            texts.holding(longest, usize::MAX).into_iter().filter(holds).collect();
+            texts.blocks_holding(longest, usize::MAX).into_iter().filter(holds).collect();
         if let Err(at) = holders.binary_search(&said_in) {
             holders.insert(at, said_in);
         }
-        Some(Lasting { said_in, texts: wanted, requests, holders })
+        Some(LastingTexts { said_in, texts: wanted, requests, holders })
     }
 }
 
-fn holds_all(normal: &Normal, texts: &[String]) -> bool {
-    texts.iter().all(|text| normal.holds(text))
+fn holds_all(normal: &NormalText, texts: &[String]) -> bool {
+    texts.iter().all(|text| normal.contains(text))
 }
 
 /// Counts the pairs of text and request in which the text was visible.
-pub(super) fn judge(
-    all: &[Lasting],
+pub(super) fn judge_lasting(
+    all: &[LastingTexts],
     metric: &'static str,
-    visible: &Visible<'_>,
-    misses: &mut Vec<Miss>,
-) -> Share {
-    let mut share = Share::default();
+    visible: &VisibleBlocks<'_>,
+    misses: &mut Vec<HiddenMiss>,
+) -> NeededShare {
+    let mut share = NeededShare::default();
     for lasting in all {
         let needed = lasting.requests.len();
-        share.of += count(needed);
-        if visible.spells(lasting.said_in).is_empty() {
-            share.held += count(needed);
+        share.of += to_count(needed);
+        if visible.view_spans(lasting.said_in).is_empty() {
+            share.held += to_count(needed);
             continue;
         }
-        let gaps = gaps(lasting, visible);
+        let gaps = unmet_requests(lasting, visible);
         let missing: usize = gaps.iter().map(ExactSizeIterator::len).sum();
-        share.held += count(needed - missing);
-        misses.extend(gaps.first().and_then(|gap| missed(lasting, gap.start, metric, visible)));
+        share.held += to_count(needed - missing);
+        misses.extend(gaps.first().and_then(|gap| miss_at(lasting, gap.start, metric, visible)));
     }
     share
 }
 
-fn missed(lasting: &Lasting, request: usize, metric: &'static str, visible: &Visible<'_>) -> Option<Miss> {
+fn miss_at(
+    lasting: &LastingTexts,
+    request: usize,
+    metric: &'static str,
+    visible: &VisibleBlocks<'_>,
+) -> Option<HiddenMiss> {
     let first = lasting.texts.first()?;
     let used_in = lasting.said_in;
-    let carried = visible.carried(request);
+    let carried = visible.carried_blocks(request);
     let before = lasting.holders.iter().rev().find(|block| widen(block.0) < carried);
     let hidden = before.copied().unwrap_or(used_in);
     let recoverable = visible.is_recoverable(hidden, request);
-    Some(Miss { metric, request, used_in, hidden, what: what(first), recoverable })
+    Some(HiddenMiss { metric, request, used_in, hidden, what: clip_text(first), recoverable })
 }
 
 /// Returns the requests that need the texts and do not show them.
-fn gaps(lasting: &Lasting, visible: &Visible<'_>) -> Vec<Range<usize>> {
+fn unmet_requests(lasting: &LastingTexts, visible: &VisibleBlocks<'_>) -> Vec<Range<usize>> {
     let mut shown: Vec<Range<usize>> =
         lasting.holders.iter().flat_map(|block| visible.whole_spans(*block)).collect();
     let words: Vec<u64> = lasting.texts.iter().flat_map(|text| whole_words(text)).collect();
@@ -107,6 +115,6 @@ fn gaps(lasting: &Lasting, visible: &Visible<'_>) -> Vec<Range<usize>> {
     gaps
 }
 
-fn count(number: usize) -> u64 {
+fn to_count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -9,46 +9,46 @@ use trimtab_core::{json::scan, summary::FOLDED_HEAD as FOLDED, terminal::as_term
 
 /// A text in every way in which it may be read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Normal {
+pub(super) struct NormalText {
     /// As it stands; without line numbers, where it has any; what its JSON says, where it is JSON.
     ways: Vec<String>,
 }
 
-impl Normal {
+impl NormalText {
     /// Reads a text.
-    pub(super) fn of(text: &str) -> Normal {
+    pub(super) fn from_text(text: &str) -> NormalText {
         let mut ways = Vec::new();
-        push(&mut ways, text);
-        if let Some(words) = unquoted(text) {
-            push(&mut ways, &words);
+        push_way(&mut ways, text);
+        if let Some(words) = unquote_folded(text) {
+            push_way(&mut ways, &words);
         }
         if let Some(strings) = json_strings(text) {
-            push(&mut ways, &strings.join("\n"));
+            push_way(&mut ways, &strings.join("\n"));
         }
-        Normal { ways }
+        NormalText { ways }
     }
 
     /// Reads what a call says: the strings of its arguments, each as its own lines.
-    pub(super) fn of_strings(strings: &[String]) -> Normal {
+    pub(super) fn of_strings(strings: &[String]) -> NormalText {
         let mut ways = Vec::new();
-        push(&mut ways, &strings.join("\n"));
-        Normal { ways }
+        push_way(&mut ways, &strings.join("\n"));
+        NormalText { ways }
     }
 
     /// Tells whether a text stands in it, wherever.
-    pub(super) fn holds(&self, text: &str) -> bool {
+    pub(super) fn contains(&self, text: &str) -> bool {
         let finder = memmem::Finder::new(text);
         self.ways.iter().any(|way| finder.find(way.as_bytes()).is_some())
     }
 
     /// Tells whether a name stands in it, not as a part of a longer one.
-    pub(super) fn names(&self, name: &str) -> bool {
-        self.ways.iter().any(|way| names(way, name))
+    pub(super) fn contains_name(&self, name: &str) -> bool {
+        self.ways.iter().any(|way| contains_name(way, name))
     }
 
     /// Returns the lines that hold a name.
     pub(super) fn lines_naming<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.lines().filter(move |line| names(line, name))
+        self.lines().filter(move |line| contains_name(line, name))
     }
 
     /// Returns all lines in every way of reading them, without the blanks around them; empty ones are left out.
@@ -77,12 +77,12 @@ impl Normal {
 
     /// Returns the hashes of its words.
     pub(super) fn words(&self) -> HashSet<u64> {
-        self.ways.iter().flat_map(|way| words(way)).map(|word| hash(word.text)).collect()
+        self.ways.iter().flat_map(|way| words_in(way)).map(|word| hash(word.text)).collect()
     }
 }
 
 /// Returns a folded message without the marks behind which it quotes: what is quoted line by line is there word by word.
-fn unquoted(text: &str) -> Option<String> {
+fn unquote_folded(text: &str) -> Option<String> {
     let folded = text.trim_start().starts_with(FOLDED);
     let lines = text.lines().map(|line| {
         let rest = line.strip_prefix(['>', '|', ':']).unwrap_or(line);
@@ -91,15 +91,15 @@ fn unquoted(text: &str) -> Option<String> {
     folded.then(|| lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn push(ways: &mut Vec<String>, text: &str) {
-    let plain = plain(text);
+fn push_way(ways: &mut Vec<String>, text: &str) {
+    let plain = plain_text(text);
     let bare = without_numbers(&plain);
     ways.push(plain);
     ways.extend(bare);
 }
 
 /// Returns a text without colours, carriage returns and trailing blanks.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn plain_text(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
@@ -112,7 +112,7 @@ pub(super) fn plain(text: &str) -> String {
 
 /// What stands between a line's number and the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum LineMark {
     /// An arrow, a tabulator: nothing of the line is lost with it.
     Sure,
     /// `:` or `|`, behind which some tools write a blank that is not the line's.
@@ -126,9 +126,9 @@ fn without_numbers(text: &str) -> Option<String> {
     let is_window = text.contains(" lines total)]");
     let mut any = false;
     let mut blank_follows = !is_window;
-    for (mark, rest) in text.split('\n').filter_map(numbered) {
+    for (mark, rest) in text.split('\n').filter_map(split_line_number) {
         any = true;
-        let follows = mark != Mark::MayBeFollowedByBlank || rest.is_empty() || rest.starts_with(' ');
+        let follows = mark != LineMark::MayBeFollowedByBlank || rest.is_empty() || rest.starts_with(' ');
         blank_follows &= follows;
     }
     if !any {
@@ -139,8 +139,8 @@ fn without_numbers(text: &str) -> Option<String> {
         if index > 0 {
             bare.push('\n');
         }
-        bare.push_str(match numbered(line) {
-            Some((Mark::MayBeFollowedByBlank, rest)) if blank_follows => {
+        bare.push_str(match split_line_number(line) {
+            Some((LineMark::MayBeFollowedByBlank, rest)) if blank_follows => {
                 rest.strip_prefix(' ').unwrap_or(rest)
             }
             Some((_, rest)) => rest,
@@ -152,38 +152,38 @@ fn without_numbers(text: &str) -> Option<String> {
 
 /// Splits a line's number off, in any of the forms tools write: `12→`, `12->`, a tabulator, `12:`, `12|`, `12-`,
 /// `path:12:`, `path-12-`.
-fn numbered(line: &str) -> Option<(Mark, &str)> {
+fn split_line_number(line: &str) -> Option<(LineMark, &str)> {
     let inner = line.trim_start_matches(' ');
-    if let Some(rest) = digits(inner) {
+    if let Some(rest) = skip_digits(inner) {
         let sure = ["→", "->", "\t"].iter().find_map(|mark| rest.strip_prefix(mark));
-        let sure = sure.map(|rest| (Mark::Sure, rest));
-        let colon = || rest.strip_prefix([':', '|']).map(|rest| (Mark::MayBeFollowedByBlank, rest));
+        let sure = sure.map(|rest| (LineMark::Sure, rest));
+        let colon = || rest.strip_prefix([':', '|']).map(|rest| (LineMark::MayBeFollowedByBlank, rest));
         let dash = || {
             (inner.len() == line.len())
                 .then(|| rest.strip_prefix('-'))
                 .flatten()
-                .map(|rest| (Mark::Search, rest))
+                .map(|rest| (LineMark::Search, rest))
         };
         return sure.or_else(colon).or_else(dash);
     }
     let is_path = |path: &str| !path.is_empty() && path.len() < 300 && !path.contains([' ', '\t', '(', '"']);
     if let Some((path, rest)) = line.split_once(':')
         && is_path(path)
-        && let Some(rest) = digits(rest).and_then(|rest| rest.strip_prefix(':'))
+        && let Some(rest) = skip_digits(rest).and_then(|rest| rest.strip_prefix(':'))
     {
-        return Some((Mark::Search, rest));
+        return Some((LineMark::Search, rest));
     }
     let dashes = line.match_indices('-').take(12);
     let mut behind = dashes.filter_map(|(at, _)| {
         let (path, rest) = (line.get(..at)?, line.get(at + 1..)?);
         let named = is_path(path) && path.contains(['.', '/']);
-        digits(rest).and_then(|rest| rest.strip_prefix('-')).filter(|_| named)
+        skip_digits(rest).and_then(|rest| rest.strip_prefix('-')).filter(|_| named)
     });
-    behind.next().map(|rest| (Mark::Search, rest))
+    behind.next().map(|rest| (LineMark::Search, rest))
 }
 
 /// Returns what stands behind a number of at most seven digits.
-fn digits(text: &str) -> Option<&str> {
+fn skip_digits(text: &str) -> Option<&str> {
     let count = text.bytes().take(8).take_while(u8::is_ascii_digit).count();
     (1..8).contains(&count).then(|| text.get(count..)).flatten()
 }
@@ -198,7 +198,7 @@ pub(super) fn json_strings(text: &str) -> Option<Vec<String>> {
 }
 
 /// A word and where it stands.
-pub(super) struct Word<'a> {
+pub(super) struct WordAt<'a> {
     pub(super) text: &'a str,
     pub(super) start: usize,
 }
@@ -207,7 +207,7 @@ pub(super) struct Word<'a> {
 const SHORTEST_WORD: usize = 3;
 
 /// Returns the words of a text: letters, digits and underscores in a row.
-pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+pub(super) fn words_in(text: &str) -> impl Iterator<Item = WordAt<'_>> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -217,7 +217,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
             let length = bytes.get(start..)?.iter().take_while(|byte| is_word(**byte)).count();
             at = start + length;
             if length >= SHORTEST_WORD {
-                return text.get(start..at).map(|text| Word { text, start });
+                return text.get(start..at).map(|text| WordAt { text, start });
             }
         }
     })
@@ -228,7 +228,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// Tells whether a name stands in a text with no letter of a longer name beside it.
-fn names(text: &str, name: &str) -> bool {
+fn contains_name(text: &str, name: &str) -> bool {
     let bytes = text.as_bytes();
     let word_at = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(|byte| is_word(*byte));
     let begins = name.bytes().next().is_some_and(is_word);

@@ -13,20 +13,20 @@ use trimtab_core::{
     plan::BlockFeatures,
 };
 
-use super::{Fidelity, Uses, fidelity};
+use super::{Fidelity, SegmentUses, measure_fidelity};
 use crate::{
     recording::Segment,
-    replay::{Change, Shown, Track, Views},
+    replay::{ShownBlock, Track, ViewChange, Views},
 };
 
 /// A name and the numbers behind it: of a share, how many were held of how many.
-pub type Figure = (&'static str, u64, u64);
+pub type ProbeFigure = (&'static str, u64, u64);
 
 /// A segment whose uses are looked for.
 #[derive(Debug)]
-pub struct Probe<'a> {
+pub struct UseProbe<'a> {
     track: Track<'a>,
-    uses: Uses,
+    uses: SegmentUses,
 }
 
 /// How often blocks with the same features were looked at, and how much they were needed later: edited texts, and names.
@@ -42,16 +42,16 @@ const FIRST_LOOK: usize = 15;
 const LOOK_EVERY: usize = 4;
 
 /// Lays a segment out.
-pub fn probe(segment: &Segment) -> Probe<'_> {
+pub fn probe_segment(segment: &Segment) -> UseProbe<'_> {
     let model = segment.points.iter().find_map(|point| point.model.clone());
     let track = Track::new(segment, Counter::for_model(&model.unwrap_or_default()));
-    Probe { track, uses: Uses::default() }
+    UseProbe { track, uses: SegmentUses::default() }
 }
 
-impl Probe<'_> {
+impl UseProbe<'_> {
     /// Finds what was used and returns how often, everything first and then what the untrimmed requests showed.
-    pub fn find(&mut self) -> Vec<Figure> {
-        self.uses = Uses::of(&self.track);
+    pub fn find_uses(&mut self) -> Vec<ProbeFigure> {
+        self.uses = SegmentUses::find_in(&self.track);
         let uses = &self.uses;
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let references = count(uses.references.len());
@@ -93,23 +93,23 @@ impl Probe<'_> {
     }
 
     /// Returns what untrimmed views keep.
-    pub fn raw(&self) -> Vec<Figure> {
-        let views = Views::of(vec![Vec::new(); self.track.requests.len()]);
-        figures(&fidelity(&self.track, &self.uses, &views))
+    pub fn untrimmed_figures(&self) -> Vec<ProbeFigure> {
+        let views = Views::with_client_markers(vec![Vec::new(); self.track.requests.len()]);
+        fidelity_figures(&measure_fidelity(&self.track, &self.uses, &views))
     }
 
     /// Returns how many messages each request carried.
-    pub fn requests(&self) -> Vec<usize> {
+    pub fn message_counts(&self) -> Vec<usize> {
         self.track.requests.iter().map(|request| request.messages).collect()
     }
 
     /// Returns what is kept where from a request on some blocks are gone, and a text stands in place of the last of them.
-    pub fn without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<Figure> {
-        let kept = fidelity(&self.track, &self.uses, &self.views_without(from, gone, text));
+    pub fn figures_without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Vec<ProbeFigure> {
+        let kept = measure_fidelity(&self.track, &self.uses, &self.views_without(from, gone, text));
         let path = |block: BlockId| Some(self.track.facts.row(block)?.subject().path()?.to_owned());
         let files: HashSet<String> = kept.refetches.iter().filter_map(|(block, _)| path(*block)).collect();
         let files = u64::try_from(files.len()).unwrap_or(u64::MAX);
-        let mut figures = figures(&kept);
+        let mut figures = fidelity_figures(&kept);
         figures.push(("files read again", files, files));
         figures
     }
@@ -123,30 +123,30 @@ impl Probe<'_> {
     ) -> Vec<(&'static str, usize, String)> {
         let views = self.views_without(from, gone, text);
         let entry = |id| self.track.history.block(id).map_or(0, |block| widen(block.entry.0));
-        let misses = fidelity(&self.track, &self.uses, &views).misses;
+        let misses = measure_fidelity(&self.track, &self.uses, &views).misses;
         misses.into_iter().map(|miss| (miss.metric, entry(miss.hidden), miss.what)).collect()
     }
 
     fn views_without(&self, from: usize, gone: &[BlockId], text: Option<&str>) -> Views {
         let mut changes = vec![Vec::new(); self.track.requests.len()];
         let shown = |block: &BlockId| match text.filter(|_| gone.last() == Some(block)) {
-            Some(text) => Shown::Text { text: text.into(), tokens: self.track.counter.text(text) },
-            None => Shown::Gone,
+            Some(text) => ShownBlock::Text { text: text.into(), tokens: self.track.counter.count_text(text) },
+            None => ShownBlock::Gone,
         };
         if let Some(at) = changes.get_mut(from) {
-            *at = gone.iter().map(|block| Change { block: *block, shown: shown(block) }).collect();
+            *at = gone.iter().map(|block| ViewChange { block: *block, shown: shown(block) }).collect();
         }
-        Views::of(changes)
+        Views::with_client_markers(changes)
     }
 
     /// Returns what is kept where every request shows only its last `keep` results.
-    pub fn masked(&self, keep: usize) -> Vec<Figure> {
-        figures(&fidelity(&self.track, &self.uses, &masked(&self.track, keep)))
+    pub fn figures_masked(&self, keep: usize) -> Vec<ProbeFigure> {
+        fidelity_figures(&measure_fidelity(&self.track, &self.uses, &mask_results(&self.track, keep)))
     }
 }
 
 /// Hides all results of every request but the last ones.
-pub(super) fn masked(track: &Track<'_>, keep: usize) -> Views {
+pub(super) fn mask_results(track: &Track<'_>, keep: usize) -> Views {
     let is_result =
         |block: &BlockId| track.facts.row(*block).is_some_and(|fact| fact.acts_as == BlockKind::Result);
     let results: Vec<BlockId> =
@@ -158,13 +158,13 @@ pub(super) fn masked(track: &Track<'_>, keep: usize) -> Views {
         let until = carried.saturating_sub(keep);
         let newly = results.get(hidden..until.max(hidden)).unwrap_or_default();
         hidden = until.max(hidden);
-        let shown = Shown::Text { text: Arc::clone(&text), tokens: Tokens(3) };
-        newly.iter().map(|block| Change { block: *block, shown: shown.clone() }).collect()
+        let shown = ShownBlock::Text { text: Arc::clone(&text), tokens: Tokens(3) };
+        newly.iter().map(|block| ViewChange { block: *block, shown: shown.clone() }).collect()
     });
-    Views::of(changes.collect())
+    Views::with_client_markers(changes.collect())
 }
 
-fn figures(fidelity: &Fidelity) -> Vec<Figure> {
+fn fidelity_figures(fidelity: &Fidelity) -> Vec<ProbeFigure> {
     let shares = [
         ("edit anchors", fidelity.edit_anchors),
         ("all anchors", fidelity.all_anchors),
@@ -175,7 +175,8 @@ fn figures(fidelity: &Fidelity) -> Vec<Figure> {
         ("errors", fidelity.errors),
         ("instructions", fidelity.instructions),
     ];
-    let mut figures: Vec<Figure> = shares.iter().map(|(name, share)| (*name, share.held, share.of)).collect();
+    let mut figures: Vec<ProbeFigure> =
+        shares.iter().map(|(name, share)| (*name, share.held, share.of)).collect();
     let refetches = u64::try_from(fidelity.refetches.len()).unwrap_or(u64::MAX);
     figures.push(("refetches", refetches, refetches));
     figures.push(("unmarked stale tokens", fidelity.unmarked_stale.0, fidelity.unmarked_stale.0));

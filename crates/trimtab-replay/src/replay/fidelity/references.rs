@@ -15,11 +15,11 @@ use trimtab_core::{facts::ToolKind, json::widen};
 
 use super::{
     Fidelity,
-    input::Input,
-    normal::{hash, words},
-    texts::Named,
-    uses::{Place, Use, Uses},
-    visible::Visible,
+    input::CallInput,
+    normal::{hash, words_in},
+    texts::NamePlaces,
+    uses::{SegmentUses, TextUse, UsePlace},
+    visible::VisibleBlocks,
 };
 
 /// The shortest name, in bytes.
@@ -40,65 +40,73 @@ const EXTENSIONS: &[&str] = &[
 
 /// The names that calls have used.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct UsedNames {
     used: HashSet<String>,
 }
 
-impl Names {
+impl UsedNames {
     /// Notes the names of a call.
-    pub(super) fn add(&mut self, uses: &mut Uses, place: Place, said: &Input, tool: Option<ToolKind>) {
+    pub(super) fn add_call(
+        &mut self,
+        uses: &mut SegmentUses,
+        place: UsePlace,
+        said: &CallInput,
+        tool: Option<ToolKind>,
+    ) {
         let in_edit = matches!(tool, Some(ToolKind::Edit | ToolKind::Write));
-        for name in said.others.iter().flat_map(|text| names(text)) {
+        for name in said.others.iter().flat_map(|text| names_in(text)) {
             if self.used.contains(name) {
                 continue;
             }
             self.used.insert(name.to_owned());
-            match uses.texts.naming(name, widen(place.call.0)) {
-                Named::Nowhere => uses.guessed += 1,
-                Named::OnlyIn(results) => {
-                    uses.references.extend(place.uses(name, results).map(|found| (found, in_edit)));
+            match uses.texts.places_of_name(name, widen(place.call.0)) {
+                NamePlaces::Nowhere => uses.guessed += 1,
+                NamePlaces::OnlyIn(results) => {
+                    uses.references.extend(place.make_use(name, results).map(|found| (found, in_edit)));
                 }
-                Named::Elsewhere => {}
+                NamePlaces::Elsewhere => {}
             }
         }
     }
 }
 
 /// Counts the names that were visible.
-pub(super) fn judge(uses: &Uses, visible: &Visible<'_>, fidelity: &mut Fidelity) {
+pub(super) fn judge_references(uses: &SegmentUses, visible: &VisibleBlocks<'_>, fidelity: &mut Fidelity) {
     for (name, in_edit) in &uses.references {
         let whole = name.has_whole_holder(visible);
         let named = whole || stands_in_text(name, visible);
         let strictly = whole || (named && (!in_edit || has_line(name, uses, visible)));
-        fidelity.references.add(named);
-        fidelity.strict_references.add(strictly);
+        fidelity.references.add_use(named);
+        fidelity.strict_references.add_use(strictly);
         if !strictly {
             let metric = if named { "strict_references" } else { "references" };
-            fidelity.misses.extend(name.missed(metric, visible));
+            fidelity.misses.extend(name.miss_in(metric, visible));
         }
     }
 }
 
-fn stands_in_text(name: &Use, visible: &Visible<'_>) -> bool {
-    let words: Vec<u64> = words(&name.text).map(|word| hash(word.text)).collect();
-    let mut texts = visible.texts(name.request);
-    texts.any(|read| words.iter().all(|word| read.words.contains(word)) && read.normal.names(&name.text))
+fn stands_in_text(name: &TextUse, visible: &VisibleBlocks<'_>) -> bool {
+    let words: Vec<u64> = words_in(&name.text).map(|word| hash(word.text)).collect();
+    let mut texts = visible.shown_texts(name.request);
+    texts.any(|read| {
+        words.iter().all(|word| read.words.contains(word)) && read.normal.contains_name(&name.text)
+    })
 }
 
 /// Tells whether a line that held the name stands in a text that is shown in place of a block.
-fn has_line(name: &Use, uses: &Uses, visible: &Visible<'_>) -> bool {
-    let normals = name.holders.iter().filter_map(|block| uses.texts.block(*block));
+fn has_line(name: &TextUse, uses: &SegmentUses, visible: &VisibleBlocks<'_>) -> bool {
+    let normals = name.holders.iter().filter_map(|block| uses.texts.text_of(*block));
     let lines: HashSet<&str> = normals.flat_map(|normal| normal.lines_naming(&name.text)).collect();
-    let mut texts = visible.texts(name.request);
+    let mut texts = visible.shown_texts(name.request);
     texts.any(|read| read.normal.lines_naming(&name.text).any(|line| lines.contains(line)))
 }
 
 /// Finds the names in a text, in order.
-fn names(text: &str) -> Vec<&str> {
+fn names_in(text: &str) -> Vec<&str> {
     let in_name = |letter: char| letter.is_alphanumeric() || "_./-@+~:%?&=#".contains(letter);
     let mut found = Vec::new();
     for run in text.split(|letter| !in_name(letter)).filter(|run| run.len() >= SHORTEST) {
-        if let Some(address) = address(run) {
+        if let Some(address) = web_address(run) {
             found.push(address);
             continue;
         }
@@ -109,7 +117,7 @@ fn names(text: &str) -> Vec<&str> {
     found
 }
 
-fn address(run: &str) -> Option<&str> {
+fn web_address(run: &str) -> Option<&str> {
     let scheme = run.find("https://").or_else(|| run.find("http://"))?;
     let address = run.get(scheme..)?.trim_end_matches(['.', ':', '?', '&', '=', '#', '-', '/']);
     (address.len() > "https://".len()).then_some(address)
@@ -150,10 +158,10 @@ fn is_telling(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::names_in;
 
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(names(text), expected, "{text}");
+        assert_eq!(names_in(text), expected, "{text}");
     }
 
     #[test]

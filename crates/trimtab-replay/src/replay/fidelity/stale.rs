@@ -18,12 +18,12 @@ use trimtab_core::{
     notes::{holds_note, is_foreign_placeholder},
 };
 
-use super::visible::{Visible, arrival};
-use crate::replay::{Shown, Track};
+use super::visible::{VisibleBlocks, arrival_request};
+use crate::replay::{ShownBlock, Track};
 
 /// Old lines of one result, with what shows the new ones.
 #[derive(Debug)]
-pub(super) struct Stale {
+pub(super) struct StaleLines {
     /// The result that shows them.
     shown_in: BlockId,
     /// The requests at which they are no longer true.
@@ -34,7 +34,7 @@ pub(super) struct Stale {
 }
 
 /// Finds the lines that go stale in a segment.
-pub(super) fn stale(track: &Track<'_>) -> Vec<Stale> {
+pub(super) fn find_stale(track: &Track<'_>) -> Vec<StaleLines> {
     let paths: Vec<&str> = track.files.paths().collect();
     let mut found = Vec::new();
     for path in paths {
@@ -48,7 +48,7 @@ pub(super) fn stale(track: &Track<'_>) -> Vec<Stale> {
 }
 
 /// A step after which lines may have another fate.
-struct Event<'a> {
+struct FileEvent<'a> {
     step: u32,
     /// The last block that told of it.
     block: BlockId,
@@ -57,29 +57,29 @@ struct Event<'a> {
 }
 
 /// A line that is stale, from a request on.
-struct Open {
+struct OpenStaleLine {
     from: usize,
     newer: Vec<BlockId>,
 }
 
-fn of_access(track: &Track<'_>, path: &str, index: usize, read: &Access) -> Vec<Stale> {
-    let texts: HashMap<usize, &str> = read.shown().collect();
-    let events = events(track, path, index, read);
+fn of_access(track: &Track<'_>, path: &str, index: usize, read: &Access) -> Vec<StaleLines> {
+    let texts: HashMap<usize, &str> = read.shown_lines().collect();
+    let events = later_events(track, path, index, read);
     if texts.is_empty() || events.is_empty() {
         return Vec::new();
     }
-    let mut open: BTreeMap<usize, Open> = BTreeMap::new();
+    let mut open: BTreeMap<usize, OpenStaleLine> = BTreeMap::new();
     let mut closed: BTreeMap<(usize, usize, Vec<BlockId>), Vec<usize>> = BTreeMap::new();
     for event in &events {
-        let now = arrival(track, event.block);
+        let now = arrival_request(track, event.block);
         let fates = track.files.lines_now(path, index, event.step);
         let newly: HashSet<usize> =
             fates.iter().filter(|(_, fate)| *fate == LineNow::Stale).map(|(number, _)| *number).collect();
         let mended: Vec<usize> = open.keys().filter(|number| !newly.contains(number)).copied().collect();
         for number in mended {
-            close(&mut open, &mut closed, number, now);
+            close_line(&mut open, &mut closed, number, now);
         }
-        let views = views(track, &event.accesses, &fates);
+        let views = new_views(track, &event.accesses, &fates);
         for number in newly {
             let mut newer = open.get(&number).map(|line| line.newer.clone()).unwrap_or_default();
             let known = newer.len();
@@ -87,25 +87,25 @@ fn of_access(track: &Track<'_>, path: &str, index: usize, read: &Access) -> Vec<
             newer.extend(views.by_change.iter().filter(|_| is_new));
             newer.extend(views.by_reading.get(&number).into_iter().flatten());
             if is_new || newer.len() > known {
-                close(&mut open, &mut closed, number, now);
-                open.insert(number, Open { from: now, newer });
+                close_line(&mut open, &mut closed, number, now);
+                open.insert(number, OpenStaleLine { from: now, newer });
             }
         }
     }
     let left: Vec<usize> = open.keys().copied().collect();
     for number in left {
-        close(&mut open, &mut closed, number, track.requests.len());
+        close_line(&mut open, &mut closed, number, track.requests.len());
     }
     let stale = |((from, until, newer), numbers): ((usize, usize, Vec<BlockId>), Vec<usize>)| {
         let lines = numbers.iter().filter_map(|number| texts.get(number));
-        let lines = lines.map(|line| (line.trim().to_owned(), track.counter.text(line))).collect();
-        Stale { shown_in: read.block, requests: from..until, newer, lines }
+        let lines = lines.map(|line| (line.trim().to_owned(), track.counter.count_text(line))).collect();
+        StaleLines { shown_in: read.block, requests: from..until, newer, lines }
     };
     closed.into_iter().map(stale).collect()
 }
 
-fn close(
-    open: &mut BTreeMap<usize, Open>,
+fn close_line(
+    open: &mut BTreeMap<usize, OpenStaleLine>,
     closed: &mut BTreeMap<(usize, usize, Vec<BlockId>), Vec<usize>>,
     number: usize,
     until: usize,
@@ -115,13 +115,13 @@ fn close(
 }
 
 /// Returns what happened to a file behind one of its readings, step by step: what calls of one step did is only known together.
-fn events<'a>(track: &'a Track<'_>, path: &str, index: usize, read: &Access) -> Vec<Event<'a>> {
+fn later_events<'a>(track: &'a Track<'_>, path: &str, index: usize, read: &Access) -> Vec<FileEvent<'a>> {
     let accesses = track.files.accesses(path).iter().skip(index + 1);
     let accesses = accesses.filter(|access| access.block > read.block);
-    let mut steps: BTreeMap<u32, Event<'a>> = BTreeMap::new();
+    let mut steps: BTreeMap<u32, FileEvent<'a>> = BTreeMap::new();
     for access in accesses {
         let (step, block) = (access.step, access.block);
-        let event = steps.entry(step).or_insert(Event { step, block, accesses: Vec::new() });
+        let event = steps.entry(step).or_insert(FileEvent { step, block, accesses: Vec::new() });
         event.block = event.block.max(block);
         event.accesses.push(access);
     }
@@ -129,7 +129,7 @@ fn events<'a>(track: &'a Track<'_>, path: &str, index: usize, read: &Access) -> 
         return Vec::new();
     }
     for (step, block) in track.files.doubts().filter(|(_, block)| *block > read.block) {
-        steps.entry(step).or_insert(Event { step, block, accesses: Vec::new() });
+        steps.entry(step).or_insert(FileEvent { step, block, accesses: Vec::new() });
     }
     steps.into_values().collect()
 }
@@ -143,7 +143,7 @@ struct NewViews {
     by_reading: HashMap<usize, Vec<BlockId>>,
 }
 
-fn views(track: &Track<'_>, accesses: &[&Access], fates: &[(usize, LineNow)]) -> NewViews {
+fn new_views(track: &Track<'_>, accesses: &[&Access], fates: &[(usize, LineNow)]) -> NewViews {
     let mut views = NewViews::default();
     for access in accesses {
         if access.kind == AccessKind::Read {
@@ -160,7 +160,7 @@ fn views(track: &Track<'_>, accesses: &[&Access], fates: &[(usize, LineNow)]) ->
 
 /// Returns the old lines whose place a reading shows: the same number, or what stands between those neighbours that are left.
 fn seen_in(read: &Access, fates: &[(usize, LineNow)]) -> Vec<usize> {
-    let shown: BTreeSet<usize> = read.shown().map(|(number, _)| number).collect();
+    let shown: BTreeSet<usize> = read.shown_lines().map(|(number, _)| number).collect();
     let end = read.state.line_count();
     let is_absent = read.state.existence() == Existence::Absent;
     let place = |(number, fate): &(usize, LineNow)| match fate {
@@ -193,12 +193,12 @@ fn seen_in(read: &Access, fates: &[(usize, LineNow)]) -> Vec<usize> {
 }
 
 /// Counts the tokens of old lines that are visible and that nothing visible contradicts, summed over requests.
-pub(super) fn unmarked(all: &[Stale], visible: &Visible<'_>) -> Tokens {
+pub(super) fn count_unmarked(all: &[StaleLines], visible: &VisibleBlocks<'_>) -> Tokens {
     let mut total = Tokens::ZERO;
     for stale in all {
         let blocks = std::iter::once(stale.shown_in).chain(stale.newer.iter().copied());
         let mut bounds: Vec<usize> = blocks
-            .flat_map(|block| visible.spells(block).iter().map(|spell| spell.requests.start))
+            .flat_map(|block| visible.view_spans(block).iter().map(|spell| spell.requests.start))
             .filter(|start| stale.requests.contains(start))
             .collect();
         bounds.extend([stale.requests.start, stale.requests.end]);
@@ -206,23 +206,23 @@ pub(super) fn unmarked(all: &[Stale], visible: &Visible<'_>) -> Tokens {
         bounds.dedup();
         for stretch in bounds.windows(2) {
             let [from, until] = stretch else { continue };
-            total += at(stale, *from, visible).times(until - from);
+            total += unmarked_at(stale, *from, visible).times(until - from);
         }
     }
     total
 }
 
-fn at(stale: &Stale, request: usize, visible: &Visible<'_>) -> Tokens {
+fn unmarked_at(stale: &StaleLines, request: usize, visible: &VisibleBlocks<'_>) -> Tokens {
     let tells = |block: &BlockId| visible.is_whole(*block, request) || visible.is_pointed_at(*block, request);
     if stale.newer.iter().any(tells) {
         return Tokens::ZERO;
     }
-    match visible.shown(stale.shown_in, request) {
-        Shown::Gone => Tokens::ZERO,
-        Shown::Whole => stale.lines.iter().map(|(_, tokens)| *tokens).sum(),
-        Shown::Text { text, .. } if holds_note(text) || is_foreign_placeholder(text) => Tokens::ZERO,
-        Shown::Text { .. } => {
-            let spells = visible.spells(stale.shown_in);
+    match visible.shown_block(stale.shown_in, request) {
+        ShownBlock::Gone => Tokens::ZERO,
+        ShownBlock::Whole => stale.lines.iter().map(|(_, tokens)| *tokens).sum(),
+        ShownBlock::Text { text, .. } if holds_note(text) || is_foreign_placeholder(text) => Tokens::ZERO,
+        ShownBlock::Text { .. } => {
+            let spells = visible.view_spans(stale.shown_in);
             let spell = spells.iter().find(|spell| spell.requests.contains(&request));
             let Some(read) = spell.and_then(|spell| spell.read()) else { return Tokens::ZERO };
             let lines: HashSet<&str> = read.normal.lines().collect();

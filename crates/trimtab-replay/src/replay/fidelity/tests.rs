@@ -10,10 +10,10 @@ use trimtab_core::{
     wire::parse,
 };
 
-use super::{Fidelity, Miss, Share, Uses, fidelity, probe::masked};
+use super::{Fidelity, HiddenMiss, NeededShare, SegmentUses, measure_fidelity, probe::mask_results};
 use crate::{
     recording::{Recording, Segment},
-    replay::{Change, Shown, Track, Views},
+    replay::{ShownBlock, Track, ViewChange, Views},
 };
 
 fn person(text: &str) -> Value {
@@ -80,12 +80,12 @@ fn block_of(track: &Track<'_>, id: &str, kind: BlockKind) -> BlockId {
 }
 
 fn views(track: &Track<'_>, shown: &[As<'_>]) -> Views {
-    let mut views = Views::of(vec![Vec::new(); track.requests.len()]);
-    let text = |text: &str| Shown::Text { text: Arc::from(text), tokens: Tokens(1) };
+    let mut views = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
+    let text = |text: &str| ShownBlock::Text { text: Arc::from(text), tokens: Tokens(1) };
     for one in shown {
         let (block, shown) = match one {
-            As::Gone(id) => (block_of(track, id, BlockKind::Result), Shown::Gone),
-            As::CallGone(id) => (block_of(track, id, BlockKind::Call), Shown::Gone),
+            As::Gone(id) => (block_of(track, id, BlockKind::Result), ShownBlock::Gone),
+            As::CallGone(id) => (block_of(track, id, BlockKind::Call), ShownBlock::Gone),
             As::Text(id, words) => (block_of(track, id, BlockKind::Result), text(words)),
             As::Handle(id) => {
                 let block = block_of(track, id, BlockKind::Result);
@@ -94,7 +94,7 @@ fn views(track: &Track<'_>, shown: &[As<'_>]) -> Views {
             }
         };
         let first = track.requests.partition_point(|request| request.blocks <= widen(block.0));
-        views.changes[first].push(Change { block, shown });
+        views.changes[first].push(ViewChange { block, shown });
     }
     views
 }
@@ -108,10 +108,10 @@ fn handle_of(text: &str) -> String {
 fn judged(messages: &[Value], shown: &[As<'_>]) -> Fidelity {
     let segment = session(messages.iter().cloned());
     let track = track(&segment);
-    fidelity(&track, &Uses::of(&track), &views(&track, shown))
+    measure_fidelity(&track, &SegmentUses::find_in(&track), &views(&track, shown))
 }
 
-fn shares(fidelity: &Fidelity) -> [(&'static str, Share); 8] {
+fn shares(fidelity: &Fidelity) -> [(&'static str, NeededShare); 8] {
     [
         ("edit_anchors", fidelity.edit_anchors),
         ("all_anchors", fidelity.all_anchors),
@@ -219,11 +219,12 @@ fn arguments_and_results_that_are_json_in_a_string_are_read_as_what_they_say() {
     ]});
     let segment = segment(&request);
     let track = track(&segment);
-    let judge = |shown: &[As<'_>]| fidelity(&track, &Uses::of(&track), &views(&track, shown));
-    assert_eq!(judge(&[]).all_anchors, Share { held: 2, of: 2 });
-    assert_eq!(judge(&[As::CallGone("1")]).all_anchors, Share { held: 1, of: 2 });
-    assert_eq!(judge(&[]).edit_anchors, Share { held: 1, of: 1 });
-    assert_eq!(judge(&[As::Gone("3")]).edit_anchors, Share { held: 0, of: 1 });
+    let judge =
+        |shown: &[As<'_>]| measure_fidelity(&track, &SegmentUses::find_in(&track), &views(&track, shown));
+    assert_eq!(judge(&[]).all_anchors, NeededShare { held: 2, of: 2 });
+    assert_eq!(judge(&[As::CallGone("1")]).all_anchors, NeededShare { held: 1, of: 2 });
+    assert_eq!(judge(&[]).edit_anchors, NeededShare { held: 1, of: 1 });
+    assert_eq!(judge(&[As::Gone("3")]).edit_anchors, NeededShare { held: 0, of: 1 });
 }
 
 #[test]
@@ -347,19 +348,20 @@ fn what_a_person_said_stays_verbatim_in_every_request() {
     messages.extend(run("2", "ls", "a"));
     let segment = session(messages);
     let track = track(&segment);
-    let uses = Uses::of(&track);
+    let uses = SegmentUses::find_in(&track);
     let judge = |text: Option<&str>| {
-        let shown = text.map_or(Shown::Gone, |text| Shown::Text { text: text.into(), tokens: Tokens(1) });
-        let mut views = Views::of(vec![Vec::new(); 3]);
-        views.changes[1].push(Change { block: BlockId(1), shown });
-        fidelity(&track, &uses, &views).instructions
+        let shown =
+            text.map_or(ShownBlock::Gone, |text| ShownBlock::Text { text: text.into(), tokens: Tokens(1) });
+        let mut views = Views::with_client_markers(vec![Vec::new(); 3]);
+        views.changes[1].push(ViewChange { block: BlockId(1), shown });
+        measure_fidelity(&track, &uses, &views).instructions
     };
     // Two messages and one constraint in three requests, of which the last two hide the second message.
-    assert_eq!(judge(None), Share { held: 5, of: 9 });
-    assert_eq!(judge(Some("[You must not touch the tests! …]")), Share { held: 7, of: 9 });
+    assert_eq!(judge(None), NeededShare { held: 5, of: 9 });
+    assert_eq!(judge(Some("[You must not touch the tests! …]")), NeededShare { held: 7, of: 9 });
     assert_eq!(
         judge(Some("<quoted>Fix it. You must not touch the tests!</quoted>")),
-        Share { held: 9, of: 9 }
+        NeededShare { held: 9, of: 9 }
     );
 }
 
@@ -369,7 +371,7 @@ fn an_old_line_is_unmarked_where_its_change_is_hidden() {
     messages.extend(edit("2", "a.txt", "beta line", "new line\nother line"));
     messages.extend(run("3", "ls", "a"));
     let stale = |shown: &[As<'_>]| judged(&messages, shown).unmarked_stale;
-    let one = Counter::for_model("claude-sonnet-4-5").text("beta line");
+    let one = Counter::for_model("claude-sonnet-4-5").count_text("beta line");
     assert_eq!(stale(&[]), Tokens::ZERO);
     // Before 3 and in the open request; the line that only moved is no old line.
     assert_eq!(stale(&[As::CallGone("2")]), one.times(2));
@@ -395,7 +397,7 @@ fn a_note_that_points_at_the_lines_that_stand_there_marks_old_ones_only_while_th
     let views = [("1", old), ("2", new), ("3", old), ("4", new)];
     let messages: Vec<Value> = views.iter().flat_map(|(id, text)| read(id, "a.txt", text)).collect();
     let stale = |shown: &[As<'_>]| judged(&messages, shown).unmarked_stale;
-    let one = Counter::for_model("claude-sonnet-4-5").text("beta line");
+    let one = Counter::for_model("claude-sonnet-4-5").count_text("beta line");
     let handle = handle_of(new);
     let note = format!("[Same as at step 2, shown there: a.txt at step 4, 2 lines; trimtab recall {handle}]");
     let wrong = note.replace(&handle, &handle_of(old));
@@ -416,7 +418,7 @@ fn a_hidden_block_whose_handle_is_shown_is_recoverable_but_not_visible() {
     {
         let lost = check(&messages, &[shown], &["edit_anchors 0/1"]);
         let miss = lost.misses.iter().find(|miss| miss.metric == "edit_anchors").expect("a miss");
-        let expected = Miss {
+        let expected = HiddenMiss {
             metric: "edit_anchors",
             request: 1,
             used_in: BlockId(3),
@@ -462,7 +464,7 @@ fn full_session() -> Vec<Value> {
 fn untrimmed_views_keep_everything_and_hiding_more_never_raises_a_share() {
     let segment = session(full_session());
     let track = track(&segment);
-    let uses = Uses::of(&track);
+    let uses = SegmentUses::find_in(&track);
     let ids = ["1", "2", "3", "5", "7"];
     let judge = |set: u32| {
         let hidden: Vec<As<'_>> = ids
@@ -471,7 +473,7 @@ fn untrimmed_views_keep_everything_and_hiding_more_never_raises_a_share() {
             .filter(|(at, _)| set & (1 << at) != 0)
             .map(|(_, id)| As::Gone(id))
             .collect();
-        fidelity(&track, &uses, &views(&track, &hidden))
+        measure_fidelity(&track, &uses, &views(&track, &hidden))
     };
     let all: Vec<Fidelity> = (0..1 << ids.len()).map(judge).collect();
     for (name, share) in shares(&all[0]) {
@@ -491,6 +493,6 @@ fn untrimmed_views_keep_everything_and_hiding_more_never_raises_a_share() {
 fn a_mask_hides_all_but_the_last_results_of_every_request() {
     let segment = session(full_session());
     let track = track(&segment);
-    let hidden: Vec<usize> = masked(&track, 2).changes.iter().map(Vec::len).collect();
+    let hidden: Vec<usize> = mask_results(&track, 2).changes.iter().map(Vec::len).collect();
     assert_eq!(hidden, [0, 0, 0, 1, 1, 1, 1, 1]);
 }

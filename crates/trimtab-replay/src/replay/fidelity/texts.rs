@@ -10,7 +10,7 @@ use trimtab_core::{
 
 use super::{
     input,
-    normal::{Normal, hash, words},
+    normal::{NormalText, hash, words_in},
 };
 use crate::replay::Track;
 
@@ -19,8 +19,8 @@ pub(super) const SHORTEST_LINE: usize = 16;
 
 /// The texts of a segment, as they are compared.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    blocks: Vec<Normal>,
+pub(super) struct SegmentTexts {
+    blocks: Vec<NormalText>,
     is_result: Vec<bool>,
     /// The blocks that hold a word, ascending, by the word's hash.
     words: HashMap<u64, Vec<u32>>,
@@ -29,7 +29,7 @@ pub(super) struct Texts {
 }
 
 /// Where a name stands.
-pub(super) enum Named {
+pub(super) enum NamePlaces {
     /// In no block.
     Nowhere,
     /// In these results and in nothing else.
@@ -38,26 +38,26 @@ pub(super) enum Named {
     Elsewhere,
 }
 
-impl Texts {
+impl SegmentTexts {
     /// Reads every block of a segment.
-    pub(super) fn of(track: &Track<'_>) -> Texts {
-        let mut texts = Texts::default();
+    pub(super) fn read_segment(track: &Track<'_>) -> SegmentTexts {
+        let mut texts = SegmentTexts::default();
         for (index, block) in track.history.blocks().iter().enumerate() {
             let normal = match block.kind {
-                BlockKind::Call => Normal::of_strings(&input::strings_of(track, BlockId(narrow(index)))),
+                BlockKind::Call => NormalText::of_strings(&input::strings_of(track, BlockId(narrow(index)))),
                 BlockKind::Definition
                 | BlockKind::Text
                 | BlockKind::Reasoning
                 | BlockKind::Result
                 | BlockKind::Media
-                | BlockKind::Unknown => Normal::of(&track.history.block_text(block)),
+                | BlockKind::Unknown => NormalText::from_text(&track.history.block_text(block)),
             };
-            texts.push(normal, track, index);
+            texts.push_text(normal, track, index);
         }
         texts
     }
 
-    fn push(&mut self, normal: Normal, track: &Track<'_>, index: usize) {
+    fn push_text(&mut self, normal: NormalText, track: &Track<'_>, index: usize) {
         let block = narrow(index);
         for word in normal.words() {
             self.words.entry(word).or_default().push(block);
@@ -72,7 +72,7 @@ impl Texts {
     }
 
     /// Returns the text of a block.
-    pub(super) fn block(&self, block: BlockId) -> Option<&Normal> {
+    pub(super) fn text_of(&self, block: BlockId) -> Option<&NormalText> {
         self.blocks.get(widen(block.0))
     }
 
@@ -82,22 +82,22 @@ impl Texts {
     }
 
     /// Returns the blocks before `end` that hold a text.
-    pub(super) fn holding(&self, text: &str, end: usize) -> Vec<BlockId> {
-        let candidates = self.candidates(&whole_words(text), end);
-        candidates.filter(|block| self.block(*block).is_some_and(|normal| normal.holds(text))).collect()
+    pub(super) fn blocks_holding(&self, text: &str, end: usize) -> Vec<BlockId> {
+        let candidates = self.candidate_blocks(&whole_words(text), end);
+        candidates.filter(|block| self.text_of(*block).is_some_and(|normal| normal.contains(text))).collect()
     }
 
     /// Tells where a name stands before `end`.
-    pub(super) fn naming(&self, name: &str, end: usize) -> Named {
-        let parts: Vec<u64> = words(name).map(|word| hash(word.text)).collect();
+    pub(super) fn places_of_name(&self, name: &str, end: usize) -> NamePlaces {
+        let parts: Vec<u64> = words_in(name).map(|word| hash(word.text)).collect();
         let (results, others): (Vec<BlockId>, Vec<BlockId>) =
-            self.candidates(&parts, end).partition(|block| self.is_result(*block));
-        let has = |block: &BlockId| self.block(*block).is_some_and(|normal| normal.names(name));
+            self.candidate_blocks(&parts, end).partition(|block| self.is_result(*block));
+        let has = |block: &BlockId| self.text_of(*block).is_some_and(|normal| normal.contains_name(name));
         if others.iter().any(has) {
-            return Named::Elsewhere;
+            return NamePlaces::Elsewhere;
         }
         let results: Vec<BlockId> = results.into_iter().filter(has).collect();
-        if results.is_empty() { Named::Nowhere } else { Named::OnlyIn(results) }
+        if results.is_empty() { NamePlaces::Nowhere } else { NamePlaces::OnlyIn(results) }
     }
 
     /// Returns the results before `end` that hold a line; none where anything else before `end` holds it too.
@@ -109,7 +109,7 @@ impl Texts {
     }
 
     /// Returns the blocks that hold the rarest of some words; all blocks where there is no word.
-    fn candidates(&self, words: &[u64], end: usize) -> impl Iterator<Item = BlockId> + use<> {
+    fn candidate_blocks(&self, words: &[u64], end: usize) -> impl Iterator<Item = BlockId> + use<> {
         let postings = words.iter().map(|word| self.words.get(word).map(Vec::as_slice).unwrap_or_default());
         let rarest = postings.min_by_key(|blocks| blocks.len());
         let blocks: Vec<u32> = match rarest {
@@ -127,6 +127,6 @@ pub(super) fn is_long(line: &str) -> bool {
 
 /// Returns the hashes of the words that stand in a text from their first to their last letter, whatever stands around it.
 pub(super) fn whole_words(text: &str) -> Vec<u64> {
-    let inner = words(text).filter(|word| word.start > 0 && word.start + word.text.len() < text.len());
+    let inner = words_in(text).filter(|word| word.start > 0 && word.start + word.text.len() < text.len());
     inner.map(|word| hash(word.text)).collect()
 }

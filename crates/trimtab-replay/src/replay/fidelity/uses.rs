@@ -7,21 +7,20 @@ use trimtab_core::{
 };
 
 use super::{
-    Miss, anchors, copied, errors,
-    input::input,
+    HiddenMiss, anchors, clip_text, copied, errors,
+    input::read_input,
     instructions,
-    lasting::Lasting,
+    lasting::LastingTexts,
     references,
-    stale::{self, Stale},
-    texts::Texts,
-    visible::{Visible, asked_by},
-    what,
+    stale::{self, StaleLines},
+    texts::SegmentTexts,
+    visible::{VisibleBlocks, asked_by},
 };
-use crate::replay::{Need, Track};
+use crate::replay::{ResultNeed, Track};
 
 /// A text that a call used and that the request it answers showed, untrimmed.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct TextUse {
     /// The request that the call answers.
     pub(super) request: usize,
     /// How many blocks that request carried.
@@ -35,50 +34,50 @@ pub(super) struct Use {
 
 /// What a segment used.
 #[derive(Debug, Default)]
-pub(crate) struct Uses {
-    pub(super) texts: Texts,
+pub(crate) struct SegmentUses {
+    pub(super) texts: SegmentTexts,
     /// How many anchors there are, seen before or not.
     pub(super) anchors_written: u64,
     /// Anchors, and whether only results had shown them.
-    pub(super) anchors: Vec<(Use, bool)>,
+    pub(super) anchors: Vec<(TextUse, bool)>,
     /// Names, and whether they stand in the input of an edit or a write.
-    pub(super) references: Vec<(Use, bool)>,
+    pub(super) references: Vec<(TextUse, bool)>,
     /// How many names were used that nothing had shown.
     pub(super) guessed: u64,
-    pub(super) copied: Vec<Use>,
-    pub(super) errors: Vec<Lasting>,
-    pub(super) instructions: Vec<Lasting>,
-    pub(super) stale: Vec<Stale>,
+    pub(super) copied: Vec<TextUse>,
+    pub(super) errors: Vec<LastingTexts>,
+    pub(super) instructions: Vec<LastingTexts>,
+    pub(super) stale: Vec<StaleLines>,
 }
 
-impl Uses {
+impl SegmentUses {
     /// Finds everything that a segment used.
-    pub(crate) fn of(track: &Track<'_>) -> Uses {
-        let mut uses = Uses { texts: Texts::of(track), ..Uses::default() };
-        let mut names = references::Names::default();
-        let mut lines = copied::Lines::default();
+    pub(crate) fn find_in(track: &Track<'_>) -> SegmentUses {
+        let mut uses = SegmentUses { texts: SegmentTexts::read_segment(track), ..SegmentUses::default() };
+        let mut names = references::UsedNames::default();
+        let mut lines = copied::UsedLines::default();
         for (index, fact) in track.facts.rows().iter().enumerate() {
             let call = BlockId(narrow(index));
             let Some((request, carried)) = asked_by(track, call) else { continue };
             if fact.acts_as != BlockKind::Call {
                 continue;
             }
-            let said = input(track, call);
-            let place = Place { request, carried, call };
-            anchors::add(&mut uses, place, &said);
-            names.add(&mut uses, place, &said, fact.tool());
-            lines.add(&mut uses, place, &said);
+            let said = read_input(track, call);
+            let place = UsePlace { request, carried, call };
+            anchors::add_anchors(&mut uses, place, &said);
+            names.add_call(&mut uses, place, &said, fact.tool());
+            lines.add_call(&mut uses, place, &said);
         }
-        uses.errors = errors::errors(track, &uses.texts);
-        uses.instructions = instructions::instructions(track, &uses.texts);
-        uses.stale = stale::stale(track);
+        uses.errors = errors::find_errors(track, &uses.texts);
+        uses.instructions = instructions::find_instructions(track, &uses.texts);
+        uses.stale = stale::find_stale(track);
         uses
     }
 
     /// Returns what later answers need of results: of every anchor, name and copied line, the latest block that holds it.
-    pub(crate) fn needs(&self, track: &Track<'_>) -> Vec<Need> {
+    pub(crate) fn result_needs(&self, track: &Track<'_>) -> Vec<ResultNeed> {
         let marked = self.anchors.iter().chain(&self.references).map(|(used, _)| used);
-        let need = |used: &Use| {
+        let need = |used: &TextUse| {
             let provider = *used.holders.last()?;
             let block = track.history.block(provider)?;
             let text = track.history.block_text(block);
@@ -87,7 +86,7 @@ impl Uses {
             let lines = text.lines().enumerate();
             let holds = lines.filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
             let lines = holds.map(|(number, _)| number..number + 1).collect();
-            Some(Need { provider, request: used.request, lines })
+            Some(ResultNeed { provider, request: used.request, lines })
         };
         marked.chain(&self.copied).filter_map(need).collect()
     }
@@ -95,32 +94,32 @@ impl Uses {
 
 /// Where a use is found.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct UsePlace {
     pub(super) request: usize,
     pub(super) carried: usize,
     pub(super) call: BlockId,
 }
 
-impl Place {
+impl UsePlace {
     /// Makes a use of a text; none where the request did not show it even untrimmed.
-    pub(super) fn uses(self, text: &str, mut holders: Vec<BlockId>) -> Option<Use> {
-        let Place { request, carried, call: used_in } = self;
+    pub(super) fn make_use(self, text: &str, mut holders: Vec<BlockId>) -> Option<TextUse> {
+        let UsePlace { request, carried, call: used_in } = self;
         holders.retain(|block| widen(block.0) < carried);
-        (!holders.is_empty()).then(|| Use { request, carried, used_in, text: text.to_owned(), holders })
+        (!holders.is_empty()).then(|| TextUse { request, carried, used_in, text: text.to_owned(), holders })
     }
 }
 
-impl Use {
+impl TextUse {
     /// Tells whether a block that holds it is visible whole.
-    pub(super) fn has_whole_holder(&self, visible: &Visible<'_>) -> bool {
+    pub(super) fn has_whole_holder(&self, visible: &VisibleBlocks<'_>) -> bool {
         self.holders.iter().any(|block| visible.is_whole(*block, self.request))
     }
 
     /// Notes that it was not visible.
-    pub(super) fn missed(&self, metric: &'static str, visible: &Visible<'_>) -> Option<Miss> {
+    pub(super) fn miss_in(&self, metric: &'static str, visible: &VisibleBlocks<'_>) -> Option<HiddenMiss> {
         let hidden = *self.holders.last()?;
         let recoverable = visible.is_recoverable(hidden, self.request);
         let (request, used_in) = (self.request, self.used_in);
-        Some(Miss { metric, request, used_in, hidden, what: what(&self.text), recoverable })
+        Some(HiddenMiss { metric, request, used_in, hidden, what: clip_text(&self.text), recoverable })
     }
 }

@@ -13,44 +13,44 @@ use trimtab_core::{
     notes::{hash_of, points_at},
 };
 
-use super::normal::Normal;
-use crate::replay::{Shown, Track, Views};
+use super::normal::NormalText;
+use crate::replay::{ShownBlock, Track, Views};
 
 /// How blocks are shown over the requests of a segment.
-pub(super) struct Visible<'a> {
+pub(super) struct VisibleBlocks<'a> {
     track: &'a Track<'a>,
     /// The blocks that are ever shown otherwise than whole.
-    changed: BTreeMap<BlockId, Vec<Spell<'a>>>,
+    changed: BTreeMap<BlockId, Vec<ViewSpan<'a>>>,
 }
 
 /// Some requests in a row that show a block in one way.
-pub(super) struct Spell<'a> {
+pub(super) struct ViewSpan<'a> {
     pub(super) requests: Range<usize>,
-    pub(super) shown: &'a Shown,
-    read: OnceCell<Read>,
+    pub(super) shown: &'a ShownBlock,
+    read: OnceCell<ReadText>,
 }
 
 /// A shown text that was read.
-pub(super) struct Read {
-    pub(super) normal: Normal,
+pub(super) struct ReadText {
+    pub(super) normal: NormalText,
     pub(super) words: HashSet<u64>,
 }
 
-impl Spell<'_> {
+impl ViewSpan<'_> {
     /// Returns the text that is shown instead of the block, where there is one.
-    pub(super) fn read(&self) -> Option<&Read> {
-        let Shown::Text { text, .. } = self.shown else { return None };
+    pub(super) fn read(&self) -> Option<&ReadText> {
+        let ShownBlock::Text { text, .. } = self.shown else { return None };
         Some(self.read.get_or_init(|| {
-            let normal = Normal::of(text);
-            Read { words: normal.words(), normal }
+            let normal = NormalText::from_text(text);
+            ReadText { words: normal.words(), normal }
         }))
     }
 }
 
-impl<'a> Visible<'a> {
+impl<'a> VisibleBlocks<'a> {
     /// Lays a policy's views out by block.
-    pub(super) fn of(track: &'a Track<'a>, views: &'a Views) -> Visible<'a> {
-        let mut changed: BTreeMap<BlockId, Vec<Spell<'a>>> = BTreeMap::new();
+    pub(super) fn from_views(track: &'a Track<'a>, views: &'a Views) -> VisibleBlocks<'a> {
+        let mut changed: BTreeMap<BlockId, Vec<ViewSpan<'a>>> = BTreeMap::new();
         let end = track.requests.len();
         let each = views.changes.iter().zip(&track.requests).enumerate();
         for (request, (changes, carried)) in each {
@@ -59,27 +59,27 @@ impl<'a> Visible<'a> {
                 if let Some(last) = spells.last_mut() {
                     last.requests.end = request;
                 }
-                spells.push(Spell { requests: request..end, shown: &change.shown, read: OnceCell::new() });
+                spells.push(ViewSpan { requests: request..end, shown: &change.shown, read: OnceCell::new() });
             }
         }
-        Visible { track, changed }
+        VisibleBlocks { track, changed }
     }
 
     /// Returns how a request shows a block.
-    pub(super) fn shown(&self, block: BlockId, request: usize) -> &'a Shown {
-        if request < arrival(self.track, block) {
-            return &Shown::Gone;
+    pub(super) fn shown_block(&self, block: BlockId, request: usize) -> &'a ShownBlock {
+        if request < arrival_request(self.track, block) {
+            return &ShownBlock::Gone;
         }
         let spells = self.changed.get(&block).map(Vec::as_slice).unwrap_or_default();
         let spell = spells.iter().rev().find(|spell| spell.requests.contains(&request));
-        spell.map_or(&Shown::Whole, |spell| spell.shown)
+        spell.map_or(&ShownBlock::Whole, |spell| spell.shown)
     }
 
     /// Tells whether a request shows a block whole.
     pub(super) fn is_whole(&self, block: BlockId, request: usize) -> bool {
         match self.changed.contains_key(&block) {
-            true => *self.shown(block, request) == Shown::Whole,
-            false => request >= arrival(self.track, block),
+            true => *self.shown_block(block, request) == ShownBlock::Whole,
+            false => request >= arrival_request(self.track, block),
         }
     }
 
@@ -87,7 +87,7 @@ impl<'a> Visible<'a> {
     /// holds the lines that are missing. What the note says is looked up, not believed.
     pub(super) fn is_pointed_at(&self, block: BlockId, request: usize) -> bool {
         let history = self.track.history;
-        let Shown::Text { text, .. } = self.shown(block, request) else { return false };
+        let ShownBlock::Text { text, .. } = self.shown_block(block, request) else { return false };
         let (Some(hash), Some(missing)) = (points_at(text), history.block(block)) else { return false };
         let is_source = |id: &BlockId| {
             let source = history.block(*id).filter(|_| self.is_whole(*id, request));
@@ -96,24 +96,24 @@ impl<'a> Visible<'a> {
         let Some(source) = (0..block.0).map(BlockId).find(is_source).and_then(|id| history.block(id)) else {
             return false;
         };
-        let (there, here) = (Normal::of(&history.block_text(source)), Normal::of(text));
+        let (there, here) = (NormalText::from_text(&history.block_text(source)), NormalText::from_text(text));
         let lines: HashSet<&str> = there.lines().chain(here.lines()).collect();
-        Normal::of(&history.block_text(missing)).has_only(&lines)
+        NormalText::from_text(&history.block_text(missing)).has_only(&lines)
     }
 
     /// Returns the stretches of requests that show a block in another way than before; none for one that is always whole.
-    pub(super) fn spells(&self, block: BlockId) -> &[Spell<'a>] {
+    pub(super) fn view_spans(&self, block: BlockId) -> &[ViewSpan<'a>] {
         self.changed.get(&block).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns all spells of all blocks.
-    pub(super) fn all_spells(&self) -> impl Iterator<Item = &Spell<'a>> {
+    pub(super) fn all_spells(&self) -> impl Iterator<Item = &ViewSpan<'a>> {
         self.changed.values().flatten()
     }
 
     /// Returns the texts that a request shows in place of blocks.
-    pub(super) fn texts(&self, request: usize) -> impl Iterator<Item = &Read> {
-        let at = move |spells: &'_ Vec<Spell<'a>>| {
+    pub(super) fn shown_texts(&self, request: usize) -> impl Iterator<Item = &ReadText> {
+        let at = move |spells: &'_ Vec<ViewSpan<'a>>| {
             spells.iter().rposition(|spell| spell.requests.contains(&request))
         };
         self.changed.values().filter_map(move |spells| spells.get(at(spells)?)?.read())
@@ -122,10 +122,10 @@ impl<'a> Visible<'a> {
     /// Returns the requests that show a block whole, from its first one on.
     pub(super) fn whole_spans(&self, block: BlockId) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
-        let mut from = arrival(self.track, block);
-        for spell in self.spells(block) {
+        let mut from = arrival_request(self.track, block);
+        for spell in self.view_spans(block) {
             spans.push(from..spell.requests.start);
-            from = if *spell.shown == Shown::Whole { spell.requests.start } else { spell.requests.end };
+            from = if *spell.shown == ShownBlock::Whole { spell.requests.start } else { spell.requests.end };
         }
         spans.push(from..self.track.requests.len());
         spans.retain(|span| !span.is_empty());
@@ -133,25 +133,25 @@ impl<'a> Visible<'a> {
     }
 
     /// Returns how many blocks a request carried.
-    pub(super) fn carried(&self, request: usize) -> usize {
+    pub(super) fn carried_blocks(&self, request: usize) -> usize {
         self.track.requests.get(request).map_or(0, |carried| carried.blocks)
     }
 
     /// Tells whether a request shows the handle of a hidden block in its place.
     pub(super) fn is_recoverable(&self, block: BlockId, request: usize) -> bool {
-        let Shown::Text { text, .. } = self.shown(block, request) else { return false };
+        let ShownBlock::Text { text, .. } = self.shown_block(block, request) else { return false };
         let Some(found) = self.track.history.block(block) else { return false };
         text.contains(&block_handle(self.track.history, found))
     }
 }
 
 /// Returns the first request that carried a block.
-pub(super) fn arrival(track: &Track<'_>, block: BlockId) -> usize {
+pub(super) fn arrival_request(track: &Track<'_>, block: BlockId) -> usize {
     track.requests.partition_point(|request| request.blocks <= widen(block.0))
 }
 
 /// Returns the request that a block answers, with the number of blocks that it carried; none where it came with the first.
 pub(super) fn asked_by(track: &Track<'_>, block: BlockId) -> Option<(usize, usize)> {
-    let request = arrival(track, block).checked_sub(1)?;
+    let request = arrival_request(track, block).checked_sub(1)?;
     track.requests.get(request).map(|carried| (request, carried.blocks))
 }

@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use trimtab_core::BlockId;
 
-use super::Need;
+use super::ResultNeed;
 use crate::replay::peers::tests::{check, check_text, joined, pictures, reads};
 
 const SESSION: [&str; 7] =
     ["u go", "c Read a", "r lines 40", "c Read b", "r lines 40", "c Read c", "r lines 40"];
 
-fn need(provider: u32, request: usize, lines: &[Range<usize>]) -> Need {
-    Need { provider: BlockId(provider), request, lines: lines.to_vec() }
+fn need(provider: u32, request: usize, lines: &[Range<usize>]) -> ResultNeed {
+    ResultNeed { provider: BlockId(provider), request, lines: lines.to_vec() }
 }
 
 #[test]

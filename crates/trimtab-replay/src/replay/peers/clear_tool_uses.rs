@@ -4,9 +4,9 @@
 use trimtab_core::{BlockId, Tokens};
 
 use super::{
-    Case, Rival, knob_as_budget,
-    messages::{carried, estimate, messages, system_estimate},
-    walk::Walk,
+    PeerCase, Rival, knob_as_budget,
+    messages::{carried_messages, estimate_tokens, messages_of, system_estimate},
+    walk::PeerWalk,
 };
 use crate::replay::{Track, Views};
 
@@ -35,28 +35,28 @@ pub(super) const LIBRARY: Rival = Rival {
 };
 
 /// The provider knows its tokens, and what it cleared stays cleared.
-fn by_provider(case: &Case<'_>) -> Views {
+fn by_provider(case: &PeerCase<'_>) -> Views {
     let trigger = knob_as_budget(case.track, case.knob);
-    cleared(case.track, "[tool result cleared]", |walk| walk.total() > trigger)
+    clear_when_due(case.track, "[tool result cleared]", |walk| walk.total_tokens() > trigger)
 }
 
 /// The library estimates, and looks at the whole history each time: once above, always above.
-fn by_library(case: &Case<'_>) -> Views {
+fn by_library(case: &PeerCase<'_>) -> Views {
     let (track, trigger) = (case.track, knob_as_budget(case.track, case.knob));
-    let messages = messages(track);
+    let messages = messages_of(track);
     let mut counted = 0;
     let mut total = system_estimate(track);
-    cleared(track, "[cleared]", |walk| {
-        let now = carried(&messages, walk.blocks());
+    clear_when_due(track, "[cleared]", |walk| {
+        let now = carried_messages(&messages, walk.block_count());
         let new = messages.get(counted..now).unwrap_or_default();
-        total += new.iter().map(|message| estimate(track, message)).sum::<usize>();
+        total += new.iter().map(|message| estimate_tokens(track, message)).sum::<usize>();
         counted = now;
         Tokens::from_len(total) > trigger
     })
 }
 
-fn cleared(track: &Track<'_>, placeholder: &str, mut due: impl FnMut(&Walk<'_>) -> bool) -> Views {
-    let mut walk = Walk::new(track);
+fn clear_when_due(track: &Track<'_>, placeholder: &str, mut due: impl FnMut(&PeerWalk<'_>) -> bool) -> Views {
+    let mut walk = PeerWalk::new(track);
     let mut open: Vec<BlockId> = Vec::new();
     while walk.next().is_some() {
         open.extend(walk.new_results());
@@ -68,5 +68,5 @@ fn cleared(track: &Track<'_>, placeholder: &str, mut due: impl FnMut(&Walk<'_>) 
             walk.show_text(block, placeholder);
         }
     }
-    walk.views()
+    walk.into_views()
 }

@@ -13,11 +13,11 @@ use trimtab_core::{
 };
 
 use super::{
-    Case, Rival,
-    messages::{Message, Speaker, carried, messages},
-    walk::{Walk, text_of},
+    PeerCase, Rival,
+    messages::{ChatMessage, ChatSpeaker, carried_messages, messages_of},
+    walk::{PeerWalk, text_of},
 };
-use crate::replay::{Shown, Track, Views};
+use crate::replay::{ShownBlock, Track, Views};
 
 /// Messages at the beginning that are never touched: the task and the first answer.
 const PINNED_MESSAGES: usize = 2;
@@ -33,31 +33,31 @@ pub(super) const RIVAL: Rival = Rival {
         &[200_000.0, 128_000.0, 64_000.0, 0.0],
     ),
     free_edits: false,
-    views: reread,
+    views: replace_rereads,
 };
 
 /// A copy of a file: a whole block, or a part of its text.
 #[derive(Debug, Clone)]
-struct Copy {
+struct FileCopy {
     block: BlockId,
     message: usize,
     inside: Option<Range<usize>>,
 }
 
-fn reread(case: &Case<'_>) -> Views {
+fn replace_rereads(case: &PeerCase<'_>) -> Views {
     let track = case.track;
-    let most = most_used(Tokens(1).scaled(case.knob));
-    let messages = messages(track);
-    let mut walk = Walk::new(track);
+    let most = most_used(Tokens(1).scale(case.knob));
+    let messages = messages_of(track);
+    let mut walk = PeerWalk::new(track);
     // By name, so that files come in the same order every time.
-    let mut copies: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
+    let mut copies: BTreeMap<String, Vec<FileCopy>> = BTreeMap::new();
     let mut replaced: HashMap<BlockId, Vec<Range<usize>>> = HashMap::new();
     let (mut known, mut start, mut used) = (0, PINNED_MESSAGES, Tokens::ZERO);
     while walk.next().is_some() {
-        let now = carried(&messages, walk.blocks());
+        let now = carried_messages(&messages, walk.block_count());
         let new = messages.iter().enumerate().take(now).skip(known);
         for (index, message) in new {
-            if message.speaker == Speaker::Model {
+            if message.speaker == ChatSpeaker::Model {
                 used += message.blocks().map(|block| track.tokens(block)).sum();
             } else if index >= PINNED_MESSAGES {
                 note_copies(track, index, message, &mut copies);
@@ -69,13 +69,13 @@ fn reread(case: &Case<'_>) -> Views {
             let before = if full { characters_shown(&walk, &messages, start, now) } else { 0 };
             let saved = replace_copies(&mut walk, &mut copies, &mut replaced, start);
             if full && saved * 100 < before * LEAST_SAVED_PERCENT {
-                let far_over = most.is_some_and(|most| used.scaled(0.5) > most);
+                let far_over = most.is_some_and(|most| used.scale(0.5) > most);
                 start = delete_oldest(&mut walk, messages.get(..now).unwrap_or_default(), start, far_over);
             }
         }
-        used = walk.total();
+        used = walk.total_tokens();
     }
-    walk.views()
+    walk.into_views()
 }
 
 /// Returns the tokens of a request from which on the window counts as full; nothing where every request does.
@@ -85,13 +85,18 @@ fn most_used(window: Tokens) -> Option<Tokens> {
         64_000 => 27_000,
         128_000 => 30_000,
         200_000 => 40_000,
-        _ => return Some((window - Tokens(40_000)).max(window.scaled(0.8))),
+        _ => return Some((window - Tokens(40_000)).max(window.scale(0.8))),
     };
     Some(window - Tokens(reserve))
 }
 
 /// Finds the copies of files in a message: the result of a read, or what tags hold.
-fn note_copies(track: &Track<'_>, index: usize, message: &Message, copies: &mut BTreeMap<String, Vec<Copy>>) {
+fn note_copies(
+    track: &Track<'_>,
+    index: usize,
+    message: &ChatMessage,
+    copies: &mut BTreeMap<String, Vec<FileCopy>>,
+) {
     for block in message.blocks() {
         let Some(fact) = track.facts.row(block) else { continue };
         let text = text_of(track, block);
@@ -104,11 +109,11 @@ fn note_copies(track: &Track<'_>, index: usize, message: &Message, copies: &mut 
         }
         // A result may stand in the block behind its header.
         let next = BlockId(block.0 + 1);
-        let only_header = header(&text).is_some_and(|header| header.len() == text.trim_end().len());
+        let only_header = result_header(&text).is_some_and(|header| header.len() == text.trim_end().len());
         let block = if only_header && next.0 < message.blocks.end { next } else { block };
         for (path, inside) in found {
             let key = track.facts.file_key(&path).into_owned();
-            copies.entry(key).or_default().push(Copy { block, message: index, inside });
+            copies.entry(key).or_default().push(FileCopy { block, message: index, inside });
         }
     }
 }
@@ -131,8 +136,8 @@ fn in_tags(text: &str, tag: &str) -> Vec<(String, Range<usize>)> {
 
 /// Replaces all but the latest copy of every file; returns how many characters that saves.
 fn replace_copies(
-    walk: &mut Walk<'_>,
-    copies: &mut BTreeMap<String, Vec<Copy>>,
+    walk: &mut PeerWalk<'_>,
+    copies: &mut BTreeMap<String, Vec<FileCopy>>,
     replaced: &mut HashMap<BlockId, Vec<Range<usize>>>,
     start: usize,
 ) -> usize {
@@ -143,7 +148,7 @@ fn replace_copies(
             let before = shown_characters(walk, copy.block);
             let text = text_of(walk.track, copy.block);
             let shorter = match copy.inside {
-                None => match header(&text) {
+                None => match result_header(&text) {
                     Some(header) => format!("{header}\n{NOTICE}"),
                     None => NOTICE.to_owned(),
                 },
@@ -162,7 +167,7 @@ fn replace_copies(
 }
 
 /// Returns the line with which Cline heads a result.
-fn header(text: &str) -> Option<&str> {
+fn result_header(text: &str) -> Option<&str> {
     let first = text.lines().next()?;
     (first.starts_with('[') && first.ends_with("Result:")).then_some(first)
 }
@@ -179,32 +184,34 @@ fn with_notices(text: &str, parts: &[Range<usize>]) -> String {
 }
 
 /// Counts the characters of the pinned messages and of those that are not deleted.
-fn characters_shown(walk: &Walk<'_>, messages: &[Message], start: usize, now: usize) -> usize {
+fn characters_shown(walk: &PeerWalk<'_>, messages: &[ChatMessage], start: usize, now: usize) -> usize {
     let pinned = 0..PINNED_MESSAGES.min(now);
     let shown = pinned.chain(start..now).filter_map(|index| messages.get(index));
-    shown.flat_map(Message::blocks).map(|block| shown_characters(walk, block)).sum()
+    shown.flat_map(ChatMessage::blocks).map(|block| shown_characters(walk, block)).sum()
 }
 
-fn shown_characters(walk: &Walk<'_>, block: BlockId) -> usize {
-    match walk.shown(block) {
-        Shown::Whole => text_of(walk.track, block).chars().count(),
-        Shown::Text { text, .. } => text.chars().count(),
-        Shown::Gone => 0,
+fn shown_characters(walk: &PeerWalk<'_>, block: BlockId) -> usize {
+    match walk.shown_block(block) {
+        ShownBlock::Whole => text_of(walk.track, block).chars().count(),
+        ShownBlock::Text { text, .. } => text.chars().count(),
+        ShownBlock::Gone => 0,
     }
 }
 
 /// Deletes a half of the messages that are left, or three quarters where the request is far over; returns where the rest begins.
-fn delete_oldest(walk: &mut Walk<'_>, sent: &[Message], start: usize, far_over: bool) -> usize {
+fn delete_oldest(walk: &mut PeerWalk<'_>, sent: &[ChatMessage], start: usize, far_over: bool) -> usize {
     let rest = sent.len().saturating_sub(start);
     let count = if far_over { rest * 3 / 4 / 2 * 2 } else { rest / 4 * 2 };
     // What is left begins with a message that is not the model's, so what is deleted ends with one that is.
     let ends_well = |end: &usize| {
-        end.checked_sub(1).and_then(|last| sent.get(last)).is_some_and(|last| last.speaker == Speaker::Model)
+        end.checked_sub(1)
+            .and_then(|last| sent.get(last))
+            .is_some_and(|last| last.speaker == ChatSpeaker::Model)
     };
     let whole = start + count;
     let end = if count == 0 || ends_well(&whole) { whole } else { whole - 1 };
-    for block in sent.get(start..end).unwrap_or_default().iter().flat_map(Message::blocks) {
-        walk.show(block, Shown::Gone);
+    for block in sent.get(start..end).unwrap_or_default().iter().flat_map(ChatMessage::blocks) {
+        walk.show_block(block, ShownBlock::Gone);
     }
     end.max(start)
 }

@@ -8,7 +8,7 @@ use trimtab_core::{
     facts::{Outcome, Subject, ToolKind},
 };
 
-use super::{Case, Rival, walk::Walk};
+use super::{PeerCase, Rival, walk::PeerWalk};
 use crate::replay::Views;
 
 pub(super) const RIVAL: Rival = Rival {
@@ -19,9 +19,9 @@ pub(super) const RIVAL: Rival = Rival {
     views: drop_reads,
 };
 
-fn drop_reads(case: &Case<'_>) -> Views {
+fn drop_reads(case: &PeerCase<'_>) -> Views {
     let facts = &case.track.facts;
-    let mut walk = Walk::new(case.track);
+    let mut walk = PeerWalk::new(case.track);
     // By the names that the end of the session gives to files: that two spellings mean one file is no knowledge of the future.
     let mut reads: HashMap<String, Vec<BlockId>> = HashMap::new();
     while walk.next().is_some() {
@@ -42,5 +42,5 @@ fn drop_reads(case: &Case<'_>) -> Views {
             }
         }
     }
-    walk.views()
+    walk.into_views()
 }

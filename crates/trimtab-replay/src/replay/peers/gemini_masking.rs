@@ -4,8 +4,8 @@
 use trimtab_core::{BlockId, BlockKind, json::narrow};
 
 use super::{
-    Case, Rival,
-    walk::{Walk, acts_as, text_of, tool_of},
+    PeerCase, Rival,
+    walk::{PeerWalk, acts_as, text_of, tool_of},
 };
 use crate::replay::{Track, Views};
 
@@ -25,12 +25,12 @@ pub(super) const RIVAL: Rival = Rival {
     about: "Masks tool output older than the newest 50,000 tokens of it by a preview, if that frees at least 30,000.",
     knob: ("", &[]),
     free_edits: false,
-    views: mask,
+    views: mask_old,
 };
 
-fn mask(case: &Case<'_>) -> Views {
+fn mask_old(case: &PeerCase<'_>) -> Views {
     let track = case.track;
-    let mut walk = Walk::new(track);
+    let mut walk = PeerWalk::new(track);
     let mut open: Vec<(BlockId, usize)> = Vec::new();
     while walk.next().is_some() {
         let new = walk.new_results().into_iter().filter(|block| !EXEMPT.contains(&&*tool_of(track, *block)));
@@ -52,19 +52,19 @@ fn mask(case: &Case<'_>) -> Views {
             continue;
         }
         for block in old {
-            let text = masked(track, block);
+            let text = mask_text(track, block);
             if tokens(&text) < tokens(&text_of(track, block)) {
                 walk.show_text(block, text);
             }
         }
         open.retain(|(block, _)| walk.is_whole(*block));
     }
-    walk.views()
+    walk.into_views()
 }
 
 /// Tells whether the last message is one of results.
-fn results_end_it(track: &Track<'_>, walk: &Walk<'_>) -> bool {
-    let last = walk.blocks().checked_sub(1).map(|last| BlockId(narrow(last)));
+fn results_end_it(track: &Track<'_>, walk: &PeerWalk<'_>) -> bool {
+    let last = walk.block_count().checked_sub(1).map(|last| BlockId(narrow(last)));
     last.and_then(|last| acts_as(track, last)) == Some(BlockKind::Result)
 }
 
@@ -74,7 +74,7 @@ fn tokens(text: &str) -> usize {
     (ascii + 6 * (text.chars().count() - ascii)) / 4
 }
 
-fn masked(track: &Track<'_>, block: BlockId) -> String {
+fn mask_text(track: &Track<'_>, block: BlockId) -> String {
     let text = text_of(track, block);
     let tool = tool_of(track, block);
     let preview = if tool.contains("shell") { lines_preview(&text) } else { characters_preview(&text) };

@@ -2,8 +2,8 @@
 //! is cut out, from its first request on. Never changes anything that was sent before.
 
 use super::{
-    Case, Rival, knob_as_count,
-    walk::{Walk, text_of},
+    PeerCase, Rival, knob_as_count,
+    walk::{PeerWalk, text_of},
 };
 use crate::replay::Views;
 
@@ -16,12 +16,12 @@ pub(super) const RIVAL: Rival = Rival {
     // 12,000: codex keeps 10,000 tokens, with a fifth more for what surrounds the output.
     knob: ("tokens of a result that are kept, a token being 4 bytes", &[12_000.0, 8_000.0, 2_000.0]),
     free_edits: false,
-    views: cap,
+    views: cap_results,
 };
 
-fn cap(case: &Case<'_>) -> Views {
+fn cap_results(case: &PeerCase<'_>) -> Views {
     let bytes = knob_as_count(case.knob).saturating_mul(BYTES_PER_TOKEN);
-    let mut walk = Walk::new(case.track);
+    let mut walk = PeerWalk::new(case.track);
     while walk.next().is_some() {
         for block in walk.new_results() {
             if let Some(text) = without_middle(&text_of(case.track, block), bytes) {
@@ -29,7 +29,7 @@ fn cap(case: &Case<'_>) -> Views {
             }
         }
     }
-    walk.views()
+    walk.into_views()
 }
 
 /// Keeps the first and the last half of so many bytes; nothing where the text is not longer.

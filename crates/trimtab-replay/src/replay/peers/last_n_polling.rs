@@ -4,8 +4,8 @@
 use trimtab_core::{BlockId, BlockKind, Role, json::narrow};
 
 use super::{
-    Case, Rival, knob_as_count,
-    walk::{Walk, acts_as, images_in, text_of},
+    PeerCase, Rival, knob_as_count,
+    walk::{PeerWalk, acts_as, images_in, text_of},
 };
 use crate::replay::{Track, Views};
 
@@ -20,14 +20,14 @@ pub(super) const RIVAL: Rival = Rival {
     views: last_n,
 };
 
-fn last_n(case: &Case<'_>) -> Views {
+fn last_n(case: &PeerCase<'_>) -> Views {
     let track = case.track;
     let polling = knob_as_count(case.knob).max(1);
-    let mut walk = Walk::new(track);
+    let mut walk = PeerWalk::new(track);
     let mut observations: Vec<BlockId> = Vec::new();
     let mut omitted = 1;
     while walk.next().is_some() {
-        for block in (narrow(walk.blocks_before())..narrow(walk.blocks())).map(BlockId) {
+        for block in (narrow(walk.blocks_before())..narrow(walk.block_count())).map(BlockId) {
             let is_task =
                 observations.is_empty() && track.facts.row(block).is_some_and(|fact| fact.role == Role::User);
             if is_task || acts_as(track, block) == Some(BlockKind::Result) {
@@ -36,14 +36,14 @@ fn last_n(case: &Case<'_>) -> Views {
         }
         let border = (observations.len() / polling * polling).saturating_sub(KEPT);
         for block in observations.get(omitted..border).unwrap_or_default() {
-            walk.show_text(*block, placeholder(track, *block));
+            walk.show_text(*block, placeholder_text(track, *block));
         }
         omitted = omitted.max(border);
     }
-    walk.views()
+    walk.into_views()
 }
 
-fn placeholder(track: &Track<'_>, block: BlockId) -> String {
+fn placeholder_text(track: &Track<'_>, block: BlockId) -> String {
     let lines = text_of(track, block).lines().count();
     let text = format!("Old environment output: ({lines} lines omitted)");
     match images_in(track, block) {

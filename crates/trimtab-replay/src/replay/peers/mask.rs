@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use trimtab_core::BlockId;
 
 use super::{
-    Case, Rival, knob_as_count,
-    schedule::{Rule, scheduled},
-    walk::{Walk, text_of},
+    PeerCase, Rival, knob_as_count,
+    schedule::{EditRule, schedule_edits},
+    walk::{PeerWalk, text_of},
 };
 use crate::replay::{Track, Views};
 
@@ -20,7 +20,7 @@ pub(super) const MASK: Rival = Rival {
     about: "Replaces every tool result older than the last steps by a sentence, at every request.",
     knob: ("steps whose results are kept", &[10.0, 5.0, 20.0]),
     free_edits: false,
-    views: mask,
+    views: mask_old,
 };
 
 pub(super) const BATCHED: Rival = Rival {
@@ -39,27 +39,27 @@ pub(super) const SKI: Rival = Rival {
     views: mask_by_rent,
 };
 
-fn mask(case: &Case<'_>) -> Views {
-    masked(case.track, knob_as_count(case.knob), |_| true)
+fn mask_old(case: &PeerCase<'_>) -> Views {
+    mask_when_due(case.track, knob_as_count(case.knob), |_| true)
 }
 
-fn mask_batched(case: &Case<'_>) -> Views {
+fn mask_batched(case: &PeerCase<'_>) -> Views {
     let every = knob_as_count(case.knob).max(1);
     let mut flushed = 0;
-    masked(case.track, KEPT_STEPS, |results| {
+    mask_when_due(case.track, KEPT_STEPS, |results| {
         let due = results / every > flushed;
         flushed = results / every;
         due
     })
 }
 
-fn mask_by_rent(case: &Case<'_>) -> Views {
-    scheduled(case.track, &masked(case.track, KEPT_STEPS, |_| true), Rule::Rent, case.knob)
+fn mask_by_rent(case: &PeerCase<'_>) -> Views {
+    schedule_edits(case.track, &mask_when_due(case.track, KEPT_STEPS, |_| true), EditRule::Rent, case.knob)
 }
 
 /// Masks what is old enough at the requests that are due; `due` is told how many results have come so far.
-fn masked(track: &Track<'_>, keep: usize, mut due: impl FnMut(usize) -> bool) -> Views {
-    let mut walk = Walk::new(track);
+fn mask_when_due(track: &Track<'_>, keep: usize, mut due: impl FnMut(usize) -> bool) -> Views {
+    let mut walk = PeerWalk::new(track);
     let mut waiting: VecDeque<BlockId> = VecDeque::new();
     let mut results = 0;
     let keep = u32::try_from(keep).unwrap_or(u32::MAX);
@@ -78,5 +78,5 @@ fn masked(track: &Track<'_>, keep: usize, mut due: impl FnMut(usize) -> bool) ->
             walk.show_text(block, format!("[Previous {lines} lines omitted for brevity]"));
         }
     }
-    walk.views()
+    walk.into_views()
 }

@@ -23,16 +23,16 @@ use trimtab_core::Tokens;
 
 use super::{
     Track, Views,
-    oracle::{self, Need},
+    oracle::{self, ResultNeed},
 };
 
 /// What a rival is asked about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Case<'a> {
+pub(crate) struct PeerCase<'a> {
     pub(crate) track: &'a Track<'a>,
     pub(crate) knob: f64,
     /// What later answers use of earlier blocks. Only the oracles look at it.
-    pub(crate) needs: &'a [Need],
+    pub(crate) needs: &'a [ResultNeed],
 }
 
 /// A policy that is not ours.
@@ -46,7 +46,7 @@ pub(crate) struct Rival {
     pub(crate) knob: (&'static str, &'static [f64]),
     /// Whether its edits are charged nothing: then it is a bound and no policy.
     pub(crate) free_edits: bool,
-    pub(crate) views: fn(&Case<'_>) -> Views,
+    pub(crate) views: fn(&PeerCase<'_>) -> Views,
 }
 
 /// All rivals. A new one is one file and one line.
@@ -79,7 +79,7 @@ pub(crate) fn rivals() -> &'static [Rival] {
 /// Finds a rival by `name` or `name(knob)` and returns it with the value of its knob: its default where none is given, 0 where
 /// it has none.
 #[cfg(test)]
-pub(crate) fn rival(asked: &str) -> Option<(&'static Rival, f64)> {
+pub(crate) fn find_rival(asked: &str) -> Option<(&'static Rival, f64)> {
     let (name, given) = match asked.strip_suffix(')') {
         Some(open) => {
             let (name, knob) = open.split_once('(')?;
@@ -97,10 +97,10 @@ pub(crate) fn rival(asked: &str) -> Option<(&'static Rival, f64)> {
 
 /// Reads a knob as a whole number.
 fn knob_as_count(knob: f64) -> usize {
-    usize::try_from(Tokens(1).scaled(knob).0).unwrap_or(usize::MAX)
+    usize::try_from(Tokens(1).scale(knob).0).unwrap_or(usize::MAX)
 }
 
 /// Reads a knob as tokens; below 1 it is a share of the segment's largest request.
 fn knob_as_budget(track: &Track<'_>, knob: f64) -> Tokens {
-    if knob < 1.0 { walk::peak(track).scaled(knob) } else { Tokens(1).scaled(knob) }
+    if knob < 1.0 { walk::peak_tokens(track).scale(knob) } else { Tokens(1).scale(knob) }
 }

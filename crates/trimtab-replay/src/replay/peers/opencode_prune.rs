@@ -4,8 +4,8 @@
 use trimtab_core::{BlockId, facts::Voice, json::narrow};
 
 use super::{
-    Case, Rival, knob_as_count,
-    walk::{Walk, text_of, tool_of},
+    PeerCase, Rival, knob_as_count,
+    walk::{PeerWalk, text_of, tool_of},
 };
 use crate::replay::{Track, Views};
 
@@ -22,28 +22,28 @@ pub(super) const RIVAL: Rival = Rival {
         &[2.0, 1.0, 0.0],
     ),
     free_edits: false,
-    views: prune,
+    views: prune_outputs,
 };
 
 /// A tool output that can be cleared.
-struct Output {
+struct ToolOutput {
     block: BlockId,
     tokens: usize,
     turn: u32,
 }
 
-fn prune(case: &Case<'_>) -> Views {
+fn prune_outputs(case: &PeerCase<'_>) -> Views {
     let track = case.track;
     let turns = narrow(knob_as_count(case.knob));
-    let mut walk = Walk::new(track);
+    let mut walk = PeerWalk::new(track);
     // What was cleared is not in the list: the way back ends where it was, and everything older was cleared with it.
-    let mut open: Vec<Output> = Vec::new();
+    let mut open: Vec<ToolOutput> = Vec::new();
     let mut turn = 0;
     while walk.next().is_some() {
         let begins = walk.turn() > turn;
         turn = walk.turn();
         let new = walk.new_results();
-        open.extend(new.into_iter().filter(|block| may_go(track, *block)).map(|block| Output {
+        open.extend(new.into_iter().filter(|block| may_go(track, *block)).map(|block| ToolOutput {
             block,
             tokens: tokens(&text_of(track, block)),
             turn: track.facts.row(block).map_or(0, |fact| fact.turn),
@@ -55,7 +55,7 @@ fn prune(case: &Case<'_>) -> Views {
             _ => None,
         };
         let Some(reached) = reached else { continue };
-        let summary = last_summary(track, walk.blocks());
+        let summary = last_summary(track, walk.block_count());
         let (mut total, mut freed, mut first_kept) = (0, 0, 0);
         let outputs = open.iter().enumerate().rev().filter(|(_, output)| output.turn <= reached);
         for (index, output) in outputs.take_while(|(_, output)| Some(output.block) > summary) {
@@ -75,7 +75,7 @@ fn prune(case: &Case<'_>) -> Views {
             }
         }
     }
-    walk.views()
+    walk.into_views()
 }
 
 fn may_go(track: &Track<'_>, block: BlockId) -> bool {

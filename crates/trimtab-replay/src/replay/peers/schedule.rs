@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 
 use trimtab_core::{BlockId, Millis, Tokens, json::narrow};
 
-use super::walk::Walk;
-use crate::replay::{Shown, Track, Views};
+use super::walk::PeerWalk;
+use crate::replay::{ShownBlock, Track, Views};
 
 /// How long a cache lives without being read, in milliseconds: the shortest lifetime that providers promise (five minutes).
 const LIFETIME: i64 = 5 * 60 * 1000;
 
 /// What decides that waiting edits are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::replay) enum Rule {
+pub(in crate::replay) enum EditRule {
     /// Ski rental: the reads of what could be gone have cost as much as rewriting the tail.
     Rent,
     /// Lindy: as many requests are expected as were made.
@@ -22,23 +22,28 @@ pub(in crate::replay) enum Rule {
 }
 
 /// An edit that could be made.
-struct Waiting {
-    shown: Shown,
+struct WaitingEdit {
+    shown: ShownBlock,
     saves: f64,
     since: usize,
 }
 
 /// Makes the edits of a rule when they pay.
-pub(in crate::replay) fn scheduled(track: &Track<'_>, at_once: &Views, rule: Rule, kappa: f64) -> Views {
-    let mut walk = Walk::new(track);
-    let mut waiting: BTreeMap<BlockId, Waiting> = BTreeMap::new();
+pub(in crate::replay) fn schedule_edits(
+    track: &Track<'_>,
+    at_once: &Views,
+    rule: EditRule,
+    kappa: f64,
+) -> Views {
+    let mut walk = PeerWalk::new(track);
+    let mut waiting: BTreeMap<BlockId, WaitingEdit> = BTreeMap::new();
     while let Some(request) = walk.next() {
         for change in at_once.changes.get(request).into_iter().flatten() {
-            let (now, then) = (walk.shown(change.block), walk.tokens_as(change.block, &change.shown));
-            let saves = number(walk.tokens_as(change.block, now)) - number(then);
+            let (now, then) = (walk.shown_block(change.block), walk.tokens_as(change.block, &change.shown));
+            let saves = to_number(walk.tokens_as(change.block, now)) - to_number(then);
             if saves > 0.0 {
                 let shown = change.shown.clone();
-                waiting.insert(change.block, Waiting { shown, saves, since: request });
+                waiting.insert(change.block, WaitingEdit { shown, saves, since: request });
             }
         }
         let cut = if is_cold(track, request) {
@@ -49,18 +54,18 @@ pub(in crate::replay) fn scheduled(track: &Track<'_>, at_once: &Views, rule: Rul
         // What no request has carried yet is in no cache: editing it costs nothing.
         let cut = cut.unwrap_or(BlockId(narrow(walk.blocks_before())));
         for (block, edit) in waiting.split_off(&cut) {
-            walk.show(block, edit.shown);
+            walk.show_block(block, edit.shown);
         }
     }
-    walk.views()
+    walk.into_views()
 }
 
 /// Finds the block from which on all waiting edits are made. All edits behind the first ride along, so one way from the end
 /// to the first finds it.
 fn best_cut(
-    walk: &Walk<'_>,
-    waiting: &BTreeMap<BlockId, Waiting>,
-    rule: Rule,
+    walk: &PeerWalk<'_>,
+    waiting: &BTreeMap<BlockId, WaitingEdit>,
+    rule: EditRule,
     request: usize,
     kappa: f64,
 ) -> Option<BlockId> {
@@ -69,20 +74,20 @@ fn best_cut(
     let mut best: Option<(BlockId, f64)> = None;
     for block in (first.0..narrow(cached)).rev().map(BlockId) {
         let Some(edit) = waiting.get(&block) else {
-            survives += number(walk.tokens_as(block, walk.shown(block)));
+            survives += to_number(walk.tokens_as(block, walk.shown_block(block)));
             continue;
         };
-        survives += number(walk.tokens_as(block, &edit.shown));
+        survives += to_number(walk.tokens_as(block, &edit.shown));
         saves += edit.saves;
-        rent += edit.saves * number(Tokens::from_len(request - edit.since));
+        rent += edit.saves * to_number(Tokens::from_len(request - edit.since));
         let gain = match rule {
-            Rule::Rent => rent - kappa * survives,
-            Rule::AsLongAgain => number(Tokens::from_len(request + 1)) * saves - kappa * survives,
+            EditRule::Rent => rent - kappa * survives,
+            EditRule::AsLongAgain => to_number(Tokens::from_len(request + 1)) * saves - kappa * survives,
         };
         let better = match rule {
             // Whatever has paid its rent goes, however far back.
-            Rule::Rent => gain >= 0.0,
-            Rule::AsLongAgain => gain > best.map_or(0.0, |(_, most)| most),
+            EditRule::Rent => gain >= 0.0,
+            EditRule::AsLongAgain => gain > best.map_or(0.0, |(_, most)| most),
         };
         if better {
             best = Some((block, gain));
@@ -99,6 +104,6 @@ fn is_cold(track: &Track<'_>, request: usize) -> bool {
 }
 
 /// Returns tokens as a number that can be negative; no context has more than 2^32 of them.
-fn number(Tokens(tokens): Tokens) -> f64 {
+fn to_number(Tokens(tokens): Tokens) -> f64 {
     u32::try_from(tokens).map_or(f64::INFINITY, f64::from)
 }

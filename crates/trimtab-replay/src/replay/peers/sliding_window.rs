@@ -7,11 +7,11 @@ use std::{collections::BTreeSet, ops::Range};
 use trimtab_core::{BlockId, BlockKind, json::widen};
 
 use super::{
-    Case, Rival, knob_as_budget,
-    messages::{Message, Speaker, messages},
-    walk::{Walk, acts_as},
+    PeerCase, Rival, knob_as_budget,
+    messages::{ChatMessage, ChatSpeaker, messages_of},
+    walk::{PeerWalk, acts_as},
 };
-use crate::replay::{Shown, Track, Views};
+use crate::replay::{ShownBlock, Track, Views};
 
 pub(super) const RIVAL: Rival = Rival {
     name: "peer:sliding-window",
@@ -21,11 +21,11 @@ pub(super) const RIVAL: Rival = Rival {
         &[0.5, 32_000.0, 100_000.0],
     ),
     free_edits: false,
-    views: slide,
+    views: slide_window,
 };
 
 /// What goes together.
-struct Atom {
+struct WindowAtom {
     kind: AtomKind,
     blocks: Range<u32>,
 }
@@ -41,16 +41,16 @@ enum AtomKind {
     Pinned,
 }
 
-fn slide(case: &Case<'_>) -> Views {
+fn slide_window(case: &PeerCase<'_>) -> Views {
     let track = case.track;
     let budget = knob_as_budget(track, case.knob);
-    let atoms = atoms(track);
-    let mut walk = Walk::new(track);
+    let atoms = window_atoms(track);
+    let mut walk = PeerWalk::new(track);
     let mut droppable: BTreeSet<usize> = BTreeSet::new();
     let (mut first_human, mut last_human) = (None, None);
     let (mut looked_at, mut settled) = (0, 0);
     while walk.next().is_some() {
-        let here = |atom: &Atom| widen(atom.blocks.start) < walk.blocks();
+        let here = |atom: &WindowAtom| widen(atom.blocks.start) < walk.block_count();
         let sent = atoms.partition_point(here);
         let mut under_way = settled;
         for (index, atom) in atoms.iter().enumerate().take(sent).skip(looked_at) {
@@ -73,37 +73,39 @@ fn slide(case: &Case<'_>) -> Views {
             }
         }
         (looked_at, settled) = (sent, under_way);
-        while walk.total() > budget {
+        while walk.total_tokens() > budget {
             let Some(atom) = droppable.pop_first().and_then(|oldest| atoms.get(oldest)) else { break };
             for block in atom.blocks.clone() {
-                walk.show(BlockId(block), Shown::Gone);
+                walk.show_block(BlockId(block), ShownBlock::Gone);
             }
         }
     }
-    walk.views()
+    walk.into_views()
 }
 
-fn atoms(track: &Track<'_>) -> Vec<Atom> {
-    let mut atoms: Vec<Atom> = Vec::new();
-    for message in messages(track) {
-        let kind = kind(track, &message);
+fn window_atoms(track: &Track<'_>) -> Vec<WindowAtom> {
+    let mut atoms: Vec<WindowAtom> = Vec::new();
+    for message in messages_of(track) {
+        let kind = atom_kind(track, &message);
         match atoms.last_mut() {
-            Some(last) if message.speaker == Speaker::Tool && last.kind == AtomKind::Exchange => {
+            Some(last) if message.speaker == ChatSpeaker::Tool && last.kind == AtomKind::Exchange => {
                 last.blocks.end = message.blocks.end;
             }
-            _ => atoms.push(Atom { kind, blocks: message.blocks }),
+            _ => atoms.push(WindowAtom { kind, blocks: message.blocks }),
         }
     }
     atoms
 }
 
-fn kind(track: &Track<'_>, message: &Message) -> AtomKind {
+fn atom_kind(track: &Track<'_>, message: &ChatMessage) -> AtomKind {
     match message.speaker {
-        Speaker::Human => AtomKind::Human,
-        Speaker::Model if message.blocks().any(|block| acts_as(track, block) == Some(BlockKind::Call)) => {
+        ChatSpeaker::Human => AtomKind::Human,
+        ChatSpeaker::Model
+            if message.blocks().any(|block| acts_as(track, block) == Some(BlockKind::Call)) =>
+        {
             AtomKind::Exchange
         }
-        Speaker::Model | Speaker::Tool => AtomKind::Answer,
-        Speaker::Other => AtomKind::Pinned,
+        ChatSpeaker::Model | ChatSpeaker::Tool => AtomKind::Answer,
+        ChatSpeaker::Other => AtomKind::Pinned,
     }
 }

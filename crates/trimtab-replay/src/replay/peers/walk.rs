@@ -5,20 +5,20 @@ use std::{borrow::Cow, collections::BTreeMap, mem, sync::Arc};
 
 use trimtab_core::{
     Block, BlockId, BlockKind, PartKind, Role, Tokens,
-    count::Memo,
+    count::CountMemo,
     facts::Fact,
     json::{narrow, widen},
 };
 
-use crate::replay::{Change, Shown, Track, Views};
+use crate::replay::{ShownBlock, Track, ViewChange, Views};
 
 /// A peer's way through a segment.
-pub(in crate::replay) struct Walk<'a> {
+pub(in crate::replay) struct PeerWalk<'a> {
     pub(in crate::replay) track: &'a Track<'a>,
-    memo: Memo,
-    now: Vec<Shown>,
+    memo: CountMemo,
+    now: Vec<ShownBlock>,
     /// How the request before showed the blocks that were touched in this one.
-    before: BTreeMap<BlockId, Shown>,
+    before: BTreeMap<BlockId, ShownBlock>,
     in_blocks: Tokens,
     /// What stands around all messages: the frame without what each message adds.
     base: Tokens,
@@ -26,16 +26,16 @@ pub(in crate::replay) struct Walk<'a> {
     live: Vec<usize>,
     spoken: usize,
     started: usize,
-    changes: Vec<Vec<Change>>,
+    changes: Vec<Vec<ViewChange>>,
 }
 
-impl<'a> Walk<'a> {
-    pub(in crate::replay) fn new(track: &'a Track<'a>) -> Walk<'a> {
+impl<'a> PeerWalk<'a> {
+    pub(in crate::replay) fn new(track: &'a Track<'a>) -> PeerWalk<'a> {
         let entries = track.history.entries();
         let spoken = entries.iter().filter(|entry| entry.role != Role::Tools).count();
-        Walk {
+        PeerWalk {
             track,
-            memo: Memo::default(),
+            memo: CountMemo::default(),
             now: Vec::new(),
             before: BTreeMap::new(),
             in_blocks: Tokens::ZERO,
@@ -49,13 +49,13 @@ impl<'a> Walk<'a> {
 
     /// Goes on to the next request, whose new blocks are shown whole; returns its number, counted from 0.
     pub(in crate::replay) fn next(&mut self) -> Option<usize> {
-        self.settle();
+        self.close_request();
         let number = self.started;
         self.track.requests.get(number)?;
         self.started += 1;
         let carried = self.now.len();
         for block in self.track.new_in(number).filter(|block| widen(block.0) >= carried) {
-            self.now.push(Shown::Whole);
+            self.now.push(ShownBlock::Whole);
             self.in_blocks += self.track.tokens(block);
             self.comes_to_life(block);
         }
@@ -63,13 +63,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Gives the views of all requests.
-    pub(in crate::replay) fn views(mut self) -> Views {
+    pub(in crate::replay) fn into_views(mut self) -> Views {
         while self.next().is_some() {}
-        Views::of(self.changes)
+        Views::with_client_markers(self.changes)
     }
 
     /// Returns how many blocks the request carries.
-    pub(in crate::replay) fn blocks(&self) -> usize {
+    pub(in crate::replay) fn block_count(&self) -> usize {
         self.now.len()
     }
 
@@ -81,70 +81,70 @@ impl<'a> Walk<'a> {
 
     /// Returns the results that are new in this request, those of an agent that writes its calls in text included.
     pub(in crate::replay) fn new_results(&self) -> Vec<BlockId> {
-        let new = narrow(self.blocks_before())..narrow(self.blocks());
+        let new = narrow(self.blocks_before())..narrow(self.block_count());
         new.map(BlockId).filter(|block| acts_as(self.track, *block) == Some(BlockKind::Result)).collect()
     }
 
     /// Returns the step at which the request stands.
     pub(in crate::replay) fn step(&self) -> u32 {
-        self.last().map_or(0, |fact| fact.step)
+        self.last_fact().map_or(0, |fact| fact.step)
     }
 
     /// Returns the turn at which the request stands.
     pub(in crate::replay) fn turn(&self) -> u32 {
-        self.last().map_or(0, |fact| fact.turn)
+        self.last_fact().map_or(0, |fact| fact.turn)
     }
 
-    fn last(&self) -> Option<&Fact> {
-        self.track.facts.row(BlockId(narrow(self.blocks().checked_sub(1)?)))
+    fn last_fact(&self) -> Option<&Fact> {
+        self.track.facts.row(BlockId(narrow(self.block_count().checked_sub(1)?)))
     }
 
     /// Returns what the request counts as it is shown.
-    pub(in crate::replay) fn total(&self) -> Tokens {
+    pub(in crate::replay) fn total_tokens(&self) -> Tokens {
         self.in_blocks + self.base + self.track.counts.per_entry().times(self.spoken)
     }
 
-    pub(in crate::replay) fn shown(&self, block: BlockId) -> &Shown {
-        self.now.get(widen(block.0)).unwrap_or(&Shown::Gone)
+    pub(in crate::replay) fn shown_block(&self, block: BlockId) -> &ShownBlock {
+        self.now.get(widen(block.0)).unwrap_or(&ShownBlock::Gone)
     }
 
     pub(in crate::replay) fn is_whole(&self, block: BlockId) -> bool {
-        *self.shown(block) == Shown::Whole
+        *self.shown_block(block) == ShownBlock::Whole
     }
 
     /// Returns what a block counts as it would be shown.
-    pub(in crate::replay) fn tokens_as(&self, block: BlockId, shown: &Shown) -> Tokens {
+    pub(in crate::replay) fn tokens_as(&self, block: BlockId, shown: &ShownBlock) -> Tokens {
         match shown {
-            Shown::Whole => self.track.tokens(block),
-            Shown::Text { tokens, .. } => *tokens,
-            Shown::Gone => Tokens::ZERO,
+            ShownBlock::Whole => self.track.tokens(block),
+            ShownBlock::Text { tokens, .. } => *tokens,
+            ShownBlock::Gone => Tokens::ZERO,
         }
     }
 
     /// Returns a text in the place of a block, counted.
-    pub(in crate::replay) fn as_text(&mut self, block: BlockId, text: impl Into<Arc<str>>) -> Shown {
+    pub(in crate::replay) fn as_text(&mut self, block: BlockId, text: impl Into<Arc<str>>) -> ShownBlock {
         let text = text.into();
         let found = self.track.history.block(block);
         let tokens = found.map_or(Tokens::ZERO, |found| {
             self.track.counter.block_as_text(self.track.history, found, &text, &mut self.memo)
         });
-        Shown::Text { text, tokens }
+        ShownBlock::Text { text, tokens }
     }
 
     /// Shows a text in the place of a block.
     pub(in crate::replay) fn show_text(&mut self, block: BlockId, text: impl Into<Arc<str>>) {
         let shown = self.as_text(block, text);
-        self.show(block, shown);
+        self.show_block(block, shown);
     }
 
     /// Shows a block that this request carries in another way.
-    pub(in crate::replay) fn show(&mut self, block: BlockId, shown: Shown) {
+    pub(in crate::replay) fn show_block(&mut self, block: BlockId, shown: ShownBlock) {
         let Some(was) = self.now.get(widen(block.0)).filter(|was| **was != shown) else { return };
         let (less, more) = (self.tokens_as(block, was), self.tokens_as(block, &shown));
-        let was_gone = *was == Shown::Gone;
+        let was_gone = *was == ShownBlock::Gone;
         self.in_blocks = self.in_blocks - less + more;
-        if shown == Shown::Gone {
-            self.dies(block);
+        if shown == ShownBlock::Gone {
+            self.drop_block(block);
         } else if was_gone {
             self.comes_to_life(block);
         }
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
         self.spoken += usize::from(*live == 1);
     }
 
-    fn dies(&mut self, block: BlockId) {
+    fn drop_block(&mut self, block: BlockId) {
         let Some(live) = self.entry_mut(block) else { return };
         *live -= 1;
         self.spoken -= usize::from(*live == 0);
@@ -173,13 +173,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Closes the request under way.
-    fn settle(&mut self) {
+    fn close_request(&mut self) {
         if self.started == 0 || self.changes.len() == self.started {
             return;
         }
         let touched = mem::take(&mut self.before).into_iter();
-        let changed = touched.filter(|(block, was)| self.shown(*block) != was);
-        let changes = changed.map(|(block, _)| Change { block, shown: self.shown(block).clone() }).collect();
+        let changed = touched.filter(|(block, was)| self.shown_block(*block) != was);
+        let changes =
+            changed.map(|(block, _)| ViewChange { block, shown: self.shown_block(block).clone() }).collect();
         self.changes.push(changes);
     }
 }
@@ -210,11 +211,11 @@ pub(in crate::replay) fn tool_of(track: &Track<'_>, block: BlockId) -> String {
 }
 
 /// Returns what the largest request of a segment counts when nothing is hidden.
-pub(in crate::replay) fn peak(track: &Track<'_>) -> Tokens {
-    let mut walk = Walk::new(track);
+pub(in crate::replay) fn peak_tokens(track: &Track<'_>) -> Tokens {
+    let mut walk = PeerWalk::new(track);
     let mut most = Tokens::ZERO;
     while walk.next().is_some() {
-        most = most.max(walk.total());
+        most = most.max(walk.total_tokens());
     }
     most
 }

@@ -9,17 +9,18 @@ mod story;
 
 use anyhow::Result;
 
-use self::{play::play, session::DemoSession, story::Story};
+use self::{play::play_session, session::DemoSession, story::Story};
 use crate::{args::Demo, output::Output, proxy};
 
 pub(crate) fn run(asked: &Demo, out: &mut Output) -> Result<()> {
     let session = DemoSession::load()?;
-    let runtime = proxy::runtime()?;
+    let runtime = proxy::start_runtime()?;
     if asked.json {
-        let played = runtime.block_on(play(&session, asked.budget, |_, _| Ok(())))?;
-        return out.json(&played);
+        let played = runtime.block_on(play_session(&session, asked.budget, |_, _| Ok(())))?;
+        return out.write_json(&played);
     }
-    let mut story = Story::begin(&session, asked.budget, out)?;
-    let played = runtime.block_on(play(&session, asked.budget, |number, turn| story.turn(number, turn)))?;
+    let mut story = Story::print_beginning(&session, asked.budget, out)?;
+    let played = runtime
+        .block_on(play_session(&session, asked.budget, |number, turn| story.tell_turn(number, turn)))?;
     story.end(&played)
 }

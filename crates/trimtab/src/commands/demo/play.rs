@@ -1,4 +1,4 @@
-//! Plays the demo's session: [`play`]. Starts a provider, a store and the proxy, sends every request of the session and reads
+//! Plays the demo's session: [`play_session`]. Starts a provider, a store and the proxy, sends every request of the session and reads
 //! from the store what was hidden. Never reads settings: everybody sees the same.
 
 use std::{
@@ -38,14 +38,17 @@ use super::{
     session::{DemoRequest, DemoSession, DemoTurn, name_of},
 };
 use crate::{
-    proxy::{Asked, Keeping, Limits, Proxy, TimeSource, fold::Summaries, keeper::Keeper, log::Log, serve},
+    proxy::{
+        Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource, fold::SummarySettings, log::ProxyLog,
+        serve, store_writer::StoreWriter,
+    },
     temporary::TemporaryFolder,
 };
 
 /// Long enough that the same plans are made on a slow machine as on a fast one.
 const PLENTY: Duration = Duration::from_secs(60);
 
-const LIMITS: Limits = Limits {
+const LIMITS: ProxyLimits = ProxyLimits {
     request: 64 * 1024 * 1024,
     in_flight: 16,
     arrival: PLENTY,
@@ -58,11 +61,11 @@ pub(super) const POLICY: &str = "steady";
 
 /// What came of the session.
 #[derive(Serialize)]
-pub(super) struct Played {
+pub(super) struct PlayedSession {
     pub(super) policy: &'static str,
     pub(super) model: String,
     pub(super) turns: Vec<PlayedTurn>,
-    pub(super) recalled: Option<Recalled>,
+    pub(super) recalled: Option<RecalledBlock>,
     pub(super) totals: Totals,
 }
 
@@ -97,14 +100,14 @@ pub(super) struct HiddenNow {
 }
 
 impl HiddenNow {
-    pub(super) fn saved(&self) -> u64 {
+    pub(super) fn tokens_saved(&self) -> u64 {
         self.tokens_before.saturating_sub(self.tokens_sent)
     }
 }
 
 /// An original that came back from the store.
 #[derive(Serialize)]
-pub(super) struct Recalled {
+pub(super) struct RecalledBlock {
     #[serde(flatten)]
     pub(super) hidden: HiddenNow,
     pub(super) original: String,
@@ -125,11 +128,11 @@ pub(super) struct Totals {
 ///
 /// # Errors
 /// Says what went wrong with a port, the store or a request.
-pub(super) async fn play(
+pub(super) async fn play_session(
     session: &DemoSession,
     budget: Option<Tokens>,
     mut turn_over: impl FnMut(usize, &PlayedTurn) -> Result<()>,
-) -> Result<Played> {
+) -> Result<PlayedSession> {
     let folder = TemporaryFolder::make("demo")?;
     let path = folder.path().join("demo.db");
     let answers: VecDeque<_> =
@@ -137,15 +140,15 @@ pub(super) async fn play(
     let provider = DemoProvider::start(answers, &session.model).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
     let address = listener.local_addr()?;
-    let keeper = Keeper::start(Sqlite::open(&path)?, Retention::default())?;
+    let keeper = StoreWriter::start(Sqlite::open(&path)?, Retention::default())?;
     let time = Arc::new(AtomicI64::default());
-    let asked = asked(provider.address, keeper, budget, Arc::clone(&time))?;
-    let proxy = Arc::new(Proxy::new(asked, address, Log::waiting())?);
+    let asked = proxy_options(provider.address, keeper, budget, Arc::clone(&time))?;
+    let proxy = Arc::new(Proxy::new(asked, address, ProxyLog::with_buffer())?);
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(serve(Arc::clone(&proxy), listener, async {
         let _ = stopped.await;
     }));
-    let mut client = Client::connect(address, &path, time).await?;
+    let mut client = DemoClient::connect(address, &path, time).await?;
     let mut turns = Vec::new();
     let mut sent = 0;
     for turn in &session.turns {
@@ -154,27 +157,27 @@ pub(super) async fn play(
         turn_over(turns.len() + 1, &played)?;
         turns.push(played);
     }
-    let recalled = client.recall(session, &turns)?;
+    let recalled = client.recall_largest(session, &turns)?;
     drop(client);
     let _ = stop.send(());
     serving.await.context("the proxy ended")??;
-    if let Some(line) = proxy.log.held().into_iter().next() {
+    if let Some(line) = proxy.log.take_lines().into_iter().next() {
         bail!("the proxy says: {line}");
     }
-    let totals = totals(session, &provider.reported(), &turns)?;
-    Ok(Played { policy: POLICY, model: session.model.name.clone(), turns, recalled, totals })
+    let totals = sum_totals(session, &provider.reported_usage(), &turns)?;
+    Ok(PlayedSession { policy: POLICY, model: session.model.name.clone(), turns, recalled, totals })
 }
 
-fn asked(
+fn proxy_options(
     upstream: SocketAddr,
-    keeper: Keeper,
+    keeper: StoreWriter,
     budget: Option<Tokens>,
     time: Arc<AtomicI64>,
-) -> Result<Asked> {
-    Ok(Asked {
+) -> Result<ProxyOptions> {
+    Ok(ProxyOptions {
         upstream: vec![format!("anthropic=http://{upstream}")],
         upstream_tables: Vec::new(),
-        policy: Policy::shipped(POLICY)?,
+        policy: Policy::find_shipped(POLICY)?,
         budget,
         observe: false,
         off: false,
@@ -185,10 +188,16 @@ fn asked(
         plan_time: PLENTY,
         sessions: 4,
         limits: LIMITS,
-        keeping: Keeping::Store(keeper),
+        keeping: SessionStorage::Store(keeper),
         recall: RecallHint::default(),
         intent: false,
-        summaries: Summaries { folding: Folding::Off, endpoint: None, model: None, key: None, limit: PLENTY },
+        summaries: SummarySettings {
+            folding: Folding::Off,
+            endpoint: None,
+            model: None,
+            key: None,
+            limit: PLENTY,
+        },
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),
         tls: None,
@@ -196,7 +205,7 @@ fn asked(
 }
 
 /// The agent's side.
-struct Client {
+struct DemoClient {
     connection: SendRequest<Full<Bytes>>,
     host: String,
     store: Sqlite,
@@ -206,13 +215,13 @@ struct Client {
     hidden: HashSet<u32>,
 }
 
-impl Client {
-    async fn connect(proxy: SocketAddr, store: &Path, time: Arc<AtomicI64>) -> Result<Client> {
+impl DemoClient {
+    async fn connect(proxy: SocketAddr, store: &Path, time: Arc<AtomicI64>) -> Result<DemoClient> {
         let stream = TcpStream::connect(proxy).await?;
         let (connection, driver) = handshake(TokioIo::new(stream)).await?;
         tokio::spawn(driver);
         let store = Sqlite::open(store)?;
-        Ok(Client { connection, host: proxy.to_string(), store, time, hidden: HashSet::new() })
+        Ok(DemoClient { connection, host: proxy.to_string(), store, time, hidden: HashSet::new() })
     }
 
     async fn play_turn(&mut self, session: &DemoSession, turn: &DemoTurn, sent: usize) -> Result<PlayedTurn> {
@@ -229,9 +238,9 @@ impl Client {
         let begins = turn.requests.first().map_or(before, |request| request.at.0);
         played.pause_seconds = if before == 0 { 0 } else { (begins - before) / 1000 };
         for request in &turn.requests {
-            let headers = self.send(request).await?;
-            played.tokens_before = figure(&headers, "x-trimtab-tokens-before")?;
-            played.tokens_sent = figure(&headers, "x-trimtab-tokens-sent")?;
+            let headers = self.send_request(request).await?;
+            played.tokens_before = header_figure(&headers, "x-trimtab-tokens-before")?;
+            played.tokens_sent = header_figure(&headers, "x-trimtab-tokens-sent")?;
             if headers.contains_key("x-trimtab-hidden") {
                 played.hidden.extend(self.newly_hidden(session)?);
             }
@@ -239,7 +248,7 @@ impl Client {
         Ok(played)
     }
 
-    async fn send(&mut self, request: &DemoRequest) -> Result<HeaderMap> {
+    async fn send_request(&mut self, request: &DemoRequest) -> Result<HeaderMap> {
         self.time.store(request.at.0, Ordering::Release);
         let request = Request::post("/v1/messages")
             .header(HOST, &self.host)
@@ -269,7 +278,7 @@ impl Client {
             if !self.hidden.insert(number) {
                 continue;
             }
-            let (tokens_before, tokens_sent) = session.tokens(number, &note);
+            let (tokens_before, tokens_sent) = session.token_counts(number, &note);
             found.push(HiddenNow {
                 handle: block_handle(&session.history, block),
                 block: number,
@@ -286,9 +295,9 @@ impl Client {
     }
 
     /// Brings the largest original back and compares it with what the agent sent.
-    fn recall(&self, session: &DemoSession, turns: &[PlayedTurn]) -> Result<Option<Recalled>> {
+    fn recall_largest(&self, session: &DemoSession, turns: &[PlayedTurn]) -> Result<Option<RecalledBlock>> {
         let hidden = turns.iter().flat_map(|turn| &turn.hidden).filter(|hidden| !hidden.note.is_empty());
-        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.saved(), hidden.block)) else {
+        let Some(hidden) = hidden.max_by_key(|hidden| (hidden.tokens_saved(), hidden.block)) else {
             return Ok(None);
         };
         let original = self.store.recall(&hidden.handle)?;
@@ -299,23 +308,23 @@ impl Client {
             hidden.handle
         );
         let original = String::from_utf8_lossy(&original).into_owned();
-        Ok(Some(Recalled { hidden: hidden.clone(), original }))
+        Ok(Some(RecalledBlock { hidden: hidden.clone(), original }))
     }
 }
 
-fn figure(headers: &HeaderMap, name: &str) -> Result<u64> {
+fn header_figure(headers: &HeaderMap, name: &str) -> Result<u64> {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
     value
         .and_then(|value| value.parse().ok())
         .with_context(|| format!("the proxy's answer has no header {name}"))
 }
 
-fn totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {
+fn sum_totals(session: &DemoSession, reported: &[Usage], turns: &[PlayedTurn]) -> Result<Totals> {
     let mut cache = CacheSimulation::new(&session.model);
     let mut untrimmed = Vec::new();
     for request in session.requests() {
         let history = parse_as(request.body.clone(), Format::Anthropic)?;
-        untrimmed.push(cache.request(&history, request.at));
+        untrimmed.push(cache.usage_of_request(&history, request.at));
     }
     let tokens = |usage: &[Usage]| usage.iter().map(|usage| usage.total_input()).sum();
     let dollars = |usage: &[Usage]| usage.iter().map(|usage| session.model.input_cost(*usage)).sum();

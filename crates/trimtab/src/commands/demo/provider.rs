@@ -49,7 +49,7 @@ impl DemoProvider {
     }
 
     /// Returns what was reported for every request.
-    pub(super) fn reported(&self) -> Vec<Usage> {
+    pub(super) fn reported_usage(&self) -> Vec<Usage> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).reported.clone()
     }
 }
@@ -58,21 +58,21 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<ProviderState>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let state = Arc::clone(&state);
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(Arc::clone(&state), request));
+            let service = service_fn(move |request| answer_request(Arc::clone(&state), request));
             // A proxy that has ended its connections is no fault.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-async fn answer(
+async fn answer_request(
     state: Arc<Mutex<ProviderState>>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let body = request.into_body().collect().await.map(|body| body.to_bytes().to_vec());
     let said = body.ok().and_then(|body| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.answer(body)
+        state.next_answer(body)
     });
     let (status, body) = match said {
         Some(body) => (StatusCode::OK, body),
@@ -88,10 +88,10 @@ async fn answer(
 }
 
 impl ProviderState {
-    fn answer(&mut self, body: Vec<u8>) -> Option<Value> {
+    fn next_answer(&mut self, body: Vec<u8>) -> Option<Value> {
         let history = parse_as(body, Format::Anthropic).ok()?;
         let (at, content) = self.answers.pop_front()?;
-        let usage = self.cache.request(&history, at);
+        let usage = self.cache.usage_of_request(&history, at);
         self.reported.push(usage);
         Some(json!({"type": "message", "role": "assistant", "content": content, "usage": {
             "input_tokens": usage.input,

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 use trimtab_core::{
-    Block, BlockId, BlockKind, Counter, Facts, History, Memo, Millis, Model, Role,
+    Block, BlockId, BlockKind, CountMemo, Counter, Facts, History, Millis, Model, Role,
     count::Counts,
     facts,
     facts::{Fact, Subject, ToolKind},
@@ -57,9 +57,9 @@ impl DemoSession {
         let segment = recording.segments.into_iter().nth(longest).context("the demo's recording is empty")?;
         let model = find_model(MODEL)?;
         let counter = Counter::for_model(MODEL);
-        let counts = counter.request(&segment.history, &mut Memo::default());
+        let counts = counter.count_request(&segment.history, &mut CountMemo::default());
         let facts = facts(&segment.history);
-        let turns = turns(&segment, &facts)?;
+        let turns = session_turns(&segment, &facts)?;
         Ok(DemoSession { model, history: segment.history, turns, facts, counts, counter })
     }
 
@@ -74,10 +74,10 @@ impl DemoSession {
     }
 
     /// Returns the tokens of a block, and those of a text in its place.
-    pub(super) fn tokens(&self, number: u32, instead: &str) -> (u64, u64) {
+    pub(super) fn token_counts(&self, number: u32, instead: &str) -> (u64, u64) {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let whole = self.counts.blocks().get(index).map_or(0, |tokens| tokens.0);
-        (whole, self.counter.text(instead).0)
+        (whole, self.counter.count_text(instead).0)
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn name_of(fact: &Fact) -> String {
     on_one_line(&name, NAME_WIDTH.saturating_sub(whose.len())) + whose
 }
 
-fn turns(segment: &Segment, facts: &Facts) -> Result<Vec<DemoTurn>> {
+fn session_turns(segment: &Segment, facts: &Facts) -> Result<Vec<DemoTurn>> {
     let mut turns: Vec<DemoTurn> = Vec::new();
     let mut number = None;
     for (index, point) in segment.points.iter().enumerate() {
@@ -100,12 +100,12 @@ fn turns(segment: &Segment, facts: &Facts) -> Result<Vec<DemoTurn>> {
             segment.points.get(index + 1).map_or(segment.history.messages().len(), |next| next.messages);
         let request = DemoRequest {
             body: with_model(&request_of(&segment.history, point.messages)),
-            answer: answer(&segment.history, point.messages, next),
+            answer: answer_content(&segment.history, point.messages, next),
             at: point.at.context("the demo's recording tells no time")?,
         };
         let turn = turn_at(&segment.history, facts, point.messages);
         if number != Some(turn) {
-            turns.push(DemoTurn { prompt: prompt(&segment.history, facts, turn), requests: Vec::new() });
+            turns.push(DemoTurn { prompt: turn_prompt(&segment.history, facts, turn), requests: Vec::new() });
             number = Some(turn);
         }
         turns.last_mut().context("a turn was begun")?.requests.push(request);
@@ -124,7 +124,7 @@ fn turn_at(history: &History, facts: &Facts, messages: usize) -> u32 {
 }
 
 /// Returns the person's words that begin a turn.
-fn prompt(history: &History, facts: &Facts, turn: u32) -> String {
+fn turn_prompt(history: &History, facts: &Facts, turn: u32) -> String {
     let said =
         history.blocks().iter().zip(facts.rows()).filter(|(_, fact)| {
             fact.turn == turn && fact.role == Role::User && fact.acts_as == BlockKind::Text
@@ -141,11 +141,11 @@ fn with_model(request: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the content of the assistant's messages between two requests.
-fn answer(history: &History, from: usize, to: usize) -> Value {
+fn answer_content(history: &History, from: usize, to: usize) -> Value {
     let new = history.messages().get(from..to).unwrap_or_default().iter();
     let answers = new.filter(|entry| entry.role == Role::Assistant);
-    let values =
-        answers.filter_map(|entry| serde_json::from_slice::<Value>(entry.span.of(history.bytes())).ok());
+    let values = answers
+        .filter_map(|entry| serde_json::from_slice::<Value>(entry.span.bytes_in(history.bytes())).ok());
     let contents = values.filter_map(|mut message| match message.get_mut("content").map(Value::take) {
         Some(Value::Array(content)) => Some(content),
         Some(_) | None => None,

@@ -6,10 +6,10 @@ use trimtab_core::Tokens;
 use trimtab_replay::ratio;
 
 use super::{
-    play::{HiddenNow, POLICY, Played, PlayedTurn, Recalled},
+    play::{HiddenNow, POLICY, PlayedSession, PlayedTurn, RecalledBlock},
     session::DemoSession,
 };
-use crate::output::{Output, counted, grouped, on_one_line, wrapped_at};
+use crate::output::{Output, count_with_noun, group_thousands, on_one_line, wrapped_at};
 
 /// The most columns of a line.
 const WIDTH: usize = 100;
@@ -41,7 +41,7 @@ pub(super) struct Story<'a> {
 
 impl<'a> Story<'a> {
     /// Says what is going to be shown.
-    pub(super) fn begin(
+    pub(super) fn print_beginning(
         session: &DemoSession,
         budget: Option<Tokens>,
         out: &'a mut Output,
@@ -49,18 +49,18 @@ impl<'a> Story<'a> {
         let width = out.width().min(WIDTH);
         let requests = session.requests().count();
         let last = session.history.blocks().len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
-        let scale: u64 = (0..=last.unwrap_or(0)).map(|block| session.tokens(block, "").0).sum();
+        let scale: u64 = (0..=last.unwrap_or(0)).map(|block| session.token_counts(block, "").0).sum();
         let limit = budget.map_or_else(String::new, |budget| {
-            format!(" Requests may have {} tokens at most.", grouped(budget.0))
+            format!(" Requests may have {} tokens at most.", group_thousands(budget.0))
         });
         let mut story = Story { out, width, scale: scale.max(1) };
-        story.out.line(format_args!("{BOLD}trimtab demo{BOLD:#}"))?;
-        story.paragraph(&format!(
+        story.out.write_line(format_args!("{BOLD}trimtab demo{BOLD:#}"))?;
+        story.print_paragraph(&format!(
             "A Claude Code session of {requests} requests goes through the real proxy to a scripted provider on this \
              machine. No key is used and nothing is sent anywhere. The policy is {POLICY}, the prices are those of {}.{limit}",
             session.model.name
         ))?;
-        story.out.line(format_args!(
+        story.out.write_line(format_args!(
             "{DIM}Each bar is the model's window at the end of a turn: # sent, {HIDDEN}.{HIDDEN:#}{DIM} hidden.{DIM:#}"
         ))?;
         story.out.flush()?;
@@ -68,130 +68,134 @@ impl<'a> Story<'a> {
     }
 
     /// Tells a turn.
-    pub(super) fn turn(&mut self, number: usize, turn: &PlayedTurn) -> Result<()> {
+    pub(super) fn tell_turn(&mut self, number: usize, turn: &PlayedTurn) -> Result<()> {
         let head = format!("Turn {number}  ");
         let prompt = on_one_line(&turn.prompt, self.width.saturating_sub(head.len() + 2));
-        self.out.line("")?;
-        self.out.line(format_args!("{BOLD}{head}{BOLD:#}\"{prompt}\""))?;
+        self.out.write_line("")?;
+        self.out.write_line(format_args!("{BOLD}{head}{BOLD:#}\"{prompt}\""))?;
         if turn.pause_seconds > CACHE_SECONDS {
-            self.out.line(format_args!(
+            self.out.write_line(format_args!(
                 "  {DIM}after a pause of {} minutes: the provider's cache has expired, hiding costs nothing now{DIM:#}",
                 turn.pause_seconds / 60
             ))?;
         }
         let PlayedTurn { first_request, last_request, tokens_before, tokens_sent, .. } = turn;
-        let (sent, hidden) = self.bar(*tokens_sent, *tokens_before);
+        let (sent, hidden) = self.token_bar(*tokens_sent, *tokens_before);
         let of = if tokens_sent == tokens_before {
-            format!("{} tokens", grouped(*tokens_sent))
+            format!("{} tokens", group_thousands(*tokens_sent))
         } else {
-            format!("{} of {} tokens", grouped(*tokens_sent), grouped(*tokens_before))
+            format!("{} of {} tokens", group_thousands(*tokens_sent), group_thousands(*tokens_before))
         };
-        self.out.line(format_args!("  {sent}{HIDDEN}{hidden}{HIDDEN:#}  {of}"))?;
+        self.out.write_line(format_args!("  {sent}{HIDDEN}{hidden}{HIDDEN:#}  {of}"))?;
         if turn.hidden.is_empty() {
-            self.out.line(format_args!(
+            self.out.write_line(format_args!(
                 "  {DIM}requests {first_request}-{last_request}: nothing is hidden{DIM:#}"
             ))?;
             return self.out.flush();
         }
-        let saved: u64 = turn.hidden.iter().map(HiddenNow::saved).sum();
-        self.out.line(format_args!(
+        let saved: u64 = turn.hidden.iter().map(HiddenNow::tokens_saved).sum();
+        self.out.write_line(format_args!(
             "  requests {first_request}-{last_request}: {} hidden, {} tokens",
-            counted(turn.hidden.len(), "block", "blocks"),
-            grouped(saved)
+            count_with_noun(turn.hidden.len(), "block", "blocks"),
+            group_thousands(saved)
         ))?;
         let mut largest: Vec<&HiddenNow> = turn.hidden.iter().collect();
-        largest.sort_by_key(|hidden| (std::cmp::Reverse(hidden.saved()), hidden.block));
+        largest.sort_by_key(|hidden| (std::cmp::Reverse(hidden.tokens_saved()), hidden.block));
         for hidden in largest.iter().take(TOLD) {
-            let tokens = format!("{} -> {}", grouped(hidden.tokens_before), grouped(hidden.tokens_sent));
+            let tokens = format!(
+                "{} -> {}",
+                group_thousands(hidden.tokens_before),
+                group_thousands(hidden.tokens_sent)
+            );
             let line =
                 format!("    {tokens:>14}  step {:<3} {}: {}", hidden.step, hidden.what, hidden.reason);
-            self.out.line(on_one_line_kept(&line, self.width))?;
+            self.out.write_line(on_one_line_kept(&line, self.width))?;
         }
         if let Some(more @ 1..) = turn.hidden.len().checked_sub(TOLD) {
-            self.out.line(format_args!("    {:>14}  {DIM}and {more} more{DIM:#}", ""))?;
+            self.out.write_line(format_args!("    {:>14}  {DIM}and {more} more{DIM:#}", ""))?;
         }
         self.out.flush()
     }
 
     /// Tells what was recalled and what was saved, and what to do next.
-    pub(super) fn end(&mut self, played: &Played) -> Result<()> {
+    pub(super) fn end(&mut self, played: &PlayedSession) -> Result<()> {
         if let Some(recalled) = &played.recalled {
-            self.recalled(recalled)?;
+            self.tell_recall(recalled)?;
         }
         let totals = &played.totals;
         let tokens = percent_less(totals.input_tokens, totals.input_tokens_untrimmed);
         let saved = totals.input_dollars_untrimmed - totals.input_dollars;
         let share = saved / totals.input_dollars_untrimmed.max(f64::MIN_POSITIVE) * 100.0;
-        self.out.line("")?;
-        self.out.line(format_args!("{BOLD}Result{BOLD:#}"))?;
-        self.row(
+        self.out.write_line("")?;
+        self.out.write_line(format_args!("{BOLD}Result{BOLD:#}"))?;
+        self.print_row(
             "input tokens",
             format_args!(
                 "{} instead of {} ({tokens:.1} % less)",
-                grouped(totals.input_tokens),
-                grouped(totals.input_tokens_untrimmed)
+                group_thousands(totals.input_tokens),
+                group_thousands(totals.input_tokens_untrimmed)
             ),
         )?;
-        self.row(
+        self.print_row(
             "input cost",
             format_args!(
                 "${:.2} instead of ${:.2}: {GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}",
                 totals.input_dollars, totals.input_dollars_untrimmed
             ),
         )?;
-        self.row(
+        self.print_row(
             "hidden",
             format_args!(
                 "{}; trimtab keeps every original, and any of them can be recalled",
-                counted(totals.blocks_hidden, "block", "blocks")
+                count_with_noun(totals.blocks_hidden, "block", "blocks")
             ),
         )?;
-        self.paragraph(&format!(
+        self.print_paragraph(&format!(
             "The cost is that of input at the prices of {}, with its prompt cache simulated. A script of this project \
              made the session. Your own are next:",
             played.model
         ))?;
         for (command, what) in NEXT {
-            self.out.line(format_args!("  {BOLD}{command:<22}{BOLD:#}{what}"))?;
+            self.out.write_line(format_args!("  {BOLD}{command:<22}{BOLD:#}{what}"))?;
         }
         Ok(())
     }
 
-    fn recalled(&mut self, Recalled { hidden, original }: &Recalled) -> Result<()> {
+    fn tell_recall(&mut self, RecalledBlock { hidden, original }: &RecalledBlock) -> Result<()> {
         let width = self.width.saturating_sub(4);
-        self.out.line("")?;
-        self.out.line(format_args!("{BOLD}Recall{BOLD:#}  {} of step {}", hidden.what, hidden.step))?;
-        self.out.line("  The model reads this instead:")?;
+        self.out.write_line("")?;
+        self.out.write_line(format_args!("{BOLD}Recall{BOLD:#}  {} of step {}", hidden.what, hidden.step))?;
+        self.out.write_line("  The model reads this instead:")?;
         for line in hidden.note.lines().filter(|line| !line.trim().is_empty()).take(ORIGINAL_LINES) {
             for part in wrapped_at(line, width) {
-                self.out.line(format_args!("    {HIDDEN}{part}{HIDDEN:#}"))?;
+                self.out.write_line(format_args!("    {HIDDEN}{part}{HIDDEN:#}"))?;
             }
         }
         let lines = original.lines().count();
-        self.out.line(format_args!(
+        self.out.write_line(format_args!(
             "  `trimtab recall {}` brings the original back, byte for byte ({}):",
             hidden.handle,
-            counted(lines, "line", "lines")
+            count_with_noun(lines, "line", "lines")
         ))?;
         for line in original.lines().take(ORIGINAL_LINES) {
-            self.out.line(format_args!("    {DIM}{}{DIM:#}", on_one_line_kept(line, width)))?;
+            self.out.write_line(format_args!("    {DIM}{}{DIM:#}", on_one_line_kept(line, width)))?;
         }
         if lines > ORIGINAL_LINES {
-            self.out.line(format_args!("    {DIM}…{DIM:#}"))?;
+            self.out.write_line(format_args!("    {DIM}…{DIM:#}"))?;
         }
         Ok(())
     }
 
-    fn row(&mut self, name: &str, value: std::fmt::Arguments<'_>) -> Result<()> {
-        self.out.line(format_args!("  {name:<14}{value}"))
+    fn print_row(&mut self, name: &str, value: std::fmt::Arguments<'_>) -> Result<()> {
+        self.out.write_line(format_args!("  {name:<14}{value}"))
     }
 
-    fn paragraph(&mut self, text: &str) -> Result<()> {
-        wrapped_at(text, self.width).iter().try_for_each(|line| self.out.line(line))
+    fn print_paragraph(&mut self, text: &str) -> Result<()> {
+        wrapped_at(text, self.width).iter().try_for_each(|line| self.out.write_line(line))
     }
 
     /// Returns the two parts of a bar.
-    fn bar(&self, sent: u64, before: u64) -> (String, String) {
+    fn token_bar(&self, sent: u64, before: u64) -> (String, String) {
         let columns = |tokens: u64| {
             let all = u64::try_from(BAR).unwrap_or(u64::MAX);
             let columns = (tokens * all).div_ceil(self.scale).min(all);

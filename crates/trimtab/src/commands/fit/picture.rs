@@ -2,17 +2,17 @@
 //! after, and why.
 
 use trimtab_core::{
-    BlockId, Fitted, Plan, Role,
-    plan::{Moment, PassSum, Sum},
+    BlockId, FittedRequest, Plan, Role,
+    plan::{Moment, MomentSum, PassSum},
 };
 
-use crate::output::{grouped, on_one_line, padded, say};
+use crate::output::{group_thousands, on_one_line, pad_text, print_line};
 
 /// Columns of the beginning of each block.
 const TEXT_WIDTH: usize = 48;
 
-pub(super) fn explain(fitted: &Fitted) {
-    say(format_args!(
+pub(super) fn explain_fit(fitted: &FittedRequest) {
+    print_line(format_args!(
         "{:>4} {:>5}  {:10} {:9} {:8} {:6} {:>8} {:>8}  {}",
         "#", "step", "role", "kind", "verdict", "when", "tokens", "sent", "why, or what it begins with"
     ));
@@ -30,27 +30,31 @@ pub(super) fn explain(fitted: &Fitted) {
                 format!("{reason}; recall {handle}")
             }
         };
-        say(format_args!(
+        print_line(format_args!(
             "{:>4} {:>5}  {:10} {:9} {} {:6} {:>8} {:>8}  {why}",
             decision.block.0,
             entry.map_or(0, |entry| entry.step),
             entry.map_or(Role::Other, |entry| entry.role).name(),
             block.kind.name(),
-            padded(decision.verdict.word(), 8),
+            pad_text(decision.verdict.word(), 8),
             fitted.plan.moment_of(decision.block).map_or("", Moment::word),
-            grouped(before.0),
-            grouped(after.0)
+            group_thousands(before.0),
+            group_thousands(after.0)
         ));
     }
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
-    say(format_args!("{} tokens before, {} sent", grouped(before.0), grouped(after.0)));
-    fitted.plan.sums().iter().for_each(say_sum);
+    print_line(format_args!(
+        "{} tokens before, {} sent",
+        group_thousands(before.0),
+        group_thousands(after.0)
+    ));
+    fitted.plan.moment_sums().iter().for_each(say_sum);
     fitted.plan.passes().iter().for_each(say_pass);
 }
 
 /// Says what was asked for about a block that is sent whole.
 fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
-    match (plan.pinned().contains(&block), plan.shown_again().contains(&block)) {
+    match (plan.pinned_blocks().contains(&block), plan.shown_again().contains(&block)) {
         (true, true) => "[pinned: shown again] ",
         (true, false) => "[pinned] ",
         (false, true) => "[shown again] ",
@@ -60,17 +64,17 @@ fn wish_of(plan: &Plan, block: BlockId) -> &'static str {
 
 /// Says what one pass of the plan hid.
 fn say_pass(sum: &PassSum) {
-    say(format_args!(
+    print_line(format_args!(
         "pass {} {} {}: {} tokens fewer",
-        padded(sum.pass.word(), 8),
+        pad_text(sum.pass.word(), 8),
         sum.blocks,
         if sum.blocks == 1 { "block" } else { "blocks" },
-        grouped(sum.saved.0),
+        group_thousands(sum.saved.0),
     ));
 }
 
 /// Says what is saved and paid by all that is hidden at one moment.
-fn say_sum(sum: &Sum) {
+fn say_sum(sum: &MomentSum) {
     let why = match sum.when {
         Moment::Before => "as sent before",
         Moment::New => "sent for the first time",
@@ -87,12 +91,12 @@ fn say_sum(sum: &Sum) {
             format!("; paid back after {requests:.1} requests, {expected:.1} more are expected")
         }
     };
-    say(format_args!(
+    print_line(format_args!(
         "{:6} {} {}, {why}: {} tokens fewer at every request, {} written anew now{paid_back}",
         sum.when.word(),
         sum.blocks,
         if sum.blocks == 1 { "block" } else { "blocks" },
-        grouped(sum.saved_per_request.0),
-        grouped(sum.written_anew.0),
+        group_thousands(sum.saved_per_request.0),
+        group_thousands(sum.written_anew.0),
     ));
 }

@@ -7,25 +7,25 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::Memo;
+use trimtab_core::CountMemo;
 use trimtab_replay::{Inspection, Recording, inspect, read};
 
 use crate::{
-    args::{Inspect, StoreView},
+    args::{InspectArgs, StoreViewArgs},
     input::{self, ENDINGS, Unreadable, files_of},
-    output::{Output, Progress, counted},
+    output::{Output, Progress, count_with_noun},
     own_sessions::own_sessions,
     prices::models,
 };
 
-pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &InspectArgs, out: &mut Output) -> Result<()> {
     if asked.paths.is_empty() {
-        return many(asked, &own_sessions(&asked.finding, "inspect")?, Vec::new(), out);
+        return inspect_many(asked, &own_sessions(&asked.finding, "inspect")?, Vec::new(), out);
     }
     if let [path] = asked.paths.as_slice()
         && !path.is_dir()
     {
-        return one(asked, path, out);
+        return inspect_one(asked, path, out);
     }
     if asked.segment.is_some() {
         bail!("--segment is for a single recording: name one file");
@@ -35,33 +35,38 @@ pub(crate) fn run(asked: &Inspect, out: &mut Output) -> Result<()> {
     if paths.is_empty() && unreadable.is_empty() {
         bail!("no recording found: a folder is searched for names ending in .{}", ENDINGS.join(", ."));
     }
-    many(asked, &paths, unreadable, out)
+    inspect_many(asked, &paths, unreadable, out)
 }
 
-fn one(asked: &Inspect, path: &Path, out: &mut Output) -> Result<()> {
+fn inspect_one(asked: &InspectArgs, path: &Path, out: &mut Output) -> Result<()> {
     let name = path.display().to_string();
-    let recording = recording(path, &asked.view).with_context(|| name.clone())?;
+    let recording = read_recording(path, &asked.view).with_context(|| name.clone())?;
     let number = match asked.segment {
         Some(number) => usize::try_from(number)?,
         None => recording.longest_number(),
     };
     let measured =
-        inspect(&name, &recording, number, asked.model.as_deref(), models()?, &mut Memo::default())?;
+        inspect(&name, &recording, number, asked.model.as_deref(), models()?, &mut CountMemo::default())?;
     if asked.json {
-        return out.json(&measured);
+        return out.write_json(&measured);
     }
-    picture::print(&measured, out)
+    picture::print_inspection(&measured, out)
 }
 
-fn many(asked: &Inspect, paths: &[PathBuf], mut unreadable: Vec<Unreadable>, out: &mut Output) -> Result<()> {
-    let mut memo = Memo::default();
+fn inspect_many(
+    asked: &InspectArgs,
+    paths: &[PathBuf],
+    mut unreadable: Vec<Unreadable>,
+    out: &mut Output,
+) -> Result<()> {
+    let mut memo = CountMemo::default();
     let mut measured: Vec<Inspection> = Vec::new();
     let mut read_files = 0;
     let bar = Progress::begin(paths);
     for path in paths {
-        bar.file(path);
+        bar.begin_file(path);
         let name = path.display().to_string();
-        match recording(path, &asked.view) {
+        match read_recording(path, &asked.view) {
             Ok(recording) => {
                 read_files += 1;
                 for number in 1..=recording.segments.len() {
@@ -71,30 +76,30 @@ fn many(asked: &Inspect, paths: &[PathBuf], mut unreadable: Vec<Unreadable>, out
             }
             Err(error) => unreadable.push(Unreadable { path: name, reason: format!("{error:#}") }),
         }
-        bar.done(path);
+        bar.finish_file(path);
     }
     bar.finish();
     let files = read_files + unreadable.len();
     let bad = unreadable.len();
-    let summary = summary::Summary::of(&measured, read_files, unreadable);
+    let summary = summary::InspectionSummary::from_inspections(&measured, read_files, unreadable);
     if asked.json {
-        out.json(&summary)?;
+        out.write_json(&summary)?;
     } else {
-        summary::print(&summary, &measured, out)?;
+        summary::print_summary(&summary, &measured, out)?;
     }
     out.flush()?;
     if bad > 0 {
         bail!(
             "{bad} of {} could not be read; the reasons are in the report",
-            counted(files, "file", "files")
+            count_with_noun(files, "file", "files")
         );
     }
     Ok(())
 }
 
-fn recording(path: &Path, view: &StoreView) -> Result<Recording> {
+fn read_recording(path: &Path, view: &StoreViewArgs) -> Result<Recording> {
     if let Some(recording) = input::stored_session(path, view)? {
         return Ok(recording);
     }
-    Ok(read(&input::bytes(path)?)?)
+    Ok(read(&input::read_file_or_stdin(path)?)?)
 }

@@ -3,10 +3,10 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
-use trimtab_replay::{InspectedPart as Part, Inspection, RECENT_STEPS, ROLES, Reads, ratio};
+use trimtab_replay::{FileReads, InspectedPart, Inspection, RECENT_STEPS, ROLES, ratio};
 
 use crate::{
-    output::{Output, end_of, grouped, on_one_line, padded},
+    output::{Output, end_of, group_thousands, on_one_line, pad_text},
     terminal::escape_name,
 };
 
@@ -35,39 +35,41 @@ const COLORS: [AnsiColor; 6] = [
 /// What stands for each role in the bar.
 const LETTERS: [char; 6] = ['S', 'D', 'U', 'A', 'T', 'o'];
 
-pub(super) fn print(measured: &Inspection, out: &mut Output) -> Result<()> {
-    heading(measured, out)?;
-    bar(measured, out)?;
-    parts("By role", &measured.roles, measured.tokens.0, out)?;
-    tools(measured, out)?;
-    files(measured, out)?;
-    parts(
+pub(super) fn print_inspection(measured: &Inspection, out: &mut Output) -> Result<()> {
+    print_heading(measured, out)?;
+    print_window_bar(measured, out)?;
+    print_parts("By role", &measured.roles, measured.tokens.0, out)?;
+    print_tools(measured, out)?;
+    print_files(measured, out)?;
+    print_parts(
         &format!("By priority (high is kept longest; the last {RECENT_STEPS} steps are recent)"),
         &measured.priorities,
         measured.tokens.0,
         out,
     )?;
-    biggest(measured, out)?;
-    reads(&measured.reads, measured.tokens.0, out)?;
-    money(measured, out)
+    print_biggest_blocks(measured, out)?;
+    print_reads(&measured.reads, measured.tokens.0, out)?;
+    print_cost(measured, out)
 }
 
-fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_heading(measured: &Inspection, out: &mut Output) -> Result<()> {
     let Inspection { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
-    out.line(format_args!("{BOLD}{}{BOLD:#}", escape_name(name)))?;
-    out.line(whose)?;
+    out.write_line(format_args!("{BOLD}{}{BOLD:#}", escape_name(name)))?;
+    out.write_line(whose)?;
     if *segments > 1 {
-        out.line(format_args!("segment {segment} of {segments} ({start}); --segment N inspects another"))?;
+        out.write_line(format_args!(
+            "segment {segment} of {segments} ({start}); --segment N inspects another"
+        ))?;
     }
-    out.line(format_args!("{messages} messages, {steps} steps (a step is one answer of the model)"))?;
+    out.write_line(format_args!("{messages} messages, {steps} steps (a step is one answer of the model)"))?;
     let model = measured
         .model
         .as_deref()
         .map_or_else(|| "(no model is named)".to_owned(), |model| format!("for {}", escape_name(model)));
-    out.line(format_args!("{} tokens {model}", grouped(tokens.0)))?;
+    out.write_line(format_args!("{} tokens {model}", group_thousands(tokens.0)))?;
     match measured.guard {
-        Some(guard) => out.line(format_args!(
+        Some(guard) => out.write_line(format_args!(
             "an estimate: 95 % of the time the real count is at most {:.0} % higher",
             (guard - 1.0) * 100.0
         )),
@@ -76,7 +78,7 @@ fn heading(measured: &Inspection, out: &mut Output) -> Result<()> {
 }
 
 /// Draws the window of the model, one letter per column and role.
-fn bar(measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_window_bar(measured: &Inspection, out: &mut Output) -> Result<()> {
     let columns = out.width().min(WIDTH) - 2;
     let whole = measured.window.map_or(measured.tokens.0, |window| window.0.max(measured.tokens.0));
     let mut drawn = String::new();
@@ -91,71 +93,91 @@ fn bar(measured: &Inspection, out: &mut Output) -> Result<()> {
         drawn += &format!("{style}{}{style:#}", letter.repeat(end.saturating_sub(used)));
         used = end.max(used);
     }
-    out.line("")?;
-    out.line(format_args!("[{drawn}{}]", ".".repeat(columns - used)))?;
+    out.write_line("")?;
+    out.write_line(format_args!("[{drawn}{}]", ".".repeat(columns - used)))?;
     match measured.window {
-        Some(window) => out.line(format_args!(
+        Some(window) => out.write_line(format_args!(
             "{} % of the window of {} tokens; . is free",
             percent(measured.tokens.0, window.0),
-            grouped(window.0)
+            group_thousands(window.0)
         ))?,
-        None => out.line("the window of this model is not known: --model NAME names one")?,
+        None => out.write_line("the window of this model is not known: --model NAME names one")?,
     }
-    out.line("S system  D tool definitions  U user  A assistant  T tool results  o other")?;
+    out.write_line("S system  D tool definitions  U user  A assistant  T tool results  o other")?;
     if let Some(largest) = measured.largest_request {
-        out.line(format_args!("the largest request was reported as {} tokens of input", grouped(largest)))?;
+        out.write_line(format_args!(
+            "the largest request was reported as {} tokens of input",
+            group_thousands(largest)
+        ))?;
         if largest > measured.tokens.0 {
-            out.line("(above the count: an estimate, or the recording leaves out system and tools)")?;
+            out.write_line("(above the count: an estimate, or the recording leaves out system and tools)")?;
         }
     }
     Ok(())
 }
 
 /// Prints tokens of several kinds with their shares.
-pub(super) fn parts(title: &str, parts: &[Part], whole: u64, out: &mut Output) -> Result<()> {
-    table(title, "blocks", parts, whole, out)
+pub(super) fn print_parts(title: &str, parts: &[InspectedPart], whole: u64, out: &mut Output) -> Result<()> {
+    print_table(title, "blocks", parts, whole, out)
 }
 
 /// Prints a table of which the second column counts something else.
-pub(super) fn table(title: &str, counted: &str, parts: &[Part], whole: u64, out: &mut Output) -> Result<()> {
-    head(title, counted, out)?;
+pub(super) fn print_table(
+    title: &str,
+    counted: &str,
+    parts: &[InspectedPart],
+    whole: u64,
+    out: &mut Output,
+) -> Result<()> {
+    print_table_head(title, counted, out)?;
     for part in parts.iter().filter(|part| part.tokens.0 > 0) {
-        let blocks = if part.blocks == 0 { String::new() } else { grouped(u64::try_from(part.blocks)?) };
-        row(&part.name, &blocks, part.tokens.0, whole, out)?;
+        let blocks =
+            if part.blocks == 0 { String::new() } else { group_thousands(u64::try_from(part.blocks)?) };
+        print_row(&part.name, &blocks, part.tokens.0, whole, out)?;
     }
     Ok(())
 }
 
-fn head(title: &str, counted: &str, out: &mut Output) -> Result<()> {
-    out.line("")?;
+fn print_table_head(title: &str, counted: &str, out: &mut Output) -> Result<()> {
+    out.write_line("")?;
     if title.len() > NAME_WIDTH {
-        out.line(format_args!("{BOLD}{title}{BOLD:#}"))?;
-        return out.line(format_args!(
+        out.write_line(format_args!("{BOLD}{title}{BOLD:#}"))?;
+        return out.write_line(format_args!(
             "{} {counted:>12} {:>12} {:>8}",
             " ".repeat(NAME_WIDTH + 2),
             "tokens",
             "share"
         ));
     }
-    let title = padded(title, NAME_WIDTH + 2);
-    out.line(format_args!("{BOLD}{title}{BOLD:#} {counted:>12} {:>12} {:>8}", "tokens", "share"))
+    let title = pad_text(title, NAME_WIDTH + 2);
+    out.write_line(format_args!("{BOLD}{title}{BOLD:#} {counted:>12} {:>12} {:>8}", "tokens", "share"))
 }
 
-fn row(name: &str, counted: &str, tokens: u64, whole: u64, out: &mut Output) -> Result<()> {
-    let name = padded(name, NAME_WIDTH);
-    out.line(format_args!("  {name} {counted:>12} {:>12} {:>6} %", grouped(tokens), percent(tokens, whole)))
+fn print_row(name: &str, counted: &str, tokens: u64, whole: u64, out: &mut Output) -> Result<()> {
+    let name = pad_text(name, NAME_WIDTH);
+    out.write_line(format_args!(
+        "  {name} {counted:>12} {:>12} {:>6} %",
+        group_thousands(tokens),
+        percent(tokens, whole)
+    ))
 }
 
-fn tools(measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_tools(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.tools.is_empty() {
         return Ok(());
     }
-    head("By kind of tool, tool in brackets", "calls", out)?;
+    print_table_head("By kind of tool, tool in brackets", "calls", out)?;
     for tool in measured.tools.iter().take(ROWS) {
         let name = format!("{} ({})", tool.kind, tool.name);
-        row(&name, &grouped(u64::try_from(tool.calls)?), tool.tokens.0, measured.tokens.0, out)?;
+        print_row(
+            &name,
+            &group_thousands(u64::try_from(tool.calls)?),
+            tool.tokens.0,
+            measured.tokens.0,
+            out,
+        )?;
     }
-    rest(
+    print_remaining_rows(
         measured.tools.len(),
         measured.tools.iter().skip(ROWS).map(|tool| tool.tokens.0).sum(),
         measured,
@@ -163,18 +185,18 @@ fn tools(measured: &Inspection, out: &mut Output) -> Result<()> {
     )
 }
 
-fn files(measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_files(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.files.is_empty() {
         return Ok(());
     }
-    head("By file, with its last access and step", "read/changed", out)?;
+    print_table_head("By file, with its last access and step", "read/changed", out)?;
     for file in measured.files.iter().take(ROWS) {
         let counted = format!("{}/{}", file.reads, file.changes);
         let last = format!(" ({} {})", file.operation, file.last_access_step);
         let path = end_of(&file.path, NAME_WIDTH.saturating_sub(last.len()));
-        row(&(path + &last), &counted, file.tokens.0, measured.tokens.0, out)?;
+        print_row(&(path + &last), &counted, file.tokens.0, measured.tokens.0, out)?;
     }
-    rest(
+    print_remaining_rows(
         measured.files.len(),
         measured.files.iter().skip(ROWS).map(|file| file.tokens.0).sum(),
         measured,
@@ -182,61 +204,64 @@ fn files(measured: &Inspection, out: &mut Output) -> Result<()> {
     )
 }
 
-fn rest(count: usize, tokens: u64, measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_remaining_rows(count: usize, tokens: u64, measured: &Inspection, out: &mut Output) -> Result<()> {
     if count <= ROWS {
         return Ok(());
     }
-    row(&format!("{} more", count - ROWS), "", tokens, measured.tokens.0, out)
+    print_row(&format!("{} more", count - ROWS), "", tokens, measured.tokens.0, out)
 }
 
-fn biggest(measured: &Inspection, out: &mut Output) -> Result<()> {
-    out.line("")?;
-    out.line(format_args!("{BOLD}Biggest blocks{BOLD:#} (# and step as `trimtab show` prints them)"))?;
+fn print_biggest_blocks(measured: &Inspection, out: &mut Output) -> Result<()> {
+    out.write_line("")?;
+    out.write_line(format_args!("{BOLD}Biggest blocks{BOLD:#} (# and step as `trimtab show` prints them)"))?;
     let width = out.width().min(WIDTH) - BEFORE_WHAT;
     for big in &measured.biggest {
         let what = on_one_line(&big.what, width);
-        out.line(format_args!(
+        out.write_line(format_args!(
             "  #{:<5} step {:<5} {:>9}  {what}",
             big.number,
             big.step,
-            grouped(big.tokens.0)
+            group_thousands(big.tokens.0)
         ))?;
     }
     Ok(())
 }
 
 /// Says what reads of files hold.
-pub(super) fn reads(reads: &Reads, whole: u64, out: &mut Output) -> Result<()> {
+pub(super) fn print_reads(reads: &FileReads, whole: u64, out: &mut Output) -> Result<()> {
     if reads.reads == 0 {
         return Ok(());
     }
-    head("Reads of files", "reads", out)?;
-    let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
-    row("all", &count(reads.reads), reads.tokens.0, whole, out)?;
-    row("of lines that were read before", &count(reads.again), reads.again_tokens.0, whole, out)?;
-    row("  and had not changed since", "", reads.unchanged_tokens.0, whole, out)?;
-    row("stale: the file no longer has the lines", "", reads.stale_tokens.0, whole, out)
+    print_table_head("Reads of files", "reads", out)?;
+    let count = |count: usize| group_thousands(u64::try_from(count).unwrap_or(u64::MAX));
+    print_row("all", &count(reads.reads), reads.tokens.0, whole, out)?;
+    print_row("of lines that were read before", &count(reads.again), reads.again_tokens.0, whole, out)?;
+    print_row("  and had not changed since", "", reads.unchanged_tokens.0, whole, out)?;
+    print_row("stale: the file no longer has the lines", "", reads.stale_tokens.0, whole, out)
 }
 
-fn money(measured: &Inspection, out: &mut Output) -> Result<()> {
+fn print_cost(measured: &Inspection, out: &mut Output) -> Result<()> {
     let Some(cost) = measured.cost else { return Ok(()) };
-    out.line("")?;
+    out.write_line("")?;
     let requests = measured.requests;
     if cost.reported {
-        out.line(format_args!(
+        out.write_line(format_args!(
             "{requests} requests cost ${:.2} by the usage that was reported",
             cost.dollars
         ))?;
     } else if requests > 0 {
-        out.line(format_args!(
+        out.write_line(format_args!(
             "{requests} requests cost ${:.2} as counted, if nothing was cached",
             cost.dollars
         ))?;
     }
     if let Some(usage) = measured.usage {
-        out.line(format_args!("{:.0} % of their input was read from the cache", usage.cache_hits() * 100.0))?;
+        out.write_line(format_args!(
+            "{:.0} % of their input was read from the cache",
+            usage.cache_hits() * 100.0
+        ))?;
     }
-    out.line("`trimtab replay` of this file says what trimtab would have saved")
+    out.write_line("`trimtab replay` of this file says what trimtab would have saved")
 }
 
 /// Returns a share in percent with one decimal.

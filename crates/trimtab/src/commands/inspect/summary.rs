@@ -7,19 +7,18 @@ use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::Tokens;
 use trimtab_replay::{
-    ConversationCost as Cost, InspectedPart as Part, Inspection, ROLES, Reads, ToolPart as Tool,
-    UsageSum as Sum, ratio,
+    ConversationCost, FileReads, InspectedPart, Inspection, ROLES, ToolPart, UsageSum, ratio,
 };
 
 use super::picture::{self, BOLD, ROWS, percent};
 use crate::{
     input::Unreadable,
-    output::{Output, end_of, grouped, wrapped},
+    output::{Output, end_of, group_thousands, wrap_text},
 };
 
 /// What many conversations have in common.
 #[derive(Serialize)]
-pub(super) struct Summary {
+pub(super) struct InspectionSummary {
     files: usize,
     unreadable: Vec<Unreadable>,
     /// Linear histories: a compaction, branch or sub-agent is one of its own.
@@ -32,19 +31,19 @@ pub(super) struct Summary {
     with_window: usize,
     over_half: f64,
     over_three_quarters: f64,
-    tool_heavy: Group,
-    others: Group,
-    usage: Option<Sum>,
+    tool_heavy: CostGroup,
+    others: CostGroup,
+    usage: Option<UsageSum>,
     cache_hit_rate: Option<f64>,
-    roles: Vec<Part>,
-    tools: Vec<Tool>,
-    priorities: Vec<Part>,
-    reads: Reads,
+    roles: Vec<InspectedPart>,
+    tools: Vec<ToolPart>,
+    priorities: Vec<InspectedPart>,
+    reads: FileReads,
 }
 
 /// Conversations of one sort, and what they cost.
 #[derive(Serialize, Default)]
-struct Group {
+struct CostGroup {
     conversations: usize,
     /// By reported usage.
     reported: usize,
@@ -54,17 +53,21 @@ struct Group {
     counted_dollars: f64,
 }
 
-impl Summary {
-    pub(super) fn of(all: &[Inspection], files: usize, unreadable: Vec<Unreadable>) -> Summary {
+impl InspectionSummary {
+    pub(super) fn from_inspections(
+        all: &[Inspection],
+        files: usize,
+        unreadable: Vec<Unreadable>,
+    ) -> InspectionSummary {
         let count = Tokens::from_len(all.len()).0;
-        let filled: Vec<f64> = all.iter().filter_map(Inspection::filled).collect();
+        let filled: Vec<f64> = all.iter().filter_map(Inspection::window_share).collect();
         let over = |share: f64| {
             let over = filled.iter().filter(|filled| **filled > share).count();
             ratio(Tokens::from_len(over).0, Tokens::from_len(filled.len()).0)
         };
         let tokens: Tokens = all.iter().map(|one| one.tokens).sum();
-        let usage = all.iter().filter_map(|one| one.usage).reduce(Sum::plus);
-        Summary {
+        let usage = all.iter().filter_map(|one| one.usage).reduce(UsageSum::plus);
+        InspectionSummary {
             files,
             unreadable,
             conversations: all.len(),
@@ -75,34 +78,34 @@ impl Summary {
             with_window: filled.len(),
             over_half: over(0.5),
             over_three_quarters: over(0.75),
-            tool_heavy: Group::of(all.iter().filter(|one| one.tool_heavy)),
-            others: Group::of(all.iter().filter(|one| !one.tool_heavy)),
+            tool_heavy: CostGroup::from_inspections(all.iter().filter(|one| one.tool_heavy)),
+            others: CostGroup::from_inspections(all.iter().filter(|one| !one.tool_heavy)),
             usage,
-            cache_hit_rate: usage.map(Sum::cache_hits),
-            roles: parts(all.iter().flat_map(|one| &one.roles), |name| {
+            cache_hit_rate: usage.map(UsageSum::cache_hits),
+            roles: sum_parts(all.iter().flat_map(|one| &one.roles), |name| {
                 ROLES.iter().position(|role| *role == name).unwrap_or(ROLES.len())
             }),
-            tools: tools(all),
-            priorities: parts(all.iter().flat_map(|one| &one.priorities), |name| {
+            tools: sum_tools(all),
+            priorities: sum_parts(all.iter().flat_map(|one| &one.priorities), |name| {
                 let number: usize =
                     name.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
                 usize::MAX - number
             }),
-            reads: all.iter().fold(Reads::default(), |sum, one| add(sum, one.reads)),
+            reads: all.iter().fold(FileReads::default(), |sum, one| add_reads(sum, one.reads)),
         }
     }
 }
 
-impl Group {
-    fn of<'a>(all: impl Iterator<Item = &'a Inspection>) -> Group {
-        all.fold(Group::default(), |mut group, one| {
+impl CostGroup {
+    fn from_inspections<'a>(all: impl Iterator<Item = &'a Inspection>) -> CostGroup {
+        all.fold(CostGroup::default(), |mut group, one| {
             group.conversations += 1;
             match one.cost {
-                Some(Cost { dollars, reported: true }) => {
+                Some(ConversationCost { dollars, reported: true }) => {
                     group.reported += 1;
                     group.reported_dollars += dollars;
                 }
-                Some(Cost { dollars, reported: false }) => {
+                Some(ConversationCost { dollars, reported: false }) => {
                     group.counted += 1;
                     group.counted_dollars += dollars;
                 }
@@ -113,13 +116,16 @@ impl Group {
     }
 }
 
-fn parts<'a>(all: impl Iterator<Item = &'a Part>, place: impl Fn(&str) -> usize) -> Vec<Part> {
+fn sum_parts<'a>(
+    all: impl Iterator<Item = &'a InspectedPart>,
+    place: impl Fn(&str) -> usize,
+) -> Vec<InspectedPart> {
     let mut sums: BTreeMap<(usize, &str), (usize, Tokens)> = BTreeMap::new();
     for part in all {
         let sum = sums.entry((place(&part.name), part.name.as_str())).or_default();
         *sum = (sum.0 + part.blocks, sum.1 + part.tokens);
     }
-    let named = |((_, name), (blocks, tokens)): ((usize, &str), (usize, Tokens))| Part {
+    let named = |((_, name), (blocks, tokens)): ((usize, &str), (usize, Tokens))| InspectedPart {
         name: name.to_owned(),
         blocks,
         tokens,
@@ -127,7 +133,7 @@ fn parts<'a>(all: impl Iterator<Item = &'a Part>, place: impl Fn(&str) -> usize)
     sums.into_iter().map(named).collect()
 }
 
-fn tools(all: &[Inspection]) -> Vec<Tool> {
+fn sum_tools(all: &[Inspection]) -> Vec<ToolPart> {
     let mut sums: BTreeMap<(&str, &str), (usize, Tokens)> = BTreeMap::new();
     for tool in all.iter().flat_map(|one| &one.tools) {
         let sum = sums.entry((tool.kind, tool.name.as_str())).or_default();
@@ -135,18 +141,18 @@ fn tools(all: &[Inspection]) -> Vec<Tool> {
     }
     let kinds = all.iter().flat_map(|one| &one.tools);
     let kinds: BTreeMap<&str, &'static str> = kinds.map(|tool| (tool.kind, tool.kind)).collect();
-    let mut tools: Vec<Tool> = sums
+    let mut tools: Vec<ToolPart> = sums
         .into_iter()
         .filter_map(|((kind, name), (calls, tokens))| {
-            Some(Tool { kind: kinds.get(kind)?, name: name.to_owned(), calls, tokens })
+            Some(ToolPart { kind: kinds.get(kind)?, name: name.to_owned(), calls, tokens })
         })
         .collect();
     tools.sort_by_key(|tool| Reverse(tool.tokens));
     tools
 }
 
-fn add(one: Reads, other: Reads) -> Reads {
-    Reads {
+fn add_reads(one: FileReads, other: FileReads) -> FileReads {
+    FileReads {
         reads: one.reads + other.reads,
         tokens: one.tokens + other.tokens,
         again: one.again + other.again,
@@ -156,77 +162,78 @@ fn add(one: Reads, other: Reads) -> Reads {
     }
 }
 
-pub(super) fn print(summary: &Summary, all: &[Inspection], out: &mut Output) -> Result<()> {
+pub(super) fn print_summary(summary: &InspectionSummary, all: &[Inspection], out: &mut Output) -> Result<()> {
     for bad in &summary.unreadable {
-        for line in wrapped(&format!("unreadable: {}: {}", bad.path, bad.reason), 74) {
-            out.line(line.trim_start())?;
+        for line in wrap_text(&format!("unreadable: {}: {}", bad.path, bad.reason), 74) {
+            out.write_line(line.trim_start())?;
         }
     }
     if !summary.unreadable.is_empty() {
-        out.line("")?;
+        out.write_line("")?;
     }
-    let Summary { files, conversations, .. } = summary;
-    out.line(format_args!("{BOLD}{conversations} conversations in {files} files{BOLD:#}"))?;
-    out.line("(a compaction, a branch and a sub-agent each begin a conversation of their own;")?;
-    out.line("what several of them hold counts in each)")?;
+    let InspectionSummary { files, conversations, .. } = summary;
+    out.write_line(format_args!("{BOLD}{conversations} conversations in {files} files{BOLD:#}"))?;
+    out.write_line("(a compaction, a branch and a sub-agent each begin a conversation of their own;")?;
+    out.write_line("what several of them hold counts in each)")?;
     if all.is_empty() {
         return Ok(());
     }
-    out.line("")?;
+    out.write_line("")?;
     let about = if summary.exact { "" } else { " (partly estimates)" };
-    out.line(format_args!(
+    out.write_line(format_args!(
         "mean length    {:.0} messages, {} tokens{about}",
         summary.mean_messages,
-        grouped(summary.tokens.0 / Tokens::from_len(all.len()).0.max(1))
+        group_thousands(summary.tokens.0 / Tokens::from_len(all.len()).0.max(1))
     ))?;
-    windows(summary, out)?;
-    group("tool-heavy", "(half of the tokens or more in calls and results)", &summary.tool_heavy, out)?;
-    group("others", "", &summary.others, out)?;
+    print_windows(summary, out)?;
+    print_group("tool-heavy", "(half of the tokens or more in calls and results)", &summary.tool_heavy, out)?;
+    print_group("others", "", &summary.others, out)?;
     if let Some(usage) = summary.usage {
-        let requests = grouped(u64::try_from(usage.requests)?);
+        let requests = group_thousands(u64::try_from(usage.requests)?);
         let share = usage.cache_hits() * 100.0;
-        out.line(format_args!(
+        out.write_line(format_args!(
             "cache hits     {share:.1} % of the input of {requests} requests with reported usage"
         ))?;
     }
-    picture::parts("By role", &summary.roles, summary.tokens.0, out)?;
+    picture::print_parts("By role", &summary.roles, summary.tokens.0, out)?;
     tool_rows(summary, out)?;
-    picture::parts("By priority at the end", &summary.priorities, summary.tokens.0, out)?;
-    picture::reads(&summary.reads, summary.tokens.0, out)?;
-    longest(all, out)
+    picture::print_parts("By priority at the end", &summary.priorities, summary.tokens.0, out)?;
+    picture::print_reads(&summary.reads, summary.tokens.0, out)?;
+    print_longest(all, out)
 }
 
-fn windows(summary: &Summary, out: &mut Output) -> Result<()> {
+fn print_windows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
     if summary.with_window == 0 {
-        return out
-            .line("window         of no conversation is the model's window known; --model NAME names one");
+        return out.write_line(
+            "window         of no conversation is the model's window known; --model NAME names one",
+        );
     }
     let (half, most) = (summary.over_half * 100.0, summary.over_three_quarters * 100.0);
-    out.line(format_args!(
+    out.write_line(format_args!(
         "window         {half:.1} % of conversations fill over 50 % of it, {most:.1} % over 75 %"
     ))?;
-    out.line("               (by the largest request that was reported, else by what is counted)")?;
+    out.write_line("               (by the largest request that was reported, else by what is counted)")?;
     if summary.with_window < summary.conversations {
         let known = summary.with_window;
-        out.line(format_args!("               (of the {known} whose model's window is known)"))?;
+        out.write_line(format_args!("               (of the {known} whose model's window is known)"))?;
     }
     Ok(())
 }
 
-fn group(name: &str, about: &str, group: &Group, out: &mut Output) -> Result<()> {
-    out.line(format!("{name:14} {} conversations {about}", group.conversations).trim_end())?;
+fn print_group(name: &str, about: &str, group: &CostGroup, out: &mut Output) -> Result<()> {
+    out.write_line(format!("{name:14} {} conversations {about}", group.conversations).trim_end())?;
     let mean =
         |dollars: f64, count: usize| dollars / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     if group.reported > 0 {
         let each = mean(group.reported_dollars, group.reported);
-        out.line(format_args!(
+        out.write_line(format_args!(
             "               ${each:.2} each by reported usage ({} of them)",
             group.reported
         ))?;
     }
     if group.counted > 0 {
         let each = mean(group.counted_dollars, group.counted);
-        out.line(format_args!(
+        out.write_line(format_args!(
             "               ${each:.2} each as counted, nothing cached ({} of them)",
             group.counted
         ))?;
@@ -234,29 +241,29 @@ fn group(name: &str, about: &str, group: &Group, out: &mut Output) -> Result<()>
     Ok(())
 }
 
-fn tool_rows(summary: &Summary, out: &mut Output) -> Result<()> {
+fn tool_rows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
     let tools = summary.tools.iter().take(ROWS);
-    let rows: Vec<Part> = tools
-        .map(|tool| Part {
+    let rows: Vec<InspectedPart> = tools
+        .map(|tool| InspectedPart {
             name: format!("{} ({})", tool.kind, tool.name),
             blocks: tool.calls,
             tokens: tool.tokens,
         })
         .collect();
-    picture::table("By kind of tool, tool in brackets", "calls", &rows, summary.tokens.0, out)
+    picture::print_table("By kind of tool, tool in brackets", "calls", &rows, summary.tokens.0, out)
 }
 
-fn longest(all: &[Inspection], out: &mut Output) -> Result<()> {
+fn print_longest(all: &[Inspection], out: &mut Output) -> Result<()> {
     let mut longest: Vec<&Inspection> = all.iter().collect();
     longest.sort_by_key(|one| Reverse(one.tokens));
-    out.line("")?;
-    out.line(format_args!("{BOLD}Longest conversations{BOLD:#}"))?;
+    out.write_line("")?;
+    out.write_line(format_args!("{BOLD}Longest conversations{BOLD:#}"))?;
     for one in longest.into_iter().take(ROWS) {
         let filled =
             one.window.map_or_else(|| "-".to_owned(), |window| percent(one.tokens.0, window.0) + " %");
         let part = if one.segments > 1 { format!(" segment {}", one.segment) } else { String::new() };
         let name = end_of(&(one.name.clone() + &part), 46);
-        out.line(format_args!("  {name:46} {:>11} tokens {filled:>8}", grouped(one.tokens.0)))?;
+        out.write_line(format_args!("  {name:46} {:>11} tokens {filled:>8}", group_thousands(one.tokens.0)))?;
     }
     Ok(())
 }

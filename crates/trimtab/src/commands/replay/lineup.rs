@@ -4,10 +4,10 @@
 use std::{collections::HashSet, fs};
 
 use anyhow::{Context, Result};
-use trimtab_replay::{Contender, Knobs, Row, contenders};
+use trimtab_replay::{Contender, KnobRange, ScoreRow, contenders};
 
-use super::Replayed;
-use crate::args::{AskedPolicy, Replay};
+use super::ReplayResults;
+use crate::args::{PolicyChoice, ReplayArgs};
 
 /// Policies of ours that are always shown.
 const OURS: &[&str] = &["none", "steady", "steady.safe"];
@@ -22,7 +22,7 @@ const PEERS: &[&str] = &[
 const BEST: usize = 3;
 
 /// Tells whether nobody said who takes part.
-pub(super) fn is_usual(asked: &Replay) -> bool {
+pub(super) fn is_usual(asked: &ReplayArgs) -> bool {
     asked.policies.is_empty() && !asked.all && !asked.knobs
 }
 
@@ -30,19 +30,19 @@ pub(super) fn is_usual(asked: &Replay) -> bool {
 ///
 /// # Errors
 /// Says which policy file cannot be read.
-pub(super) fn contenders_for(asked: &Replay) -> Result<Vec<Contender>> {
+pub(super) fn contenders_for(asked: &ReplayArgs) -> Result<Vec<Contender>> {
     if is_usual(asked) {
         let names = OURS.iter().chain(PEERS);
         return Ok(names.map(|name| Contender::parse(name)).collect::<Result<_, _>>()?);
     }
     if asked.policies.is_empty() {
-        return Ok(contenders(if asked.knobs { Knobs::All } else { Knobs::Default }));
+        return Ok(contenders(if asked.knobs { KnobRange::All } else { KnobRange::Default }));
     }
     let mut found: Vec<Contender> = Vec::new();
     for policy in &asked.policies {
         let contender = match policy {
-            AskedPolicy::Known(contender) => contender.clone(),
-            AskedPolicy::File(words) => {
+            PolicyChoice::Known(contender) => contender.clone(),
+            PolicyChoice::File(words) => {
                 let file = words.split('(').next().unwrap_or(words).trim_end();
                 let toml =
                     fs::read_to_string(file).with_context(|| format!("{file}: the policy cannot be read"))?;
@@ -58,8 +58,8 @@ pub(super) fn contenders_for(asked: &Replay) -> Result<Vec<Contender>> {
 }
 
 /// Keeps of the others the best that no provider would reject: the cheapest, with what it costs to fetch again what was missed.
-pub(super) fn keep_best(replayed: &mut Replayed) {
-    let mut others: Vec<&Row> = replayed.rows.iter().filter(|row| !is_ours(&row.policy)).collect();
+pub(super) fn keep_best(replayed: &mut ReplayResults) {
+    let mut others: Vec<&ScoreRow> = replayed.rows.iter().filter(|row| !is_ours(&row.policy)).collect();
     others.retain(|row| row.invalid_requests == 0);
     others.sort_by(|one, other| one.cost_net_vs_raw.total_cmp(&other.cost_net_vs_raw));
     let best: HashSet<String> = others.iter().take(BEST).map(|row| row.policy.clone()).collect();
@@ -78,7 +78,7 @@ fn is_ours(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::replay::made_up::replayed;
+    use crate::commands::replay::invented::make_up_results;
 
     #[test]
     fn everybody_who_takes_part_is_known() {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn no_method_is_shown_whose_requests_are_rejected() {
-        let mut replayed = replayed(20);
+        let mut replayed = make_up_results(20);
         let columns = replayed.models.len();
         replayed.rows.retain(|row| row.model == replayed.models[0].name);
         for row in &mut replayed.rows {

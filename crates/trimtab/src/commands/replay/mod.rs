@@ -1,9 +1,9 @@
 //! `trimtab replay`: what policies would have cost, saved and missed. Takes recordings or folders of them; gives a table,
 //! JSON or a page. Never stops at a file that cannot be replayed: it is named with the reason, and the exit code is 1.
 
-mod lineup;
 #[cfg(test)]
-mod made_up;
+mod invented;
+mod lineup;
 mod page;
 mod sentence;
 mod table;
@@ -20,17 +20,17 @@ use std::{
 use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, Kept, Row, SessionScores, Terms, pool};
+use trimtab_replay::{CacheRetention, Contender, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
 
 use crate::{
-    args::Replay,
+    args::ReplayArgs,
     input::{ENDINGS, Unreadable, files_of},
-    output::{Output, check_writable, counted, note, say, wrapped_at, write_whole},
+    output::{Output, check_writable, count_with_noun, print_line, print_note, wrapped_at, write_whole},
     own_sessions::own_sessions,
     prices, store,
 };
 
-use self::work::{PaidModel, Prices};
+use self::work::{PaidModel, ReplayPrices};
 
 /// Whose prices are paid where a session names no model that is known.
 const DEFAULT_MODEL: &str = "claude-opus-5";
@@ -54,18 +54,18 @@ struct Entrant {
 }
 
 /// What came of all files.
-struct Replayed {
+struct ReplayResults {
     entrants: Vec<Entrant>,
     models: Vec<Model>,
     sessions: Vec<SessionScores>,
-    rows: Vec<Row>,
+    rows: Vec<ScoreRow>,
     /// Files that could not be replayed.
     unusable: usize,
     /// Whose prices were paid, for people: `the prices of claude-opus-5`.
     prices: String,
 }
 
-pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
     let began = Instant::now();
     let contenders = lineup::contenders_for(asked)?;
     if let Some(file) = &asked.html {
@@ -73,20 +73,21 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
     }
     let models = asked_models(asked);
     let default_model = prices::find_model(DEFAULT_MODEL)?;
-    let prices = if models.is_empty() { Prices::Recorded(&default_model) } else { Prices::Of(&models) };
+    let prices =
+        if models.is_empty() { ReplayPrices::Recorded(&default_model) } else { ReplayPrices::Of(&models) };
     let (files, mut unusable) = asked_files(asked)?;
-    let task = work::Task {
+    let task = work::ReplayTask {
         contenders: &contenders,
         prices,
-        terms: Terms {
+        terms: ReplayTerms {
             budget: asked.budget,
             clock: since_start,
-            kept: if asked.cache_as_recorded { Kept::AsRecorded } else { Kept::Usually },
-            ..Terms::default()
+            kept: if asked.cache_as_recorded { CacheRetention::AsRecorded } else { CacheRetention::Usually },
+            ..ReplayTerms::default()
         },
-        details: if asked.html.is_some() { work::Details::Kept } else { work::Details::Dropped },
+        details: if asked.html.is_some() { work::ReplayDetails::Kept } else { work::ReplayDetails::Dropped },
     };
-    let (replayed, failed) = work::replay_all(&files, &task, jobs(asked));
+    let (replayed, failed) = work::replay_all(&files, &task, job_count(asked));
     let (mut sessions, mut paid, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for session in replayed {
         sessions.push(session.scores);
@@ -94,9 +95,9 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
         times.push(session.took);
     }
     unusable.extend(failed);
-    unusable.iter().for_each(|bad| note(format_args!("{}: {}", bad.path, bad.reason)));
+    unusable.iter().for_each(|bad| print_note(format_args!("{}: {}", bad.path, bad.reason)));
     if sessions.is_empty() {
-        bail!(nothing(asked, unusable.len()));
+        bail!(explain_no_results(asked, unusable.len()));
     }
     let (models, prices) = if models.is_empty() {
         recorded_models(&paid, &mut sessions, &default_model)
@@ -104,33 +105,33 @@ pub(crate) fn run(asked: &Replay, out: &mut Output) -> Result<()> {
         let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
         (models, format!("the prices of {}", names.first().cloned().unwrap_or_default()))
     };
-    let rows = pool(&sessions, usize::from(asked.resamples));
-    let entrants = contenders.iter().map(Entrant::of).collect();
-    let mut replayed = Replayed { entrants, models, sessions, rows, unusable: unusable.len(), prices };
+    let rows = pool_sessions(&sessions, usize::from(asked.resamples));
+    let entrants = contenders.iter().map(Entrant::from_contender).collect();
+    let mut replayed = ReplayResults { entrants, models, sessions, rows, unusable: unusable.len(), prices };
     if lineup::is_usual(asked) {
         lineup::keep_best(&mut replayed);
     }
-    write(asked, &replayed, out)?;
+    write_results(asked, &replayed, out)?;
     out.flush()?;
     if asked.timing {
-        say_timing(began.elapsed(), times, jobs(asked));
+        say_timing(began.elapsed(), times, job_count(asked));
     }
     if replayed.unusable > 0 {
         let all = replayed.unusable + replayed.sessions.len();
         bail!(
             "{} of {} could not be replayed; the report is of the others",
             replayed.unusable,
-            counted(all, "file", "files")
+            count_with_noun(all, "file", "files")
         );
     }
     Ok(())
 }
 
 impl Entrant {
-    fn of(contender: &Contender) -> Entrant {
+    fn from_contender(contender: &Contender) -> Entrant {
         Entrant {
             name: contender.name().to_owned(),
-            curve: contender.curve().to_owned(),
+            curve: contender.curve_name().to_owned(),
             family: contender.family().name(),
             about: contender.about().to_owned(),
             knob: contender.knob().map(|(meaning, value)| (meaning.to_owned(), value)),
@@ -138,26 +139,26 @@ impl Entrant {
     }
 }
 
-fn write(asked: &Replay, replayed: &Replayed, out: &mut Output) -> Result<()> {
+fn write_results(asked: &ReplayArgs, replayed: &ReplayResults, out: &mut Output) -> Result<()> {
     if asked.json {
-        out.json(&replayed.rows)?;
+        out.write_json(&replayed.rows)?;
         out.flush()?;
     } else if asked.html.is_none() {
-        table::print(replayed, out)?;
-        out.line("")?;
+        table::print_table(replayed, out)?;
+        out.write_line("")?;
     }
     let width = out.width().min(SENTENCE_WIDTH);
-    for sentence in sentence::summary(replayed) {
+    for sentence in sentence::summary_sentences(replayed) {
         for line in wrapped_at(&sentence, width) {
-            if asked.json { say(line) } else { out.line(line)? }
+            if asked.json { print_line(line) } else { out.write_line(line)? }
         }
     }
     if let Some(file) = &asked.html {
-        let page = page::page(replayed)?;
+        let page = page::write_page(replayed)?;
         write_whole(file, &page)?;
         out.flush()?;
-        let size = store::size(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        note(format_args!("{} written ({size})", file.display()));
+        let size = store::format_size(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        print_note(format_args!("{} written ({size})", file.display()));
     }
     Ok(())
 }
@@ -174,9 +175,9 @@ fn recorded_models(
     }
     let unknown: usize = paid.iter().filter(|paid| !paid.is_recorded).map(|paid| paid.requests).sum();
     if unknown > 0 {
-        note(format_args!(
+        print_note(format_args!(
             "{} no model that is known: the prices of {} are used (--model NAME names another)",
-            counted(unknown, "request names", "requests name"),
+            count_with_noun(unknown, "request names", "requests name"),
             default.name
         ));
     }
@@ -196,7 +197,7 @@ fn recorded_models(
 }
 
 /// Returns the models that are named, each once.
-fn asked_models(asked: &Replay) -> Vec<Model> {
+fn asked_models(asked: &ReplayArgs) -> Vec<Model> {
     let mut models = asked.models.clone();
     let mut names = Vec::new();
     models.retain(|model| {
@@ -208,7 +209,7 @@ fn asked_models(asked: &Replay) -> Vec<Model> {
 }
 
 /// Returns the files to replay, each once, and the folders that cannot be listed.
-fn asked_files(asked: &Replay) -> Result<(Vec<PathBuf>, Vec<Unreadable>)> {
+fn asked_files(asked: &ReplayArgs) -> Result<(Vec<PathBuf>, Vec<Unreadable>)> {
     let (mut files, mut unusable) = (Vec::new(), Vec::new());
     if asked.paths.is_empty() {
         files = own_sessions(&asked.finding, "replay")?;
@@ -221,7 +222,7 @@ fn asked_files(asked: &Replay) -> Result<(Vec<PathBuf>, Vec<Unreadable>)> {
     Ok((files, unusable))
 }
 
-fn nothing(asked: &Replay, unusable: usize) -> String {
+fn explain_no_results(asked: &ReplayArgs, unusable: usize) -> String {
     if unusable > 0 {
         return "nothing could be replayed; the reasons are above".to_owned();
     }
@@ -232,13 +233,13 @@ fn nothing(asked: &Replay, unusable: usize) -> String {
     }
 }
 
-fn jobs(asked: &Replay) -> usize {
+fn job_count(asked: &ReplayArgs) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.jobs.map_or_else(cores, usize::from)
 }
 
 /// Returns what a rewritten token costs more than a read one, in reads.
-fn rewriting(model: &Model) -> f64 {
+fn rewrite_cost_in_reads(model: &Model) -> f64 {
     (model.prices.cache_write - model.prices.cache_read) / model.prices.cache_read.max(f64::MIN_POSITIVE)
 }
 
@@ -254,7 +255,7 @@ fn say_timing(took: Duration, mut times: Vec<Duration>, jobs: usize) {
     let longest = times.last().copied().unwrap_or_default();
     let memory =
         peak_memory().map_or_else(String::new, |megabytes| format!(", {megabytes} MB of memory at most"));
-    note(format_args!(
+    print_note(format_args!(
         "sessions: {}; {:.1} s in all, {jobs} at a time; {:.3} s each (median), {:.3} s the longest{memory}",
         times.len(),
         took.as_secs_f64(),

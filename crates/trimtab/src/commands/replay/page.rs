@@ -4,9 +4,9 @@
 use anyhow::Result;
 use serde::Serialize;
 use trimtab_core::prices::prices_date;
-use trimtab_replay::{Missed, Row, SessionScores};
+use trimtab_replay::{MissReport, ScoreRow, SessionScores};
 
-use super::{Entrant, Replayed, rewriting};
+use super::{Entrant, ReplayResults, rewrite_cost_in_reads};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -22,22 +22,22 @@ const TOLD_MISSES: usize = 40;
 const CURVES: usize = 24;
 
 #[derive(Serialize)]
-struct Data<'a> {
+struct PageData<'a> {
     version: &'static str,
     prices_date: &'static str,
     unusable: usize,
-    models: Vec<Priced<'a>>,
+    models: Vec<ModelPrices<'a>>,
     entrants: &'a [Entrant],
-    rows: &'a [Row],
+    rows: &'a [ScoreRow],
     /// For each row: cost against raw of sessions at even ranks, cheapest first.
     spread: Vec<Vec<f64>>,
-    curves: Vec<Curves<'a>>,
-    misses: Vec<Told<'a>>,
+    curves: Vec<SizeCurves<'a>>,
+    misses: Vec<MissRow<'a>>,
     left_out: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Priced<'a> {
+struct ModelPrices<'a> {
     name: &'a str,
     rewriting: f64,
     input: f64,
@@ -47,7 +47,7 @@ struct Priced<'a> {
 
 /// How large the requests of a session were, with each contender.
 #[derive(Serialize)]
-struct Curves<'a> {
+struct SizeCurves<'a> {
     session: &'a str,
     requests: u64,
     raw: &'a [u64],
@@ -56,25 +56,25 @@ struct Curves<'a> {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct MissRow<'a> {
     entrant: usize,
     session: &'a str,
     #[serde(flatten)]
-    miss: &'a Missed,
+    miss: &'a MissReport,
 }
 
 /// Writes the page.
-pub(super) fn page(replayed: &Replayed) -> Result<Vec<u8>> {
-    let (misses, untold) = misses(replayed);
-    let curves = curves(replayed);
-    let data = Data {
+pub(super) fn write_page(replayed: &ReplayResults) -> Result<Vec<u8>> {
+    let (misses, untold) = select_misses(replayed);
+    let curves = size_curves(replayed);
+    let data = PageData {
         version: env!("CARGO_PKG_VERSION"),
         prices_date: prices_date(),
         unusable: replayed.unusable,
-        models: replayed.models.iter().map(priced).collect(),
+        models: replayed.models.iter().map(model_prices).collect(),
         entrants: &replayed.entrants,
         rows: &replayed.rows,
-        spread: (0..replayed.rows.len()).map(|row| spread(&replayed.sessions, row)).collect(),
+        spread: (0..replayed.rows.len()).map(|row| cost_ratios(&replayed.sessions, row)).collect(),
         left_out: left_out(replayed, curves.len(), untold),
         curves,
         misses,
@@ -109,18 +109,18 @@ fn in_script(json: &str) -> String {
     safe
 }
 
-fn priced(model: &trimtab_core::Model) -> Priced<'_> {
+fn model_prices(model: &trimtab_core::Model) -> ModelPrices<'_> {
     let prices = &model.prices;
-    Priced {
+    ModelPrices {
         name: &model.name,
-        rewriting: rewriting(model),
+        rewriting: rewrite_cost_in_reads(model),
         input: prices.input,
         cache_read: prices.cache_read,
         cache_write: prices.cache_write,
     }
 }
 
-fn spread(sessions: &[SessionScores], row: usize) -> Vec<f64> {
+fn cost_ratios(sessions: &[SessionScores], row: usize) -> Vec<f64> {
     let mut ratios: Vec<f64> =
         sessions.iter().filter_map(|session| Some(session.scores.get(row)?.cost_vs_raw())).collect();
     ratios.sort_by(f64::total_cmp);
@@ -131,7 +131,7 @@ fn spread(sessions: &[SessionScores], row: usize) -> Vec<f64> {
     (0..drawn).filter_map(|index| ratios.get(rank(index))).map(rounded).collect()
 }
 
-fn curves(replayed: &Replayed) -> Vec<Curves<'_>> {
+fn size_curves(replayed: &ReplayResults) -> Vec<SizeCurves<'_>> {
     let models = replayed.models.len().max(1);
     let with_curve = replayed
         .sessions
@@ -143,7 +143,7 @@ fn curves(replayed: &Replayed) -> Vec<Curves<'_>> {
         let first = session.scores.first()?;
         let by = session.scores.iter().step_by(models);
         let by = by.map(|score| if score.sizes == first.raw_sizes { &[] } else { &*score.sizes });
-        Some(Curves {
+        Some(SizeCurves {
             session: &session.name,
             requests: first.requests,
             raw: &first.raw_sizes,
@@ -154,7 +154,7 @@ fn curves(replayed: &Replayed) -> Vec<Curves<'_>> {
 }
 
 /// Returns misses of every contender, taking one of each session in turn, and how many are not told.
-fn misses(replayed: &Replayed) -> (Vec<Told<'_>>, u64) {
+fn select_misses(replayed: &ReplayResults) -> (Vec<MissRow<'_>>, u64) {
     let models = replayed.models.len().max(1);
     let (mut told, mut all) = (Vec::new(), 0);
     for entrant in 0..replayed.entrants.len() {
@@ -168,7 +168,7 @@ fn misses(replayed: &Replayed) -> (Vec<Told<'_>>, u64) {
         let deepest = scores().map(|(_, score)| score.misses.len()).max().unwrap_or_default();
         let in_turn = (0..deepest).flat_map(|depth| {
             scores().filter_map(move |(session, score)| {
-                Some(Told { entrant, session: &session.name, miss: score.misses.get(depth)? })
+                Some(MissRow { entrant, session: &session.name, miss: score.misses.get(depth)? })
             })
         });
         told.extend(in_turn.take(TOLD_MISSES));
@@ -177,7 +177,7 @@ fn misses(replayed: &Replayed) -> (Vec<Told<'_>>, u64) {
     (told, untold)
 }
 
-fn left_out(replayed: &Replayed, curves: usize, untold: u64) -> Vec<String> {
+fn left_out(replayed: &ReplayResults, curves: usize, untold: u64) -> Vec<String> {
     let mut left_out = Vec::new();
     let sessions = replayed.sessions.len();
     if curves < sessions {
@@ -209,10 +209,11 @@ fn left_out(replayed: &Replayed, curves: usize, untold: u64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::replay::made_up;
+    use crate::commands::replay::invented;
 
     fn check(sessions: u32) -> String {
-        let page = String::from_utf8(page(&made_up::replayed(sessions)).expect("a page")).expect("UTF-8");
+        let page = String::from_utf8(write_page(&invented::make_up_results(sessions)).expect("a page"))
+            .expect("UTF-8");
         if let Some(file) = std::env::var_os("TRIMTAB_PAGE") {
             std::fs::write(file, &page).expect("the page");
         }
@@ -255,8 +256,8 @@ mod tests {
 
     #[test]
     fn the_best_and_the_worst_session_are_drawn() {
-        let made = made_up::replayed(400);
-        let spread = spread(&made.sessions, 33);
+        let made = invented::make_up_results(400);
+        let spread = cost_ratios(&made.sessions, 33);
         let worst = made.rows[33].worst_session_vs_raw;
         assert_eq!(spread.len(), DRAWN_SESSIONS);
         assert!((spread[DRAWN_SESSIONS - 1] - worst).abs() < 1e-4);

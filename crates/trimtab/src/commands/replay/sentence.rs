@@ -1,50 +1,58 @@
-//! A replay in a few sentences, with dollars: [`summary`]. Takes the rows; gives what was spent, what was saved, and what was hidden too
+//! A replay in a few sentences, with dollars: [`summary_sentences`]. Takes the rows; gives what was spent, what was saved, and what was hidden too
 //! early. Printed at the end, whatever else is written.
 
-use trimtab_replay::Row;
+use trimtab_replay::ScoreRow;
 
-use super::Replayed;
-use crate::output::{counted, grouped};
+use super::ReplayResults;
+use crate::output::{count_with_noun, group_thousands};
 
 /// Policies that get a sentence; the first other one where none of them takes part.
 const TOLD: &[&str] = &["steady", "steady.safe"];
 
 /// Returns the sentences.
-pub(super) fn summary(replayed: &Replayed) -> Vec<String> {
+pub(super) fn summary_sentences(replayed: &ReplayResults) -> Vec<String> {
     let Some(model) = replayed.models.first() else { return Vec::new() };
-    let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
+    let rows: Vec<&ScoreRow> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
     let Some(first) = rows.first() else { return Vec::new() };
-    let sessions = counted(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions");
-    let requests = counted(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests");
+    let sessions =
+        count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions");
+    let requests =
+        count_with_noun(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests");
     let mut sentences = vec![format!(
         "{sessions} with {requests}: sending everything costs {} of input, at {}.",
-        dollars(spent(first)),
+        format_dollars(untrimmed_dollars(first)),
         replayed.prices
     )];
-    let mut told: Vec<&&Row> = rows.iter().filter(|row| TOLD.contains(&row.policy.as_str())).collect();
+    let mut told: Vec<&&ScoreRow> = rows.iter().filter(|row| TOLD.contains(&row.policy.as_str())).collect();
     if told.is_empty() {
         told.extend(rows.iter().find(|row| row.policy != "none"));
     }
-    sentences.extend(told.into_iter().map(|row| policy(row)));
+    sentences.extend(told.into_iter().map(|row| policy_sentence(row)));
     sentences
 }
 
-fn policy(row: &Row) -> String {
-    let saved = spent(row) - row.input_cost;
+fn policy_sentence(row: &ScoreRow) -> String {
+    let saved = untrimmed_dollars(row) - row.input_cost;
     let share = (1.0 - row.cost_vs_raw) * 100.0;
     let money = if share.abs() < 0.05 {
         "would have cost the same".to_owned()
     } else if saved > 0.0 {
-        format!("would have saved {} ({share:.1} %)", dollars(saved))
+        format!("would have saved {} ({share:.1} %)", format_dollars(saved))
     } else {
-        format!("would have cost {} more ({:.1} %)", dollars(-saved), -share)
+        format!("would have cost {} more ({:.1} %)", format_dollars(-saved), -share)
     };
-    let missed = missed(row.edit_anchor_recall, row.edit_anchors);
+    let missed = missed_count(row.edit_anchor_recall, row.edit_anchors);
     let early = match (row.edit_anchors, missed) {
         (0, _) => "the agent edited no text that it had read".to_owned(),
-        (all, 0) => format!("all {} texts that the agent edited were still visible then", grouped(all)),
+        (all, 0) => {
+            format!("all {} texts that the agent edited were still visible then", group_thousands(all))
+        }
         (all, missed) => {
-            format!("hidden {} of the {} texts that the agent edited later", grouped(missed), grouped(all))
+            format!(
+                "hidden {} of the {} texts that the agent edited later",
+                group_thousands(missed),
+                group_thousands(all)
+            )
         }
     };
     let early = if missed > 0 {
@@ -56,23 +64,23 @@ fn policy(row: &Row) -> String {
         0 => "No request would have been rejected.".to_owned(),
         count => format!(
             "{} would have been rejected.",
-            counted(usize::try_from(count).unwrap_or(0), "request", "requests")
+            count_with_noun(usize::try_from(count).unwrap_or(0), "request", "requests")
         ),
     };
     format!("{} {money}{early}. {rejected}", row.policy)
 }
 
-fn spent(row: &Row) -> f64 {
+fn untrimmed_dollars(row: &ScoreRow) -> f64 {
     row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE)
 }
 
 /// Returns how many of so many were missed.
-fn missed(recall: f64, of: u64) -> u64 {
-    let held = trimtab_core::Tokens(of).scaled(recall).0;
+fn missed_count(recall: f64, of: u64) -> u64 {
+    let held = trimtab_core::Tokens(of).scale(recall).0;
     of.saturating_sub(held)
 }
 
-fn dollars(amount: f64) -> String {
+fn format_dollars(amount: f64) -> String {
     // Cents say nothing about less than ten of them.
     if (0.000_05..0.095).contains(&amount) { format!("${amount:.3}") } else { format!("${amount:.2}") }
 }
@@ -80,13 +88,13 @@ fn dollars(amount: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::replay::made_up::replayed;
+    use crate::commands::replay::invented::make_up_results;
 
     fn check(cost_vs_raw: f64, edits: u64, recall: f64, rejected: u64) -> String {
-        let mut row = replayed(3).rows.into_iter().find(|row| row.policy == "steady").expect("steady");
+        let mut row = make_up_results(3).rows.into_iter().find(|row| row.policy == "steady").expect("steady");
         (row.cost_vs_raw, row.input_cost) = (cost_vs_raw, 100.0 * cost_vs_raw);
         (row.edit_anchors, row.edit_anchor_recall, row.invalid_requests) = (edits, recall, rejected);
-        policy(&row)
+        policy_sentence(&row)
     }
 
     #[test]
@@ -106,9 +114,9 @@ mod tests {
 
     #[test]
     fn the_first_sentence_says_what_was_spent_and_whose_prices_those_are() {
-        let mut replayed = replayed(5);
+        let mut replayed = make_up_results(5);
         replayed.prices = "the prices of claude-opus-5".to_owned();
-        let sentences = summary(&replayed);
+        let sentences = summary_sentences(&replayed);
         assert!(
             sentences[0].starts_with("5 sessions with ")
                 && sentences[0].ends_with("at the prices of claude-opus-5.")

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use anstyle::Style;
 use anyhow::Result;
-use trimtab_replay::Row;
+use trimtab_replay::ScoreRow;
 
-use super::{Replayed, rewriting};
-use crate::output::{Output, end_of, grouped, padded};
+use super::{ReplayResults, rewrite_cost_in_reads};
+use crate::output::{Output, end_of, group_thousands, pad_text};
 
 const BOLD: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
@@ -21,32 +21,44 @@ const NARROW_NAME: usize = 22;
 const WORST: usize = 3;
 
 /// A column: its heading, how early it goes where there is no room (the highest first), and its cells.
-struct Column {
+struct TableColumn {
     head: &'static str,
     spare: u8,
-    cell: fn(&Row) -> String,
+    cell: fn(&ScoreRow) -> String,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { head: "tokens", spare: 2, cell: |row| change(row.tokens_vs_raw) },
-    Column { head: "$", spare: 0, cell: |row| change(row.cost_vs_raw) },
-    Column { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, span) },
-    Column { head: "net $", spare: 1, cell: |row| change(row.cost_net_vs_raw) },
-    Column { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
-    Column { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
-    Column { head: "breaks", spare: 8, cell: |row| mean(row.cache_breaks) },
-    Column { head: "EAR", spare: 0, cell: |row| recall(row.edit_anchor_recall, row.edit_anchors) },
-    Column { head: "RR", spare: 1, cell: |row| recall(row.strict_reference_recall, row.strict_references) },
-    Column { head: "lines", spare: 4, cell: |row| recall(row.copied_line_recall, row.copied_lines) },
-    Column { head: "errs", spare: 4, cell: |row| recall(row.error_retention, row.errors) },
-    Column { head: "rules", spare: 4, cell: |row| recall(row.instruction_retention, row.instructions) },
-    Column { head: "stale", spare: 9, cell: |row| short(row.unmarked_stale_tokens) },
-    Column { head: "again", spare: 6, cell: |row| mean(row.forced_refetches) },
-    Column { head: "bad", spare: 6, cell: |row| grouped(row.invalid_requests) },
-    Column {
+const COLUMNS: &[TableColumn] = &[
+    TableColumn { head: "tokens", spare: 2, cell: |row| percent_change(row.tokens_vs_raw) },
+    TableColumn { head: "$", spare: 0, cell: |row| percent_change(row.cost_vs_raw) },
+    TableColumn { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, percent_span) },
+    TableColumn { head: "net $", spare: 1, cell: |row| percent_change(row.cost_net_vs_raw) },
+    TableColumn { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
+    TableColumn { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
+    TableColumn { head: "breaks", spare: 8, cell: |row| format_mean(row.cache_breaks) },
+    TableColumn { head: "EAR", spare: 0, cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors) },
+    TableColumn {
+        head: "RR",
+        spare: 1,
+        cell: |row| recall_share(row.strict_reference_recall, row.strict_references),
+    },
+    TableColumn {
+        head: "lines",
+        spare: 4,
+        cell: |row| recall_share(row.copied_line_recall, row.copied_lines),
+    },
+    TableColumn { head: "errs", spare: 4, cell: |row| recall_share(row.error_retention, row.errors) },
+    TableColumn {
+        head: "rules",
+        spare: 4,
+        cell: |row| recall_share(row.instruction_retention, row.instructions),
+    },
+    TableColumn { head: "stale", spare: 9, cell: |row| short_number(row.unmarked_stale_tokens) },
+    TableColumn { head: "again", spare: 6, cell: |row| format_mean(row.forced_refetches) },
+    TableColumn { head: "bad", spare: 6, cell: |row| group_thousands(row.invalid_requests) },
+    TableColumn {
         head: "µs",
         spare: 10,
-        cell: |row| row.plan_us_p50.map_or_else(dash, |time| short(f64::from(time))),
+        cell: |row| row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time))),
     },
 ];
 
@@ -61,57 +73,60 @@ const LEGEND: &str = "tokens, $, net $, worst: change of the input in per cent a
 const CERTIFIES: &str = "Replay shows whether the agent later needed something that was hidden. It cannot show whether the task would \
     still have succeeded, or whether an agent that sees less would have done the same.";
 
-pub(super) fn print(replayed: &Replayed, out: &mut Output) -> Result<()> {
+pub(super) fn print_table(replayed: &ReplayResults, out: &mut Output) -> Result<()> {
     let width = out.width();
-    for line in lines(replayed, width) {
-        out.line(line)?;
+    for line in table_lines(replayed, width) {
+        out.write_line(line)?;
     }
     Ok(())
 }
 
-fn lines(replayed: &Replayed, width: usize) -> Vec<String> {
+fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(first) = replayed.rows.first() else { return lines };
     let size = format!(
         "{} session{}, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
-        grouped(first.sessions),
+        group_thousands(first.sessions),
         if first.sessions == 1 { "" } else { "s" },
-        grouped(first.requests),
-        grouped(first.edit_anchors),
-        grouped(first.strict_references),
-        grouped(first.copied_lines),
-        grouped(first.errors)
+        group_thousands(first.requests),
+        group_thousands(first.edit_anchors),
+        group_thousands(first.strict_references),
+        group_thousands(first.copied_lines),
+        group_thousands(first.errors)
     );
-    lines.extend(folded(&size, width));
+    lines.extend(break_sentence(&size, width));
     for model in &replayed.models {
-        let rows: Vec<&Row> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
+        let rows: Vec<&ScoreRow> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
         lines.push(String::new());
         let raw = rows.first().map_or(0.0, |row| row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE));
         let head = format!(
             "{}: sending everything costs ${raw:.2}; rewriting a cached token costs {:.1} reads more",
             model.name,
-            rewriting(model)
+            rewrite_cost_in_reads(model)
         );
         let bold = format!("{BOLD}{}{BOLD:#}", model.name);
-        lines.extend(folded(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
-        lines.extend(block(replayed, &rows, width));
-        lines.extend(worst(&rows, width));
+        lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
+        lines.extend(model_block(replayed, &rows, width));
+        lines.extend(worst_sessions(&rows, width));
     }
     lines.push(String::new());
     for sentence in [LEGEND, CERTIFIES] {
         lines.extend(
-            folded(sentence, width.min(100)).into_iter().map(|line| format!("{FAINT}{line}{FAINT:#}")),
+            break_sentence(sentence, width.min(100))
+                .into_iter()
+                .map(|line| format!("{FAINT}{line}{FAINT:#}")),
         );
     }
     lines
 }
 
-fn block(replayed: &Replayed, rows: &[&Row], width: usize) -> Vec<String> {
+fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Vec<String> {
     let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
     let mut name = longest.clamp(6, NAME);
-    let mut columns: Vec<(&Column, usize)> =
+    let mut columns: Vec<(&TableColumn, usize)> =
         COLUMNS.iter().map(|column| (column, column_width(column, rows))).collect();
-    let needed = |columns: &[(&Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
+    let needed =
+        |columns: &[(&TableColumn, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     while name + needed(&columns) > width && columns.len() > 2 {
         if name > NARROW_NAME {
             name -= 1;
@@ -125,7 +140,7 @@ fn block(replayed: &Replayed, rows: &[&Row], width: usize) -> Vec<String> {
     // What the columns that went leave free is the name's again.
     name = longest.clamp(6, NAME).min(width.saturating_sub(needed(&columns)));
     let head = columns.iter().map(|(column, width)| (column.head.to_owned(), *width));
-    let mut lines = vec![line(&padded("", name), head)];
+    let mut lines = vec![table_line(&pad_text("", name), head)];
     let mut family = None;
     for row in rows {
         let own =
@@ -135,17 +150,17 @@ fn block(replayed: &Replayed, rows: &[&Row], width: usize) -> Vec<String> {
         }
         family = own;
         let cells = columns.iter().map(|(column, width)| ((column.cell)(row), *width));
-        lines.push(line(&padded(&middle_cut(&row.policy, name), name), cells));
+        lines.push(table_line(&pad_text(&middle_cut(&row.policy, name), name), cells));
     }
     lines
 }
 
-fn column_width(column: &Column, rows: &[&Row]) -> usize {
+fn column_width(column: &TableColumn, rows: &[&ScoreRow]) -> usize {
     let cells = rows.iter().map(|row| (column.cell)(row).chars().count());
     cells.chain([column.head.chars().count()]).max().unwrap_or_default()
 }
 
-fn line(name: &str, cells: impl Iterator<Item = (String, usize)>) -> String {
+fn table_line(name: &str, cells: impl Iterator<Item = (String, usize)>) -> String {
     cells.fold(name.to_owned(), |mut line, (cell, width)| {
         let _ = write!(line, " {cell:>width$}");
         line
@@ -163,8 +178,8 @@ fn middle_cut(name: &str, width: usize) -> String {
 }
 
 /// Names the sessions whose cost grew the most.
-fn worst(rows: &[&Row], width: usize) -> Vec<String> {
-    let mut dear: Vec<&&Row> = rows.iter().filter(|row| row.worst_session_vs_raw > 1.0005).collect();
+fn worst_sessions(rows: &[&ScoreRow], width: usize) -> Vec<String> {
+    let mut dear: Vec<&&ScoreRow> = rows.iter().filter(|row| row.worst_session_vs_raw > 1.0005).collect();
     dear.sort_by(|one, other| other.worst_session_vs_raw.total_cmp(&one.worst_session_vs_raw));
     let more = dear.len().saturating_sub(WORST);
     let named = dear.iter().take(WORST).map(|row| {
@@ -175,31 +190,31 @@ fn worst(rows: &[&Row], width: usize) -> Vec<String> {
     });
     let rest =
         format!("and {more} more policies that made a session more expensive; --json names the sessions");
-    let rest = if more > 0 { folded(&rest, width) } else { Vec::new() };
+    let rest = if more > 0 { break_sentence(&rest, width) } else { Vec::new() };
     named.chain(rest).collect()
 }
 
 /// Returns a ratio as per cent more or less.
-fn change(ratio: f64) -> String {
-    signed(format!("{:+.1}", (ratio - 1.0) * 100.0))
+fn percent_change(ratio: f64) -> String {
+    unsign_zero(format!("{:+.1}", (ratio - 1.0) * 100.0))
 }
 
 fn whole_change(ratio: f64) -> String {
-    signed(format!("{:+.0}", (ratio - 1.0) * 100.0))
+    unsign_zero(format!("{:+.0}", (ratio - 1.0) * 100.0))
 }
 
 /// Nothing has no sign.
-fn signed(number: String) -> String {
+fn unsign_zero(number: String) -> String {
     let nothing = number.chars().all(|letter| matches!(letter, '+' | '-' | '0' | '.'));
     if nothing { number.trim_start_matches(['+', '-']).to_owned() } else { number }
 }
 
-fn span([low, high]: [f64; 2]) -> String {
+fn percent_span([low, high]: [f64; 2]) -> String {
     format!("{}…{}", whole_change(low), whole_change(high))
 }
 
 /// Returns a share that is never rounded up: `1` is all.
-pub(super) fn recall(share: f64, of: u64) -> String {
+pub(super) fn recall_share(share: f64, of: u64) -> String {
     if of == 0 {
         return dash();
     }
@@ -209,11 +224,11 @@ pub(super) fn recall(share: f64, of: u64) -> String {
     format!("{:.3}", (share * 1000.0).floor() / 1000.0).trim_start_matches('0').to_owned()
 }
 
-fn mean(number: f64) -> String {
+fn format_mean(number: f64) -> String {
     if number >= 100.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-fn short(number: f64) -> String {
+fn short_number(number: f64) -> String {
     match number {
         number if number >= 9.95e5 => format!("{:.1}M", number / 1e6),
         number if number >= 9_950.0 => format!("{:.0}k", number / 1e3),
@@ -227,7 +242,7 @@ fn dash() -> String {
 }
 
 /// Breaks a sentence into lines.
-fn folded(text: &str, width: usize) -> Vec<String> {
+fn break_sentence(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let full = lines
@@ -250,11 +265,11 @@ mod tests {
     use anstream::adapter::strip_str;
 
     use super::*;
-    use crate::commands::replay::made_up::replayed;
+    use crate::commands::replay::invented::make_up_results;
 
     fn check(width: usize) -> String {
         let lines: Vec<String> =
-            lines(&replayed(60), width).iter().map(|line| strip_str(line).to_string()).collect();
+            table_lines(&make_up_results(60), width).iter().map(|line| strip_str(line).to_string()).collect();
         let widest = lines.iter().map(|line| line.chars().count()).max();
         assert!(widest <= Some(width), "{widest:?} of {width}:\n{}", lines.join("\n"));
         lines.join("\n")
@@ -294,14 +309,17 @@ mod tests {
     #[test]
     fn no_loss_is_rounded_away() {
         assert_eq!(
-            [recall(1.0, 9), recall(0.9999, 9), recall(0.25, 4), recall(1.0, 0)],
+            [recall_share(1.0, 9), recall_share(0.9999, 9), recall_share(0.25, 4), recall_share(1.0, 0)],
             ["1", ".999", ".250", "-"]
         );
-        assert_eq!([change(1.0), change(0.786), change(3.667)], ["0.0", "-21.4", "+266.7"]);
-        assert_eq!(middle_cut("peer:clear-tool-uses(100000)", 22), "peer:clear-to…(100000)");
-        assert_eq!([change(0.99999), whole_change(1.001)], ["0.0", "0"]);
         assert_eq!(
-            [short(12.4), short(1234.0), short(52_300.0), short(2.5e6)],
+            [percent_change(1.0), percent_change(0.786), percent_change(3.667)],
+            ["0.0", "-21.4", "+266.7"]
+        );
+        assert_eq!(middle_cut("peer:clear-tool-uses(100000)", 22), "peer:clear-to…(100000)");
+        assert_eq!([percent_change(0.99999), whole_change(1.001)], ["0.0", "0"]);
+        assert_eq!(
+            [short_number(12.4), short_number(1234.0), short_number(52_300.0), short_number(2.5e6)],
             ["12", "1.2k", "52k", "2.5M"]
         );
     }

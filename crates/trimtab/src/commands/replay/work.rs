@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, Score, Segment, SessionScores, Terms, read, replay};
+use trimtab_replay::{Contender, ReplayTerms, Score, Segment, SessionScores, read, replay};
 
 use super::RECORDED;
 use crate::{
@@ -33,28 +33,28 @@ const POINTS: usize = 120;
 const MISSES: usize = 6;
 
 /// What files are replayed with.
-pub(super) struct Task<'a> {
+pub(super) struct ReplayTask<'a> {
     pub(super) contenders: &'a [Contender],
-    pub(super) prices: Prices<'a>,
-    pub(super) terms: Terms,
-    pub(super) details: Details,
+    pub(super) prices: ReplayPrices<'a>,
+    pub(super) terms: ReplayTerms,
+    pub(super) details: ReplayDetails,
 }
 
 /// Whose prices are paid.
 #[derive(Clone, Copy)]
-pub(super) enum Prices<'a> {
+pub(super) enum ReplayPrices<'a> {
     /// Those of each of these models.
     Of(&'a [Model]),
     /// Those of the model that a session was recorded with; of this one where that is not known.
     Recorded(&'a Model),
 }
 
-impl Prices<'_> {
+impl ReplayPrices<'_> {
     /// Returns how many scores each contender gets.
     fn count(self) -> usize {
         match self {
-            Prices::Of(models) => models.len().max(1),
-            Prices::Recorded(_) => 1,
+            ReplayPrices::Of(models) => models.len().max(1),
+            ReplayPrices::Recorded(_) => 1,
         }
     }
 }
@@ -77,32 +77,32 @@ pub(super) struct PaidModel {
 
 /// Whether curves and misses are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Details {
+pub(super) enum ReplayDetails {
     Kept,
     Dropped,
 }
 
 /// What came of a file.
-type Done = Result<Replayed, Unreadable>;
+type ReplayOutcome = Result<Replayed, Unreadable>;
 
 /// Replays all files. Gives the sessions and the files that could not be replayed.
 pub(super) fn replay_all(
     files: &[PathBuf],
-    task: &Task<'_>,
+    task: &ReplayTask<'_>,
     jobs: usize,
 ) -> (Vec<Replayed>, Vec<Unreadable>) {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Done)>> = Mutex::new(Vec::with_capacity(files.len()));
+    let done: Mutex<Vec<(usize, ReplayOutcome)>> = Mutex::new(Vec::with_capacity(files.len()));
     let bar = Progress::begin(files);
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(index) else { return };
-            bar.file(file);
-            let came = session(file, task, keeps_curve(index, files.len()));
+            bar.begin_file(file);
+            let came = replay_file(file, task, keeps_curve(index, files.len()));
             // A worker that panicked has left the list whole: each adds to it in one step.
             done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, came));
-            bar.done(file);
+            bar.finish_file(file);
         }
     };
     thread::scope(|scope| {
@@ -123,20 +123,20 @@ pub(super) fn replay_all(
     (sessions, failed)
 }
 
-fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Replayed, Unreadable> {
+fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Result<Replayed, Unreadable> {
     let began = Instant::now();
     let name = file.display().to_string();
     let unusable = |reason: String| Unreadable { path: name.clone(), reason };
-    let bytes = input::bytes(file).map_err(|error| unusable(format!("{error:#}")))?;
+    let bytes = input::read_file_or_stdin(file).map_err(|error| unusable(format!("{error:#}")))?;
     let recording = read(&bytes).map_err(|error| unusable(error.to_string()))?;
     drop(bytes);
     let mut paid = Vec::new();
     let segments = recording.segments.iter();
     let scores = segments.map(|segment| match task.prices {
-        Prices::Of(models) => replay(segment, task.contenders, models, &task.terms),
-        Prices::Recorded(other) => replay_as_recorded(segment, task, other, &mut paid),
+        ReplayPrices::Of(models) => replay(segment, task.contenders, models, &task.terms),
+        ReplayPrices::Recorded(other) => replay_as_recorded(segment, task, other, &mut paid),
     });
-    let mut scores = SessionScores::of(name.clone(), scores)
+    let mut scores = SessionScores::from_segments(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
     keep_details(&mut scores, task, curve);
     Ok(Replayed { scores, paid, took: began.elapsed() })
@@ -145,7 +145,7 @@ fn session(file: &Path, task: &Task<'_>, curve: Details) -> Result<Replayed, Unr
 /// Replays a segment at the prices of its own model.
 fn replay_as_recorded(
     segment: &Segment,
-    task: &Task<'_>,
+    task: &ReplayTask<'_>,
     other: &Model,
     paid: &mut Vec<PaidModel>,
 ) -> Vec<Score> {
@@ -162,13 +162,13 @@ fn replay_as_recorded(
 }
 
 /// Drops what no report of this run shows. What the page shows of single requests, it shows for the first model.
-fn keep_details(session: &mut SessionScores, task: &Task<'_>, curve: Details) {
+fn keep_details(session: &mut SessionScores, task: &ReplayTask<'_>, curve: ReplayDetails) {
     let models = task.prices.count();
     for (index, score) in session.scores.iter_mut().enumerate() {
-        let wanted = task.details == Details::Kept && index.is_multiple_of(models);
-        if wanted && curve == Details::Kept {
-            score.sizes = thinned(&score.sizes).into();
-            score.raw_sizes = thinned(&score.raw_sizes).into();
+        let wanted = task.details == ReplayDetails::Kept && index.is_multiple_of(models);
+        if wanted && curve == ReplayDetails::Kept {
+            score.sizes = thin_out(&score.sizes).into();
+            score.raw_sizes = thin_out(&score.raw_sizes).into();
         } else {
             score.sizes = [].into();
             score.raw_sizes = [].into();
@@ -181,12 +181,16 @@ fn keep_details(session: &mut SessionScores, task: &Task<'_>, curve: Details) {
 }
 
 /// Takes files at even distances, the first among them.
-fn keeps_curve(index: usize, files: usize) -> Details {
-    if index.is_multiple_of(files.div_ceil(CURVES).max(1)) { Details::Kept } else { Details::Dropped }
+fn keeps_curve(index: usize, files: usize) -> ReplayDetails {
+    if index.is_multiple_of(files.div_ceil(CURVES).max(1)) {
+        ReplayDetails::Kept
+    } else {
+        ReplayDetails::Dropped
+    }
 }
 
 /// Returns sizes at even distances, the last among them.
-fn thinned(sizes: &[u64]) -> Vec<u64> {
+fn thin_out(sizes: &[u64]) -> Vec<u64> {
     let every = sizes.len().div_ceil(POINTS).max(1);
     let mut kept: Vec<u64> = sizes.iter().rev().step_by(every).copied().collect();
     kept.reverse();
@@ -200,10 +204,10 @@ mod tests {
     #[test]
     fn curves_are_thinned_and_end_where_they_ended() {
         let long: Vec<u64> = (0..1000).collect();
-        let thin = thinned(&long);
+        let thin = thin_out(&long);
         assert!(thin.len() <= POINTS && thin.last() == Some(&999));
-        assert_eq!(thinned(&[1, 2, 3]), [1, 2, 3]);
-        let kept = (0..1000).filter(|index| keeps_curve(*index, 1000) == Details::Kept).count();
+        assert_eq!(thin_out(&[1, 2, 3]), [1, 2, 3]);
+        let kept = (0..1000).filter(|index| keeps_curve(*index, 1000) == ReplayDetails::Kept).count();
         assert!(kept <= CURVES && kept > CURVES / 2);
     }
 }

@@ -7,7 +7,7 @@ use trimtab_store::RequestInfo;
 
 use crate::{
     prices,
-    proxy::money::{self, Untouched},
+    proxy::money::{self, UntouchedSizes},
 };
 
 /// How long a cache lasts that was written for an hour.
@@ -15,7 +15,7 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 
 /// Sums over requests.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Reported {
+pub(super) struct UsageTotals {
     /// Requests whose usage was reported.
     pub(super) requests: u64,
     /// Of these, how many are of a model whose prices are not known: they count as tokens, not as dollars.
@@ -32,13 +32,13 @@ pub(super) struct Reported {
     pub(super) requests_dearer: u64,
 }
 
-impl Reported {
-    pub(super) fn input(&self) -> u64 {
+impl UsageTotals {
+    pub(super) fn total_input(&self) -> u64 {
         self.uncached + self.cache_read + self.cache_write
     }
 
     /// Adds the requests of one session, in the order in which they were made.
-    pub(super) fn add(&mut self, requests: &[RequestInfo]) {
+    pub(super) fn add_session(&mut self, requests: &[RequestInfo]) {
         self.add_at(requests, |name| prices::find_model(name).ok());
     }
 
@@ -46,19 +46,19 @@ impl Reported {
         let before = std::iter::once(None).chain(requests.iter().map(Some));
         for (before, request) in before.zip(requests) {
             let Some(usage) = request.usage else { continue };
-            self.count(usage);
+            self.count_usage(usage);
             let Some(model) = request.model.as_deref().and_then(&priced) else {
                 self.requests_without_price += 1;
                 continue;
             };
-            self.dollars_spent += money::spent(&model, usage);
-            let saved = saved(&model, usage, request, before);
+            self.dollars_spent += money::dollars_spent(&model, usage);
+            let saved = dollars_saved(&model, usage, request, before);
             self.dollars_saved += saved;
             self.requests_dearer += u64::from(saved < 0.0);
         }
     }
 
-    fn count(&mut self, usage: Usage) {
+    fn count_usage(&mut self, usage: Usage) {
         self.requests += 1;
         self.uncached += usage.input;
         self.cache_read += usage.cache_read;
@@ -68,19 +68,19 @@ impl Reported {
 }
 
 /// Returns the dollars saved by a request. Untouched, it would have found the request before it in the cache.
-fn saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&RequestInfo>) -> f64 {
+fn dollars_saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&RequestInfo>) -> f64 {
     if request.tokens_before == request.tokens_after {
         return 0.0;
     }
     let lifetime_ms = if usage.cache_write_1h > 0 { HOUR_MS } else { model.cache.lifetime_ms };
     let recent = before.filter(|before| request.at.0 - before.at.0 < lifetime_ms);
     let known = recent.map_or(0, |before| before.tokens_before).min(request.tokens_before);
-    let untouched = Untouched {
+    let untouched = UntouchedSizes {
         raw: Tokens(request.tokens_before),
         sent: Tokens(request.tokens_after),
         known: Tokens(known),
     };
-    money::saved(model, usage, untouched)
+    money::dollars_saved(model, usage, untouched)
 }
 
 #[cfg(test)]
@@ -118,13 +118,13 @@ mod tests {
             max_input: Tokens(200_000),
             max_output: None,
             prices,
-            cache: CacheRules { lifetime_ms: 300_000, ..CacheRules::of("", "") },
+            cache: CacheRules { lifetime_ms: 300_000, ..CacheRules::for_model("", "") },
             cliff: None,
         })
     }
 
-    fn check(requests: &[RequestInfo], spent: f64, saved: f64, dearer: u64) -> Reported {
-        let mut reported = Reported::default();
+    fn check(requests: &[RequestInfo], spent: f64, saved: f64, dearer: u64) -> UsageTotals {
+        let mut reported = UsageTotals::default();
         reported.add_at(requests, model);
         assert!((reported.dollars_spent - spent).abs() < 1e-9, "{reported:?}");
         assert!((reported.dollars_saved - saved).abs() < 1e-9, "{reported:?}");
@@ -162,6 +162,6 @@ mod tests {
         let unknown = RequestInfo { model: None, ..request(0, 12, 12, Some(usage)) };
         let reported = check(&[unknown, request(1, 12, 12, None)], 0.0, 0.0, 0);
         assert_eq!((reported.requests, reported.requests_without_price), (1, 1));
-        assert_eq!((reported.input(), reported.output), (12, 3));
+        assert_eq!((reported.total_input(), reported.output), (12, 3));
     }
 }

@@ -2,7 +2,7 @@
 //! changes a file of the user's.
 
 /// How an agent is pointed at the proxy. `{url}` stands for its address, `{file}` for the path of the agent's file.
-pub(in crate::commands) struct Agent {
+pub(in crate::commands) struct AgentSetup {
     pub(in crate::commands) name: &'static str,
     pub(in crate::commands) program: &'static str,
     pub(super) about: &'static str,
@@ -29,7 +29,7 @@ const ANTHROPIC: [(&str, &str); 2] = [("ANTHROPIC_BASE_URL", "{url}"), ("ANTHROP
 const OPENAI: [(&str, &str); 2] = [("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_API_BASE", "{url}/v1")];
 
 /// What most agents share.
-const PLAIN: Agent = Agent {
+const PLAIN: AgentSetup = AgentSetup {
     name: "",
     program: "",
     about: "",
@@ -42,8 +42,8 @@ const PLAIN: Agent = Agent {
 };
 
 /// The agents that are known.
-pub(in crate::commands) const AGENTS: &[Agent] = &[
-    Agent {
+pub(in crate::commands) const AGENTS: &[AgentSetup] = &[
+    AgentSetup {
         name: "aider",
         program: "aider",
         about: "OpenAI and Anthropic models by their variables",
@@ -51,7 +51,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "aider reads OPENAI_API_BASE and ANTHROPIC_API_BASE: choose an OpenAI or Anthropic model, and set no base URL in .aider.conf.yml",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "claude",
         program: "claude",
         about: "Claude Code, by ANTHROPIC_BASE_URL",
@@ -59,7 +59,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "Claude Code reads ANTHROPIC_BASE_URL: a setting `env.ANTHROPIC_BASE_URL` in its settings.json comes first, and CLAUDE_CODE_USE_BEDROCK or CLAUDE_CODE_USE_VERTEX go elsewhere",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "codex",
         program: "codex",
         about: "by its command line, as its own provider; needs OPENAI_API_KEY",
@@ -79,7 +79,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "codex needs OPENAI_API_KEY here: a login with a ChatGPT subscription is not used",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "gemini",
         program: "gemini",
         about: "Gemini CLI with a key, by GOOGLE_GEMINI_BASE_URL",
@@ -88,7 +88,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "Gemini CLI reads GOOGLE_GEMINI_BASE_URL only with GEMINI_API_KEY: requests of a login with a Google account go elsewhere",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "mini-swe-agent",
         program: "mini",
         about: "OpenAI and Anthropic models by their variables",
@@ -96,7 +96,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "mini-swe-agent reads OPENAI_API_BASE and ANTHROPIC_API_BASE: choose an OpenAI or Anthropic model",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "opencode",
         program: "opencode",
         about: "Anthropic, OpenAI and Google, by OPENCODE_CONFIG_CONTENT",
@@ -107,7 +107,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
         if_silent: "opencode goes through trimtab with the providers anthropic, openai and google and an API key: requests of other providers and of a subscription go elsewhere",
         ..PLAIN
     },
-    Agent {
+    AgentSetup {
         name: "pi",
         program: "pi",
         about: "Anthropic, OpenAI and Google, by an extension",
@@ -128,7 +128,7 @@ pub(in crate::commands) const AGENTS: &[Agent] = &[
 ];
 
 /// Any other program: the variables that SDKs read.
-pub(super) const ANY: Agent = Agent {
+pub(super) const ANY: AgentSetup = AgentSetup {
     variables: &[
         OPENAI[0],
         OPENAI[1],

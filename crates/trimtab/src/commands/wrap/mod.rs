@@ -23,24 +23,24 @@ use tokio::{
 use trimtab_store::{PROJECT_VARIABLE, current_project};
 
 use self::{
-    agents::{AGENTS, ANY, Agent, fill_url},
+    agents::{AGENTS, ANY, AgentSetup, fill_url},
     file::TemporaryFile,
 };
 use super::{
-    proxy::{kept_in, mebibytes, wanted},
+    proxy::{kept_in, mebibytes_to_bytes, proxy_options},
     sums::say_sums,
 };
 use crate::{
-    args::Wrap,
-    hint::Reader,
+    args::WrapArgs,
+    hint::HintReader,
     near::did_you_mean,
     output::{self, Output},
     programs::find_program,
-    proxy::{self, Limits, Proxy, log::Log},
+    proxy::{self, Proxy, ProxyLimits, log::ProxyLog},
 };
 
 /// Limits for one agent on this machine.
-const LIMITS: Limits = Limits {
+const LIMITS: ProxyLimits = ProxyLimits {
     request: 0,
     in_flight: 256,
     arrival: Duration::from_secs(120),
@@ -51,22 +51,26 @@ const LIMITS: Limits = Limits {
 /// The largest request that is taken, in MiB.
 const LARGEST: u32 = 64;
 
-pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
+pub(crate) fn run(asked: &WrapArgs, out: &mut Output) -> Result<()> {
     let Some((name, arguments)) = asked.command.split_first().filter(|_| !asked.list) else {
-        return list(out);
+        return list_agents(out);
     };
     let known = AGENTS.iter().find(|agent| agent.name == name);
     let (agent, program) = known.map_or((&ANY, name.as_os_str()), |agent| (agent, agent.program.as_ref()));
     // Whoever writes `--` between the name and the arguments means the same.
     let arguments = arguments.strip_prefix(&[OsString::from("--")]).unwrap_or(arguments);
-    let mut wanted = wanted(&asked.fitting, Limits { request: mebibytes(LARGEST), ..LIMITS }, Reader::Child)?;
+    let mut wanted = proxy_options(
+        &asked.fitting,
+        ProxyLimits { request: mebibytes_to_bytes(LARGEST), ..LIMITS },
+        HintReader::Child,
+    )?;
     wanted.project = wanted.project.or_else(current_project);
     let project = wanted.project.clone();
     let store = kept_in(&asked.fitting)?;
-    let code = proxy::runtime()?.block_on(async {
+    let code = proxy::start_runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free")?;
         let address = listener.local_addr()?;
-        let proxy = Arc::new(Proxy::new(wanted, address, Log::waiting())?);
+        let proxy = Arc::new(Proxy::new(wanted, address, ProxyLog::with_buffer())?);
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(proxy::serve(Arc::clone(&proxy), listener, async {
             let _ = stopped.await;
@@ -76,8 +80,8 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
-        for line in proxy.log.held() {
-            output::note(line);
+        for line in proxy.log.take_lines() {
+            output::print_note(line);
         }
         say_sums(&proxy, agent.if_silent);
         anyhow::Ok(code_of(status))
@@ -89,15 +93,15 @@ pub(crate) fn run(asked: &Wrap, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn list(out: &mut Output) -> Result<()> {
+fn list_agents(out: &mut Output) -> Result<()> {
     for agent in AGENTS {
-        out.line(format_args!("{:16} {}", agent.name, agent.about))?;
+        out.write_line(format_args!("{:16} {}", agent.name, agent.about))?;
     }
     Ok(())
 }
 
 async fn run_agent(
-    agent: &Agent,
+    agent: &AgentSetup,
     program: &OsStr,
     arguments: &[OsString],
     url: &str,
@@ -151,18 +155,21 @@ async fn run_agent(
         }
         Err(fault) => return Err(fault).with_context(|| format!("`{shown}` cannot be started")),
     };
-    wait(&mut child).await
+    wait_for_agent(&mut child).await
 }
 
 /// Says what is going to happen, to somebody who watches, and what is missing.
-fn announce(agent: &Agent, program: &str, url: &str) {
+fn announce(agent: &AgentSetup, program: &str, url: &str) {
     for name in agent.needs {
         if std::env::var_os(name).is_none_or(|value| value.is_empty()) {
-            output::note(format_args!("{program} needs {name} here, which is not set: {}", agent.if_silent));
+            output::print_note(format_args!(
+                "{program} needs {name} here, which is not set: {}",
+                agent.if_silent
+            ));
         }
     }
     if std::io::stderr().is_terminal() {
-        output::note(format_args!(
+        output::print_note(format_args!(
             "{program} runs behind trimtab at {url}; what that saved is said when it ends"
         ));
     }
@@ -170,7 +177,7 @@ fn announce(agent: &Agent, program: &str, url: &str) {
 
 /// Waits for the agent, and hands on the signals that are meant for it.
 #[cfg(unix)]
-async fn wait(child: &mut Child) -> Result<ExitStatus> {
+async fn wait_for_agent(child: &mut Child) -> Result<ExitStatus> {
     use rustix::process::{Pid, Signal, kill_process};
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
@@ -197,7 +204,7 @@ async fn wait(child: &mut Child) -> Result<ExitStatus> {
 
 /// Waits for the agent.
 #[cfg(not(unix))]
-async fn wait(child: &mut Child) -> Result<ExitStatus> {
+async fn wait_for_agent(child: &mut Child) -> Result<ExitStatus> {
     loop {
         tokio::select! {
             status = child.wait() => return Ok(status?),

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn stripper(format: Format, streamed: bool) -> Stripper {
+fn stripper(format: Format, streamed: bool) -> IntentStripper {
     let mut headers = HeaderMap::new();
     let kind = if streamed { "text/event-stream" } else { "application/json" };
     headers.insert(CONTENT_TYPE, kind.parse().unwrap());
-    let offered = Offered { body: Vec::new(), tools: HashSet::from(["edit".to_owned()]) };
-    Stripper::new(Arc::default(), offered, format, &headers).unwrap()
+    let offered = IntentOffer { body: Vec::new(), tools: HashSet::from(["edit".to_owned()]) };
+    IntentStripper::new(Arc::default(), offered, format, &headers).unwrap()
 }
 
 /// Strips an answer in pieces of several sizes; gives what the client gets and the intents that were kept.
@@ -19,7 +19,7 @@ fn check(format: Format, streamed: bool, answer: &str) -> (String, Vec<String>) 
             on.extend(stripper.feed(bytes));
         }
         on.extend(stripper.finish());
-        let mut kept: Vec<String> = stripper.intents.lock().by_call.values().cloned().collect();
+        let mut kept: Vec<String> = stripper.intents.lock_known().by_call.values().cloned().collect();
         kept.sort();
         (String::from_utf8(on).unwrap(), kept)
     };
@@ -31,7 +31,7 @@ fn check(format: Format, streamed: bool, answer: &str) -> (String, Vec<String>) 
 
 fn stream(events: &[Value], named: bool) -> String {
     let line = |event: &Value| {
-        let name = if named { format!("event: {}\n", text(event, "/type")) } else { String::new() };
+        let name = if named { format!("event: {}\n", text_at(event, "/type")) } else { String::new() };
         format!("{name}data: {event}\n\n")
     };
     events.iter().map(line).collect()
@@ -41,7 +41,7 @@ fn stream(events: &[Value], named: bool) -> String {
 fn collected(answer: &str, place: &str) -> String {
     let events = answer.lines().filter_map(|line| line.strip_prefix("data: "));
     let values = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
-    values.map(|value| text(&value, place)).collect()
+    values.map(|value| text_at(&value, place)).collect()
 }
 
 #[test]
@@ -153,9 +153,9 @@ fn a_stream_of_gemini_s_loses_the_intent_in_its_chunk() {
 
 #[test]
 fn the_oldest_intents_are_forgotten() {
-    let intents = Intents::default();
-    (0..MOST + 5).for_each(|number| intents.keep(number.to_string(), "why".to_owned()));
-    let known = intents.lock();
+    let intents = IntentCache::default();
+    (0..MOST + 5).for_each(|number| intents.remember_intent(number.to_string(), "why".to_owned()));
+    let known = intents.lock_known();
     assert_eq!((known.by_call.len(), known.order.len()), (MOST, MOST));
     assert!(!known.by_call.contains_key("4") && known.by_call.contains_key("5"));
 }

@@ -1,7 +1,7 @@
 //! What is sent when not everything goes well.
 
 use super::{
-    super::sessions::{Commit, Keeping, Scripted},
+    super::sessions::{CommitRequest, ScriptedStore, SessionStorage},
     *,
 };
 
@@ -20,12 +20,12 @@ fn conversation(runs: usize) -> Vec<u8> {
     request.into_bytes()
 }
 
-fn job(runs: usize) -> Job {
+fn job(runs: usize) -> PlanJob {
     let body = Arc::new(conversation(runs));
-    Job { body, format: Format::Chat, model: None, counts_only: false, client: Arc::default() }
+    PlanJob { body, format: Format::Chat, model: None, counts_only: false, client: Arc::default() }
 }
 
-fn planner(keep: Scripted) -> Arc<Planner> {
+fn planner(keep: ScriptedStore) -> Arc<Planner> {
     // Shortens logs before they are first sent, and nothing later.
     let toml = "about = ''\n[[step]]\nwhen = 'birth'\nselect = { tools = ['test'], tokens_over = 800 }\ndo = 'digest'";
     let policy = Policy::from_toml("births", toml, &[]).unwrap();
@@ -34,12 +34,12 @@ fn planner(keep: Scripted) -> Arc<Planner> {
         None,
         false,
         Duration::from_secs(60),
-        Sessions::new(8, Keeping::Scripted(keep)),
+        ProxySessions::new(8, SessionStorage::Scripted(keep)),
     ))
 }
 
-fn prepared(planner: &Arc<Planner>, runs: usize) -> Prepared {
-    runtime().block_on(prepare(planner, job(runs))).unwrap()
+fn prepared(planner: &Arc<Planner>, runs: usize) -> PreparedRequest {
+    runtime().block_on(prepare_in_time(planner, job(runs))).unwrap()
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -47,42 +47,42 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Prepares the conversation after its client wrote the first message again in other words.
-fn prepared_rewritten(planner: &Arc<Planner>, runs: usize) -> Prepared {
+fn prepared_rewritten(planner: &Arc<Planner>, runs: usize) -> PreparedRequest {
     let text = String::from_utf8(conversation(runs)).unwrap();
     let body = text.replacen("Run the tests.", REWRITTEN, 1).into_bytes();
-    runtime().block_on(prepare(planner, Job { body: Arc::new(body), ..job(runs) })).unwrap()
+    runtime().block_on(prepare_in_time(planner, PlanJob { body: Arc::new(body), ..job(runs) })).unwrap()
 }
 
 const REWRITTEN: &str = "Run the tests. It is Tuesday.";
 
-fn check(prepared: &Prepared, how: How, fault: Option<&str>, changed: bool) {
-    let found = (prepared.how, prepared.fault.as_ref().map(Fault::name), prepared.request.is_some());
+fn check(prepared: &PreparedRequest, how: Treatment, fault: Option<&str>, changed: bool) {
+    let found = (prepared.how, prepared.fault.as_ref().map(PlanFailure::name), prepared.request.is_some());
     assert_eq!(found, (how, fault, changed), "{:?}", prepared.fault);
 }
 
 #[test]
 fn a_long_output_is_shortened_before_it_is_first_sent() {
     let planner = planner(Box::new(|_| Ok(())));
-    check(&prepared(&planner, 1), How::Fitted, None, true);
+    check(&prepared(&planner, 1), Treatment::Fitted, None, true);
 }
 
 #[test]
 fn what_cannot_be_kept_is_not_hidden() {
     let planner = planner(Box::new(|_| anyhow::bail!("the disk is full")));
-    check(&prepared(&planner, 1), How::Raw, Some("keep"), false);
+    check(&prepared(&planner, 1), Treatment::Raw, Some("keep"), false);
 }
 
 #[test]
 fn what_was_hidden_stays_hidden_when_nothing_more_can_be_kept() {
     let calls = AtomicU8::new(0);
-    let keep = move |_: &Commit<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
+    let keep = move |_: &CommitRequest<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => Ok(()),
         _ => anyhow::bail!("the disk is full"),
     };
     let planner = planner(Box::new(keep));
     let first = prepared(&planner, 1).request.unwrap();
     let second = prepared(&planner, 2);
-    check(&second, How::Resent, Some("keep"), true);
+    check(&second, Treatment::Resent, Some("keep"), true);
     let second = second.request.unwrap();
     assert!(second.starts_with(first.strip_suffix(b"]}").unwrap()));
     assert!(second.ends_with(&conversation(2)[conversation(1).len() - 2..]), "what is new is whole");
@@ -90,28 +90,28 @@ fn what_was_hidden_stays_hidden_when_nothing_more_can_be_kept() {
 
 #[test]
 fn what_the_provider_refused_is_not_repeated() {
-    let next = |decide: fn(Prepared, &Sessions)| {
+    let next = |decide: fn(PreparedRequest, &ProxySessions)| {
         let mut planner = planner(Box::new(|_| Ok(())));
         decide(prepared(&planner, 1), &planner.sessions);
         // A policy that hides nothing repeats what was hidden.
-        Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap().into();
+        Arc::get_mut(&mut planner).unwrap().policy = Policy::find_shipped("none").unwrap().into();
         prepared(&planner, 2).request.is_some()
     };
-    assert!(next(|mut first, _| first.accept()), "what was accepted is repeated");
+    assert!(next(|mut first, _| first.record_acceptance()), "what was accepted is repeated");
     assert!(next(|first, _| drop(first)), "what a client did not wait for is taken for accepted");
-    assert!(!next(|mut first, sessions| first.refuse(sessions)));
+    assert!(!next(|mut first, sessions| first.record_refusal(sessions)));
 }
 
 #[test]
 fn a_request_under_way_counts_until_it_is_refused() {
     let mut planner = planner(Box::new(|_| Ok(())));
     let mut first = prepared(&planner, 1);
-    Arc::get_mut(&mut planner).unwrap().policy = Policy::shipped("none").unwrap().into();
+    Arc::get_mut(&mut planner).unwrap().policy = Policy::find_shipped("none").unwrap().into();
     let mut second = prepared(&planner, 2);
     assert!(second.request.is_some(), "what is under way is repeated");
     // The answers come in another order.
-    second.accept();
-    first.refuse(&planner.sessions);
+    second.record_acceptance();
+    first.record_refusal(&planner.sessions);
     assert!(prepared(&planner, 3).request.is_some(), "what the second request hid was accepted");
 }
 
@@ -126,9 +126,9 @@ fn a_conversation_first_seen_in_mid_flight_counts_as_sent() {
 
 #[test]
 fn the_first_to_decide_decides() {
-    let ticket = Ticket::default();
-    assert!(ticket.take(Ticket::CLOCK));
-    assert!(!ticket.take(Ticket::PLAN));
+    let race = PlanRace::default();
+    assert!(race.claim_decision(PlanRace::CLOCK));
+    assert!(!race.claim_decision(PlanRace::PLAN));
 }
 
 #[test]
@@ -146,12 +146,12 @@ fn a_late_request_whose_client_rewrote_its_history_hides_what_was_hidden() {
     let others = Arc::clone(&planner.at_once).try_acquire_many_owned(others).unwrap();
     let late = prepared_rewritten(&planner, 5);
     drop(others);
-    check(&late, How::Resent, Some("late"), true);
+    check(&late, Treatment::Resent, Some("late"), true);
     let late = late.request.unwrap();
     assert!(late.starts_with(before.as_bytes()), "what was hidden is hidden again");
     Arc::get_mut(&mut planner).unwrap().time_limit = Duration::from_secs(60);
     let next = prepared_rewritten(&planner, 6);
-    check(&next, How::Fitted, None, true);
+    check(&next, Treatment::Fitted, None, true);
     let next = next.request.unwrap();
     assert!(next.starts_with(late.strip_suffix(b"]}").unwrap()), "and stays hidden");
     assert!(next.len() < late.len() + 3000, "what is new is hidden as ever");
@@ -170,7 +170,7 @@ fn a_plan_is_not_late_while_its_thread_does_not_run() {
             let (end, ended) = std::sync::mpsc::channel::<()>();
             let clock = &clock;
             scope.spawn(move || {
-                clock.begin();
+                clock.start_work();
                 began.send(()).unwrap();
                 let _ = ended.recv();
             });
@@ -192,8 +192,8 @@ fn a_plan_that_waits_for_a_vocabulary_is_not_late() {
         let (clock, end) = (&clock, end);
         let (began, begun) = std::sync::mpsc::channel();
         scope.spawn(move || {
-            clock.begin();
-            clock.pause(|| {
+            clock.start_work();
+            clock.pause_during(|| {
                 began.send(()).unwrap();
                 let _ = ended.recv();
             });
@@ -211,7 +211,7 @@ fn a_plan_that_is_worked_on_for_too_long_is_late() {
     std::thread::scope(|scope| {
         let (clock, done) = (&clock, &done);
         scope.spawn(move || {
-            clock.begin();
+            clock.start_work();
             while !done.load(Ordering::Acquire) {
                 std::hint::spin_loop();
             }
@@ -228,10 +228,10 @@ fn a_plan_that_is_worked_on_for_too_long_is_late() {
 fn a_provider_that_takes_its_time_leaves_time_to_plan() {
     let mut planner = planner(Box::new(|_| Ok(())));
     Arc::get_mut(&mut planner).unwrap().time_limit = Duration::from_millis(50);
-    let limit = |planner: &Planner| planner.limit(Format::Chat).as_millis();
+    let limit = |planner: &Planner| planner.time_limit_for(Format::Chat).as_millis();
     assert_eq!(limit(&planner), 50);
     planner.answered_in(Format::Chat, Duration::from_secs(4));
-    assert_eq!((limit(&planner), planner.limit(Format::Gemini).as_millis()), (400, 50));
+    assert_eq!((limit(&planner), planner.time_limit_for(Format::Gemini).as_millis()), (400, 50));
     planner.answered_in(Format::Chat, Duration::ZERO);
     assert_eq!(limit(&planner), 300);
     for _ in 0..20 {

@@ -22,7 +22,7 @@ fn ask(flags: &[&str], method: &Method, path: &str, header: Option<&'static str>
         .into_iter()
         .collect();
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    route(&upstreams(flags), method, path, query, &headers)
+    find_route(&upstreams(flags), method, path, query, &headers)
 }
 
 /// Checks what a path asks for, where it is asked for, and the model that it names.
@@ -41,7 +41,7 @@ fn check_post(path: &str, endpoint: &str, uri: &str) {
 
 #[track_caller]
 fn check_refused(flags: &[&str], method: &Method, path: &str, words: &str) {
-    let refused = ask(flags, method, path, None).expect_err(path).words();
+    let refused = ask(flags, method, path, None).expect_err(path).describe();
     assert!(refused.contains(words), "{path}: {refused}");
 }
 
@@ -150,11 +150,11 @@ fn check_bedrock(path: &str, pairs: &[(&'static str, &'static str)], expected: R
         .collect();
     let (bare, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     for path in [bare.to_owned(), format!("/bedrock{bare}")] {
-        let found = route(&upstreams(&NAMED), &Method::POST, &path, query, &headers).unwrap();
+        let found = find_route(&upstreams(&NAMED), &Method::POST, &path, query, &headers).unwrap();
         assert_eq!(found.upstream.host().unwrap(), "bedrock-runtime.eu-west-1.amazonaws.com");
         let said = match found.endpoint {
-            Endpoint::Answer(Format::Anthropic) => Ok(found.model.unwrap()),
-            Endpoint::Unfitted(reason) => Err(reason),
+            RouteEndpoint::Answer(Format::Anthropic) => Ok(found.model.unwrap()),
+            RouteEndpoint::Unfitted(reason) => Err(reason),
             other => panic!("{path}: {other:?}"),
         };
         match (said, expected) {
@@ -199,7 +199,7 @@ fn a_signed_body_is_not_changed() {
 #[test]
 fn what_is_in_a_format_of_its_own_passes_with_the_reason() {
     let found = ask(&NAMED, &Method::POST, "/api/chat", None).unwrap();
-    assert!(matches!(found.endpoint, Endpoint::Unfitted(said) if said.contains("Ollama")));
+    assert!(matches!(found.endpoint, RouteEndpoint::Unfitted(said) if said.contains("Ollama")));
     assert_eq!(found.upstream.host().unwrap(), "127.0.0.1:11434");
 }
 
@@ -301,7 +301,7 @@ fn every_row_is_reached() {
         let path = row.0.replace("{model}", "m").replace("/**", "/x").replace('*', "");
         let path = path.replace("//", "/a/");
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-        let found = find(&Method::POST, &segments).map(|(found, _)| found.0);
+        let found = find_row(&Method::POST, &segments).map(|(found, _)| found.0);
         assert_eq!(found, Some(row.0), "{path}");
     }
 }

@@ -4,7 +4,11 @@ use super::*;
 
 const LISTEN: &str = "127.0.0.1:8790";
 
-fn resolve(flags: &[&str], files: &[Given], variables: &[(&str, &str)]) -> Result<(Upstreams, Vec<String>)> {
+fn resolve(
+    flags: &[&str],
+    files: &[UpstreamEntry],
+    variables: &[(&str, &str)],
+) -> Result<(Upstreams, Vec<String>)> {
     let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
     let variable =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
@@ -15,7 +19,7 @@ fn resolve(flags: &[&str], files: &[Given], variables: &[(&str, &str)]) -> Resul
 fn check(flags: &[&str], variables: &[(&str, &str)], name: &str, asked: &str, expected: &str) {
     let (upstreams, _) = resolve(flags, &[], variables).unwrap();
     let asked: Uri = asked.parse().unwrap();
-    let uri = upstreams.named(name).unwrap().uri(asked.path(), asked.query()).unwrap();
+    let uri = upstreams.find_by_name(name).unwrap().uri(asked.path(), asked.query()).unwrap();
     assert_eq!(uri.to_string(), expected);
 }
 
@@ -99,7 +103,7 @@ fn servers_that_are_known_by_name_need_no_address() {
     }
     let (upstreams, _) = resolve(&[], &[], &[]).unwrap();
     for name in ["azure", "vertex", "bedrock", "chatgpt", "code-assist"] {
-        assert!(!upstreams.named(name).unwrap().has_address(), "{name}");
+        assert!(!upstreams.find_by_name(name).unwrap().has_address(), "{name}");
     }
 }
 
@@ -107,10 +111,13 @@ fn servers_that_are_known_by_name_need_no_address() {
 fn a_flag_beats_a_file_a_file_a_variable_and_a_variable_the_provider() {
     let set = [("OPENAI_BASE_URL", "http://10.0.0.9/v1")];
     check(&[], &set, "openai", "/v1/models", "http://10.0.0.9/v1/models");
-    let file =
-        [Given { name: "openai".to_owned(), url: Some("http://10.0.0.7/v1".to_owned()), ..Given::default() }];
+    let file = [UpstreamEntry {
+        name: "openai".to_owned(),
+        url: Some("http://10.0.0.7/v1".to_owned()),
+        ..UpstreamEntry::default()
+    }];
     let (upstreams, _) = resolve(&[], &file, &set).unwrap();
-    let openai = upstreams.named("openai").unwrap();
+    let openai = upstreams.find_by_name("openai").unwrap();
     assert_eq!(openai.uri("/v1/models", None).unwrap().to_string(), "http://10.0.0.7/v1/models");
     check(&["openai=http://10.0.0.8/v1"], &set, "openai", "/v1/models", "http://10.0.0.8/v1/models");
     check(
@@ -125,30 +132,33 @@ fn a_flag_beats_a_file_a_file_a_variable_and_a_variable_the_provider() {
 #[test]
 fn the_file_of_a_project_adds_names_and_changes_nothing_else() {
     let url = Some("https://elsewhere.example".to_owned());
-    let given = |name: &str| Given {
+    let given = |name: &str| UpstreamEntry {
         name: name.to_owned(),
         url: url.clone(),
         from_project: true,
-        ..Given::default()
+        ..UpstreamEntry::default()
     };
     for name in ["anthropic", "openai", "openrouter"] {
         assert!(resolve(&[], &[given(name)], &[]).is_err(), "{name}");
     }
-    assert!(resolve(&[], &[Given { model_prefix: Some("gpt".to_owned()), ..given("own") }], &[]).is_err());
+    assert!(
+        resolve(&[], &[UpstreamEntry { model_prefix: Some("gpt".to_owned()), ..given("own") }], &[]).is_err()
+    );
     let (upstreams, _) = resolve(&[], &[given("own")], &[]).unwrap();
-    assert!(upstreams.named("own").unwrap().has_address());
-    let users = Given { url: Some("https://mine.example".to_owned()), from_project: false, ..given("own") };
+    assert!(upstreams.find_by_name("own").unwrap().has_address());
+    let users =
+        UpstreamEntry { url: Some("https://mine.example".to_owned()), from_project: false, ..given("own") };
     let (upstreams, _) = resolve(&[], &[users, given("own")], &[]).unwrap();
-    assert_eq!(upstreams.named("own").unwrap().host().unwrap(), "mine.example");
+    assert_eq!(upstreams.find_by_name("own").unwrap().host().unwrap(), "mine.example");
 }
 
 #[test]
 fn a_model_chooses_the_upstream_with_the_longest_beginning_of_its_wire() {
-    let given = |name: &str, prefix: &str| Given {
+    let given = |name: &str, prefix: &str| UpstreamEntry {
         name: name.to_owned(),
         url: Some(format!("https://{name}.example")),
         model_prefix: Some(prefix.to_owned()),
-        ..Given::default()
+        ..UpstreamEntry::default()
     };
     let (upstreams, _) = resolve(&[], &[given("one", "qwen"), given("two", "qwen3-")], &[]).unwrap();
     let chosen = |provider, model| upstreams.of_model(provider, model).map(|found| found.name.clone());
@@ -188,12 +198,14 @@ fn a_wrong_name_or_address_is_refused_with_a_reason() {
     ] {
         assert!(resolve(&[flag], &[], &[]).is_err(), "{flag}");
     }
-    let wire = Given {
+    let wire = UpstreamEntry {
         name: "own".to_owned(),
         url: Some("https://x".to_owned()),
         wire: Some("soap".to_owned()),
-        ..Given::default()
+        ..UpstreamEntry::default()
     };
     assert!(resolve(&[], &[wire], &[]).is_err());
-    assert!(resolve(&[], &[Given { name: "own".to_owned(), ..Given::default() }], &[]).is_err());
+    assert!(
+        resolve(&[], &[UpstreamEntry { name: "own".to_owned(), ..UpstreamEntry::default() }], &[]).is_err()
+    );
 }

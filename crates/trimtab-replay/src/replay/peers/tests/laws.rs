@@ -6,8 +6,8 @@ use trimtab_core::{BlockId, json::widen};
 
 use super::{joined, reads, segment, track, views};
 use crate::replay::{
-    Need, Showing, Track, Views,
-    peers::{rival, rivals},
+    ResultNeed, Track, Views, VisibleRequest,
+    peers::{find_rival, rivals},
 };
 
 /// A session in which every rival has something to do.
@@ -26,8 +26,8 @@ fn session() -> Vec<String> {
     .concat()
 }
 
-fn needs() -> Vec<Need> {
-    let need = |provider, request, lines: &[std::ops::Range<usize>]| Need {
+fn needs() -> Vec<ResultNeed> {
+    let need = |provider, request, lines: &[std::ops::Range<usize>]| ResultNeed {
         provider: BlockId(provider),
         request,
         lines: lines.to_vec(),
@@ -68,13 +68,13 @@ fn there_is_one_list_of_changes_per_request_and_each_names_what_is_there_once_an
 #[test]
 fn no_change_repeats_what_is_shown_already() {
     check_law(|asked, track, views| {
-        let mut showing = Showing::default();
+        let mut showing = VisibleRequest::default();
         for (request, changes) in track.requests.iter().zip(&views.changes) {
-            showing.advance(request.blocks, &[]);
+            showing.advance_to(request.blocks, &[]);
             for change in changes {
-                assert_ne!(*showing.of(change.block), change.shown, "{asked}");
+                assert_ne!(*showing.shown_block(change.block), change.shown, "{asked}");
             }
-            showing.advance(request.blocks, changes);
+            showing.advance_to(request.blocks, changes);
         }
     });
 }
@@ -118,7 +118,7 @@ fn no_peer_knows_the_future() {
 
 #[test]
 fn a_rival_is_found_by_its_name_and_knob() {
-    let found = |asked| rival(asked).map(|(rival, knob)| (rival.name, knob));
+    let found = |asked| find_rival(asked).map(|(rival, knob)| (rival.name, knob));
     assert_eq!(found("peer:mask"), Some(("peer:mask", 10.0)));
     assert_eq!(found("peer:mask(5)"), Some(("peer:mask", 5.0)));
     assert_eq!(found("peer:sliding-window(0.35)"), Some(("peer:sliding-window", 0.35)));

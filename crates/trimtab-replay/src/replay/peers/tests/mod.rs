@@ -14,7 +14,7 @@ use trimtab_core::{
 
 use crate::{
     recording::{Recording, Segment},
-    replay::{Case, Need, Showing, Shown, Track, Views, peers::rival},
+    replay::{PeerCase, ResultNeed, ShownBlock, Track, Views, VisibleRequest, peers::find_rival},
 };
 
 /// Makes a segment of a session drawn line by line: `s` the system, `u` the person, `a` what the model says, `c TOOL FILE` its
@@ -107,29 +107,29 @@ pub(in crate::replay) fn track(segment: &Segment) -> Track<'_> {
 
 /// Runs a rival over a session; gives one picture per request: `s`, `u`, `a`, `c`, `r` for what is shown whole, `-` for another
 /// text, `.` for what is gone.
-pub(in crate::replay) fn pictures(session: &[&str], asked: &str, needs: &[Need]) -> Vec<String> {
+pub(in crate::replay) fn pictures(session: &[&str], asked: &str, needs: &[ResultNeed]) -> Vec<String> {
     let segment = segment(session);
     let track = track(&segment);
     drawn(&track, &views(&track, asked, needs))
 }
 
-pub(in crate::replay) fn views(track: &Track<'_>, asked: &str, needs: &[Need]) -> Views {
-    let (rival, knob) = rival(asked).expect("a rival");
-    (rival.views)(&Case { track, knob, needs })
+pub(in crate::replay) fn views(track: &Track<'_>, asked: &str, needs: &[ResultNeed]) -> Views {
+    let (rival, knob) = find_rival(asked).expect("a rival");
+    (rival.views)(&PeerCase { track, knob, needs })
 }
 
 fn drawn(track: &Track<'_>, views: &Views) -> Vec<String> {
-    let mut showing = Showing::default();
+    let mut showing = VisibleRequest::default();
     let requests = track.requests.iter().zip(&views.changes).map(|(request, changes)| {
-        showing.advance(request.blocks, changes);
+        showing.advance_to(request.blocks, changes);
         showing
-            .all()
+            .shown_blocks()
             .iter()
             .zip(track.facts.rows())
             .map(|(shown, fact)| match shown {
-                Shown::Text { .. } => '-',
-                Shown::Gone => '.',
-                Shown::Whole => match (fact.acts_as, fact.role) {
+                ShownBlock::Text { .. } => '-',
+                ShownBlock::Gone => '.',
+                ShownBlock::Whole => match (fact.acts_as, fact.role) {
                     (BlockKind::Call, _) => 'c',
                     (BlockKind::Result, _) => 'r',
                     (_, Role::System) => 's',
@@ -143,7 +143,7 @@ fn drawn(track: &Track<'_>, views: &Views) -> Vec<String> {
 }
 
 /// Compares what the last requests of a session show.
-pub(in crate::replay) fn check(session: &[&str], asked: &str, needs: &[Need], last: &[&str]) {
+pub(in crate::replay) fn check(session: &[&str], asked: &str, needs: &[ResultNeed], last: &[&str]) {
     let pictures = pictures(session, asked, needs);
     let shown = &pictures[pictures.len() - last.len()..];
     assert_eq!(shown, last, "{asked}; all: {pictures:#?}");
@@ -153,18 +153,18 @@ pub(in crate::replay) fn check(session: &[&str], asked: &str, needs: &[Need], la
 pub(in crate::replay) fn check_text(
     session: &[&str],
     asked: &str,
-    needs: &[Need],
+    needs: &[ResultNeed],
     block: u32,
     expected: &str,
 ) {
     let segment = segment(session);
     let track = track(&segment);
-    let mut showing = Showing::default();
+    let mut showing = VisibleRequest::default();
     for (request, changes) in track.requests.iter().zip(&views(&track, asked, needs).changes) {
-        showing.advance(request.blocks, changes);
+        showing.advance_to(request.blocks, changes);
     }
-    let Shown::Text { text, .. } = showing.of(BlockId(block)) else {
-        panic!("{:?}", showing.of(BlockId(block)))
+    let ShownBlock::Text { text, .. } = showing.shown_block(BlockId(block)) else {
+        panic!("{:?}", showing.shown_block(BlockId(block)))
     };
     assert_eq!(&**text, expected);
 }

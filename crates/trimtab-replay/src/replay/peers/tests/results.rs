@@ -1,7 +1,7 @@
 //! Peers that hide results.
 
 use super::{check, check_text, joined, pictures, reads, segment, track};
-use crate::replay::peers::walk::peak;
+use crate::replay::peers::walk::peak_tokens;
 
 fn hidden(pictures: &[String]) -> Vec<usize> {
     pictures.iter().map(|picture| picture.matches('-').count()).collect()
@@ -72,7 +72,7 @@ fn tool_uses_are_cleared_above_the_trigger_and_not_at_it() {
     let reads = reads(5, 400);
     let session = joined(&[&reads], &["s be brief", "u go"]);
     let segment = segment(&session);
-    let most = peak(&track(&segment)).0;
+    let most = peak_tokens(&track(&segment)).0;
     check(&session, &format!("peer:clear-tool-uses({most})"), &[], &["sucrcrcrcrcr"]);
     check(&session, &format!("peer:clear-tool-uses({})", most - 1), &[], &["sucrcrcrcr", "suc-c-crcrcr"]);
     check_text(&session, &format!("peer:clear-tool-uses({})", most - 1), &[], 3, "[tool result cleared]");
@@ -151,7 +151,9 @@ fn gemini_shows_both_ends_and_names_a_file() {
     let segment = segment(&session);
     let track = track(&segment);
     let views = super::views(&track, "peer:gemini-masking", &[]);
-    let crate::replay::Shown::Text { text, .. } = &views.changes[3][0].shown else { panic!("{views:?}") };
+    let crate::replay::ShownBlock::Text { text, .. } = &views.changes[3][0].shown else {
+        panic!("{views:?}")
+    };
     assert!(
         text.starts_with("<tool_output_masked>\n0 yyy") && text.contains("\n... [10 lines omitted] ...\n")
     );

@@ -1,0 +1,95 @@
+//! What one of our policies would have shown. Takes a track, a policy and what it may count; gives its views: every request
+//! fitted with the memory of those before it. Never re-plans a request: what is known of one goes on to the next.
+
+use std::time::Duration;
+
+use trimtab_core::{
+    Millis, Session, Settings, Tokens, Verdict,
+    policy::{Markers, Policy},
+    wire,
+};
+
+use super::{
+    ReplayTerms, ShownBlock, Track, ViewChange, Views, bill::cache_lifetime, score::RawCost,
+    track::CacheFinding,
+};
+
+/// How much later a request is taken to be sent than the one before, where the recording does not tell: a minute.
+const UNTOLD_GAP: i64 = 60 * 1000;
+
+/// What a policy showed, and how long each of its plans took.
+pub(crate) struct PolicyViews {
+    pub(crate) views: Views,
+    pub(crate) times: Vec<Duration>,
+}
+
+/// Returns what a budget leaves for what is recorded, in our own counts: what the recording leaves out of the head counts all
+/// the same.
+fn room_for(track: &Track<'_>, budget: Tokens) -> Tokens {
+    (budget - track.unseen_head).scale(1.0 / track.scale)
+}
+
+/// Fits every request of a segment, one after the other.
+pub(super) fn play_policy(
+    track: &Track<'_>,
+    policy: &Policy,
+    raw: &RawCost,
+    terms: &ReplayTerms,
+) -> PolicyViews {
+    let recorded = track.requests.iter().find_map(|request| request.model.clone());
+    // Where the log says what our counts are off by, room for their error is needless.
+    let reported = track.requests.iter().any(|request| request.usage.is_some());
+    let needless = if reported { track.counter.tokenizer().exactness().guard() } else { 1.0 };
+    let budget = room_for(track, raw.budget).scale(needless);
+    let mut settings = Settings::new(policy.clone())
+        .with_format(track.history.format())
+        .with_budget(budget)
+        .with_model(recorded.unwrap_or_default())
+        .with_prices(raw.model.clone())
+        .with_markers(Markers::OneMore)
+        .with_recall(terms.recall.clone());
+    settings.keeping = Some(cache_lifetime(track, &raw.model));
+    settings.unseen = track.unseen_head.scale(1.0 / track.scale);
+    let mut session = Session::new(settings);
+    let mut shown: Vec<ShownBlock> = Vec::new();
+    let mut now = Millis(0);
+    let mut played = PolicyViews { views: Views::default(), times: Vec::with_capacity(track.requests.len()) };
+    for (number, request) in track.requests.iter().enumerate() {
+        now = request.at.map_or(Millis(now.0 + UNTOLD_GAP), |at| Millis(at.0.max(now.0)));
+        let bytes = wire::request_of(track.history, request.messages);
+        let began = (terms.clock)();
+        let fitted = session.fit(bytes, now);
+        played.times.push((terms.clock)().saturating_sub(began));
+        let Ok(fitted) = fitted else {
+            played.views.changes.push(Vec::new());
+            continue;
+        };
+        shown.resize_with(request.blocks, ShownBlock::default);
+        let mut changes = Vec::new();
+        for (decision, before) in fitted.plan.decisions().iter().zip(&mut shown) {
+            let text = decision.verdict.text();
+            let differs = match &*before {
+                ShownBlock::Whole => decision.verdict != Verdict::Keep,
+                ShownBlock::Gone => !decision.verdict.leaves_nothing(),
+                ShownBlock::Text { text: before, .. } => text != Some(before),
+            };
+            if differs {
+                let tokens = fitted.plan.tokens_of(decision.block).1;
+                *before = match (&decision.verdict, text) {
+                    (Verdict::Keep, _) => ShownBlock::Whole,
+                    (_, Some(text)) => ShownBlock::Text { text: text.clone(), tokens },
+                    (_, None) => ShownBlock::Gone,
+                };
+                changes.push(ViewChange { block: decision.block, shown: before.clone() });
+            }
+        }
+        session.sent(&fitted);
+        // The usage that a provider reports tells that; a recording's does.
+        if matches!(request.found, CacheFinding::Nothing | CacheFinding::HeadOnly) {
+            session.memory_mut().cache_was_lost();
+        }
+        played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
+        played.views.changes.push(changes);
+    }
+    played
+}

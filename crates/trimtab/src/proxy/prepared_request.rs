@@ -1,0 +1,155 @@
+//! What became of a request before it is sent, as values: the bytes, what was done, what went wrong, what is known. Never
+//! decides anything.
+
+use std::{borrow::Cow, sync::Arc};
+
+use bytes::Bytes;
+use trimtab_core::{Model, Tokens};
+
+use super::{
+    fold::SummaryRequest,
+    money::float,
+    sessions::{KeptRequestId, ProxySession, ProxySessions},
+    unanswered::AwaitedAnswer,
+};
+
+/// What was done with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    /// Nothing was there to hide.
+    Kept,
+    Fitted,
+    /// Planned, and sent as it came.
+    Observed,
+    /// Earlier verdicts alone, because there was no time or no way to plan.
+    Resent,
+    /// As it came, because there was no time or no way to plan and nothing to repeat.
+    Raw,
+}
+
+/// What went wrong in our part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PlanFailure {
+    Late,
+    Panicked,
+    /// The request could not be read or planned for.
+    NotFitted(String),
+    NotKept(String),
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoPlan {
+    /// The server holds the history or edits it, for this reason: the request passes.
+    Held(Cow<'static, str>),
+    Fault(PlanFailure),
+}
+
+/// What is sent.
+pub(crate) struct PreparedRequest {
+    /// The bytes; none for the request as it came.
+    pub(crate) request: Option<Bytes>,
+    pub(crate) how: Treatment,
+    pub(crate) fault: Option<PlanFailure>,
+    pub(crate) about: Option<PlannedRequest>,
+    /// Who wants to know whether the provider took it; nobody where nothing of it is remembered.
+    pub(crate) awaited: Option<AwaitedAnswer>,
+}
+
+/// What is known about a request that was planned for.
+#[derive(Clone)]
+pub(crate) struct PlannedRequest {
+    pub(crate) session: Arc<ProxySession>,
+    pub(crate) model: Option<Model>,
+    pub(crate) model_name: String,
+    /// Tokens as it came, and as it is sent (or would be, while observing).
+    pub(crate) raw: Tokens,
+    pub(crate) sent: Tokens,
+    /// What of the untouched request the provider's cache would hold.
+    pub(crate) known: Tokens,
+    pub(crate) shortened: usize,
+    pub(crate) dropped: usize,
+    /// What the request may count, where that is known.
+    pub(crate) budget: Option<Tokens>,
+    /// Whether the request as it came is within the window.
+    pub(crate) raw_fits: bool,
+    /// Whether even the fitted request is beyond the budget.
+    pub(crate) beyond: bool,
+    /// The name under which the request is kept.
+    pub(crate) kept_as: Option<KeptRequestId>,
+    /// The summary that the plan wants.
+    pub(crate) wanted: Option<SummaryRequest>,
+}
+
+impl Treatment {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Treatment::Kept => "kept",
+            Treatment::Fitted => "fitted",
+            Treatment::Observed => "observed",
+            Treatment::Resent => "resent",
+            Treatment::Raw => "raw",
+        }
+    }
+}
+
+impl PlanFailure {
+    /// Returns the name used in metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            PlanFailure::Late => "late",
+            PlanFailure::Panicked => "panic",
+            PlanFailure::NotFitted(_) => "plan",
+            PlanFailure::NotKept(_) => "keep",
+        }
+    }
+
+    /// Returns what went wrong, for people.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            PlanFailure::Late => "the plan was not ready in time".to_owned(),
+            PlanFailure::Panicked => "the planner failed".to_owned(),
+            PlanFailure::NotFitted(reason) => format!("the request could not be planned for: {reason}"),
+            PlanFailure::NotKept(reason) => format!("what would be hidden could not be kept: {reason}"),
+        }
+    }
+}
+
+impl PreparedRequest {
+    /// A request that goes as it came because of a fault.
+    pub(crate) fn unchanged_because(fault: PlanFailure) -> PreparedRequest {
+        PreparedRequest { request: None, how: Treatment::Raw, fault: Some(fault), about: None, awaited: None }
+    }
+
+    /// Notes that the provider took the request.
+    pub(crate) fn record_acceptance(&mut self) {
+        self.awaited = None;
+    }
+
+    /// Notes that the provider did not take the request: nothing of it is remembered, here and in the store.
+    pub(crate) fn record_refusal(&mut self, sessions: &ProxySessions) {
+        if let Some(awaited) = self.awaited.take() {
+            awaited.refuse();
+            sessions.record_refusal(self.about.as_ref().and_then(|about| about.kept_as));
+        }
+    }
+}
+
+impl PlannedRequest {
+    /// Returns how full the window would be with the request as it came.
+    pub(crate) fn window_share(&self) -> Option<f64> {
+        let window = self.model.as_ref().map(|model| model.window.0).filter(|window| *window > 0)?;
+        Some(float(self.raw.0) / float(window))
+    }
+
+    /// Returns the same for a request that is sent as it came after all.
+    pub(crate) fn as_sent_unchanged(&self) -> PlannedRequest {
+        PlannedRequest { sent: self.raw, shortened: 0, dropped: 0, wanted: None, ..self.clone() }
+    }
+}
+
+impl From<PlanFailure> for NoPlan {
+    fn from(fault: PlanFailure) -> NoPlan {
+        NoPlan::Fault(fault)
+    }
+}
