@@ -10,10 +10,13 @@ use std::{
 static SHIPPED: LazyLock<NeedTable> =
     LazyLock::new(|| NeedTable::read(include_str!("needs.tsv")).unwrap_or_default());
 
+/// The weight of each level of one factor.
+type LevelWeights = HashMap<Box<str>, f64>;
+
 /// Weights by factor and level.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct NeedTable {
-    weights: Arc<HashMap<Box<str>, HashMap<Box<str>, f64>>>,
+    weights: Arc<HashMap<Box<str>, LevelWeights>>,
 }
 
 impl NeedTable {

@@ -424,12 +424,12 @@ mod tests {
         let ahead = |needs: &[f64], may_cost| parts(&choose_ahead(&room(needs, 0.0), stakes, may_cost));
         // At the end 1.9 x 100 are cached again for it; before a whole thousand 1.9 x 1,100.
         assert_eq!(ahead(&[1.0, 1.0, 1e-4], f64::INFINITY), [2]);
-        assert_eq!(ahead(&[1.0, 1e-4, 1.0], f64::INFINITY), [] as [usize; 0]);
+        assert_eq!(ahead(&[1.0, 1e-4, 1.0], f64::INFINITY), Vec::<usize>::new());
         // Two pay together what one does not: 2 x 879 against 1.9 x 200.
         assert_eq!(ahead(&[1.0, 1e-4, 1e-4], f64::INFINITY), [2, 1]);
         // 190 now, less the 90 that this request need not read.
-        assert_eq!(ahead(&[1.0, 1.0, 1e-4], 99.0), [] as [usize; 0]);
-        assert_eq!(ahead(&[1.0, 1.0, 1e-2], f64::INFINITY), [] as [usize; 0], "it is missed too often");
+        assert_eq!(ahead(&[1.0, 1.0, 1e-4], 99.0), Vec::<usize>::new());
+        assert_eq!(ahead(&[1.0, 1.0, 1e-2], f64::INFINITY), Vec::<usize>::new(), "it is missed too often");
     }
 
     #[test]

@@ -37,7 +37,6 @@ impl Moment<'_> {
         };
         let is_call = fact.acts_as == BlockKind::Call;
         let kind = self.kind(result, is_call)?;
-        let family = family_of(kind);
         let changes = self.index.changes_around(result, self.end);
         let now = self.index.results_before(self.end);
         let since = |results: u32| now.saturating_sub(results);
@@ -52,7 +51,7 @@ impl Moment<'_> {
         };
         let turn = self.facts.row(BlockId(self.end.0.saturating_sub(1))).map_or(0, |last| last.turn);
         let is_superseded = fact.superseded_by.is_some_and(|(by, _)| by < self.end);
-        let [size, age_level, edited_at, turned, superseded] = FACTORS[family];
+        let [size, age_level, edited_at, turned, superseded] = factors_of(kind);
         Some([
             ("kind", kind),
             (size, size_level(tokens)),
@@ -94,18 +93,16 @@ impl Moment<'_> {
     }
 }
 
-/// The names of the factors: files, what was written, and everything else each have their own.
-const FACTORS: [[&str; 5]; 3] = [
-    ["file-size", "file-age", "file-edited", "file-turn", "file-superseded"],
-    ["input-size", "input-age", "input-edited", "input-turn", "input-superseded"],
-    ["size", "age", "edited", "turn", "superseded"],
-];
-
-fn family_of(kind: &str) -> usize {
+/// Returns the names of the factors for a kind: files, what was written, and everything else each have their own.
+fn factors_of(kind: &str) -> [&'static str; 5] {
     match kind {
-        "file" | "file-part" | "shell-file" => 0,
-        "edit-input" | "write-input" => 1,
-        _ => 2,
+        "file" | "file-part" | "shell-file" => {
+            ["file-size", "file-age", "file-edited", "file-turn", "file-superseded"]
+        }
+        "edit-input" | "write-input" => {
+            ["input-size", "input-age", "input-edited", "input-turn", "input-superseded"]
+        }
+        _ => ["size", "age", "edited", "turn", "superseded"],
     }
 }
 
