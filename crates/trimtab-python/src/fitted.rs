@@ -85,10 +85,11 @@ fn floor_sentence(fitted: &FittedRequest) -> Option<String> {
     let made_of: Vec<String> =
         classes.map(|(class, tokens)| format!("{class} {}", group_thousands(tokens.0))).collect();
     Some(format!(
-        "does not fit into {} tokens: {} cannot be hidden ({}); raise the budget to at least {}",
+        "does not fit into {} tokens: {} cannot be hidden ({}){}; raise the budget to at least {}",
         group_thousands(budget.0),
         group_thousands(floor.tokens.0),
         made_of.join(", "),
+        if fitted.exactness.guard() > 1.0 { ", and the count is an estimate" } else { "" },
         group_thousands(floor.tokens.scale(fitted.exactness.guard()).0 + 1)
     ))
 }

@@ -42,11 +42,11 @@ pub(crate) fn run(asked: &PoliciesArgs, out: &mut Output) -> Result<()> {
         let policy = Policy::find_shipped(name)?;
         rows.push(PolicyListRow { name: policy.name, about: policy.about, settings: policy.settings });
     }
-    // The default first, then its neighbours.
-    rows.sort_by_key(|row| !row.name.starts_with(DEFAULT_POLICY));
     if asked.json {
         return out.write_json(&rows);
     }
+    // The default first, then its neighbours.
+    rows.sort_by_key(|row| !row.name.starts_with(DEFAULT_POLICY));
     let width = out.width();
     for row in rows {
         let default = if row.name == DEFAULT_POLICY { "(default) " } else { "" };
