@@ -49,8 +49,8 @@ PACKAGES = [
 ]
 # What cannot be run, and why.
 ABSENT = {
-    "mistral-vibe 3.0.3": "it needs Python 3.12, and the others are tested with 3.11",
-    "openhands-sdk 1.58.2": "it needs Python 3.12, and the others are tested with 3.11",
+    "mistral-vibe 3.0.3": "it needs Python 3.12; the others run with 3.11",
+    "openhands-sdk 1.58.2": "it needs Python 3.12; the others run with 3.11",
 }
 
 

@@ -17,8 +17,9 @@ pub(crate) use summaries::FoldContent;
 pub use wishes::{Handle, UndoWhen, UndoWish, Wishes};
 
 use crate::{
-    history::{History, Role},
+    history::{BlockId, History, Role},
     identity::{BlockHash, ChainHash, chain},
+    json::widen,
     summary::LastFold,
     units::{Millis, Tokens},
     verdict::{Decision, SentVerdict, Verdict},
@@ -72,9 +73,9 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// For how many milliseconds after a request the end of it is surely in the provider's cache. Later nobody counts on it, so
-    /// that older ends need not be remembered.
-    pub const ENDS_LAST_MS: i64 = 5 * 60 * 1000;
+    /// For how many milliseconds after a request the end of it can be in the provider's cache: an hour, where the client asks for
+    /// that. Later nobody counts on it, so that older ends need not be remembered.
+    pub const ENDS_LAST_MS: i64 = 60 * 60 * 1000;
 
     pub(crate) fn record(&mut self, chain: &[ChainHash], decisions: &[Decision], now: Millis) {
         for (hash, decision) in chain.iter().zip(decisions) {
@@ -169,6 +170,13 @@ impl Memory {
         self.ends.retain(|_, at| Some(*at) == last);
     }
 
+    /// Remembers that a request sends a block otherwise than before: what ended after it ended with other bytes before.
+    pub(crate) fn ends_changed_from(&mut self, chain: &[ChainHash], block: BlockId) {
+        for hash in chain.iter().skip(widen(block.0)) {
+            self.ends.remove(hash);
+        }
+    }
+
     /// Remembers that requests ended with these blocks, and when they were sent.
     pub fn ended_with(&mut self, ends: impl IntoIterator<Item = (ChainHash, Millis)>) {
         for (end, at) in ends {
@@ -210,6 +218,15 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_ended_after_what_is_changed_has_no_entry_any_more() {
+        let chain = [1, 2, 3, 4].map(|number| ChainHash([number; 16]));
+        let mut memory = Memory::default();
+        memory.ended_with(chain.map(|end| (end, Millis(1))));
+        memory.ends_changed_from(&chain, BlockId(2));
+        assert_eq!(chain.map(|end| memory.is_end(end, Millis(0))), [true, true, false, false]);
+    }
 
     #[test]
     fn a_cache_that_gave_less_than_half_has_lost_what_earlier_requests_left() {

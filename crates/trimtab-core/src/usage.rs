@@ -191,9 +191,12 @@ pub fn split_input(all: u64, cache_read: u64, cache_write: u64, output: u64) -> 
     Usage { input, cache_read, cache_write, cache_write_1h: 0, output }
 }
 
-/// Returns the figure at a path.
+/// The largest figure that is believed, in tokens: far more than any request has, and sums of it stay within their type.
+const MOST: u64 = 1 << 40;
+
+/// Returns the figure at a path; nothing where no request could have so many tokens.
 pub fn number_at(report: Value<'_>, path: &[&str]) -> Option<u64> {
-    report.path(path)?.number()
+    report.path(path)?.number().filter(|figure| *figure <= MOST)
 }
 
 #[cfg(test)]
@@ -206,6 +209,35 @@ mod tests {
             [usage.input, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.output]
         };
         assert_eq!(found.map(kinds), expected, "{what}");
+    }
+
+    #[test]
+    fn a_figure_that_no_request_can_have_is_not_believed() {
+        let largest = u64::MAX;
+        let answers = [
+            (
+                Format::Anthropic,
+                format!(
+                    r#"{{"usage":{{"input_tokens":{largest},"cache_read_input_tokens":{largest},"output_tokens":7}}}}"#
+                ),
+                Some([0, 0, 0, 0, 7]),
+            ),
+            (
+                Format::Gemini,
+                format!(
+                    r#"{{"usageMetadata":{{"promptTokenCount":9,"toolUsePromptTokenCount":{largest},"candidatesTokenCount":7}}}}"#
+                ),
+                Some([9, 0, 0, 0, 7]),
+            ),
+            (
+                Format::Chat,
+                format!(r#"{{"usage":{{"prompt_tokens":{largest},"completion_tokens":7}}}}"#),
+                None,
+            ),
+        ];
+        for (format, answer, expected) in answers {
+            check(Usage::of_answer(format, answer.as_bytes()), expected, &answer);
+        }
     }
 
     #[test]

@@ -318,7 +318,7 @@ fn give_back<'py>(
                 list.append(changed_message(&messages.get_item(*number)?, fitted, bytes, known)?)?;
             }
             OutgoingMessage::Changed { number: None, bytes } => {
-                list.append(load_message(py, fitted, bytes)?)?
+                list.append(load_message(py, fitted, bytes)?)?;
             }
         }
     }

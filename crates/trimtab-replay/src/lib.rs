@@ -15,6 +15,6 @@ pub use inspect::{
 pub use recording::{Problem, ReadError, Recording, Segment, SegmentStart, agents, read};
 pub use replay::{
     CacheRetention, CacheSimulation, Contender, ContenderError, ContenderFamily, KnobRange, MissReport,
-    NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow, SessionScores,
-    UseProbe, contenders, pool_sessions, predicted_usage, probe_segment, replay,
+    NeedSums, NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow,
+    SessionScores, UseProbe, contenders, pool_sessions, predicted_usage, probe_segment, replay,
 };

@@ -141,7 +141,7 @@ fn explain_and_report_say_which_pass_hid_how_much() {
         let begins = format!("pass {:8} {blocks} block", pass["pass"].as_str().expect("a name"));
         assert!(line.starts_with(&begins) && line.ends_with(" tokens fewer"), "{line}");
     }
-    assert!(passes.iter().any(|pass| pass["pass"] == "close"), "{passes:?}");
+    assert!(passes.iter().any(|pass| pass["pass"] == "pressure"), "{passes:?}");
     let sum = |rows: &[serde_json::Value], key: &str| {
         rows.iter().map(|row| row[key].as_u64().expect("a number")).sum::<u64>()
     };

@@ -138,7 +138,7 @@ impl FileLines {
             match (rows.last_mut(), piece) {
                 (Some((_, LineRow::Known(lines))), LinePiece::Known { .. }) => lines.extend(piece.lines()),
                 (_, LinePiece::Known { .. }) => {
-                    rows.push((start, LineRow::Known(piece.lines().iter().collect())))
+                    rows.push((start, LineRow::Known(piece.lines().iter().collect())));
                 }
                 (_, LinePiece::Unknown(count)) => rows.push((start, LineRow::Unknown(*count))),
             }

@@ -49,6 +49,15 @@ pub(crate) struct ChangedFile {
     results: u32,
 }
 
+/// When the files that a block shows were changed, before and after it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChangesAround {
+    /// Whether one was changed before.
+    pub(crate) before: bool,
+    /// How many results had come at the last change after it.
+    pub(crate) last_after: Option<u32>,
+}
+
 /// The rows of one history.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlanIndex {
@@ -182,6 +191,24 @@ impl PlanIndex {
             let last = if other.1.block > one.1.block { other.1 } else { one.1 };
             (first, last)
         })
+    }
+
+    /// Returns when the files that a block shows were changed, as far as the blocks before `end` tell.
+    pub(crate) fn changes_around(&self, id: BlockId, end: BlockId) -> ChangesAround {
+        let mut around = ChangesAround::default();
+        for file in self.files(id) {
+            let changes = self.changes_of(*file);
+            around.before |= changes.first().is_some_and(|change| change.block < id);
+            let known = changes.get(..changes.partition_point(|change| change.block < end));
+            let last = known.and_then(|known| known.last()).filter(|change| change.block > id);
+            around.last_after = around.last_after.max(last.map(|change| change.results));
+        }
+        around
+    }
+
+    /// Returns how many results that count came before a block.
+    pub(crate) fn results_before(&self, end: BlockId) -> u32 {
+        end.0.checked_sub(1).map_or(0, |last| self.rows[BlockId(last)].results)
     }
 
     /// Tells whether a file that a block shows was ever changed.

@@ -18,6 +18,7 @@ mod pass_case;
 mod passes;
 mod paying_cut;
 mod pin;
+mod pressure;
 mod repeat;
 mod run;
 mod seen_lines;
@@ -40,6 +41,7 @@ pub(crate) use fold::{FoldNeed, sent_fold};
 pub(crate) use index::PlanIndex;
 pub use moment_sums::{Moment, MomentSum};
 pub use passes::{PassName, PassSum};
+pub use pressure::BlockFeatures;
 pub(crate) use run::plan;
 pub(crate) use text_cache::TextCache;
 pub(crate) use units::{MessageUnit, UnitKind, Units, group_units, units_by_turn};
@@ -317,7 +319,8 @@ fn marker_place(context: &PlanContext<'_>, first_changed: BlockId) -> Option<Blo
         return None;
     }
     let (memory, chain) = (context.before.memory, context.before.chain);
-    let is_end = |id: &BlockId| memory.is_end(*row_of(chain, *id), context.cache.alive_after);
+    // An end that nobody counts on any more may be in the cache all the same, and a marker costs nothing.
+    let is_end = |id: &BlockId| memory.is_end(*row_of(chain, *id), Millis(i64::MIN));
     context.before.sent.ids().take_while(|id| *id < first_changed).filter(is_end).last()
 }
 

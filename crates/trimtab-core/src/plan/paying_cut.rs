@@ -116,14 +116,35 @@ fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
     let context: &'a PlanContext<'a> = work.context;
     let sources = pointed_at(work);
     let mut pending: Vec<Pending<'a>> = Vec::new();
+    let is_short = is_short_of_room(work);
     for step in context.policy.steps.iter().filter(|step| context.waits_to_pay(step)) {
         let found = find_candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
-        pending.extend(found.map(|(block, reason)| Pending { block, reason, act: &step.act }));
+        pending.extend(found.map(|(block, reason)| Pending {
+            block,
+            reason,
+            act: act_in(work, &step.act, block, is_short),
+        }));
     }
     pending.sort_by_key(|pending| pending.block);
     pending.dedup_by_key(|pending| pending.block);
     pending.retain(|pending| estimate_saving(work, pending) > Tokens::ZERO && is_worth_it(work, pending));
     pending
+}
+
+/// Tells whether the whole conversation would not fit. A policy that makes room says as little as it can then.
+fn is_short_of_room(work: &Work<'_>) -> bool {
+    let makes_room =
+        work.context.policy.steps.iter().any(|step| matches!(step.act, StepAction::MakeRoom { .. }));
+    makes_room && work.context.budget.is_some_and(|budget| work.request.counts.total() > budget)
+}
+
+/// Returns what is done with a block: where room is short, its names are not worth theirs.
+fn act_in<'a>(work: &Work<'_>, act: &'a StepAction, id: BlockId, is_short_of_room: bool) -> &'a StepAction {
+    if is_short_of_room && *act == StepAction::Names && !work.is_trimmed(id) {
+        &StepAction::Clear
+    } else {
+        act
+    }
 }
 
 fn block_ids(blocks: &[Pending<'_>]) -> HashSet<BlockId> {
@@ -193,13 +214,15 @@ fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: CutRates) -> Option
 
 /// Says what a cut costs and saves per token, and what it may cost where this request costs so much without it.
 fn cut_rates(work: &Work<'_>, now: InputCosts) -> CutRates {
-    let InputCosts { ours, raw } = work.context.before.memory.total_cost();
     let prices = work.context.cache.prices;
-    CutRates {
-        read: prices.read,
-        rewrite: prices.write - prices.read,
-        may_cost: GUARD * (raw + now.raw) - ours - now.ours,
-    }
+    CutRates { read: prices.read, rewrite: prices.write - prices.read, may_cost: may_cost(work, now) }
+}
+
+/// Returns by how much this request may cost more than it does now.
+pub(super) fn may_cost(work: &Work<'_>, now: InputCosts) -> f64 {
+    let InputCosts { ours, raw } = work.context.before.memory.total_cost();
+    // What would not fit untouched has no price to be compared with.
+    if is_short_of_room(work) { f64::INFINITY } else { GUARD * (raw + now.raw) - ours - now.ours }
 }
 
 /// Returns the blocks that notes point at which the request came with: those notes say what they say.
@@ -263,7 +286,8 @@ fn estimate_saving(work: &Work<'_>, pending: &Pending<'_>) -> Tokens {
         | StepAction::HeadTailLines { .. }
         | StepAction::Matching(_)
         | StepAction::Seen
-        | StepAction::Fold => tokens - tokens.scale(DIGEST_LEAVES),
+        | StepAction::Fold
+        | StepAction::MakeRoom { .. } => tokens - tokens.scale(DIGEST_LEAVES),
     }
 }
 

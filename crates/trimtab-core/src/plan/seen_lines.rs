@@ -188,7 +188,7 @@ impl SeenLines {
                 runs.retain(|run| is_whole(lines, &run.lines) && is_in_place(lines, there, run));
             }
             ResultSort::Edit | ResultSort::Write => {
-                runs.iter_mut().for_each(|run| leave_seams(run, lines.len()))
+                runs.iter_mut().for_each(|run| leave_seams(run, lines.len()));
             }
             ResultSort::Search | ResultSort::Report | ResultSort::Other => {}
         }

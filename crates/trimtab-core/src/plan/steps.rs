@@ -3,6 +3,7 @@
 use super::{
     candidates::{find_candidates, find_redundancy},
     fold::fold_step,
+    pressure::make_room,
     work::Work,
 };
 use crate::{
@@ -20,6 +21,12 @@ pub(super) fn take_steps(work: &mut Work<'_>, steps: &[PolicyStep]) {
 fn take_step(work: &mut Work<'_>, step: &PolicyStep) {
     if step.act == StepAction::Fold {
         return fold_step(work, step.when);
+    }
+    if let (StepAction::MakeRoom { cold }, StepMoment::Over { until, .. }, Some(budget)) =
+        (&step.act, step.when, work.context.budget)
+    {
+        let share = if work.context.cache.cold { *cold } else { until.unwrap_or(1.0) };
+        return make_room(work, budget, budget.scale(share));
     }
     let until = match (step.when, work.context.budget) {
         (StepMoment::Over { .. }, None) => return,

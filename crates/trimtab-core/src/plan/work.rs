@@ -139,7 +139,7 @@ impl<'a> Work<'a> {
                 true
             }
             StepAction::Drop => self.drop_unit(id, reason),
-            StepAction::Fold => false,
+            StepAction::Fold | StepAction::MakeRoom { .. } => false,
             StepAction::Seen => self.hide_seen(id),
             StepAction::Digest(_)
             | StepAction::HeadTail { .. }

@@ -227,6 +227,17 @@ pub(super) const KNOBS: &[SettingInfo] = &[
         "Once the budget is exceeded, results are hidden down to this share of it.",
     ),
     new_setting(
+        "cold_low_water",
+        SettingUnit::Share,
+        "The same where the provider's cache is gone anyway: room made then costs nothing.",
+    ),
+    new_setting(
+        "inputs_under_pressure",
+        SettingUnit::Switch,
+        "Once the budget is exceeded, long arguments of calls that are not recent may become notes, where they are needed less than \
+         what would go otherwise.",
+    ),
+    new_setting(
         "inputs",
         SettingUnit::Inputs,
         "Which long arguments of calls that are not recent become notes: off, safe (what an edit replaced; what was written to a \

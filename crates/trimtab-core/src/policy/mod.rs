@@ -4,6 +4,7 @@
 mod adapt;
 mod all_settings;
 mod config;
+mod needs;
 mod parse;
 mod rows;
 mod source;
@@ -15,6 +16,7 @@ pub use config::{ConfigFile, ConfigSetting, ConfigUpstream};
 pub use parse::PolicyError;
 pub use switches::{Folding, Markers};
 
+pub(crate) use needs::NeedTable;
 pub(crate) use rows::ParsedRule;
 
 use std::hash::{Hash, Hasher};
@@ -42,6 +44,10 @@ pub struct Policy {
     pub(crate) batch: BatchSize,
     /// How far steps that hide just enough go, and the closing step, as a share of that: the next requests need not hide again.
     pub(crate) room: f64,
+    /// How much blocks are expected to be needed, for steps that make room.
+    pub(crate) needs: NeedTable,
+    /// Whether steps that make room may shorten the arguments of calls.
+    pub(crate) inputs_under_pressure: bool,
 }
 
 /// How many results go at once by steps that leave the latest alone.
@@ -90,7 +96,10 @@ impl PolicyStep {
         let leaves_latest = keep_last.is_some() || protect.is_some() || older_than.is_some();
         leaves_latest
             && self.rule.is_none()
-            && !matches!(self.act, StepAction::Pin | StepAction::Hold | StepAction::Fold)
+            && !matches!(
+                self.act,
+                StepAction::Pin | StepAction::Hold | StepAction::Fold | StepAction::MakeRoom { .. }
+            )
     }
 }
 
@@ -227,6 +236,9 @@ pub(crate) enum StepAction {
     Inputs(InputShortening),
     /// A summary is asked for.
     Fold,
+    /// What is needed least is hidden, in one decision about how much, from which place on, and what; down to this share of the
+    /// budget where the cache is cold.
+    MakeRoom { cold: f64 },
 }
 
 impl Hash for StepAction {
@@ -238,9 +250,9 @@ impl Hash for StepAction {
             | StepAction::HeadTailLines { head: one, tail: other } => {
                 [one.to_bits(), other.to_bits()].hash(state);
             }
-            StepAction::MiddleOut { bytes: one } | StepAction::Cap { share: one } => {
-                one.to_bits().hash(state)
-            }
+            StepAction::MiddleOut { bytes: one }
+            | StepAction::Cap { share: one }
+            | StepAction::MakeRoom { cold: one } => one.to_bits().hash(state),
             StepAction::Matching(patterns) => patterns.hash(state),
             StepAction::Inputs(inputs) => inputs.hash(state),
             StepAction::Pin

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    BatchSize, Circumstances, ClosingRule, NoteStyle, ParsedRule, Policy, SHARED, SHIPPED,
+    BatchSize, Circumstances, ClosingRule, NeedTable, NoteStyle, ParsedRule, Policy, SHARED, SHIPPED,
     adapt::{ADAPTIVE, adapt_setting},
     all_settings::SettingUnit,
     rows::{NumberOrSetting, RowReader, RuleRow, StepRow, read_rules},
@@ -80,6 +80,8 @@ struct PolicyFile {
     closing: Option<ClosingRule>,
     plain_notes: Option<Spanned<NumberOrSetting>>,
     cold_ages: Option<Spanned<NumberOrSetting>>,
+    /// A table of needs in the place of the one that ships.
+    needs: Option<Spanned<String>>,
     #[serde(default, rename = "step")]
     steps: Vec<Spanned<StepRow>>,
     #[serde(default, rename = "rule")]
@@ -152,6 +154,8 @@ pub(super) fn parse(
             BatchSize::EACH => 1.0,
             BatchSize::WhatPays | BatchSize::Results(_) => general("low_water").unwrap_or(ROOM),
         },
+        needs: whole.needs.unwrap_or_else(NeedTable::shipped),
+        inputs_under_pressure: general("inputs_under_pressure").is_some_and(|on| on != 0.0),
         settings: settings.into_iter().collect(),
     };
     Ok(policy.with_rules(&whole.rules))
@@ -194,6 +198,7 @@ struct ResolvedFile<'a> {
     closing: Option<ClosingRule>,
     plain_notes: Option<Spanned<NumberOrSetting>>,
     cold_ages: Option<Spanned<NumberOrSetting>>,
+    needs: Option<NeedTable>,
     steps: Vec<(TomlSource<'a>, Spanned<StepRow>)>,
     rules: Vec<ParsedRule>,
 }
@@ -211,6 +216,10 @@ fn find_shipped(
         return Err(source.fault_at(&name.span(), what));
     };
     gather_files(TomlSource { file, text })
+}
+
+fn read_needs(source: TomlSource<'_>, needs: &Spanned<String>) -> Result<NeedTable, PolicyError> {
+    NeedTable::read(needs.get_ref()).map_err(|what| source.fault_at(&needs.span(), format!("needs: {what}")))
 }
 
 /// Puts together what a file includes, says itself and builds on.
@@ -240,6 +249,7 @@ fn gather_files(source: TomlSource<'_>) -> Result<ResolvedFile<'_>, PolicyError>
         closing: file.closing,
         plain_notes: file.plain_notes,
         cold_ages: file.cold_ages,
+        needs: file.needs.map(|needs| read_needs(source, &needs)).transpose()?,
         steps,
         rules: read_rules(source, file.rules)?,
     };
@@ -251,6 +261,7 @@ fn gather_files(source: TomlSource<'_>) -> Result<ResolvedFile<'_>, PolicyError>
         whole.closing = whole.closing.or(base.closing);
         whole.plain_notes = whole.plain_notes.or(base.plain_notes);
         whole.cold_ages = whole.cold_ages.or(base.cold_ages);
+        whole.needs = whole.needs.or(base.needs);
     }
     whole.settings.extend(file.settings);
     if whole.rules.is_empty()

@@ -24,7 +24,7 @@ const LINES_AT_EACH_END: f64 = 10.0;
 /// What a step can do.
 const STEP_ACTS: &[&str] = &[
     "pin", "hold", "digest", "head-tail", "head-tail-chars", "middle-out", "cap", "lines", "matching",
-    "names", "seen", "inputs", "clear", "drop", "fold",
+    "names", "seen", "inputs", "clear", "drop", "fold", "make-room",
 ];
 
 /// What a rule can do.
@@ -368,6 +368,7 @@ impl RowReader<'_> {
             ["clear"] => StepAction::Clear,
             ["drop"] => StepAction::Drop,
             ["fold"] => StepAction::Fold,
+            ["make-room"] => StepAction::MakeRoom { cold: needed("share", SettingUnit::Share, &row.share)? },
             _ => return Err(wrong(format!("do = {words:?}: write one of {}", STEP_ACTS.join(", ")))),
         };
         let ends = [row.head.as_ref(), row.tail.as_ref()].map(|end| end.map(Spanned::span));

@@ -358,7 +358,10 @@ pub fn plan_latest(
             cold,
             first_look: is_new && !memory.is_empty(),
             unseen: settings.unseen,
-            alive_after: Millis(now.0.saturating_sub(lifetime.min(Memory::ENDS_LAST_MS))),
+            alive_after: Millis(now.0.saturating_sub(match keeping {
+                CacheLifetime::Usual => lifetime.min(CACHE_LIFETIME),
+                CacheLifetime::Hour => lifetime.min(Memory::ENDS_LAST_MS),
+            })),
             prices,
             minimum: rules.map_or(Tokens::ZERO, |rules| rules.minimum),
             binds_reasoning,

@@ -15,6 +15,9 @@ impl Memory {
     /// Remembers a request that was forwarded at `now`. The first verdict for a block stays.
     pub fn remember_sent(&mut self, plan: &Plan, now: Millis) {
         self.ended_with(plan.ends.iter().copied());
+        if let Some(broken) = plan.cache_break() {
+            self.ends_changed_from(&plan.chain, broken.block);
+        }
         self.record(&plan.chain, plan.decisions(), now);
         for block in plan.shown_again() {
             self.verdicts.insert(*row_of(&plan.chain, *block), SentVerdict::WholeAgain);

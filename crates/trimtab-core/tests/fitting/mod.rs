@@ -226,7 +226,9 @@ fn valid_shortened_arguments_keep_their_shape_and_recall_gives_the_call_back() {
                 continue;
             };
             shortened.set(shortened.get() + 1);
-            assert!(case.inputs > 0.0 && block.partner.is_some(), "{}", shown(&fitted));
+            // Where room is made, arguments may go whatever the setting says of other times.
+            let makes_room = case.policy.starts_with("steady");
+            assert!((case.inputs > 0.0 || makes_room) && block.partner.is_some(), "{}", shown(&fitted));
             let original = fitted.history.block_text(block);
             if let Ok(before) = serde_json::from_str::<Value>(&original) {
                 assert!(honest::same_shape(&before, &value(text.as_bytes())), "{original} -> {text}");

@@ -50,10 +50,67 @@ fn results_are_hidden_down_to_the_low_water_mark_and_not_much_further() {
     }
 }
 
+/// Sends a conversation call by call; gives, for each request, what it counts in percent of the budget and whether it changes what was
+/// sent before.
+fn sent_one_by_one(calls: &[(&'static str, Value, String)], budget: Tokens) -> Vec<(u64, bool)> {
+    let policy = Policy::find_shipped("steady").expect("a policy");
+    let settings = Settings::new(policy).with_format(Format::Chat).with_budget(budget);
+    let mut memory = Memory::default();
+    (1..=calls.len())
+        .map(|count| {
+            let now = Millis(i64::try_from(count).expect("few") * 1000);
+            let bytes = request(calls.iter().take(count).cloned());
+            let fitted = fit(bytes, &memory, &settings, now).expect("a fit");
+            memory.remember_sent(&fitted.plan, now);
+            (fitted.plan.after().0 * 100 / budget.0, fitted.plan.cache_break().is_some())
+        })
+        .collect()
+}
+
+#[test]
+fn after_room_was_made_the_next_requests_change_nothing() {
+    let calls: Vec<_> = (0..60).map(|file| read(file, 40)).collect();
+    let all = sent_one_by_one(&calls, Tokens(1_000_000));
+    assert!(all.iter().all(|(_, changes)| !changes), "there is room enough");
+    let sent = sent_one_by_one(&calls, Tokens(14_000));
+    let cuts: Vec<usize> = (0..sent.len()).filter(|number| sent[*number].1).collect();
+    assert!(cuts.len() > 3 && sent.iter().all(|(percent, _)| *percent <= 100), "{sent:?}");
+    assert!(cuts.iter().all(|number| sent[*number].0 <= 93), "{sent:?}");
+    // One result is less than four hundredths of the budget.
+    assert!(cuts.windows(2).all(|pair| pair[1] - pair[0] >= 2), "{cuts:?}");
+}
+
+#[test]
+fn what_a_shell_was_told_goes_before_what_was_read() {
+    let script = |number: usize| {
+        let line = |line: usize| format!("echo part {number} of {line}, {}\n", line * 31 % 97);
+        ("bash", json!({"command": (0..60).map(line).collect::<String>()}), "done".to_owned())
+    };
+    let calls: Vec<_> = (0..4).map(script).chain((0..8).map(|file| read(file, 40))).collect();
+    let bytes = request(calls.iter().cloned());
+    let fit_with = |budget, inputs| {
+        let set = [("inputs_under_pressure".to_owned(), inputs), ("cold_low_water".to_owned(), 1.0)];
+        let policy = Policy::shipped_with("steady", &set).expect("a policy");
+        let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
+        fit(bytes.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit")
+    };
+    let budget = Some(fit_with(None, 1.0).plan.before().scale(0.85));
+    let hidden = |inputs| {
+        let fitted = fit_with(budget, inputs);
+        let pairs = fitted.history.blocks().iter().zip(fitted.plan.decisions());
+        let hidden = pairs.filter(|(_, decision)| matches!(decision.verdict, Verdict::Shorten { .. }));
+        hidden.map(|(block, _)| block.kind).collect::<Vec<_>>()
+    };
+    let (with, without) = (hidden(1.0), hidden(0.0));
+    assert!(!with.is_empty() && with.iter().all(|kind| *kind == BlockKind::Call), "{with:?}");
+    assert!(!without.is_empty() && without.iter().all(|kind| *kind == BlockKind::Result), "{without:?}");
+}
+
 /// Fits into a budget; gives the numbers of the results that are hidden.
 fn hidden(calls: &[(&'static str, Value, String)], share: f64) -> Vec<usize> {
     let fitted = |budget| {
-        let set = [("low_water".to_owned(), 1.0), ("largest_output".to_owned(), 0.0)];
+        let set = [("low_water", 1.0), ("cold_low_water", 1.0), ("largest_output", 0.0)];
+        let set = set.map(|(name, value)| (name.to_owned(), value));
         let policy = Policy::shipped_with("steady", &set).expect("a policy");
         let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
         fit(request(calls.iter().cloned()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan

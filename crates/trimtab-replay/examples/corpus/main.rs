@@ -21,6 +21,7 @@ mod fidelity;
 mod file_state;
 mod files;
 mod fit;
+mod needs;
 mod outcome;
 mod outputs;
 mod reading;
@@ -31,8 +32,9 @@ use std::process::ExitCode;
 /// A table's name and what prints it; it tells whether all is well.
 type Table = (&'static str, fn(&[files::File]) -> bool);
 
-/// The table that is made to be compared with that of another version: only where it is named.
+/// The tables that other programs read: only where they are named.
 const OUTPUTS: &str = "outputs";
+const NEEDS: &str = "needs";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 11] = [
+    let tables: [Table; 12] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -53,10 +55,11 @@ fn main() -> ExitCode {
         ("fidelity", fidelity::table),
         ("compact", compact::table),
         (OUTPUTS, outputs::table),
+        (NEEDS, needs::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted = tables.iter().filter(|(name, _)| {
-        (asked.is_empty() && *name != OUTPUTS) || asked.iter().any(|asked| asked == name)
+        (asked.is_empty() && ![OUTPUTS, NEEDS].contains(name)) || asked.iter().any(|asked| asked == name)
     });
     let mut good = !files.is_empty();
     for (_, table) in wanted {

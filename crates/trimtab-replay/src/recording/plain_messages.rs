@@ -125,19 +125,19 @@ pub(super) fn write_message(said: &PlainMessage, segment: &mut SegmentDraft) {
             segment.head = vec![("system", Array::new().raw(&typed_text("text", text)).end())];
         }
         (Format::Anthropic, PlainMessage::User(pieces)) => {
-            push_message("user", anthropic_blocks(pieces), messages)
+            push_message("user", anthropic_blocks(pieces), messages);
         }
         (Format::Anthropic, PlainMessage::Assistant(pieces)) => {
-            push_message("assistant", anthropic_blocks(pieces), messages)
+            push_message("assistant", anthropic_blocks(pieces), messages);
         }
         (Format::Anthropic, PlainMessage::Results(results)) => {
             push_message("user", json_list(results.iter().map(anthropic_result)), messages);
         }
         (Format::Responses, PlainMessage::System(text)) => {
-            segment.head = vec![("instructions", text.clone())]
+            segment.head = vec![("instructions", text.clone())];
         }
         (Format::Responses, PlainMessage::User(pieces)) => {
-            push_message("user", responses_input(pieces), messages)
+            push_message("user", responses_input(pieces), messages);
         }
         (Format::Responses, PlainMessage::Assistant(pieces)) => {
             messages.extend(pieces.iter().filter_map(responses_item));
@@ -148,14 +148,14 @@ pub(super) fn write_message(said: &PlainMessage, segment: &mut SegmentDraft) {
         }
         // No reader asks for Gemini; what an agent said to it is written as Chat.
         (Format::Chat | Format::Gemini, PlainMessage::System(text)) => {
-            messages.push(chat::write_message("system", text))
+            messages.push(chat::write_message("system", text));
         }
         (Format::Chat | Format::Gemini, PlainMessage::User(pieces)) => match pieces.as_slice() {
             [MessagePart::Text(text)] => messages.push(chat::write_message("user", text)),
             pieces => push_message("user", chat_content(pieces), messages),
         },
         (Format::Chat | Format::Gemini, PlainMessage::Assistant(pieces)) => {
-            messages.extend(chat_answer(pieces))
+            messages.extend(chat_answer(pieces));
         }
         (Format::Chat | Format::Gemini, PlainMessage::Results(results)) => {
             messages.extend(results.iter().map(chat_result));

@@ -34,7 +34,7 @@ pub use simulated::CacheSimulation;
 pub(crate) use bill::{RequestCharge, SegmentBill, bill_segment};
 pub(crate) use fidelity::{Fidelity, HiddenMiss, SegmentUses, measure_fidelity};
 #[doc(hidden)]
-pub use fidelity::{ProbeFigure, UseProbe, probe_segment};
+pub use fidelity::{NeedSums, ProbeFigure, UseProbe, probe_segment};
 pub(crate) use oracle::ResultNeed;
 pub(crate) use peers::PeerCase;
 pub use prediction::{Prediction, predicted_usage};

@@ -141,7 +141,7 @@ fn check_settings(files: &SettingsFiles) -> Vec<DoctorCheck> {
         Ok(in_force) => {
             checks.extend(in_force.rows.into_iter().map(|row| {
                 DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
-            }))
+            }));
         }
         Err(error) => checks.extend(bad(&error)),
     }

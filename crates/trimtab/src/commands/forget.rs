@@ -42,7 +42,7 @@ pub(crate) fn run(asked: &ForgetArgs, out: &mut Output) -> Result<()> {
     );
     match mode {
         RunMode::Do => {
-            print_line(format_args!("{count} deleted: the store had {before}, it has {after} now"))
+            print_line(format_args!("{count} deleted: the store had {before}, it has {after} now"));
         }
         RunMode::DryRun => {
             print_line(format_args!(

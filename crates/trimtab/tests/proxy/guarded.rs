@@ -226,3 +226,20 @@ fn resident(pid: u32) -> u64 {
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or_default()
 }
+
+#[test]
+fn headers_of_more_than_64_kilobytes_are_refused() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let with = |kilobytes: usize| {
+        let mut connection = proxy.connect();
+        let header = format!("X-Long: {}", "x".repeat(kilobytes * 1024));
+        send(&mut connection, &proxy.address, &["GET /v1/models HTTP/1.1", &header], b"");
+        // Who refuses may close before all has come.
+        read_head(&mut BufReader::new(connection)).map(|head| head[0].clone())
+    };
+    assert_eq!(with(40).as_deref(), Some("HTTP/1.1 200 OK"));
+    let refused = with(100);
+    assert!(refused.as_ref().is_none_or(|line| line.starts_with("HTTP/1.1 431 ")), "{refused:?}");
+    assert_eq!(upstream.came().len(), 1);
+}

@@ -73,15 +73,15 @@ pub(super) fn narrow_read(read: &mut Action, words: &[&str]) {
         "cat" | "nl" | "less" | "more" | "bat" | "tee" => {}
         "head" => *lines = count_of(rest).map_or(SubjectLines::Part, |count| lines.first_lines(count)),
         "tail" => {
-            *lines = tail_start(rest).map_or(SubjectLines::Part, |first| lines.select_within(first, None))
+            *lines = tail_start(rest).map_or(SubjectLines::Part, |first| lines.select_within(first, None));
         }
         "sed" => {
             *lines =
-                sed_range(rest).map_or(SubjectLines::Part, |(first, last)| lines.select_within(first, last))
+                sed_range(rest).map_or(SubjectLines::Part, |(first, last)| lines.select_within(first, last));
         }
         "awk" => {
             *lines =
-                awk_range(rest).map_or(SubjectLines::Part, |(first, last)| lines.select_within(first, last))
+                awk_range(rest).map_or(SubjectLines::Part, |(first, last)| lines.select_within(first, last));
         }
         "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" => {
             let place = path.to_string();

@@ -158,7 +158,8 @@ impl Work<'_> {
             | StepAction::Clear
             | StepAction::Drop
             | StepAction::Inputs(_)
-            | StepAction::Fold => pieces_for(history, id, &text, (act, names, shows))?,
+            | StepAction::Fold
+            | StepAction::MakeRoom { .. } => pieces_for(history, id, &text, (act, names, shows))?,
         };
         if let Reason::EditedOften { .. } = reason {
             let intent = fact.partner.and_then(|call| reason_of_change(history, call));
@@ -396,7 +397,8 @@ fn pieces_for(
         | StepAction::Hold
         | StepAction::Inputs(_)
         | StepAction::Drop
-        | StepAction::Fold => None,
+        | StepAction::Fold
+        | StepAction::MakeRoom { .. } => None,
     }
 }
 

@@ -90,7 +90,7 @@ impl OpenhandsMessages {
         self.agent_spoke_last = speaker == EventSource::Agent && is("message");
         match speaker {
             EventSource::System => {
-                self.all.push(chat::write_text("system", &words::text_field(event, "content")))
+                self.all.push(chat::write_text("system", &words::text_field(event, "content")));
             }
             EventSource::User if is("message") => {
                 self.all.push(chat::write_text("user", &words::text_field(event, "content")));
@@ -101,7 +101,7 @@ impl OpenhandsMessages {
             }
             // A finished run has no result, so OpenHands goes on from what was said with it.
             EventSource::Agent if is("finish") => {
-                self.all.push(chat::write_text("assistant", &words::finish_text(event)))
+                self.all.push(chat::write_text("assistant", &words::finish_text(event)));
             }
             EventSource::Agent => match response_id(event) {
                 Some(response) => self.call(event, response),

@@ -23,7 +23,7 @@ mod visible;
 
 use std::collections::HashSet;
 
-pub use probe::{ProbeFigure, UseProbe, probe_segment};
+pub use probe::{NeedSums, ProbeFigure, UseProbe, probe_segment};
 pub(crate) use uses::SegmentUses;
 
 use super::{Track, Views};

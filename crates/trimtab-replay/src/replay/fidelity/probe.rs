@@ -1,12 +1,16 @@
 //! Figures for the table over recordings. Takes a segment; gives what it used, and what untrimmed views and a plain mask of
 //! old results kept of it. Never a promise: the table is its only reader.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use trimtab_core::{
     BlockId, BlockKind, Tokens,
     count::Counter,
     json::{narrow, widen},
+    plan::BlockFeatures,
 };
 
 use super::{Fidelity, SegmentUses, measure_fidelity};
@@ -24,6 +28,18 @@ pub struct UseProbe<'a> {
     track: Track<'a>,
     uses: SegmentUses,
 }
+
+/// How often blocks with the same features were looked at, and how much they were needed later: edited texts, and names.
+pub type NeedSums = BTreeMap<String, (u64, f64, f64)>;
+
+/// A need counts e times less for every so many requests that it is away: a block can come back before that.
+const NEED_HORIZON: f64 = 30.0;
+
+/// Requests before this one are not looked at: they are hardly ever under pressure.
+const FIRST_LOOK: usize = 15;
+
+/// Of the others each so-manieth is looked at.
+const LOOK_EVERY: usize = 4;
 
 /// Lays a segment out.
 pub fn probe_segment(segment: &Segment) -> UseProbe<'_> {
@@ -46,6 +62,34 @@ impl UseProbe<'_> {
             ("errors", count(uses.errors.len()), count(uses.errors.len())),
             ("instructions", count(uses.instructions.len()), count(uses.instructions.len())),
         ]
+    }
+
+    /// Returns how much every kind of block was needed after the requests that showed it. A use counts for the latest block that held
+    /// what was used.
+    pub fn needs(&self) -> NeedSums {
+        let track = &self.track;
+        let described = BlockFeatures::new(track.history, &track.facts, &track.counts);
+        let mut used: HashMap<BlockId, Vec<(usize, bool)>> = HashMap::new();
+        let anchors = self.uses.anchors.iter().map(|(used, _)| (used, true));
+        let names = self.uses.references.iter().map(|(used, _)| (used, false));
+        for (found, is_anchor) in anchors.chain(names) {
+            let holder = found.holders.last().copied();
+            holder.into_iter().for_each(|id| used.entry(id).or_default().push((found.request, is_anchor)));
+        }
+        let mut sums = NeedSums::new();
+        for (number, request) in track.requests.iter().enumerate().skip(FIRST_LOOK).step_by(LOOK_EVERY) {
+            let end = BlockId(narrow(request.blocks));
+            for id in (0..end.0).map(BlockId) {
+                let Some(features) = described.of(id, end, track.tokens(id)) else { continue };
+                let sum = sums.entry(features).or_default();
+                sum.0 += 1;
+                for (at, is_anchor) in used.get(&id).into_iter().flatten().filter(|(at, _)| *at >= number) {
+                    let away = f64::from(narrow(at - number)) / NEED_HORIZON;
+                    *(if *is_anchor { &mut sum.1 } else { &mut sum.2 }) += (-away).exp();
+                }
+            }
+        }
+        sums
     }
 
     /// Returns what untrimmed views keep.

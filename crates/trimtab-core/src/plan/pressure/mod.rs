@@ -1,0 +1,260 @@
+//! Making room under a budget: one decision, at the request that would exceed it, about how much to hide, from which place on, and
+//! what. `plan` takes it for steps that say `make-room`. [`make_room`] collects what may be hidden as plain values, `choose` picks,
+//! and what was picked is hidden here; `need` says how much each block is expected to be needed.
+
+mod choose;
+mod need;
+
+pub use need::BlockFeatures;
+use need::Moment as NeedMoment;
+
+use std::collections::HashMap;
+
+use super::{
+    UnitKind,
+    cost::{request_cost, tokens_anew},
+    may_shorten,
+    paying_cut::may_cost,
+    work::{Work, is_exchange},
+};
+use crate::{
+    digest::{InputShortening, LONGEST, LeafSet},
+    facts::{ResultSort, ToolKind},
+    history::{BlockId, BlockKind},
+    json::{narrow, widen},
+    policy::StepAction,
+    units::Tokens,
+    verdict::{Reason, Verdict},
+};
+use choose::{Beginning, Going, Part, Room, Stakes, Take, choose, choose_ahead};
+
+/// What a note that takes the place of a result counts, about.
+const NOTE: f64 = 75.0;
+
+/// Hiding that frees less is not worth a note.
+const LEAST_FREED: f64 = 40.0;
+
+/// From this share of the budget on, counted untouched, what is hardly needed is hidden ahead.
+const NEAR: f64 = 0.5;
+
+/// Requests that are expected to profit from room, as a share of those made so far, and the least (a study over recorded sessions).
+const EXPECTED_SHARE: f64 = 0.3;
+const LEAST_REQUESTS: f64 = 5.0;
+
+/// What may be hidden, with the blocks behind the numbers.
+struct Found {
+    room: Room,
+    parts: Vec<BlockId>,
+    /// The first block of each exchange.
+    exchanges: Vec<BlockId>,
+}
+
+/// Hides until the request counts at most `goal`, where it counts more than `budget`; below that, what is hardly needed where it pays.
+pub(super) fn make_room(work: &mut Work<'_>, budget: Tokens, goal: Tokens) {
+    let knows_cache = !(work.context.cache.cold || work.context.cache.first_look);
+    if knows_cache && work.draft.total <= budget {
+        return hide_ahead(work, budget);
+    }
+    let beginnings: &[Beginning] =
+        if knows_cache { &[Beginning::Cheapest, Beginning::Anywhere] } else { &[Beginning::Anywhere] };
+    let stakes = stakes(work, budget);
+    for beginning in beginnings {
+        if work.draft.total <= budget {
+            return;
+        }
+        let found = find(work, goal);
+        let cut = choose(&found.room, stakes, *beginning);
+        for take in cut.takes {
+            if work.draft.total <= goal {
+                break;
+            }
+            hide(work, &found, take);
+        }
+        cut.riding.into_iter().for_each(|take| hide(work, &found, take));
+    }
+}
+
+fn stakes(work: &Work<'_>, budget: Tokens) -> Stakes {
+    Stakes {
+        prices: work.context.cache.prices,
+        request: (budget + work.context.cache.unseen).to_float(),
+        expected: (EXPECTED_SHARE * f64::from(work.context.before.memory.request_count()))
+            .max(LEAST_REQUESTS),
+        miss: work.context.policy.needs.weight("cost", "miss"),
+        ride: work.context.policy.needs.weight("cost", "ride"),
+    }
+}
+
+/// Hides what is hardly needed before there is need for room, where that pays.
+fn hide_ahead(work: &mut Work<'_>, budget: Tokens) {
+    if work.request.counts.total() <= budget.scale(NEAR) {
+        return;
+    }
+    let found = find(work, work.draft.total);
+    let may_cost = may_cost(work, request_cost(work));
+    for take in choose_ahead(&found.room, stakes(work, budget), may_cost) {
+        hide(work, &found, take);
+    }
+}
+
+fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
+    match take {
+        Take::Part(number) => {
+            let Some(id) = found.parts.get(number).copied() else { return };
+            let reason = reason(work, id);
+            if work.request.history.block(id).is_some_and(|block| block.kind == BlockKind::Call) {
+                work.apply_act(id, &StepAction::Inputs(InputShortening::All), &reason);
+            } else {
+                put_note(work, id, &reason);
+            }
+        }
+        Take::Exchange(number) => {
+            let first = found.exchanges.get(number).copied();
+            first.into_iter().for_each(|id| {
+                work.drop_unit(id, &Reason::OverBudget);
+            });
+        }
+    }
+}
+
+/// Puts a note in the place of a result, or of what is left of it.
+fn put_note(work: &mut Work<'_>, id: BlockId, reason: &Reason) {
+    let note =
+        work.text_for(id, &StepAction::Clear, reason).filter(|(_, tokens)| *tokens < work.tokens_now(id));
+    if let Some(note) = note {
+        work.hide_behind(id, note, reason.clone());
+    }
+}
+
+fn reason(work: &Work<'_>, id: BlockId) -> Reason {
+    let is_read = work
+        .request
+        .facts
+        .row(id)
+        .is_some_and(|fact| fact.acts_as == BlockKind::Result && fact.tool() == Some(ToolKind::Read));
+    match work.request.index.changed_since(id).filter(|_| is_read) {
+        Some((first, _)) => Reason::Stale { edit: first.step },
+        None => Reason::OverBudget,
+    }
+}
+
+/// Finds all that may be hidden: results and arguments of calls that the model has seen, and whole exchanges.
+fn find(work: &Work<'_>, goal: Tokens) -> Found {
+    let mut found = Found { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
+    let end = BlockId(narrow(work.draft.decisions.len()));
+    let moment = NeedMoment { facts: work.request.facts, index: work.request.index, end };
+    let latest = work.request.units.all_units().iter().rposition(is_exchange);
+    let mut part_of: HashMap<BlockId, usize> = HashMap::new();
+    for (number, unit) in work.request.units.all_units().iter().enumerate() {
+        for id in unit.blocks.iter().copied().filter(|_| Some(number) != latest) {
+            let Some(frees) = frees(work, id) else { continue };
+            let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
+            part_of.insert(id, found.parts.len());
+            found.parts.push(id);
+            found.room.parts.push(Part {
+                place: widen(id.0),
+                frees,
+                need: work.context.policy.needs.product(&features),
+                first: Vec::new(),
+            });
+        }
+    }
+    let views = views(work);
+    for (number, id) in found.parts.iter().enumerate() {
+        let is_view = work
+            .request
+            .index
+            .files(*id)
+            .iter()
+            .any(|file| views.get(file).is_some_and(|of| of.contains(id)));
+        let older = older_views(work, &views, *id).filter(|_| is_view);
+        let first: Vec<usize> = older.filter_map(|older| part_of.get(&older).copied()).collect();
+        found.room.parts.get_mut(number).into_iter().for_each(|part| part.first.clone_from(&first));
+    }
+    for (number, unit) in work.request.units.all_units().iter().enumerate() {
+        let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
+        let stays = |id: &BlockId| {
+            let is_left = work.is_pinned(*id) || work.is_held(*id) || work.is_out(*id);
+            is_left || work.shows_unseen(*id) || work.is_fresh_recall(*id)
+        };
+        if !unit.may_go || Some(number) == latest || unit.blocks.iter().any(stays) {
+            continue;
+        }
+        let tokens: Tokens = unit.blocks.iter().map(|id| work.tokens_now(*id)).sum();
+        let is_recent =
+            work.request.facts.age(*first).is_none_or(|age| age <= work.context.policy.recent_steps);
+        let older = unit.blocks.iter().flat_map(|id| older_views(work, &views, *id));
+        let older = older.filter(|id| !unit.blocks.contains(id));
+        found.exchanges.push(*first);
+        found.room.exchanges.push(Going {
+            place: widen(first.0),
+            frees: tokens.to_float(),
+            need: work.context.policy.needs.weight("record", if is_recent { "recent" } else { "old" }),
+            parts: unit.blocks.iter().filter_map(|id| part_of.get(id).copied()).collect(),
+            first: older.filter_map(|id| part_of.get(&id).copied()).collect(),
+        });
+    }
+    found.room.cached_after = tokens_anew(work).iter().map(|tokens| tokens.to_float()).collect();
+    let mut before = Tokens::ZERO;
+    for number in 0..end.0 {
+        found.room.before.push(before.to_float());
+        before += work.tokens_now(BlockId(number));
+    }
+    found.room.excess = (work.draft.total - goal).to_float();
+    found
+}
+
+/// Returns how many tokens hiding a block frees, about; nothing for what may not be hidden or is not worth it.
+fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
+    let now = work.tokens_now(id);
+    let block = work.request.history.block(id)?;
+    let fact = work.request.facts.row(id)?;
+    let is_open = work.may_be_names(id) && may_shorten(work.request.history, id);
+    if !is_open || work.shows_unseen(id) || work.is_fresh_recall(id) {
+        return None;
+    }
+    match (block.kind, fact.acts_as) {
+        (BlockKind::Call, _) => {
+            let is_recent =
+                work.request.facts.age(id).is_none_or(|age| age <= work.context.policy.recent_steps);
+            if is_recent || !work.context.policy.inputs_under_pressure {
+                return None;
+            }
+            let long = work.request.index.row(id).leaves.bytes_of(LeafSet::All);
+            let bytes = narrow(block.body.len().max(1));
+            let notes = f64::from(long) / f64::from(bytes) * now.to_float();
+            let most = f64::from(long) / f64::from(narrow(LONGEST));
+            Some(notes - NOTE * most.clamp(1.0, 2.0)).filter(|frees| *frees >= LEAST_FREED)
+        }
+        (_, BlockKind::Result) => Some(now.to_float() - NOTE).filter(|frees| *frees >= LEAST_FREED),
+        _ => None,
+    }
+}
+
+/// Returns the views of each file that are shown, oldest first.
+fn views(work: &Work<'_>) -> HashMap<u32, Vec<BlockId>> {
+    let mut views: HashMap<u32, Vec<BlockId>> = HashMap::new();
+    for id in (0..narrow(work.draft.decisions.len())).map(BlockId) {
+        let is_view =
+            matches!(work.request.index.row(id).shows, Some(ResultSort::File | ResultSort::ShellFile));
+        if is_view && (*work.verdict_of(id) == Verdict::Keep || work.is_trimmed(id)) {
+            work.request.index.files(id).iter().for_each(|file| views.entry(*file).or_default().push(id));
+        }
+    }
+    views
+}
+
+/// Returns the shown views of a file that would pass for the newest without a block: the file was changed between them.
+fn older_views<'a>(
+    work: &'a Work<'_>,
+    views: &'a HashMap<u32, Vec<BlockId>>,
+    id: BlockId,
+) -> impl Iterator<Item = BlockId> + 'a {
+    work.request.index.files(id).iter().flat_map(move |file| {
+        let older = views.get(file).into_iter().flatten().take_while(move |older| **older < id);
+        // What a block changed itself, it changed after the older views.
+        let is_stale =
+            move |older: &&BlockId| work.request.index.changed_between(*file, **older, BlockId(id.0 + 1));
+        older.filter(is_stale).copied()
+    })
+}
