@@ -6,7 +6,7 @@ mod choose;
 mod need;
 
 pub use need::BlockFeatures;
-use need::Moment as NeedMoment;
+use need::BlockMoment as NeedMoment;
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use crate::{
     units::Tokens,
     verdict::{Reason, Verdict},
 };
-use choose::{Beginning, Going, Part, Room, Stakes, Take, choose, choose_ahead};
+use choose::{Beginning, Going, HideablePart, Room, Stakes, Take, choose, choose_ahead};
 
 /// What a note that takes the place of a result counts, about.
 const NOTE: f64 = 75.0;
@@ -151,7 +151,7 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
             let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
             part_of.insert(id, found.parts.len());
             found.parts.push(id);
-            found.room.parts.push(Part {
+            found.room.parts.push(HideablePart {
                 place: widen(id.0),
                 frees,
                 need: work.context.policy.needs.product(&features),
