@@ -9,7 +9,7 @@
 
 mod common;
 
-use std::process::Command;
+use std::{collections::BTreeMap, process::Command};
 
 use serde_json::Value;
 
@@ -197,4 +197,119 @@ fn every_crate_that_is_published_says_what_it_is_and_carries_its_licences() {
     }
     published.sort_unstable();
     assert_eq!(published, ["trimtab", "trimtab-core", "trimtab-replay", "trimtab-store"]);
+}
+
+/// Returns the code of every source file that is no test, without its tests.
+fn product_sources() -> Vec<(String, String)> {
+    let is_product = |name: &str| {
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let is_test = file.ends_with("tests.rs") || file == "laws.rs" || name.contains("/tests/");
+        name.contains("/src/") && !name.contains("trimtab-fuzz") && !is_test
+    };
+    let product = |(name, text): (String, String)| {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+        is_product(&name).then_some((name, code))
+    };
+    sources().into_iter().filter_map(product).collect()
+}
+
+/// Returns what a line of code declares with one of some keywords, where it does: `pub(crate) struct Name<T>` gives `Name`.
+fn declared<'a>(line: &'a str, keywords: &[&str]) -> Option<&'a str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+        Some(rest) => rest,
+        None => line,
+    };
+    let mut words = line.split_whitespace().skip_while(|word| matches!(*word, "async" | "const" | "unsafe"));
+    let keyword = words.next()?;
+    let name = words.next().filter(|_| keywords.contains(&keyword))?;
+    name.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .next()
+        .filter(|name| !name.is_empty())
+}
+
+#[test]
+fn a_type_name_is_given_once_in_the_workspace() {
+    // Names that two crates need, each with its reason.
+    let exceptions: [&str; 0] = [];
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, code) in product_sources() {
+        // Types of modules stand at the beginning of a line; those inside an `impl` belong to its trait.
+        let lines = code.lines().filter(|line| !line.starts_with(' '));
+        for type_name in lines.filter_map(|line| declared(line, &["struct", "enum", "trait", "type"])) {
+            places.entry(type_name.to_owned()).or_default().push(name.clone());
+        }
+    }
+    let twice: Vec<_> = places
+        .into_iter()
+        .filter(|(name, files)| files.len() > 1 && !exceptions.contains(&name.as_str()))
+        .map(|(name, files)| format!("{name}: {}", files.join(", ")))
+        .collect();
+    assert!(twice.is_empty(), "say what each of them is of: {twice:#?}");
+}
+
+#[test]
+fn a_type_name_needs_no_explanation() {
+    let metaphors = [
+        "Lane", "Lanes", "Shelf", "Spell", "Tap", "Ticket", "Warmth", "Keeper", "Sight", "Regret", "Told",
+        "Made", "Said", "Seen", "Kept", "Held", "Asked", "Given", "Wanted", "Known", "Found", "Word", "Row",
+        "Manager", "Helper", "Engine",
+    ];
+    let coined: Vec<String> = product_sources()
+        .iter()
+        .flat_map(|(file, code)| code.lines().map(move |line| (file, line)))
+        .filter_map(|(file, line)| Some((file, declared(line, &["struct", "enum", "trait", "type"])?)))
+        .filter(|(_, name)| metaphors.contains(name))
+        .map(|(file, name)| format!("{file}: {name}"))
+        .collect();
+    assert!(coined.is_empty(), "use the word that everybody uses: {coined:#?}");
+}
+
+/// Participles that do not end in `ed`.
+const PARTICIPLES: [&str; 62] = [
+    "asked", "begun", "bound", "broken", "brought", "built", "caught", "chosen", "done", "drawn", "driven",
+    "fallen", "felt", "forgotten", "fought", "found", "given", "gone", "gotten", "grown", "heard", "held",
+    "hidden", "hung", "kept", "known", "laid", "led", "left", "lent", "lit", "lost", "made", "meant", "met",
+    "paid", "proven", "risen", "said", "seen", "sent", "shown", "shrunk", "slept", "sold", "sought", "spent",
+    "spoken", "stolen", "struck", "sunk", "sworn", "taken", "taught", "thought", "told", "torn",
+    "understood", "won", "worn", "woven", "written",
+];
+
+/// Verbs and nouns that end in `ed`.
+const NO_PARTICIPLES: [&str; 9] =
+    ["bed", "embed", "exceed", "feed", "need", "proceed", "sed", "seed", "speed"];
+
+#[test]
+fn a_function_is_no_bare_participle() {
+    // The session is told what happened to its request; Python's names are those of its documentation.
+    let exceptions = [
+        ("crates/trimtab-core/src/session/mod.rs", ["sent", "answered", "repeated", "summarized"].as_slice()),
+        ("crates/trimtab-python/src/session.rs", ["answered", "folded"].as_slice()),
+    ];
+    let is_participle = |name: &str| {
+        !name.contains('_')
+            && (PARTICIPLES.contains(&name) || name.ends_with("ed") && !NO_PARTICIPLES.contains(&name))
+    };
+    let bare: Vec<String> = product_sources()
+        .iter()
+        .flat_map(|(file, code)| code.lines().map(move |line| (file, line)))
+        .filter_map(|(file, line)| Some((file, declared(line, &["fn"])?)))
+        .filter(|(_, name)| is_participle(name))
+        .filter(|(file, name)| {
+            !exceptions.iter().any(|(known, names)| *known == file.as_str() && names.contains(name))
+        })
+        .map(|(file, name)| format!("{file}: {name}"))
+        .collect();
+    assert!(bare.is_empty(), "say what is done, or name what is given: {bare:#?}");
+}
+
+#[test]
+fn a_declaration_is_read_by_its_keyword() {
+    let types = ["struct", "enum", "trait", "type"];
+    assert_eq!(declared("pub(crate) struct LineRow<'a> {", &types), Some("LineRow"));
+    assert_eq!(declared("pub(in crate::replay) enum Kind {", &types), Some("Kind"));
+    assert_eq!(declared("    type Item = u8;", &types), Some("Item"));
+    assert_eq!(declared("    pub async fn told(&self) {", &["fn"]), Some("told"));
+    assert_eq!(declared("let told = 1;", &["fn"]), None);
 }

@@ -154,7 +154,7 @@ pub(super) fn parse(
             BatchSize::EACH => 1.0,
             BatchSize::WhatPays | BatchSize::Results(_) => general("low_water").unwrap_or(ROOM),
         },
-        needs: whole.needs.unwrap_or_else(NeedTable::shipped),
+        needs: whole.needs.unwrap_or_else(NeedTable::find_shipped),
         inputs_under_pressure: general("inputs_under_pressure").is_some_and(|on| on != 0.0),
         settings: settings.into_iter().collect(),
     };

@@ -75,7 +75,7 @@ impl SessionStorage {
     fn keep_request(&self, commit: &CommitRequest<'_>) -> Result<Option<KeptRequestId>> {
         match self {
             SessionStorage::Nothing => Ok(None),
-            SessionStorage::Store(keeper) => keeper.keep_request(commit),
+            SessionStorage::Store(writer) => writer.keep_request(commit),
             #[cfg(test)]
             SessionStorage::Scripted(keep) => keep(commit).map(|()| None),
         }
@@ -83,7 +83,7 @@ impl SessionStorage {
 
     fn store_writer(&self) -> Option<&StoreWriter> {
         match self {
-            SessionStorage::Store(keeper) => Some(keeper),
+            SessionStorage::Store(writer) => Some(writer),
             SessionStorage::Nothing => None,
             #[cfg(test)]
             SessionStorage::Scripted(_) => None,
@@ -217,7 +217,7 @@ impl ProxySessions {
     pub(crate) fn known_before(&self, history: &History, client: &ClientHeaders) -> Result<Memory> {
         self.keeping
             .store_writer()
-            .map_or_else(|| Ok(Memory::default()), |keeper| keeper.find_memory(history, client))
+            .map_or_else(|| Ok(Memory::default()), |writer| writer.find_memory(history, client))
     }
 
     /// Notes what is about to be sent: first with whoever keeps it, then here. It is remembered for good when the provider has
@@ -290,7 +290,7 @@ impl ProxySessions {
     pub(crate) fn has_originals(&self, kept_as: Option<KeptRequestId>) -> bool {
         match &self.keeping {
             SessionStorage::Nothing => true,
-            SessionStorage::Store(keeper) => kept_as.is_some_and(|name| keeper.is_kept(name)),
+            SessionStorage::Store(writer) => kept_as.is_some_and(|name| writer.is_kept(name)),
             #[cfg(test)]
             SessionStorage::Scripted(_) => kept_as.is_some(),
         }
@@ -331,11 +331,11 @@ impl ProxySessions {
         let pins = &client.pins;
         // What cannot be read now is looked for again with the next request.
         let newest =
-            self.keeping.store_writer().and_then(|keeper| Some((keeper, keeper.newest_wish().ok()?)));
+            self.keeping.store_writer().and_then(|writer| Some((writer, writer.newest_wish().ok()?)));
         let heard = lock_ignoring_poison(&session.state).heard_wish;
         let news = newest.filter(|(_, newest)| *newest != heard);
         let wishes = news
-            .and_then(|(keeper, newest)| Some((newest, keeper.find_wishes(history, chain, client).ok()?)));
+            .and_then(|(writer, newest)| Some((newest, writer.find_wishes(history, chain, client).ok()?)));
         if wishes.is_none() && pins.iter().all(|pin| memory.wishes().is_pinned(*pin)) {
             return memory;
         }
@@ -359,8 +359,8 @@ impl ProxySessions {
     /// Keeps the pins of a session that came with its requests. What no block has is not kept.
     fn keep_pins(&self, session: &ProxySession, history: &Arc<History>, client: &Arc<ClientHeaders>) {
         let pins = std::mem::take(&mut lock_ignoring_poison(&session.state).unkept_pins);
-        if let Some(keeper) = self.keeping.store_writer().filter(|_| !pins.is_empty()) {
-            keeper.keep_pins(history, pins, client);
+        if let Some(writer) = self.keeping.store_writer().filter(|_| !pins.is_empty()) {
+            writer.keep_pins(history, pins, client);
         }
     }
 
@@ -373,15 +373,15 @@ impl ProxySessions {
         usage: Usage,
     ) {
         session.learn_usage(sent, usage);
-        if let Some((keeper, name)) = self.keeping.store_writer().zip(kept_as) {
-            keeper.record_usage(name, usage);
+        if let Some((writer, name)) = self.keeping.store_writer().zip(kept_as) {
+            writer.record_usage(name, usage);
         }
     }
 
     /// Notes that a provider refused a request that is kept.
     pub(crate) fn record_refusal(&self, kept_as: Option<KeptRequestId>) {
-        if let Some((keeper, name)) = self.keeping.store_writer().zip(kept_as) {
-            keeper.record_refusal(name);
+        if let Some((writer, name)) = self.keeping.store_writer().zip(kept_as) {
+            writer.record_refusal(name);
         }
     }
 
@@ -398,24 +398,24 @@ impl ProxySessions {
     ) -> Result<()> {
         self.keeping
             .store_writer()
-            .map_or(Ok(()), |keeper| keeper.keep_summary(history, covers, text, client))
+            .map_or(Ok(()), |writer| writer.keep_summary(history, covers, text, client))
     }
 
     /// Counts a request that is not kept, where requests are.
     pub(crate) fn count_unkept(&self, why: UnkeptReason) {
-        if let Some(keeper) = self.keeping.store_writer() {
-            keeper.count_unkept(why);
+        if let Some(writer) = self.keeping.store_writer() {
+            writer.count_unkept(why);
         }
     }
 
     /// Returns what was not kept, by reason.
     pub(crate) fn unkept_counts(&self) -> Vec<(UnkeptReason, u64)> {
-        self.keeping.store_writer().map(|keeper| keeper.health().unkept_counts()).unwrap_or_default()
+        self.keeping.store_writer().map(|writer| writer.health().unkept_counts()).unwrap_or_default()
     }
 
     /// Returns what people should know about the store.
     pub(crate) fn store_news(&self) -> Vec<String> {
-        self.keeping.store_writer().map(|keeper| keeper.health().take_news()).unwrap_or_default()
+        self.keeping.store_writer().map(|writer| writer.health().take_news()).unwrap_or_default()
     }
 
     /// Tells whether there is a store that cannot be written to.
@@ -425,9 +425,9 @@ impl ProxySessions {
 
     /// Waits until everything that was sent so far is kept, or counted as not kept.
     pub(crate) fn finish_keeping(&self) {
-        if let Some(keeper) = self.keeping.store_writer() {
+        if let Some(writer) = self.keeping.store_writer() {
             // Its answer comes after all that was asked before.
-            keeper.is_kept(KeptRequestId(0));
+            writer.is_kept(KeptRequestId(0));
         }
     }
 

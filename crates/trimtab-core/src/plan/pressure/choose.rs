@@ -21,7 +21,7 @@ const CALL: f64 = 750.0;
 
 /// One text that could become a note: a result or the arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct HideablePart {
     /// Where it stands: the number of its block.
     pub(super) place: usize,
     /// How many tokens hiding it frees.
@@ -50,7 +50,7 @@ pub(super) struct Going {
 /// All that could be hidden, and what the request counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Room {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<HideablePart>,
     pub(super) exchanges: Vec<Going>,
     /// For every place, the tokens that must be cached again where it changes; all zero where nothing is cached.
     pub(super) cached_after: Vec<f64>,
@@ -138,11 +138,11 @@ pub(super) fn choose(room: &Room, stakes: Stakes, beginning: Beginning) -> Cut {
 /// Chooses what to hide before there is need for room: from the place on where that saves most, all that saves more over the
 /// requests to come than it costs by being missed. `may_cost` is what it may cost now.
 pub(super) fn choose_ahead(room: &Room, stakes: Stakes, may_cost: f64) -> Vec<Take> {
-    let gain = |part: &Part| {
+    let gain = |part: &HideablePart| {
         let saved = stakes.expected * stakes.prices.read * part.frees;
         saved - stakes.ride * stakes.loss(part.need, part.frees)
     };
-    let mut worth: Vec<(usize, &Part)> =
+    let mut worth: Vec<(usize, &HideablePart)> =
         room.parts.iter().enumerate().filter(|(_, part)| part.first.is_empty() && gain(part) > 0.0).collect();
     worth.sort_by_key(|(number, part)| (Reverse(part.place), *number));
     let (mut most, mut best, mut gained, mut freed) = (0.0, 0, 0.0, 0.0);
@@ -361,7 +361,7 @@ mod tests {
         let parts = needs.iter().enumerate();
         Room {
             parts: parts
-                .map(|(place, need)| Part { place, frees: 900.0, need: *need, first: Vec::new() })
+                .map(|(place, need)| HideablePart { place, frees: 900.0, need: *need, first: Vec::new() })
                 .collect(),
             exchanges: Vec::new(),
             cached_after: (0..needs.len()).map(|place| thousand(needs.len() - place)).collect(),

@@ -6,7 +6,7 @@ mod choose;
 mod need;
 
 pub use need::BlockFeatures;
-use need::Moment as NeedMoment;
+use need::BlockMoment as NeedMoment;
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use crate::{
     units::Tokens,
     verdict::{Reason, Verdict},
 };
-use choose::{Beginning, Going, Part, Room, Stakes, Take, choose, choose_ahead};
+use choose::{Beginning, Going, HideablePart, Room, Stakes, Take, choose, choose_ahead};
 
 /// What a note that takes the place of a result counts, about.
 const NOTE: f64 = 75.0;
@@ -42,7 +42,7 @@ const EXPECTED_SHARE: f64 = 0.3;
 const LEAST_REQUESTS: f64 = 5.0;
 
 /// What may be hidden, with the blocks behind the numbers.
-struct Found {
+struct Hideable {
     room: Room,
     parts: Vec<BlockId>,
     /// The first block of each exchange.
@@ -97,7 +97,7 @@ fn hide_ahead(work: &mut Work<'_>, budget: Tokens) {
     }
 }
 
-fn hide(work: &mut Work<'_>, found: &Found, take: Take) {
+fn hide(work: &mut Work<'_>, found: &Hideable, take: Take) {
     match take {
         Take::Part(number) => {
             let Some(id) = found.parts.get(number).copied() else { return };
@@ -139,8 +139,8 @@ fn reason(work: &Work<'_>, id: BlockId) -> Reason {
 }
 
 /// Finds all that may be hidden: results and arguments of calls that the model has seen, and whole exchanges.
-fn find(work: &Work<'_>, goal: Tokens) -> Found {
-    let mut found = Found { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
+fn find(work: &Work<'_>, goal: Tokens) -> Hideable {
+    let mut found = Hideable { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
     let end = BlockId(narrow(work.draft.decisions.len()));
     let moment = NeedMoment { facts: work.request.facts, index: work.request.index, end };
     let latest = work.request.units.all_units().iter().rposition(is_exchange);
@@ -151,7 +151,7 @@ fn find(work: &Work<'_>, goal: Tokens) -> Found {
             let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
             part_of.insert(id, found.parts.len());
             found.parts.push(id);
-            found.room.parts.push(Part {
+            found.room.parts.push(HideablePart {
                 place: widen(id.0),
                 frees,
                 need: work.context.policy.needs.product(&features),

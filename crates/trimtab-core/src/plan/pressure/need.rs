@@ -15,14 +15,14 @@ pub(crate) type Features = [(&'static str, &'static str); 6];
 
 /// A block at one moment.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment<'a> {
+pub(crate) struct BlockMoment<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) index: &'a PlanIndex,
     /// The first block that has not come yet.
     pub(crate) end: BlockId,
 }
 
-impl Moment<'_> {
+impl BlockMoment<'_> {
     /// Describes a result or a call; nothing for other blocks. `seen_at` is the latest block that showed the same.
     pub(crate) fn features(&self, id: BlockId, seen_at: BlockId, tokens: Tokens) -> Option<Features> {
         let fact = self.facts.row(id)?;
@@ -150,7 +150,7 @@ impl<'a> BlockFeatures<'a> {
     /// line of a table; nothing for other blocks.
     pub fn of(&self, block: BlockId, end: BlockId, tokens: Tokens) -> Option<String> {
         let features =
-            Moment { facts: self.facts, index: &self.index, end }.features(block, block, tokens)?;
+            BlockMoment { facts: self.facts, index: &self.index, end }.features(block, block, tokens)?;
         let pairs: Vec<String> = features.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
         Some(pairs.join("\t"))
     }

@@ -91,12 +91,11 @@ fn unmet_requests(lasting: &LastingTexts, visible: &VisibleBlocks<'_>) -> Vec<Ra
     let mut shown: Vec<Range<usize>> =
         lasting.holders.iter().flat_map(|block| visible.whole_spans(*block)).collect();
     let words: Vec<u64> = lasting.texts.iter().flat_map(|text| whole_words(text)).collect();
-    for spell in visible.all_spells() {
-        let meets =
-            spell.requests.start < lasting.requests.end && lasting.requests.start < spell.requests.end;
-        let Some(read) = spell.read().filter(|_| meets) else { continue };
+    for span in visible.all_spells() {
+        let meets = span.requests.start < lasting.requests.end && lasting.requests.start < span.requests.end;
+        let Some(read) = span.read().filter(|_| meets) else { continue };
         if words.iter().all(|word| read.words.contains(word)) && holds_all(&read.normal, &lasting.texts) {
-            shown.push(spell.requests.clone());
+            shown.push(span.requests.clone());
         }
     }
     shown.sort_by_key(|span| span.start);

@@ -198,7 +198,7 @@ pub(super) fn count_unmarked(all: &[StaleLines], visible: &VisibleBlocks<'_>) ->
     for stale in all {
         let blocks = std::iter::once(stale.shown_in).chain(stale.newer.iter().copied());
         let mut bounds: Vec<usize> = blocks
-            .flat_map(|block| visible.view_spans(block).iter().map(|spell| spell.requests.start))
+            .flat_map(|block| visible.view_spans(block).iter().map(|span| span.requests.start))
             .filter(|start| stale.requests.contains(start))
             .collect();
         bounds.extend([stale.requests.start, stale.requests.end]);
@@ -222,9 +222,9 @@ fn unmarked_at(stale: &StaleLines, request: usize, visible: &VisibleBlocks<'_>) 
         ShownBlock::Whole => stale.lines.iter().map(|(_, tokens)| *tokens).sum(),
         ShownBlock::Text { text, .. } if holds_note(text) || is_foreign_placeholder(text) => Tokens::ZERO,
         ShownBlock::Text { .. } => {
-            let spells = visible.view_spans(stale.shown_in);
-            let spell = spells.iter().find(|spell| spell.requests.contains(&request));
-            let Some(read) = spell.and_then(|spell| spell.read()) else { return Tokens::ZERO };
+            let spans = visible.view_spans(stale.shown_in);
+            let span = spans.iter().find(|span| span.requests.contains(&request));
+            let Some(read) = span.and_then(|span| span.read()) else { return Tokens::ZERO };
             let lines: HashSet<&str> = read.normal.lines().collect();
             let seen = stale.lines.iter().filter(|(line, _)| lines.contains(line.as_str()));
             seen.map(|(_, tokens)| *tokens).sum()

@@ -55,11 +55,11 @@ impl<'a> VisibleBlocks<'a> {
         let each = views.changes.iter().zip(&track.requests).enumerate();
         for (request, (changes, carried)) in each {
             for change in changes.iter().filter(|change| widen(change.block.0) < carried.blocks) {
-                let spells = changed.entry(change.block).or_default();
-                if let Some(last) = spells.last_mut() {
+                let spans = changed.entry(change.block).or_default();
+                if let Some(last) = spans.last_mut() {
                     last.requests.end = request;
                 }
-                spells.push(ViewSpan { requests: request..end, shown: &change.shown, read: OnceCell::new() });
+                spans.push(ViewSpan { requests: request..end, shown: &change.shown, read: OnceCell::new() });
             }
         }
         VisibleBlocks { track, changed }
@@ -70,9 +70,9 @@ impl<'a> VisibleBlocks<'a> {
         if request < arrival_request(self.track, block) {
             return &ShownBlock::Gone;
         }
-        let spells = self.changed.get(&block).map(Vec::as_slice).unwrap_or_default();
-        let spell = spells.iter().rev().find(|spell| spell.requests.contains(&request));
-        spell.map_or(&ShownBlock::Whole, |spell| spell.shown)
+        let spans = self.changed.get(&block).map(Vec::as_slice).unwrap_or_default();
+        let span = spans.iter().rev().find(|span| span.requests.contains(&request));
+        span.map_or(&ShownBlock::Whole, |span| span.shown)
     }
 
     /// Tells whether a request shows a block whole.
@@ -113,19 +113,19 @@ impl<'a> VisibleBlocks<'a> {
 
     /// Returns the texts that a request shows in place of blocks.
     pub(super) fn shown_texts(&self, request: usize) -> impl Iterator<Item = &ReadText> {
-        let at = move |spells: &'_ Vec<ViewSpan<'a>>| {
-            spells.iter().rposition(|spell| spell.requests.contains(&request))
+        let at = move |spans: &'_ Vec<ViewSpan<'a>>| {
+            spans.iter().rposition(|span| span.requests.contains(&request))
         };
-        self.changed.values().filter_map(move |spells| spells.get(at(spells)?)?.read())
+        self.changed.values().filter_map(move |spans| spans.get(at(spans)?)?.read())
     }
 
     /// Returns the requests that show a block whole, from its first one on.
     pub(super) fn whole_spans(&self, block: BlockId) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         let mut from = arrival_request(self.track, block);
-        for spell in self.view_spans(block) {
-            spans.push(from..spell.requests.start);
-            from = if *spell.shown == ShownBlock::Whole { spell.requests.start } else { spell.requests.end };
+        for span in self.view_spans(block) {
+            spans.push(from..span.requests.start);
+            from = if *span.shown == ShownBlock::Whole { span.requests.start } else { span.requests.end };
         }
         spans.push(from..self.track.requests.len());
         spans.retain(|span| !span.is_empty());
