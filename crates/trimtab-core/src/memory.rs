@@ -170,6 +170,13 @@ impl Memory {
         self.ends.retain(|_, at| Some(*at) == last);
     }
 
+    /// Remembers that a request besides those recorded here read all that is cached, which keeps it for another lifetime.
+    pub fn cache_was_read(&mut self, now: Millis) {
+        let last = self.last_request;
+        self.ends.values_mut().filter(|at| Some(**at) == last).for_each(|at| *at = now);
+        self.last_request = last.map(|last| now.max(last));
+    }
+
     /// Remembers that a request sends a block otherwise than before: what ended after it ended with other bytes before.
     pub(crate) fn ends_changed_from(&mut self, chain: &[ChainHash], block: BlockId) {
         for hash in chain.iter().skip(widen(block.0)) {

@@ -12,7 +12,7 @@ pub use inspect::{
     ConversationCost, FileReads, InspectError, InspectedPart, Inspection, LargeBlock, RECENT_STEPS, ROLES,
     ToolPart, UsageSum, inspect, ratio,
 };
-pub use recording::{Problem, ReadError, Recording, Segment, SegmentStart, agents, read};
+pub use recording::{Problem, ReadError, Recording, Segment, SegmentStart, agents, read, repository_name};
 pub use replay::{
     CacheRetention, CacheSimulation, Contender, ContenderError, ContenderFamily, KnobRange, MissReport,
     NeedSums, NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow,

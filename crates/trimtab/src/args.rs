@@ -4,6 +4,7 @@
 mod finding;
 mod groups;
 mod human;
+mod replay_choices;
 mod serving;
 mod view;
 mod wishes;
@@ -22,6 +23,7 @@ pub(crate) use self::{
     finding::{Finding, Since},
     groups::command,
     human::{Amount, parse_address, parse_long_age, parse_size, tokens_or_share},
+    replay_choices::{CacheChoice, ReplayGroups},
     serving::{FittingArgs, ProxyArgs, WrapArgs},
     view::{KeepLimitArgs, StoreViewArgs},
     wishes::{PinArgs, RestoreArgs, SessionArgs, UndoArgs, UnpinArgs},
@@ -470,9 +472,13 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = parse_budget)]
     pub(crate) budget: Option<ReplayBudget>,
 
-    /// Use the cache lifetimes and prices that the recorded clients asked for [default: the provider's usual ones]
-    #[arg(long)]
-    pub(crate) cache_as_recorded: bool,
+    /// How long the provider keeps its cache, and at which price
+    #[arg(long, value_enum, value_name = "LIFETIME", default_value_t)]
+    pub(crate) cache: CacheChoice,
+
+    /// Rows for each repository, agent or session, as well as for all together
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<ReplayGroups>,
 
     /// Only sessions whose path contains this
     #[arg(long, value_name = "TEXT")]

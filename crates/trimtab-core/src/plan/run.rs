@@ -13,7 +13,7 @@ use super::{
     unbind::drop_bound_reasoning,
     work::Work,
 };
-use crate::{count::CountMemo, policy::StepMoment};
+use crate::{count::CountMemo, policy::StepMoment, units::Tokens};
 
 /// Decides what becomes of every block.
 pub(crate) fn plan(
@@ -26,6 +26,7 @@ pub(crate) fn plan(
     for pass in pipeline(context) {
         pass.run(&mut work);
     }
+    take_what_is_free_now(&mut work);
     // What closing hides may be what a note points at, and what the note then says may be longer. Each note changes once.
     let floor = loop {
         let before = work.draft.total;
@@ -47,6 +48,20 @@ pub(crate) fn plan(
     work.draft.pass = PassName::Unbind;
     drop_bound_reasoning(&mut work);
     Plan::new(work, floor)
+}
+
+/// Hides on a cold cache what nothing needs any more since room was made: where a note points at a result that made room, its
+/// source has no reason to stay.
+fn take_what_is_free_now(work: &mut Work<'_>) {
+    if !work.context.cache.cold || !work.draft.has_paid {
+        return;
+    }
+    work.draft.pass = PassName::Pays;
+    let mut before = Tokens::ZERO;
+    while work.draft.total != before {
+        before = work.draft.total;
+        take_what_pays(work);
+    }
 }
 
 /// Takes the steps again that leave alone what would make the request too small for the cache: with longer notes it may be large

@@ -18,6 +18,7 @@ mod pi;
 #[cfg(test)]
 mod picture;
 mod plain_messages;
+mod repository;
 mod source;
 mod swe_agent;
 use std::fmt;
@@ -28,6 +29,8 @@ use trimtab_core::{
     usage::Point,
     wire::{self, WireError},
 };
+
+pub use repository::repository_name;
 
 use draft::RecordingDraft;
 use source::RecordingSource;

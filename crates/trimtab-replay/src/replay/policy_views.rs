@@ -57,6 +57,10 @@ pub(super) fn play_policy(
     for (number, request) in track.requests.iter().enumerate() {
         now = request.at.map_or(Millis(now.0 + UNTOLD_GAP), |at| Millis(at.0.max(now.0)));
         let bytes = wire::request_of(track.history, request.messages);
+        // A request that is not recorded was answered before: whoever stands between client and provider saw it.
+        if request.found == CacheFinding::Alive {
+            session.memory_mut().cache_was_read(now);
+        }
         let began = (terms.clock)();
         let fitted = session.fit(bytes, now);
         played.times.push((terms.clock)().saturating_sub(began));

@@ -1,5 +1,5 @@
 //! Many sessions in one row per contender and model. Takes the scores of sessions; gives sums, ratios of sums, the worst
-//! session, and intervals from drawing sessions again. Never averages ratios: a long session weighs what it costs.
+//! session, and intervals from drawing repositories and their sessions again. Never averages ratios: a long session weighs what it costs.
 
 use serde::Serialize;
 
@@ -15,10 +15,14 @@ const SEED: u64 = 0x7472_696d_7461_6221;
 const ROUNDING: f64 = 1e-9;
 
 /// What a recording scored: one score for each contender and model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionScores {
     /// The name by which people know it.
     pub name: String,
+    /// The agent that recorded it; empty where that is not known.
+    pub agent: String,
+    /// The repository that it worked in; empty where the recording does not tell.
+    pub repository: String,
     /// In the order of contenders and, within, of models.
     pub scores: Vec<Score>,
 }
@@ -26,6 +30,9 @@ pub struct SessionScores {
 /// What one contender scored over all sessions at one model's prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScoreRow {
+    /// The repository, agent or session whose row it is, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The contender's name.
     pub policy: String,
     /// The model whose prices are paid.
@@ -34,6 +41,8 @@ pub struct ScoreRow {
     pub sessions: u64,
     /// How many requests in them.
     pub requests: u64,
+    /// How many of them had their prefix cached for an hour.
+    pub hour_requests: u64,
     /// Input tokens, summed over requests.
     pub tokens: u64,
     /// These in relation to the untrimmed sessions.
@@ -115,7 +124,7 @@ impl SessionScores {
             sum.iter_mut().zip(scores).for_each(|(sum, score)| sum.add_score(score));
             sum
         })?;
-        Some(SessionScores { name, scores })
+        Some(SessionScores { name, scores, ..SessionScores::default() })
     }
 }
 
@@ -149,10 +158,12 @@ fn score_row(
     let mut times = std::mem::take(&mut sum.plan_us);
     times.sort_unstable();
     Some(ScoreRow {
+        group: None,
         policy: sum.policy.to_string(),
         model: sum.model.to_string(),
         sessions: count,
         requests: sum.requests,
+        hour_requests: sum.hour_requests,
         tokens: sum.tokens.0,
         tokens_vs_raw: ratio(to_float(sum.tokens.0), to_float(sum.raw_tokens.0)),
         input_cost: sum.dollars,
@@ -199,16 +210,36 @@ struct RatioSamples {
     strict: Vec<f64>,
 }
 
-/// Draws as many sessions as there are, with repetition, again and again; every row sees the same drawings.
+/// Returns the sessions of each repository, as numbers, in the order in which they come.
+fn sessions_by_repository(sessions: &[SessionScores]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (number, session) in sessions.iter().enumerate() {
+        match groups.iter_mut().find(|(name, _)| *name == session.repository) {
+            Some((_, group)) => group.push(number),
+            None => groups.push((&session.repository, vec![number])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Draws as many repositories as there are, with repetition, and of each as many sessions as it has, again and again; every row sees
+/// the same drawings. Sessions of one repository are alike, so that drawing sessions alone would promise too much.
 fn draw_samples(sessions: &[SessionScores], columns: usize, resamples: usize) -> Vec<RatioSamples> {
     let mut samples = vec![RatioSamples::default(); columns];
     let mut random = SEED;
+    let groups = sessions_by_repository(sessions);
     let mut times_drawn = vec![0_u64; sessions.len()];
     for _ in 0..resamples {
         times_drawn.fill(0);
-        for _ in 0..sessions.len() {
-            if let Some(times) = times_drawn.get_mut(number_below(splitmix(&mut random), sessions.len())) {
-                *times += 1;
+        for _ in 0..groups.len() {
+            let drawn = if groups.len() > 1 { number_below(splitmix(&mut random), groups.len()) } else { 0 };
+            let group = groups.get(drawn).map_or(&[][..], Vec::as_slice);
+            for _ in 0..group.len() {
+                let session = group.get(number_below(splitmix(&mut random), group.len()));
+                session
+                    .and_then(|session| times_drawn.get_mut(*session))
+                    .into_iter()
+                    .for_each(|times| *times += 1);
             }
         }
         for (column, samples) in samples.iter_mut().enumerate() {
@@ -286,7 +317,7 @@ mod tests {
             plan_us: vec![1, 9, 3],
             ..Score::default()
         };
-        SessionScores { name: name.to_owned(), scores: vec![score] }
+        SessionScores { name: name.to_owned(), scores: vec![score], ..SessionScores::default() }
     }
 
     fn check(sessions: &[SessionScores]) -> ScoreRow {

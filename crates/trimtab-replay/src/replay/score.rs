@@ -4,11 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
-use trimtab_core::{RecallHint, Tokens, count::Counter, prices::Model};
+use trimtab_core::{RecallHint, Tokens, count::Counter, prices::Model, session::CacheLifetime};
 
 use super::{
     Fidelity, HiddenMiss, NeededShare, PeerCase, RequestCharge, ResultNeed, SegmentBill, SegmentUses, Track,
-    Views, bill_segment,
+    Views,
+    bill::cache_lifetime,
+    bill_segment,
     contender::{Contender, ContenderKind},
     measure_fidelity,
     policy_views::{PolicyViews, play_policy},
@@ -41,10 +43,12 @@ pub struct ReplayTerms {
 /// How long a provider's cache is kept in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheRetention {
-    /// As each provider does by itself, at its usual price: the same for all sessions.
-    #[default]
+    /// As each provider does by itself, at its usual price: five minutes at Anthropic.
     Usually,
-    /// As the client of each recording had it, where the log tells.
+    /// For an hour, at its price, where the model sells that.
+    ForAnHour,
+    /// As the client of each recording had it, where the log tells; else as usual.
+    #[default]
     AsRecorded,
 }
 
@@ -54,7 +58,7 @@ impl Default for ReplayTerms {
         ReplayTerms {
             budget: None,
             clock: || Duration::ZERO,
-            kept: CacheRetention::Usually,
+            kept: CacheRetention::default(),
             recall: RecallHint::default(),
         }
     }
@@ -78,6 +82,8 @@ pub struct Score {
     pub model: Arc<str>,
     /// How many requests were made.
     pub requests: u64,
+    /// How many of them had their prefix cached for an hour.
+    pub hour_requests: u64,
     /// Input tokens of all requests, and what they were untrimmed.
     pub tokens: Tokens,
     /// Input tokens of all requests, untrimmed.
@@ -158,8 +164,10 @@ pub fn replay(
     }
     let recorded = segment.points.iter().find_map(|point| point.model.as_deref());
     let mut track = Track::new(segment, Counter::for_model(recorded.unwrap_or_default()));
-    if terms.kept == CacheRetention::Usually {
-        track.keep_as_usual();
+    match terms.kept {
+        CacheRetention::Usually => track.keep_as_usual(),
+        CacheRetention::ForAnHour => track.keep_for_an_hour(),
+        CacheRetention::AsRecorded => {}
     }
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
     let raws: Vec<RawCost> =
@@ -285,6 +293,10 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
         policy: policy.clone(),
         model: raw.name.clone(),
         requests: count(track.requests.len()),
+        hour_requests: match cache_lifetime(track, &raw.model) {
+            CacheLifetime::Hour => count(track.requests.len()),
+            CacheLifetime::Usual => 0,
+        },
         tokens: bill.tokens(),
         raw_tokens: raw.bill.tokens(),
         dollars: bill.total_dollars(),
@@ -373,6 +385,7 @@ impl Score {
     /// the longer curve stays.
     pub fn add_score(&mut self, other: Score) {
         self.requests += other.requests;
+        self.hour_requests += other.hour_requests;
         self.tokens += other.tokens;
         self.raw_tokens += other.raw_tokens;
         self.dollars += other.dollars;

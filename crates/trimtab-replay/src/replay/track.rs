@@ -10,6 +10,7 @@ use trimtab_core::{
     facts::{Facts, facts},
     files::{FileTimeline, files},
     json::{narrow, widen},
+    prices::find_model,
     usage::Usage,
 };
 
@@ -117,10 +118,12 @@ impl<'a> Track<'a> {
         self.scale = 1.0;
     }
 
-    /// Takes prefixes to be kept as long as providers do by themselves. What was found because it was kept for an hour says
-    /// nothing about that.
+    /// Takes prefixes to be kept for the shortest lifetime that a provider promises. What was found because it was kept for an hour,
+    /// or at a provider that keeps it longer, says nothing about that.
     pub(crate) fn keep_as_usual(&mut self) {
-        if !std::mem::take(&mut self.hour) {
+        let recorded = self.requests.iter().find_map(|request| find_model(request.model.as_deref()?).ok());
+        let is_short = recorded.is_some_and(|model| model.provider == "anthropic");
+        if !std::mem::take(&mut self.hour) && is_short {
             return;
         }
         let mut last = None;
@@ -132,6 +135,11 @@ impl<'a> Track<'a> {
             }
             last = request.at.or(last);
         }
+    }
+
+    /// Takes prefixes to be kept for an hour.
+    pub(crate) fn keep_for_an_hour(&mut self) {
+        self.hour = true;
     }
 
     /// Returns what a block counts when it is shown whole.

@@ -56,6 +56,7 @@ pub(super) fn make_up_results(sessions: u32) -> ReplayResults {
     let made: Vec<SessionScores> = (0..sessions).map(|number| make_up_session(number, &models)).collect();
     let rows = pool_sessions(&made, 200);
     ReplayResults {
+        groups: Vec::new(),
         entrants: CONTENDERS.iter().map(entrant).collect(),
         models,
         sessions: made,
@@ -72,7 +73,7 @@ fn make_up_session(number: u32, models: &[trimtab_core::Model]) -> SessionScores
     };
     let scores =
         CONTENDERS.iter().flat_map(|of| models.iter().map(move |model| make_up_score(number, of, model)));
-    SessionScores { name, scores: scores.collect() }
+    SessionScores { name, scores: scores.collect(), ..SessionScores::default() }
 }
 
 fn make_up_score(
@@ -115,6 +116,7 @@ fn make_up_score(
         policy: (*name).into(),
         model: model.name.as_str().into(),
         requests: u64::from(requests),
+        hour_requests: 0,
         tokens: Tokens(tokens),
         raw_tokens: Tokens(raw_tokens),
         dollars: dollars(tokens) * (1.0 + rewriting),

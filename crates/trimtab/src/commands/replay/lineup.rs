@@ -65,7 +65,10 @@ pub(super) fn keep_best(replayed: &mut ReplayResults) {
     let best: HashSet<String> = others.iter().take(BEST).map(|row| row.policy.clone()).collect();
     let is_kept = |name: &str| is_ours(name) || best.contains(name);
     replayed.entrants.retain(|entrant| is_kept(&entrant.name));
-    replayed.rows.retain(|row| is_kept(&row.policy));
+    let of_groups = replayed.groups.iter_mut().map(|group| &mut group.rows);
+    for rows in of_groups.chain([&mut replayed.rows]) {
+        rows.retain(|row| is_kept(&row.policy));
+    }
     for session in &mut replayed.sessions {
         session.scores.retain(|score| is_kept(&score.policy));
     }

@@ -1,6 +1,7 @@
 //! `trimtab replay`: what policies would have cost, saved and missed. Takes recordings or folders of them; gives a table,
 //! JSON or a page. Never stops at a file that cannot be replayed: it is named with the reason, and the exit code is 1.
 
+mod groups;
 #[cfg(test)]
 mod invented;
 mod lineup;
@@ -20,7 +21,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde::Serialize;
 use trimtab_core::Model;
-use trimtab_replay::{CacheRetention, Contender, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
+use trimtab_replay::{Contender, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
 
 use crate::{
     args::ReplayArgs,
@@ -30,7 +31,10 @@ use crate::{
     prices, store,
 };
 
-use self::work::{PaidModel, ReplayPrices};
+use self::{
+    groups::{RowGroup, group_rows},
+    work::{PaidModel, ReplayPrices},
+};
 
 /// Whose prices are paid where a session names no model that is known.
 const DEFAULT_MODEL: &str = "claude-opus-5";
@@ -59,6 +63,8 @@ struct ReplayResults {
     models: Vec<Model>,
     sessions: Vec<SessionScores>,
     rows: Vec<ScoreRow>,
+    /// The rows of each group, where groups were asked for.
+    groups: Vec<RowGroup>,
     /// Files that could not be replayed.
     unusable: usize,
     /// Whose prices were paid, for people: `the prices of claude-opus-5`.
@@ -82,7 +88,7 @@ pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
         terms: ReplayTerms {
             budget: asked.budget,
             clock: since_start,
-            kept: if asked.cache_as_recorded { CacheRetention::AsRecorded } else { CacheRetention::Usually },
+            kept: asked.cache.into(),
             ..ReplayTerms::default()
         },
         details: if asked.html.is_some() { work::ReplayDetails::Kept } else { work::ReplayDetails::Dropped },
@@ -105,9 +111,12 @@ pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
         let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
         (models, format!("the prices of {}", names.first().cloned().unwrap_or_default()))
     };
-    let rows = pool_sessions(&sessions, usize::from(asked.resamples));
+    let resamples = usize::from(asked.resamples);
+    let rows = pool_sessions(&sessions, resamples);
+    let groups = asked.by.map(|by| group_rows(&sessions, by, resamples)).unwrap_or_default();
     let entrants = contenders.iter().map(Entrant::from_contender).collect();
-    let mut replayed = ReplayResults { entrants, models, sessions, rows, unusable: unusable.len(), prices };
+    let mut replayed =
+        ReplayResults { entrants, models, sessions, rows, groups, unusable: unusable.len(), prices };
     if lineup::is_usual(asked) {
         lineup::keep_best(&mut replayed);
     }
@@ -141,7 +150,8 @@ impl Entrant {
 
 fn write_results(asked: &ReplayArgs, replayed: &ReplayResults, out: &mut Output) -> Result<()> {
     if asked.json {
-        out.write_json(&replayed.rows)?;
+        let of_groups = replayed.groups.iter().flat_map(|group| &group.rows);
+        out.write_json(&replayed.rows.iter().chain(of_groups).collect::<Vec<_>>())?;
         out.flush()?;
     } else if asked.html.is_none() {
         table::print_table(replayed, out)?;

@@ -1,6 +1,7 @@
 //! A replay in a few sentences, with dollars: [`summary_sentences`]. Takes the rows; gives what was spent, what was saved, and what was hidden too
 //! early. Printed at the end, whatever else is written.
 
+use trimtab_core::Tokens;
 use trimtab_replay::ScoreRow;
 
 use super::ReplayResults;
@@ -19,9 +20,10 @@ pub(super) fn summary_sentences(replayed: &ReplayResults) -> Vec<String> {
     let requests =
         count_with_noun(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests");
     let mut sentences = vec![format!(
-        "{sessions} with {requests}: sending everything costs {} of input, at {}.",
+        "{sessions} with {requests}: sending everything costs {} of input, at {}. {}",
         format_dollars(untrimmed_dollars(first)),
-        replayed.prices
+        replayed.prices,
+        cache_sentence(first)
     )];
     let mut told: Vec<&&ScoreRow> = rows.iter().filter(|row| TOLD.contains(&row.policy.as_str())).collect();
     if told.is_empty() {
@@ -29,6 +31,19 @@ pub(super) fn summary_sentences(replayed: &ReplayResults) -> Vec<String> {
     }
     sentences.extend(told.into_iter().map(|row| policy_sentence(row)));
     sentences
+}
+
+/// Says how long caches lived.
+fn cache_sentence(row: &ScoreRow) -> String {
+    match (row.hour_requests, row.requests) {
+        (0, _) => "Caches live as long as the provider keeps them by default.".to_owned(),
+        (hour, all) if hour == all => "Caches live for an hour.".to_owned(),
+        (hour, all) => format!(
+            "As recorded, caches live for an hour in {:.0} % of the requests, and as long as the provider keeps them by default in \
+             the others.",
+            Tokens(hour).to_float() / Tokens(all).to_float() * 100.0
+        ),
+    }
 }
 
 fn policy_sentence(row: &ScoreRow) -> String {
@@ -76,7 +91,7 @@ fn untrimmed_dollars(row: &ScoreRow) -> f64 {
 
 /// Returns how many of so many were missed.
 fn missed_count(recall: f64, of: u64) -> u64 {
-    let held = trimtab_core::Tokens(of).scale(recall).0;
+    let held = Tokens(of).scale(recall).0;
     of.saturating_sub(held)
 }
 

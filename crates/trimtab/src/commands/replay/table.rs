@@ -8,7 +8,7 @@ use anyhow::Result;
 use trimtab_replay::ScoreRow;
 
 use super::{ReplayResults, rewrite_cost_in_reads};
-use crate::output::{Output, end_of, group_thousands, pad_text};
+use crate::output::{Output, count_with_noun, end_of, group_thousands, pad_text};
 
 const BOLD: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
@@ -108,6 +108,7 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
         lines.extend(model_block(replayed, &rows, width));
         lines.extend(worst_sessions(&rows, width));
+        lines.extend(group_blocks(replayed, &model.name, width));
     }
     lines.push(String::new());
     for sentence in [LEGEND, CERTIFIES] {
@@ -116,6 +117,28 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
                 .into_iter()
                 .map(|line| format!("{FAINT}{line}{FAINT:#}")),
         );
+    }
+    lines
+}
+
+/// Returns a block for each group, headed by its name and how much there is of it.
+fn group_blocks(replayed: &ReplayResults, model: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in &replayed.groups {
+        let rows: Vec<&ScoreRow> = group.rows.iter().filter(|row| row.model == model).collect();
+        let Some(first) = rows.first() else { continue };
+        let size = format!(
+            ": {}, {}",
+            count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions"),
+            count_with_noun(
+                usize::try_from(first.edit_anchors).unwrap_or(usize::MAX),
+                "edit anchor",
+                "edit anchors"
+            )
+        );
+        let name = end_of(&group.name, width.saturating_sub(size.chars().count()).max(12));
+        lines.extend([String::new(), format!("{BOLD}{name}{BOLD:#}{size}")]);
+        lines.extend(model_block(replayed, &rows, width));
     }
     lines
 }

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, ReplayTerms, Score, Segment, SessionScores, read, replay};
+use trimtab_replay::{Contender, ReplayTerms, Score, Segment, SessionScores, read, replay, repository_name};
 
 use super::RECORDED;
 use crate::{
@@ -129,6 +129,7 @@ fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Resu
     let unusable = |reason: String| Unreadable { path: name.clone(), reason };
     let bytes = input::read_file_or_stdin(file).map_err(|error| unusable(format!("{error:#}")))?;
     let recording = read(&bytes).map_err(|error| unusable(error.to_string()))?;
+    let repository = repository_name(&bytes).unwrap_or_default();
     drop(bytes);
     let mut paid = Vec::new();
     let segments = recording.segments.iter();
@@ -138,6 +139,7 @@ fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Resu
     });
     let mut scores = SessionScores::from_segments(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
+    (scores.agent, scores.repository) = (recording.agent.to_owned(), repository);
     keep_details(&mut scores, task, curve);
     Ok(Replayed { scores, paid, took: began.elapsed() })
 }
