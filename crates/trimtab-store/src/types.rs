@@ -186,6 +186,12 @@ pub struct RequestInfo {
     pub usage: Option<Usage>,
     /// The identity of its last block: a request that holds it begins with this one.
     pub tip: ChainHash,
+    /// The request that it goes on from.
+    pub base: Option<RequestId>,
+    /// How many leading blocks both have in common, as they came.
+    pub same_blocks: u32,
+    /// The first of these that is sent otherwise than in that request.
+    pub edited: Option<u32>,
 }
 
 /// A request as it came.
