@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    prices::{CacheRules, Model},
+    prices::{CacheLanding, CacheRules, Model},
     units::{Millis, Tokens},
     usage::Usage,
 };
@@ -100,12 +100,12 @@ impl SessionAccount {
     /// ```
     pub fn enter_request(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
         let untouched = self.untouched_usage(request, usage);
-        let rules_ms = model.map_or(CacheRules::COMMON.lifetime_ms, |model| model.cache.lifetime_ms);
+        let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
         self.last = Some(LastAccounted {
             at: request.at,
             raw: request.raw,
-            left: left_in_cache(usage),
-            lifetime_ms: lifetime_in_force(rules_ms, usage, self.last.map(|last| last.lifetime_ms)),
+            left: left_in_cache(usage, &rules),
+            lifetime_ms: lifetime_in_force(rules.lifetime_ms, usage, self.last.map(|last| last.lifetime_ms)),
         });
         self.enter_usages(model, usage, untouched)
     }
@@ -190,11 +190,14 @@ impl LastAccounted {
     }
 }
 
-/// Returns what a request left in the provider's cache. A provider that reports no writes caches all by itself.
-pub(crate) fn left_in_cache(usage: Usage) -> Tokens {
+/// Returns what a request left in the provider's cache. Where markers are needed, that is what it read and wrote; a provider that caches
+/// by itself and reports no writes keeps all of it. A request without any of both tells what it could have left.
+pub(crate) fn left_in_cache(usage: Usage, rules: &CacheRules) -> Tokens {
+    let by_itself = !matches!(rules.landing, CacheLanding::Breakpoints { .. });
     match (usage.cache_read, usage.cache_write) {
-        (_, 1..) => Tokens(usage.cache_read + usage.cache_write),
-        (_, 0) => Tokens(usage.total_input()),
+        (0, 0) => Tokens(usage.total_input()),
+        (_, 0) if by_itself => Tokens(usage.total_input()),
+        (read, written) => Tokens(read + written),
     }
 }
 

@@ -11,10 +11,14 @@ use trimtab_store::Store;
 use crate::{
     accounts::{account_of_requests, describe_account},
     args::StatsArgs,
-    output::{Output, count_with_noun, group_thousands},
+    heads::HeadTotals,
+    output::{Output, count_with_noun, group_thousands, pad_text},
     store,
 };
 use reported::UsageTotals;
+
+/// How many parts of the head are listed.
+const HEAD_PARTS: usize = 10;
 
 #[derive(Serialize)]
 struct StatsReport {
@@ -29,6 +33,7 @@ struct StatsReport {
     tokens_before: u64,
     tokens_after: u64,
     reported: UsageTotals,
+    head: HeadTotals,
 }
 
 pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
@@ -51,6 +56,7 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         tokens_before: sessions.iter().map(|session| session.tokens_before).sum(),
         tokens_after: sessions.iter().map(|session| session.tokens_after).sum(),
         reported: UsageTotals::from(&account),
+        head: HeadTotals::measure(&store, &sessions)?,
     };
     if asked.json {
         return out.write_json(&report);
@@ -79,11 +85,34 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         group_thousands(report.tokens_after),
         store::percent_saved(report.tokens_before, report.tokens_after)
     ))?;
-    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_line(line))
+    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_line(line))?;
+    describe_heads(&report.head).into_iter().try_for_each(|line| out.write_line(line))
 }
 
 fn count(count: u64, one: &str, several: &str) -> String {
     count_with_noun(usize::try_from(count).unwrap_or(usize::MAX), one, several)
+}
+
+/// Says what the beginning of every request takes and costs.
+fn describe_heads(head: &HeadTotals) -> Vec<String> {
+    if head.sessions == 0 {
+        return Vec::new();
+    }
+    let sessions = count_with_noun(head.sessions, "session", "sessions");
+    let mut lines = vec![format!("tools and system prompt of the newest {sessions} cost ${:.4}:", head.dollars)];
+    for (name, part) in head.parts_by_tokens().into_iter().take(HEAD_PARTS) {
+        let calls = count(part.calls, "call", "calls");
+        let tokens = group_thousands(part.tokens.0);
+        let calls = if name == "system prompt" { String::new() } else { format!(", {calls}") };
+        lines.push(format!("  {} {tokens:>8} tokens in a request, ${:.4}{calls}", pad_text(name, 32), part.dollars));
+    }
+    if head.deferring_saves > 0.0 {
+        lines.push(format!(
+            "  leaving out tools that no session of their project called would have saved ${:.4}",
+            head.deferring_saves
+        ));
+    }
+    lines
 }
 
 /// Says what providers reported.
