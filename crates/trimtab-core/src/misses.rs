@@ -276,16 +276,17 @@ fn readable(case: &MissCase<'_>, rules: &CacheRules) -> Tokens {
 
 /// Returns why less was read, from the reason that explains all to the one that is left when nothing else does.
 fn reason_of(case: &MissCase<'_>, rules: &CacheRules, could_read: Tokens) -> (MissReason, Certainty) {
-    use Certainty::{Inferred, Known};
+    let known = |reason| (reason, Certainty::Known);
+    let inferred = |reason| (reason, Certainty::Inferred);
     let read = Tokens(case.now.usage.cache_read);
     if case.change == PrefixChange::Compacted {
-        return (MissReason::Compaction, Known);
+        return known(MissReason::Compaction);
     }
     if let Some(reason) = other_model(case) {
-        return (reason, Known);
+        return known(reason);
     }
     if could_read < rules.minimum {
-        return (MissReason::BelowMinimum { minimum: rules.minimum }, Known);
+        return known(MissReason::BelowMinimum { minimum: rules.minimum });
     }
     if let Some(found) = nothing_marked(case, rules) {
         return found;
@@ -295,32 +296,32 @@ fn reason_of(case: &MissCase<'_>, rules: &CacheRules, could_read: Tokens) -> (Mi
     if let Some((idle_ms, lifetime_ms)) = idle.filter(|(idle, lifetime)| idle >= lifetime)
         && read.times(2) < could_read
     {
-        return (MissReason::Expired { idle_ms, lifetime_ms }, Known);
+        return known(MissReason::Expired { idle_ms, lifetime_ms });
     }
     match &case.change {
-        PrefixChange::ByClient(change) => return (MissReason::ClientChange(change.clone()), Known),
-        PrefixChange::ByUs(edit) => return (MissReason::OwnEdit(*edit), Known),
+        PrefixChange::ByClient(change) => return known(MissReason::ClientChange(change.clone())),
+        PrefixChange::ByUs(edit) => return known(MissReason::OwnEdit(*edit)),
         PrefixChange::Same | PrefixChange::SameAsRecorded { .. } | PrefixChange::Compacted => {}
     }
     if rules.drops_old_reasoning && case.reasoning_left_out {
-        return (MissReason::ReasoningLeftOut, Known);
+        return known(MissReason::ReasoningLeftOut);
     }
     if let Some(reason) = case.markers.as_ref().and_then(|markers| out_of_reach(markers, rules)) {
-        return (reason, Known);
+        return known(reason);
     }
     match (&case.change, idle) {
-        (_, None) => (MissReason::Unknown(UnknownBecause::NoTimes), Known),
+        (_, None) => known(MissReason::Unknown(UnknownBecause::NoTimes)),
         (PrefixChange::SameAsRecorded { .. }, _) if read == Tokens::ZERO => {
-            (MissReason::Unknown(UnknownBecause::NothingRead), Known)
+            known(MissReason::Unknown(UnknownBecause::NothingRead))
         }
         // The head was read, so it was the same, and so are the messages behind it, which are recorded.
         (PrefixChange::SameAsRecorded { unrecorded }, _)
             if *unrecorded > Tokens::ZERO && read >= *unrecorded && !has_markers(rules) =>
         {
-            (MissReason::LostByProvider, Inferred)
+            inferred(MissReason::LostByProvider)
         }
-        (PrefixChange::SameAsRecorded { .. }, _) => (MissReason::UnrecordedChange { same: read }, Inferred),
-        (_, _) => (MissReason::LostByProvider, Known),
+        (PrefixChange::SameAsRecorded { .. }, _) => inferred(MissReason::UnrecordedChange { same: read }),
+        (_, _) => known(MissReason::LostByProvider),
     }
 }
 

@@ -81,9 +81,10 @@ fn explain_segment(
         let now = TracedRequest::new(point.at, point.model.clone(), usage, &rules, last);
         let miss = before.as_ref().and_then(|before| {
             let left = usage.cache_read < before.traced.usage.total_input();
-            let unrecorded = match left {
-                true => *unrecorded.get_or_insert_with(|| count_unrecorded(segment, memo)),
-                false => Tokens::ZERO,
+            let unrecorded = if left {
+                *unrecorded.get_or_insert_with(|| count_unrecorded(segment, memo))
+            } else {
+                Tokens::ZERO
             };
             explain_miss(&MissCase {
                 before: &before.traced,

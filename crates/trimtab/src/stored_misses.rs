@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use trimtab_core::{
-    Format, History, Millis, Model, Tokens,
+    Format, History, Millis, Model, Tokens, chain,
+    json::widen,
     misses::{
         CacheMiss, MarkerPlaces, MissCase, OwnEdit, PrefixChange, TracedRequest, explain_miss,
         first_client_change, is_replaced_history, marker_places, reasoning_left_out,
@@ -15,11 +16,17 @@ use trimtab_core::{
     prices::{CacheRules, find_model_in},
 };
 use trimtab_replay::{ExplainedRecording, ExplainedRequest};
-use trimtab_store::{RequestId, RequestInfo, SessionId, Store, StoredRequest};
+use trimtab_store::{RequestId, RequestInfo, SessionId, SessionInfo, Store, StoredRequest};
+
+/// How many sessions are looked through for the one that a conversation began in before its client changed the head.
+const PREDECESSORS: usize = 20;
+
+/// Milliseconds after which no request is linked to one of another session: nothing is cached for so long.
+const LINKED_WITHIN_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A request as the later ones see it.
-struct SeenRequest<'a> {
-    info: &'a RequestInfo,
+struct SeenRequest {
+    info: RequestInfo,
     /// None where no usage was reported.
     traced: Option<TracedRequest>,
     /// When a request that goes on from it was sent last.
@@ -36,11 +43,15 @@ pub(crate) fn explain_session(
     table: &[Model],
 ) -> Result<ExplainedRecording> {
     let requests = store.requests(session)?;
-    let mut seen: HashMap<RequestId, SeenRequest<'_>> = HashMap::new();
+    let mut seen: HashMap<RequestId, SeenRequest> = HashMap::new();
     let mut explained = ExplainedRecording::default();
     for (index, info) in requests.iter().enumerate() {
         let model = info.model.as_deref().and_then(|name| find_model_in(name, table).ok());
-        let before = reported_base(info, &seen);
+        let predecessor = match info.base {
+            None if info.usage.is_some() => predecessor(store, info, table)?,
+            None | Some(_) => None,
+        };
+        let before = reported_base(info, &seen).or(predecessor.as_ref());
         let rules = model.as_ref().map_or(CacheRules::COMMON, |model| model.cache);
         let traced = info.usage.map(|usage| {
             let last = before.as_ref().and_then(|before| before.traced.as_ref());
@@ -63,16 +74,16 @@ pub(crate) fn explain_session(
             });
         }
         note_use(info, &mut seen);
-        seen.insert(info.id, SeenRequest { info, traced, used: info.at });
+        seen.insert(info.id, SeenRequest { info: info.clone(), traced, used: info.at });
     }
     Ok(explained)
 }
 
 /// Returns the latest request that this one goes on from and whose usage was reported.
-fn reported_base<'s, 'a>(
+fn reported_base<'s>(
     info: &RequestInfo,
-    seen: &'s HashMap<RequestId, SeenRequest<'a>>,
-) -> Option<&'s SeenRequest<'a>> {
+    seen: &'s HashMap<RequestId, SeenRequest>,
+) -> Option<&'s SeenRequest> {
     let mut base = seen.get(&info.base?)?;
     while base.traced.is_none() {
         base = seen.get(&base.info.base?)?;
@@ -81,7 +92,7 @@ fn reported_base<'s, 'a>(
 }
 
 /// Notes when the requests that this one goes on from were used.
-fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, SeenRequest<'_>>) {
+fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, SeenRequest>) {
     let mut next = info.base;
     while let Some(base) = next.and_then(|base| seen.get_mut(&base)) {
         base.used = base.used.max(info.at);
@@ -89,9 +100,59 @@ fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, SeenRequest<'_>>) 
     }
 }
 
+/// Finds the request of another session that the first request of this one goes on from: a client that changes its tools or its system
+/// prompt, or replaces its history, begins a session in the store, though it is the same conversation.
+fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result<Option<SeenRequest>> {
+    let sessions = store.sessions()?;
+    let Some(own) = sessions.iter().find(|session| session.id == info.session) else { return Ok(None) };
+    let is_near = |session: &&SessionInfo| {
+        session.id != own.id
+            && session.project == own.project
+            && session.first < info.at
+            && info.at.0 - session.last.0 < LINKED_WITHIN_MS
+    };
+    let mut history = None;
+    for session in sessions.iter().filter(is_near).take(PREDECESSORS) {
+        let earlier = store.requests(session.id)?;
+        let Some(last) = earlier.iter().rfind(|last| last.at < info.at && last.usage.is_some()) else { continue };
+        let now = match &history {
+            Some(now) => now,
+            None => history.insert(history_of(&store.request(info.id)?)?),
+        };
+        let old = history_of(&store.request(last.id)?)?;
+        let is_named = own.name.is_some() && session.name == own.name;
+        if continues(&old, now) || is_named && has_same_head(&old, now) && is_replaced_history(&old, now) {
+            let model = last.model.as_deref().and_then(|name| find_model_in(name, table).ok());
+            let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
+            let trace =
+                |usage| TracedRequest::new(Some(last.at), last.model.clone(), usage, &rules, None);
+            return Ok(Some(SeenRequest {
+                traced: last.usage.map(trace),
+                used: last.at,
+                info: last.clone(),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Tells whether the model said all in a request that it said in an earlier one, and something at all.
+fn continues(old: &History, now: &History) -> bool {
+    let said = old.said_by_model(0);
+    !said.is_empty() && now.said_by_model(0).starts_with(&said)
+}
+
+fn has_same_head(old: &History, now: &History) -> bool {
+    let head = |history: &History| {
+        let blocks = history.messages().first().map_or(0, |entry| widen(entry.first_block));
+        chain(history).into_iter().take(blocks).collect::<Vec<_>>()
+    };
+    head(old) == head(now)
+}
+
 fn explain_request(
     store: &dyn Store,
-    before: &SeenRequest<'_>,
+    before: &SeenRequest,
     info: &RequestInfo,
     now: &TracedRequest,
     model: Option<&Model>,
@@ -114,7 +175,7 @@ fn explain_request(
     let (old, new) = (store.request(before.info.id)?, store.request(info.id)?);
     let (old_history, new_history) = (history_of(&old)?, history_of(&new)?);
     let change = if let Some(block) = info.edited {
-        PrefixChange::ByUs(own_edit(block, before.info, info, model, later))
+        PrefixChange::ByUs(own_edit(block, &before.info, info, model, later))
     } else if is_replaced_history(&old_history, &new_history) {
         PrefixChange::Compacted
     } else {

@@ -125,6 +125,10 @@ pub fn marker_places(history: &History, added: Option<u32>) -> Vec<usize> {
         }
         before = Some(block);
     }
+    // The provider itself marks the end of a request that asks for that.
+    if history.field("cache_control").is_some() && places.last() != Some(&position) {
+        places.push(position);
+    }
     places
 }
 

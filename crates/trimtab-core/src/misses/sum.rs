@@ -77,7 +77,7 @@ impl MissSummary {
         self.paid_dollars += other.paid_dollars;
         self.again_dollars += other.again_dollars;
         for (name, more) in &other.reasons {
-            let sum = self.reasons.entry(name).or_default();
+            let sum = self.reasons.entry(*name).or_default();
             *sum = ReasonSum {
                 requests: sum.requests + more.requests,
                 again: sum.again + more.again,

@@ -54,9 +54,9 @@ impl fmt::Display for MissReason {
             MissReason::Expired { idle_ms, lifetime_ms } => write!(
                 f,
                 "expired: {} idle, {} over the {} that the cache is kept",
-                Span(*idle_ms),
-                Span(idle_ms - lifetime_ms),
-                Span(*lifetime_ms)
+                TimeSpan(*idle_ms),
+                TimeSpan(idle_ms - lifetime_ms),
+                TimeSpan(*lifetime_ms)
             ),
             MissReason::OtherModel { before, now } => write!(f, "another model: {before} before, {now} now"),
             MissReason::Compaction => f.write_str("compaction: the agent replaced its history"),
@@ -108,9 +108,9 @@ impl fmt::Display for ClientChange {
 }
 
 /// A span of time for people.
-struct Span(i64);
+struct TimeSpan(i64);
 
-impl fmt::Display for Span {
+impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0 / 1000;
         match seconds {

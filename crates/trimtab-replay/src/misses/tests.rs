@@ -60,7 +60,7 @@ fn a_compaction_begins_a_segment_whose_first_request_is_written_again() {
 fn a_branch_goes_on_from_the_request_that_both_share() {
     // The third request goes back to the answer of the first, which left 30,000 tokens.
     let mut back = turn(3, 2, 30_000, 700).to_vec();
-    back[0] = back[0].replace("\"parentUuid\":\"a2\"", "\"parentUuid\":\"a1\"");
+    back[0] = back[0].replace("\"parentUuid\":\"a2\"", "\"parentUuid\":\"a1\"").replace("Go on.", "Stop.");
     let lines = [turn(1, 0, 0, 30_000).to_vec(), turn(2, 1, 30_000, 20_000).to_vec(), back];
     check(&lines.concat(), &[]);
 }

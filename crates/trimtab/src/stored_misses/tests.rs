@@ -84,21 +84,25 @@ fn a_conversation_that_reads_what_it_left_misses_nothing() {
 fn a_pause_and_a_loss_are_told_apart_by_the_clock() {
     check(&[sent(0, &ONE, 0, 5_000), sent(5, &THREE, 0, 5_100)], &[(2, "expired")]);
     check(&[sent(0, &ONE, 0, 5_000), sent(4, &THREE, 0, 5_100)], &[(2, "lost-by-provider")]);
-    // What was sent again in between kept it alive.
-    let kept = [sent(0, &ONE, 0, 5_000), sent(4, &ONE, 5_000, 0), sent(8, &THREE, 0, 5_100)];
+    // The request in between used it, so that it was kept for longer.
+    let kept = [sent(0, &ONE, 0, 5_000), sent(4, &THREE, 5_000, 100), sent(8, &FIVE, 0, 5_200)];
     check(&kept, &[(3, "lost-by-provider")]);
 }
 
 #[test]
 fn what_the_client_changed_is_named_and_shown() {
-    let changed = Sent { system: "You help much.", ..sent(1, &THREE, 0, 5_100) };
-    let reasons = check(&[sent(0, &ONE, 0, 5_000), changed], &[(2, "client-change")]);
+    // With another head it is another session of the store; what the model said tells that it goes on.
+    let begun = || [sent(0, &ONE, 0, 5_000), sent(1, &THREE, 5_000, 100)];
+    let [one, two] = begun();
+    let changed = Sent { system: "You help much.", ..sent(2, &FIVE, 0, 5_200) };
+    let reasons = check(&[one, two, changed], &[(1, "client-change")]);
     let [MissReason::ClientChange(change)] = reasons.as_slice() else { panic!("{reasons:?}") };
     assert_eq!(change.place, ChangedPlace::System);
     assert!(change.now.contains("much"), "{change:?}");
 
-    let changed = Sent { tool: "reads files", ..sent(1, &THREE, 0, 5_100) };
-    let reasons = check(&[sent(0, &ONE, 0, 5_000), changed], &[(2, "client-change")]);
+    let [one, two] = begun();
+    let changed = Sent { tool: "reads files", ..sent(2, &FIVE, 0, 5_200) };
+    let reasons = check(&[one, two, changed], &[(1, "client-change")]);
     let [MissReason::ClientChange(change)] = reasons.as_slice() else { panic!("{reasons:?}") };
     assert_eq!(change.place, ChangedPlace::Tool("Read".to_owned()));
 }

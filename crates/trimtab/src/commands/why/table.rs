@@ -39,17 +39,12 @@ pub(super) fn print_report(report: &WhyReport, most: usize, out: &mut Output) ->
 
 /// Prints every miss of one session, in the order in which they happened.
 fn print_session(session: &SessionMisses, most: usize, out: &mut Output) -> Result<()> {
-    let rows: Vec<&ExplainedRequest> = dearest(std::slice::from_ref(session), most)
-        .into_iter()
-        .map(|(_, request)| request)
-        .collect();
+    let rows = dearest(std::slice::from_ref(session), most);
     if rows.is_empty() {
         return Ok(());
     }
     print_head(out)?;
-    let mut rows = rows;
-    rows.sort_by_key(|row| (row.segment, row.request));
-    rows.iter().try_for_each(|row| print_miss(row, out))?;
+    rows.iter().try_for_each(|(_, row)| print_miss(row, out))?;
     print_left_out(session.misses.len(), rows.len(), out)?;
     out.write_line("")
 }
