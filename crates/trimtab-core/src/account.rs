@@ -43,11 +43,11 @@ pub struct LeverSum {
 pub struct AccountedRequest {
     /// When it was sent.
     pub at: Millis,
-    /// All of it, as it came.
+    /// All of it, before anything was hidden.
     pub raw: Tokens,
     /// What was sent instead.
     pub sent: Tokens,
-    /// Whether it sent something otherwise than the request before, which broke the prefix that a cache may have held.
+    /// Whether it sent something otherwise than the request before, which broke the prefix that a cache may have.
     pub edited: bool,
 }
 
@@ -84,8 +84,8 @@ struct LastAccounted {
 
 impl SessionAccount {
     /// Enters a request that was sent, with what the provider reported for it. Returns the dollars that were saved by it; below zero
-    /// where it cost more than untouched. What it would have cost untouched is an estimate: our counts, corrected by what
-    /// the provider counted for the same request, and a cache that held the request before as far as ours was found.
+    /// where it cost more than untouched. The untouched cost is an estimate: our counts, corrected by what the
+    /// provider counted for the same request, and a cache that gives back as large a share as it did.
     ///
     /// ```
     /// use trimtab_core::{Millis, Tokens, Usage, account::{AccountedRequest, SessionAccount}, find_model};
@@ -145,12 +145,12 @@ impl SessionAccount {
         }
     }
 
-    /// Returns the dollars that the session is ahead of the untouched conversation; below zero where it is behind.
+    /// Returns the dollars that the session is ahead of the untouched conversation; below zero where it has paid more.
     pub fn banked(&self) -> f64 {
         self.untouched_dollars - self.paid_dollars
     }
 
-    /// Returns what the request would have used as it came.
+    /// Returns what the request would have used untouched.
     fn untouched_usage(&self, request: AccountedRequest, usage: Usage) -> Usage {
         if request.raw == request.sent {
             return usage;

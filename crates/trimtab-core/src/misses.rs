@@ -314,7 +314,7 @@ fn reason_of(case: &MissCase<'_>, rules: &CacheRules, could_read: Tokens) -> (Mi
         (PrefixChange::SameAsRecorded { .. }, _) if read == Tokens::ZERO => {
             known(MissReason::Unknown(UnknownBecause::NothingRead))
         }
-        // The head was read, so it was the same, and so are the messages behind it, which are recorded.
+        // The head was read, so it was the same, and so are the messages after it, which are recorded.
         (PrefixChange::SameAsRecorded { unrecorded }, _)
             if *unrecorded > Tokens::ZERO && read >= *unrecorded && !has_markers(rules) =>
         {

@@ -1,4 +1,4 @@
-//! What every request of a conversation begins with: [`head_cost`] says what the system prompt, each tool and each MCP server take, what
+//! What every request of a conversation begins with: `head_cost` says what the system prompt, each tool and each MCP server take, what
 //! that cost over the session, and what is never called ([`ToolCalls`]). Of a recording, which holds neither, only the size that the
 //! first report implies is known.
 
@@ -95,7 +95,7 @@ impl ToolCalls {
 }
 
 /// Measures the head of a conversation, with the calls of this conversation alone.
-pub fn head_cost(segment: &Segment, counts: &Counts, model: Option<&Model>) -> HeadCost {
+pub(crate) fn head_cost(segment: &Segment, counts: &Counts, model: Option<&Model>) -> HeadCost {
     let history = &segment.history;
     let mut tools = Vec::new();
     let mut system = Tokens::ZERO;

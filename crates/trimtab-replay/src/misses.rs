@@ -137,7 +137,7 @@ fn request_before(
         traced = Some((next, point.messages));
     }
     let (mut traced, messages) = traced?;
-    // Every request behind it used it too.
+    // Every later request used it too.
     let used = |point: &Point| point.at.filter(|_| point.messages >= messages);
     traced.at = before.points.iter().filter_map(used).max().or(traced.at);
     Some(EarlierRequest { traced, change: segment.start, messages })

@@ -188,7 +188,7 @@ pub struct RequestInfo {
     pub tip: ChainHash,
     /// The request that it goes on from.
     pub base: Option<RequestId>,
-    /// How many leading blocks both have in common, as they came.
+    /// How many leading blocks both have in common.
     pub same_blocks: u32,
     /// The first of these that is sent otherwise than in that request.
     pub edited: Option<u32>,

@@ -111,7 +111,7 @@ mod tests {
         let expected = model.cost(usage);
         assert!(expected > model.cost(Usage { input: above - 12, ..usage }) * 1.2, "{expected}");
         let check = |found: f64, expected: f64| {
-            assert!((found - expected).abs() < 1e-9, "{found} instead of {expected}")
+            assert!((found - expected).abs() < 1e-9, "{found} instead of {expected}");
         };
         let point = Point { messages: 1, at: None, model: Some(model.name.clone()), usage: Some(usage) };
         check(account_of_points(&[point.clone(), point]).paid_dollars, 2.0 * expected);

@@ -46,7 +46,7 @@ pub(crate) fn scope_calls(store: &dyn Store, sessions: &[SessionInfo]) -> Result
 }
 
 impl HeadTotals {
-    /// Measures the heads of the newest sessions, each against the calls of its own project's.
+    /// Measures the heads of the newest sessions, with the calls of all sessions of each one's project.
     pub(crate) fn measure(store: &dyn Store, sessions: &[SessionInfo]) -> Result<HeadTotals> {
         let mut by_scope: BTreeMap<Option<&str>, Vec<&SessionInfo>> = BTreeMap::new();
         for session in sessions.iter().take(NEWEST) {

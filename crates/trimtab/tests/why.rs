@@ -149,7 +149,7 @@ fn stored_sessions_of_the_project_are_explained() {
         assert_eq!(run.code, Some(0), "{}", run.words);
         assert!(run.text().contains("no usage was reported"), "{}", run.text());
     }
-    // What tools and system prompt cost is told of what is kept, and of a recording only as far as it is known.
+    // A recording holds neither tools nor system prompt.
     let head = json(&trimtab(&["inspect", "latest", "--store", &store, "--json"]));
     assert_eq!(head["head"]["recorded"], false, "the recording left the head out: {}", head["head"]);
 }

@@ -19,7 +19,7 @@ fn edited(at: i64, raw: u64, sent: u64) -> AccountedRequest {
     AccountedRequest { edited: true, ..request(at, raw, sent) }
 }
 
-/// Enters requests; compares what was paid, what was banked and how many were dearer.
+/// Enters requests; compares what was paid, what was banked and how many cost more than untouched.
 #[track_caller]
 fn check(requests: &[(AccountedRequest, Usage)], paid: f64, banked: f64, dearer: u64) -> SessionAccount {
     let mut account = SessionAccount::default();

@@ -33,7 +33,7 @@ pub fn first_client_change(before: &History, now: &History) -> Option<ClientChan
     let differs = chain_before.iter().zip(&chain_now).position(|(one, other)| one != other);
     let Some(index) = differs else { return changed_parameter(before, now) };
     let (old, new) = (before.blocks().get(index)?, now.blocks().get(index)?);
-    // The head stands before what any parameter touches.
+    // No parameter touches the head.
     let in_head = old.kind == BlockKind::Definition || role_of(before, old) == Role::System;
     if !in_head && let Some(change) = changed_parameter(before, now) {
         return Some(change);
@@ -109,7 +109,7 @@ pub fn difference(before: &str, now: &str) -> (String, String) {
     (shown(before), shown(now))
 }
 
-/// Returns where a request sets cache markers, the first to the last, in positions as a provider looks back; `added` is a block behind
+/// Returns where a request sets cache markers, the first to the last, in positions as a provider looks back; `added` is a block after
 /// which one was added.
 pub fn marker_places(history: &History, added: Option<u32>) -> Vec<usize> {
     let mut places = Vec::new();

@@ -204,7 +204,7 @@ fn the_first_thing_that_a_client_changed_is_shown_short() {
     assert_eq!(place, ChangedPlace::System);
     assert!(before.contains("Today is Monday") && now.contains("Today is Tuesday"), "{before} {now}");
     let (place, before, now) = change(same, ["writes", "You are. Today is Tuesday.", "Ho"]).expect("a change");
-    assert_eq!(place, ChangedPlace::Tool("Read".to_owned()), "tools stand before everything else");
+    assert_eq!(place, ChangedPlace::Tool("Read".to_owned()), "tools come first");
     assert!(before.contains("reads") && now.contains("writes"), "{before} {now}");
     let (place, ..) = change(same, ["reads", "You are. Today is Monday.", "Ho"]).expect("a change");
     assert_eq!(place, ChangedPlace::Message(1));

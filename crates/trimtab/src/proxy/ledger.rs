@@ -86,8 +86,8 @@ pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading:
     }
 }
 
-/// Returns what the session's account is told of a request. What an answer that broke off reports may be a part of what was used: nothing
-/// is said to be saved by it.
+/// Returns the request as the session's account enters it. An answer that broke off may report only a part of what was used, so its
+/// request counts as unchanged.
 fn accounted_request(about: &PlannedRequest, how: Treatment, end: AnswerEnd) -> AccountedRequest {
     let sent = really_sent(about, how);
     let raw = if end == AnswerEnd::Whole { about.raw } else { sent };

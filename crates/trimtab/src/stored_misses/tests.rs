@@ -91,7 +91,7 @@ fn a_pause_and_a_loss_are_told_apart_by_the_clock() {
 
 #[test]
 fn what_the_client_changed_is_named_and_shown() {
-    // With another head it is another session of the store; what the model said tells that it goes on.
+    // With another head it is another session of the store. The words of the model show that the conversation goes on.
     let begun = || [sent(0, &ONE, 0, 5_000), sent(1, &THREE, 5_000, 100)];
     let [one, two] = begun();
     let changed = Sent { system: "You help much.", ..sent(2, &FIVE, 0, 5_200) };

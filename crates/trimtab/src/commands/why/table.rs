@@ -39,7 +39,7 @@ pub(super) fn print_report(report: &WhyReport, most: usize, out: &mut Output) ->
 
 /// Prints every miss of one session, in the order in which they happened.
 fn print_session(session: &SessionMisses, most: usize, out: &mut Output) -> Result<()> {
-    let rows = dearest(std::slice::from_ref(session), most);
+    let rows = largest_misses(std::slice::from_ref(session), most);
     if rows.is_empty() {
         return Ok(());
     }
@@ -49,9 +49,9 @@ fn print_session(session: &SessionMisses, most: usize, out: &mut Output) -> Resu
     out.write_line("")
 }
 
-/// Prints the dearest misses of many sessions, and sums by project and by reason.
+/// Prints the largest misses of many sessions, and sums by project and by reason.
 fn print_many(report: &WhyReport, most: usize, out: &mut Output) -> Result<()> {
-    let rows = dearest(&report.sessions, most);
+    let rows = largest_misses(&report.sessions, most);
     if !rows.is_empty() {
         print_head(out)?;
         let mut before = "";
@@ -88,7 +88,7 @@ fn project_name(project: &ProjectMisses) -> String {
 }
 
 /// Returns the misses that cost the most tokens, those of one session together.
-fn dearest(sessions: &[SessionMisses], most: usize) -> Vec<(&SessionMisses, &ExplainedRequest)> {
+fn largest_misses(sessions: &[SessionMisses], most: usize) -> Vec<(&SessionMisses, &ExplainedRequest)> {
     let again = |row: &ExplainedRequest| row.miss.as_ref().map_or(0, |miss| miss.again.0);
     let mut rows: Vec<(usize, &SessionMisses, &ExplainedRequest)> = sessions
         .iter()
