@@ -11,6 +11,7 @@ use serde::Serialize;
 
 pub use compare::{
     MarkerPlaces, difference, first_client_change, is_replaced_history, marker_places, reasoning_left_out,
+    turn_began,
 };
 pub use sum::{MissSummary, ReasonSum};
 
@@ -43,7 +44,8 @@ impl TracedRequest {
         rules: &CacheRules,
         before: Option<&TracedRequest>,
     ) -> TracedRequest {
-        let lifetime_ms = lifetime_in_force(rules.lifetime_ms, usage, before.map(|before| before.lifetime_ms));
+        let lifetime_ms =
+            lifetime_in_force(rules.lifetime_ms, usage, before.map(|before| before.lifetime_ms));
         TracedRequest { at, model, usage, lifetime_ms }
     }
 }
@@ -57,6 +59,8 @@ pub enum PrefixChange {
     SameAsRecorded {
         /// How many tokens are not recorded; zero where that is not known.
         unrecorded: Tokens,
+        /// Whether the user said nothing in between: within a turn, an agent keeps its tools and its system prompt.
+        within_turn: bool,
     },
     /// The client sent something otherwise.
     ByClient(ClientChange),
@@ -167,8 +171,8 @@ pub enum MissReason {
 pub enum UnknownBecause {
     /// The requests have no times.
     NoTimes,
-    /// Nothing at all was read: the client changed its first tool or its system prompt, which are not recorded, or the provider lost
-    /// everything.
+    /// Nothing at all was read when a turn of the user began: the client changed its first tool or its system prompt, which are not
+    /// recorded, or the provider lost everything.
     NothingRead,
 }
 
@@ -311,11 +315,14 @@ fn reason_of(case: &MissCase<'_>, rules: &CacheRules, could_read: Tokens) -> (Mi
     }
     match (&case.change, idle) {
         (_, None) => known(MissReason::Unknown(UnknownBecause::NoTimes)),
+        (PrefixChange::SameAsRecorded { within_turn: true, .. }, _) if read == Tokens::ZERO => {
+            inferred(MissReason::LostByProvider)
+        }
         (PrefixChange::SameAsRecorded { .. }, _) if read == Tokens::ZERO => {
             known(MissReason::Unknown(UnknownBecause::NothingRead))
         }
         // The head was read, so it was the same, and so are the messages after it, which are recorded.
-        (PrefixChange::SameAsRecorded { unrecorded }, _)
+        (PrefixChange::SameAsRecorded { unrecorded, .. }, _)
             if *unrecorded > Tokens::ZERO && read >= *unrecorded && !has_markers(rules) =>
         {
             inferred(MissReason::LostByProvider)
@@ -357,7 +364,8 @@ fn out_of_reach(markers: &MarkerPlaces, rules: &CacheRules) -> Option<MissReason
         return Some(MissReason::TooManyMarkers { markers: count });
     }
     let written = *markers.before.last()?;
-    let positions = markers.now.iter().filter(|place| **place >= written).map(|place| place - written).min()?;
+    let positions =
+        markers.now.iter().filter(|place| **place >= written).map(|place| place - written).min()?;
     (positions >= look_back).then_some(MissReason::MarkersOutOfReach { positions, look_back })
 }
 

@@ -10,10 +10,7 @@ use std::{
 
 use serde::Serialize;
 use trimtab_core::{
-    BlockKind, History, Model, Point, Role, Tokens, Usage,
-    count::Counts,
-    facts::mcp_server,
-    json::widen,
+    BlockKind, History, Model, Point, Role, Tokens, Usage, count::Counts, facts::mcp_server, json::widen,
 };
 
 use crate::recording::Segment;
@@ -107,7 +104,9 @@ pub(crate) fn head_cost(segment: &Segment, counts: &Counts, model: Option<&Model
             (_, _) => {}
         }
     }
-    tools.sort_by(|one: &HeadTool, other| (Reverse(one.tokens), &one.name).cmp(&(Reverse(other.tokens), &other.name)));
+    tools.sort_by(|one: &HeadTool, other| {
+        (Reverse(one.tokens), &one.name).cmp(&(Reverse(other.tokens), &other.name))
+    });
     let of_tools: Tokens = tools.iter().map(|tool| tool.tokens).sum();
     let recorded = !tools.is_empty() || system > Tokens::ZERO;
     let tokens = if recorded { of_tools + system } else { unrecorded_tokens(segment, counts) };
@@ -220,8 +219,13 @@ mod tests {
 
     /// A model that costs 10 dollars a million to read in, 1 from the cache, 12.5 into it.
     fn model() -> Model {
-        let prices =
-            Prices { input: 10.0, cache_read: 1.0, cache_write: 12.5, cache_write_1h: Some(20.0), output: 50.0 };
+        let prices = Prices {
+            input: 10.0,
+            cache_read: 1.0,
+            cache_write: 12.5,
+            cache_write_1h: Some(20.0),
+            output: 50.0,
+        };
         Model { prices, cliff: None, ..find_model("claude-opus-5").expect("a model") }
     }
 
@@ -239,9 +243,17 @@ mod tests {
     fn every_tool_is_told_with_its_server_and_its_calls() {
         let head = measure(&[]);
         assert!(head.recorded && head.system > Tokens::ZERO);
-        let calls: BTreeMap<&str, u64> = head.tools.iter().map(|tool| (tool.name.as_str(), tool.calls)).collect();
-        assert_eq!(calls, BTreeMap::from([("Read", 1), ("mcp__github__issue", 0), ("mcp__github__search", 0)]));
-        assert_eq!(head.tools.first().map(|tool| tool.name.as_str()), Some("mcp__github__search"), "the largest first");
+        let calls: BTreeMap<&str, u64> =
+            head.tools.iter().map(|tool| (tool.name.as_str(), tool.calls)).collect();
+        assert_eq!(
+            calls,
+            BTreeMap::from([("Read", 1), ("mcp__github__issue", 0), ("mcp__github__search", 0)])
+        );
+        assert_eq!(
+            head.tools.first().map(|tool| tool.name.as_str()),
+            Some("mcp__github__search"),
+            "the largest first"
+        );
         let [server] = head.servers.as_slice() else { panic!("{:?}", head.servers) };
         assert_eq!((server.name.as_str(), server.tools, server.calls), ("github", 2, 0));
         assert_eq!((head.never_called, head.never_called_tokens), (2, server.tokens));

@@ -9,6 +9,7 @@ use trimtab_core::{
     json::widen,
     misses::{
         CacheMiss, MissCase, MissSummary, PrefixChange, TracedRequest, explain_miss, reasoning_left_out,
+        turn_began,
     },
     prices::{CacheRules, find_model_in},
 };
@@ -86,13 +87,14 @@ fn explain_segment(
             } else {
                 Tokens::ZERO
             };
+            let within_turn = !turn_began(&segment.history, before.messages, point.messages);
             explain_miss(&MissCase {
                 before: &before.traced,
                 now: &now,
                 change: match before.change {
                     SegmentStart::Compaction => PrefixChange::Compacted,
                     SegmentStart::Session | SegmentStart::Branch | SegmentStart::SubAgent => {
-                        PrefixChange::SameAsRecorded { unrecorded }
+                        PrefixChange::SameAsRecorded { unrecorded, within_turn }
                     }
                 },
                 markers: None,
@@ -109,7 +111,8 @@ fn explain_segment(
             usage,
             miss,
         });
-        before = Some(EarlierRequest { traced: now, change: SegmentStart::Session, messages: point.messages });
+        before =
+            Some(EarlierRequest { traced: now, change: SegmentStart::Session, messages: point.messages });
     }
 }
 
@@ -125,7 +128,9 @@ fn request_before(
         SegmentStart::Compaction => (same_thread().next()?, usize::MAX),
         SegmentStart::Branch => {
             let own = chain(&segment.history);
-            same_thread().map(|before| (before, shared_messages(before, &own))).max_by_key(|(_, shared)| *shared)?
+            same_thread()
+                .map(|before| (before, shared_messages(before, &own)))
+                .max_by_key(|(_, shared)| *shared)?
         }
     };
     let mut traced: Option<(TracedRequest, usize)> = None;

@@ -63,7 +63,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Show what fills the context window
     Inspect(InspectArgs),
-    /// Show why the provider's cache was missed, and what that cost
+    /// Show why the provider's cache was missed, and the cost
     Why(WhyArgs),
     /// Show a file as the model knew it at a step
     FileAt(FileAtArgs),

@@ -61,7 +61,9 @@ impl HeadTotals {
                 let recording = store::session_as_recording(store, session.id)?;
                 recording.segments.iter().for_each(|segment| calls.add_history(&segment.history));
                 let name = session.id.to_string();
-                heads.push(inspect(&name, &recording, recording.longest_number(), None, models()?, &mut memo)?.head);
+                heads.push(
+                    inspect(&name, &recording, recording.longest_number(), None, models()?, &mut memo)?.head,
+                );
             }
             for mut head in heads {
                 head.count_calls(&calls);
@@ -91,7 +93,9 @@ impl HeadTotals {
                 own().map(|tool| tool.calls).sum(),
             ),
         ];
-        parts.extend(head.servers.iter().map(|server| (format!("MCP {}", server.name), server.tokens, server.calls)));
+        parts.extend(
+            head.servers.iter().map(|server| (format!("MCP {}", server.name), server.tokens, server.calls)),
+        );
         for (name, tokens, calls) in parts.into_iter().filter(|(_, tokens, _)| *tokens > Tokens::ZERO) {
             let part = self.parts.entry(name).or_default();
             part.tokens = part.tokens.max(tokens);
@@ -103,7 +107,8 @@ impl HeadTotals {
 
     /// Returns the parts, the largest first.
     pub(crate) fn parts_by_tokens(&self) -> Vec<(&str, &HeadPart)> {
-        let mut parts: Vec<(&str, &HeadPart)> = self.parts.iter().map(|(name, part)| (name.as_str(), part)).collect();
+        let mut parts: Vec<(&str, &HeadPart)> =
+            self.parts.iter().map(|(name, part)| (name.as_str(), part)).collect();
         parts.sort_by_key(|(_, part)| std::cmp::Reverse(part.tokens));
         parts
     }
@@ -140,9 +145,15 @@ mod tests {
         let mut totals = HeadTotals::default();
         totals.add_head(&head);
         totals.add_head(&head);
-        let parts: Vec<(&str, u64, u64)> =
-            totals.parts_by_tokens().into_iter().map(|(name, part)| (name, part.tokens.0, part.calls)).collect();
-        assert_eq!(parts, [("MCP github", 600, 0), ("the client's own tools", 300, 4), ("system prompt", 100, 0)]);
+        let parts: Vec<(&str, u64, u64)> = totals
+            .parts_by_tokens()
+            .into_iter()
+            .map(|(name, part)| (name, part.tokens.0, part.calls))
+            .collect();
+        assert_eq!(
+            parts,
+            [("MCP github", 600, 0), ("the client's own tools", 300, 4), ("system prompt", 100, 0)]
+        );
         assert!((totals.dollars - 2.0).abs() < 1e-9 && (totals.deferring_saves - 1.2).abs() < 1e-9);
         let of_server = totals.parts.get("MCP github").map(|part| part.dollars);
         assert!(of_server.is_some_and(|dollars| (dollars - 1.2).abs() < 1e-9), "{of_server:?}");

@@ -114,7 +114,9 @@ fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result
     let mut history = None;
     for session in sessions.iter().filter(is_near).take(PREDECESSORS) {
         let earlier = store.requests(session.id)?;
-        let Some(last) = earlier.iter().rfind(|last| last.at < info.at && last.usage.is_some()) else { continue };
+        let Some(last) = earlier.iter().rfind(|last| last.at < info.at && last.usage.is_some()) else {
+            continue;
+        };
         let now = match &history {
             Some(now) => now,
             None => history.insert(history_of(&store.request(info.id)?)?),
@@ -124,8 +126,7 @@ fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result
         if continues(&old, now) || is_named && has_same_head(&old, now) && is_replaced_history(&old, now) {
             let model = last.model.as_deref().and_then(|name| find_model_in(name, table).ok());
             let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
-            let trace =
-                |usage| TracedRequest::new(Some(last.at), last.model.clone(), usage, &rules, None);
+            let trace = |usage| TracedRequest::new(Some(last.at), last.model.clone(), usage, &rules, None);
             return Ok(Some(SeenRequest {
                 traced: last.usage.map(trace),
                 used: last.at,

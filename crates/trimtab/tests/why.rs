@@ -102,7 +102,8 @@ fn the_table_ends_with_one_sentence() {
 
 #[test]
 fn many_sessions_are_summed_by_reason_and_by_project() {
-    let calm = [turn(1, 0, 0, 5_000), turn(2, 1, 5_000, 10)].concat().replace("/home/dev/ledger", "/home/dev/calm");
+    let calm =
+        [turn(1, 0, 0, 5_000), turn(2, 1, 5_000, 10)].concat().replace("/home/dev/ledger", "/home/dev/calm");
     let folder = in_folder(&[("a.jsonl", &session()), ("b.jsonl", &calm), ("c.jsonl", "{")]);
     let run = trimtab(&["why", &folder.path().display().to_string()]);
     let shown = run.text();
@@ -167,7 +168,11 @@ fn another_program_bears_the_reasons_out() {
         said
     };
     let own = check(&[&path(&folder, "session.jsonl")]);
-    assert!(own.contains("confirmed from the raw lines: 100.0 %") && own.contains("missed by trimtab: 0 requests"), "{own}");
+    assert!(
+        own.contains("confirmed from the raw lines: 100.0 %")
+            && own.contains("missed by trimtab: 0 requests"),
+        "{own}"
+    );
     let recorded = check(&["fixtures/recordings/claude-code.jsonl"]);
     assert!(recorded.contains("missed by trimtab: 0 requests"), "{recorded}");
     assert!(Path::new(&root().join("scripts/why-check")).exists());

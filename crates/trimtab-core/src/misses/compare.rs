@@ -132,20 +132,24 @@ pub fn marker_places(history: &History, added: Option<u32>) -> Vec<usize> {
     places
 }
 
+/// Tells whether the user spoke between two requests of one history.
+pub fn turn_began(history: &History, messages_before: usize, messages_now: usize) -> bool {
+    let new = history.messages().get(messages_before..messages_now).unwrap_or_default();
+    new.iter().any(|entry| is_said_by_user(history, entry))
+}
+
+fn is_said_by_user(history: &History, entry: &Entry) -> bool {
+    entry.role == Role::User && history.blocks_of(entry).iter().all(|block| block.kind != BlockKind::Result)
+}
+
 /// Tells whether a turn of the user began between two requests, with reasoning in the turn before: some providers leave that out then.
 pub fn reasoning_left_out(history: &History, messages_before: usize, messages_now: usize) -> bool {
-    let messages = history.messages();
-    let speaks = |entry: &&Entry| {
-        entry.role == Role::User && history.blocks_of(entry).iter().all(|block| block.kind != BlockKind::Result)
-    };
-    let new = messages.get(messages_before..messages_now).unwrap_or_default();
-    if !new.iter().any(|entry| speaks(&entry)) {
+    if !turn_began(history, messages_before, messages_now) {
         return false;
     }
-    let old = messages.get(..messages_before).unwrap_or_default();
-    let turn = old.iter().rposition(|entry| speaks(&entry)).unwrap_or_default();
-    let reasons = |entry: &Entry| {
-        history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Reasoning)
-    };
+    let old = history.messages().get(..messages_before).unwrap_or_default();
+    let turn = old.iter().rposition(|entry| is_said_by_user(history, entry)).unwrap_or_default();
+    let reasons =
+        |entry: &Entry| history.blocks_of(entry).iter().any(|block| block.kind == BlockKind::Reasoning);
     old.get(turn..).unwrap_or_default().iter().any(reasons)
 }

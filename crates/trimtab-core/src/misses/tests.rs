@@ -23,10 +23,21 @@ fn automatic() -> Model {
 /// A request that reads and writes so many tokens, so many minutes after the first.
 fn request(minutes: i64, read: u64, written: u64) -> TracedRequest {
     let usage = Usage { cache_read: read, cache_write: written, ..Usage::default() };
-    TracedRequest::new(Some(Millis(minutes * MINUTE)), Some("claude-opus-4-8".to_owned()), usage, &model().cache, None)
+    TracedRequest::new(
+        Some(Millis(minutes * MINUTE)),
+        Some("claude-opus-4-8".to_owned()),
+        usage,
+        &model().cache,
+        None,
+    )
 }
 
-fn case<'a>(before: &'a TracedRequest, now: &'a TracedRequest, change: PrefixChange, model: &'a Model) -> MissCase<'a> {
+fn case<'a>(
+    before: &'a TracedRequest,
+    now: &'a TracedRequest,
+    change: PrefixChange,
+    model: &'a Model,
+) -> MissCase<'a> {
     MissCase { before, now, change, markers: None, reasoning_left_out: false, model: Some(model) }
 }
 
@@ -56,7 +67,7 @@ fn a_pause_longer_than_the_lifetime_expires_the_cache() {
     check(&case(&before, &now, PrefixChange::Same, &model), 50_000, ALL, &expired, Certainty::Known);
     // Also where the recording does not hold everything, and where the head that others use is still there.
     let head = request(5, 10_000, 41_000);
-    let as_recorded = PrefixChange::SameAsRecorded { unrecorded: Tokens(10_000) };
+    let as_recorded = PrefixChange::SameAsRecorded { unrecorded: Tokens(10_000), within_turn: false };
     check(&case(&before, &head, as_recorded, &model), 40_000, 0.46, &expired, Certainty::Known);
     assert_eq!(
         MissReason::Expired { idle_ms: 192 * MINUTE + 7_000, lifetime_ms: 60 * MINUTE }.to_string(),
@@ -73,7 +84,13 @@ fn what_was_written_for_an_hour_expires_after_an_hour() {
     };
     let (before, now, model) = (hour(0, 0, 50_000), hour(59, 0, 51_000), model());
     // 50,000 times 19 dollars a million.
-    check(&case(&before, &now, PrefixChange::Same, &model), 50_000, 0.95, &MissReason::LostByProvider, Certainty::Known);
+    check(
+        &case(&before, &now, PrefixChange::Same, &model),
+        50_000,
+        0.95,
+        &MissReason::LostByProvider,
+        Certainty::Known,
+    );
     let late = hour(60, 0, 51_000);
     let expired = MissReason::Expired { idle_ms: 60 * MINUTE, lifetime_ms: 60 * MINUTE };
     check(&case(&before, &late, PrefixChange::Same, &model), 50_000, 0.95, &expired, Certainty::Known);
@@ -87,16 +104,35 @@ fn another_model_has_another_cache_and_another_spelling_is_the_same_model() {
         MissReason::OtherModel { before: "claude-opus-4-8".to_owned(), now: "claude-haiku-4-5".to_owned() };
     check(&case(&before, &now, PrefixChange::Same, &model), 50_000, ALL, &reason, Certainty::Known);
     now.model = Some("anthropic/claude-opus-4.8".to_owned());
-    check(&case(&before, &now, PrefixChange::Same, &model), 50_000, ALL, &MissReason::LostByProvider, Certainty::Known);
+    check(
+        &case(&before, &now, PrefixChange::Same, &model),
+        50_000,
+        ALL,
+        &MissReason::LostByProvider,
+        Certainty::Known,
+    );
 }
 
 #[test]
 fn a_compaction_and_an_edit_of_ours_are_told_as_such() {
     let (before, now, model) = (request(0, 0, 50_000), request(1, 20_000, 8_000), model());
     // The new request has 28,000 tokens, of which 8,000 are written: 8,000 times 11.5.
-    check(&case(&before, &now, PrefixChange::Compacted, &model), 8_000, 0.092, &MissReason::Compaction, Certainty::Known);
-    let edit = OwnEdit { block: 7, saved_per_request: Tokens(3_000), requests_since: 9, saved_dollars: 0.027 };
-    check(&case(&before, &now, PrefixChange::ByUs(edit), &model), 8_000, 0.092, &MissReason::OwnEdit(edit), Certainty::Known);
+    check(
+        &case(&before, &now, PrefixChange::Compacted, &model),
+        8_000,
+        0.092,
+        &MissReason::Compaction,
+        Certainty::Known,
+    );
+    let edit =
+        OwnEdit { block: 7, saved_per_request: Tokens(3_000), requests_since: 9, saved_dollars: 0.027 };
+    check(
+        &case(&before, &now, PrefixChange::ByUs(edit), &model),
+        8_000,
+        0.092,
+        &MissReason::OwnEdit(edit),
+        Certainty::Known,
+    );
     assert_eq!(
         MissReason::OwnEdit(edit).to_string(),
         "trimtab hid more: 3000 tokens fewer in every request, $0.0270 saved in 9 requests since"
@@ -106,7 +142,10 @@ fn a_compaction_and_an_edit_of_ours_are_told_as_such() {
 #[test]
 fn what_is_too_short_is_not_cached() {
     let (before, now, model) = (request(0, 0, 0), request(1, 0, 0), model());
-    let with_input = |request: &TracedRequest, input| TracedRequest { usage: Usage { input, ..request.usage }, ..request.clone() };
+    let with_input = |request: &TracedRequest, input| TracedRequest {
+        usage: Usage { input, ..request.usage },
+        ..request.clone()
+    };
     let (before, now) = (with_input(&before, 900), with_input(&now, 1_000));
     // 900 times 9 dollars a million: input, not written.
     let below = MissReason::BelowMinimum { minimum: Tokens(1024) };
@@ -137,20 +176,35 @@ fn a_marker_looks_back_20_positions_its_own_included() {
     let far = MissReason::MarkersOutOfReach { positions: 20, look_back: 20 };
     check(&with(&[2, 50]), 50_000, ALL, &far, Certainty::Known);
     check(&with(&[2, 49]), 50_000, ALL, &MissReason::LostByProvider, Certainty::Known);
-    check(&with(&[1, 2, 30, 40, 49]), 50_000, ALL, &MissReason::TooManyMarkers { markers: 5 }, Certainty::Known);
+    check(
+        &with(&[1, 2, 30, 40, 49]),
+        50_000,
+        ALL,
+        &MissReason::TooManyMarkers { markers: 5 },
+        Certainty::Known,
+    );
     check(&with(&[]), 50_000, ALL, &MissReason::NoMarker, Certainty::Known);
 }
 
 #[test]
 fn what_is_not_recorded_is_only_inferred_and_nothing_read_is_unknown() {
     let (before, model) = (request(0, 0, 50_000), model());
-    let unrecorded = || PrefixChange::SameAsRecorded { unrecorded: Tokens(20_000) };
+    let unrecorded = || PrefixChange::SameAsRecorded { unrecorded: Tokens(20_000), within_turn: false };
     let now = request(1, 20_000, 31_000);
     let changed = MissReason::UnrecordedChange { same: Tokens(20_000) };
     check(&case(&before, &now, unrecorded(), &model), 30_000, 0.345, &changed, Certainty::Inferred);
     let now = request(1, 0, 51_000);
     let unknown = MissReason::Unknown(UnknownBecause::NothingRead);
     check(&case(&before, &now, unrecorded(), &model), 50_000, ALL, &unknown, Certainty::Known);
+    // Between two calls of one turn an agent does not change its head.
+    let within = PrefixChange::SameAsRecorded { unrecorded: Tokens(20_000), within_turn: true };
+    check(
+        &case(&before, &now, within, &model),
+        50_000,
+        ALL,
+        &MissReason::LostByProvider,
+        Certainty::Inferred,
+    );
     let timeless = TracedRequest { at: None, ..request(1, 20_000, 31_000) };
     let unknown = MissReason::Unknown(UnknownBecause::NoTimes);
     check(&case(&before, &timeless, unrecorded(), &model), 30_000, 0.345, &unknown, Certainty::Known);
@@ -161,12 +215,19 @@ fn a_provider_that_caches_by_itself_lost_what_lies_behind_a_head_that_was_read()
     let model = automatic();
     let request = |minutes: i64, read, input| {
         let usage = Usage { cache_read: read, input, ..Usage::default() };
-        TracedRequest::new(Some(Millis(minutes * MINUTE)), Some("gpt-5".to_owned()), usage, &model.cache, None)
+        TracedRequest::new(
+            Some(Millis(minutes * MINUTE)),
+            Some("gpt-5".to_owned()),
+            usage,
+            &model.cache,
+            None,
+        )
     };
     let before = request(0, 0, 51_200);
-    let unrecorded = || PrefixChange::SameAsRecorded { unrecorded: Tokens(8_000) };
+    let unrecorded = || PrefixChange::SameAsRecorded { unrecorded: Tokens(8_000), within_turn: false };
     let reason = |read| {
-        explain_miss(&case(&before, &request(1, read, 52_000 - read), unrecorded(), &model)).map(|miss| miss.reason)
+        explain_miss(&case(&before, &request(1, read, 52_000 - read), unrecorded(), &model))
+            .map(|miss| miss.reason)
     };
     assert_eq!(reason(12_800), Some(MissReason::LostByProvider));
     assert_eq!(reason(4_096), Some(MissReason::UnrecordedChange { same: Tokens(4_096) }));
@@ -193,7 +254,8 @@ fn change(before: [&str; 3], now: [&str; 3]) -> Option<(ChangedPlace, String, St
         );
         parse(request.into_bytes()).expect("a request")
     };
-    first_client_change(&history(before), &history(now)).map(|change| (change.place, change.before, change.now))
+    first_client_change(&history(before), &history(now))
+        .map(|change| (change.place, change.before, change.now))
 }
 
 #[test]
@@ -203,7 +265,8 @@ fn the_first_thing_that_a_client_changed_is_shown_short() {
     let (place, before, now) = change(same, ["reads", "You are. Today is Tuesday.", "Hi"]).expect("a change");
     assert_eq!(place, ChangedPlace::System);
     assert!(before.contains("Today is Monday") && now.contains("Today is Tuesday"), "{before} {now}");
-    let (place, before, now) = change(same, ["writes", "You are. Today is Tuesday.", "Ho"]).expect("a change");
+    let (place, before, now) =
+        change(same, ["writes", "You are. Today is Tuesday.", "Ho"]).expect("a change");
     assert_eq!(place, ChangedPlace::Tool("Read".to_owned()), "tools come first");
     assert!(before.contains("reads") && now.contains("writes"), "{before} {now}");
     let (place, ..) = change(same, ["reads", "You are. Today is Monday.", "Ho"]).expect("a change");
@@ -241,7 +304,13 @@ fn sums_hold_what_each_reason_cost() {
     both.add_summary(&sum);
     both.add_summary(&sum);
     assert_eq!((both.requests, both.requests_with_misses, both.again), (4, 2, Tokens(100_000)));
-    assert!((both.again_dollars - 2.0 * ALL).abs() < 1e-9 && (both.paid_dollars - 2.525).abs() < 1e-9, "{both:?}");
-    assert_eq!(both.reasons_by_tokens().first().map(|(name, sum)| (*name, sum.requests)), Some(("expired", 2)));
+    assert!(
+        (both.again_dollars - 2.0 * ALL).abs() < 1e-9 && (both.paid_dollars - 2.525).abs() < 1e-9,
+        "{both:?}"
+    );
+    assert_eq!(
+        both.reasons_by_tokens().first().map(|(name, sum)| (*name, sum.requests)),
+        Some(("expired", 2))
+    );
     assert_eq!(both.unexplained, Tokens::ZERO);
 }

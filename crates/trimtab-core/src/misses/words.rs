@@ -85,11 +85,11 @@ impl fmt::Display for MissReason {
                 write!(f, "too short: this model caches prefixes from {minimum} tokens on")
             }
             MissReason::LostByProvider => {
-                f.write_str("lost by the provider: same bytes, in time, within reach")
+                f.write_str("lost by the provider: nothing changed, in time, within reach")
             }
             MissReason::Unknown(UnknownBecause::NoTimes) => f.write_str("unknown: the requests have no times"),
             MissReason::Unknown(UnknownBecause::NothingRead) => f.write_str(
-                "unknown: nothing at all was read; tools or system prompt changed, which are not recorded, or the provider lost all",
+                "unknown: nothing at all was read when a turn began; tools or system prompt changed, which are not recorded, or the provider lost all",
             ),
         }
     }

@@ -28,7 +28,9 @@ fn check(lines: &[String], expected: &[(usize, u64, &str)]) -> ExplainedRecordin
         .requests
         .iter()
         .enumerate()
-        .filter_map(|(index, row)| Some((index + 1, row.miss.as_ref()?.again.0, row.miss.as_ref()?.reason.name())))
+        .filter_map(|(index, row)| {
+            Some((index + 1, row.miss.as_ref()?.again.0, row.miss.as_ref()?.reason.name()))
+        })
         .collect();
     assert_eq!(found, expected);
     explained
@@ -36,15 +38,24 @@ fn check(lines: &[String], expected: &[(usize, u64, &str)]) -> ExplainedRecordin
 
 #[test]
 fn a_pause_is_told_from_what_the_recording_does_not_hold() {
-    let lines = [turn(1, 0, 0, 30_000), turn(2, 1, 30_000, 1_000), turn(3, 9, 0, 32_000), turn(4, 10, 12_000, 21_000)];
+    let lines = [
+        turn(1, 0, 0, 30_000),
+        turn(2, 1, 30_000, 1_000),
+        turn(3, 9, 0, 32_000),
+        turn(4, 10, 12_000, 21_000),
+    ];
     let explained = check(&lines.concat(), &[(3, 31_000, "expired"), (4, 20_000, "unrecorded-change")]);
-    assert_eq!((explained.summary.requests, explained.summary.input), (4, Tokens(30_000 + 31_000 + 32_000 + 33_000)));
+    assert_eq!(
+        (explained.summary.requests, explained.summary.input),
+        (4, Tokens(30_000 + 31_000 + 32_000 + 33_000))
+    );
     assert_eq!(explained.summary.again, Tokens(51_000));
 }
 
 #[test]
 fn a_compaction_begins_a_segment_whose_first_request_is_written_again() {
-    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"c","timestamp":"2026-01-01T00:02:00Z"}"#;
+    let boundary =
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"c","timestamp":"2026-01-01T00:02:00Z"}"#;
     let lines = [
         turn(1, 0, 0, 30_000).to_vec(),
         turn(2, 1, 30_000, 20_000).to_vec(),

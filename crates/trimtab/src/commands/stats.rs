@@ -99,12 +99,17 @@ fn describe_heads(head: &HeadTotals) -> Vec<String> {
         return Vec::new();
     }
     let sessions = count_with_noun(head.sessions, "session", "sessions");
-    let mut lines = vec![format!("tools and system prompt of the newest {sessions} cost ${:.4}:", head.dollars)];
+    let mut lines =
+        vec![format!("tools and system prompt of the newest {sessions} cost ${:.4}:", head.dollars)];
     for (name, part) in head.parts_by_tokens().into_iter().take(HEAD_PARTS) {
         let calls = count(part.calls, "call", "calls");
         let tokens = group_thousands(part.tokens.0);
         let calls = if name == "system prompt" { String::new() } else { format!(", {calls}") };
-        lines.push(format!("  {} {tokens:>8} tokens in a request, ${:.4}{calls}", pad_text(name, 32), part.dollars));
+        lines.push(format!(
+            "  {} {tokens:>8} tokens in a request, ${:.4}{calls}",
+            pad_text(name, 32),
+            part.dollars
+        ));
     }
     if head.deferring_saves > 0.0 {
         lines.push(format!(

@@ -1,6 +1,8 @@
 //! A stored session whose requests differ in one thing each, at round prices of tokens.
 
-use trimtab_core::{Policy, Settings, Usage, fit, misses::ChangedPlace, misses::MissReason, parse, prices::models};
+use trimtab_core::{
+    Policy, Settings, Usage, fit, misses::ChangedPlace, misses::MissReason, parse, prices::models,
+};
 use trimtab_store::{Append, Appended, SessionLabel, Sqlite};
 
 use super::*;
@@ -48,7 +50,8 @@ fn explain(all: &[Sent<'_>]) -> ExplainedRecording {
         let label = SessionLabel::with_name(Some("one conversation"));
         let known = store.recognize(&parse(request.clone()).expect("a request"), label).expect("the store");
         let fitted = fit(request, &known.memory, &settings, at).expect("a plan");
-        let kept = store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
+        let kept =
+            store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
         let Appended::Stored { session, request } = kept else { panic!("nobody else writes") };
         let usage = Usage { cache_read: sent.read, cache_write: sent.written, ..Usage::default() };
         store.record_usage(request, &usage).expect("the store");

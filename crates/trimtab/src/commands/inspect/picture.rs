@@ -190,8 +190,17 @@ fn print_head(measured: &Inspection, out: &mut Output) -> Result<()> {
 
 fn print_head_parts(head: &HeadCost, whole: u64, out: &mut Output) -> Result<()> {
     print_table_head("Head: what every request begins with", "calls", out)?;
-    let mut rows: Vec<(String, String, Tokens)> =
-        head.servers.iter().map(|server| (format!("MCP {} ({})", server.name, count_with_noun(server.tools, "tool", "tools")), group_thousands(server.calls), server.tokens)).collect();
+    let mut rows: Vec<(String, String, Tokens)> = head
+        .servers
+        .iter()
+        .map(|server| {
+            (
+                format!("MCP {} ({})", server.name, count_with_noun(server.tools, "tool", "tools")),
+                group_thousands(server.calls),
+                server.tokens,
+            )
+        })
+        .collect();
     let own = head.tools.iter().filter(|tool| tool.server.is_none());
     rows.extend(own.map(|tool| (format!("tool {}", tool.name), group_thousands(tool.calls), tool.tokens)));
     rows.push(("system prompt".to_owned(), String::new(), head.system));

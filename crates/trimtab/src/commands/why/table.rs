@@ -5,7 +5,7 @@ use anstyle::Style;
 use anyhow::Result;
 use trimtab_core::{
     Millis,
-    misses::{Certainty, CacheMiss, MissReason, MissSummary},
+    misses::{CacheMiss, Certainty, MissReason, MissSummary},
 };
 use trimtab_replay::{ExplainedRequest, ratio};
 
@@ -57,7 +57,10 @@ fn print_many(report: &WhyReport, most: usize, out: &mut Output) -> Result<()> {
         let mut before = "";
         for (session, row) in &rows {
             if session.name != before {
-                out.write_line(format_args!("{BOLD}{}{BOLD:#}", end_of(&session.name, WIDTH.min(out.width()))))?;
+                out.write_line(format_args!(
+                    "{BOLD}{}{BOLD:#}",
+                    end_of(&session.name, WIDTH.min(out.width()))
+                ))?;
             }
             before = &session.name;
             print_miss(row, out)?;
@@ -151,7 +154,10 @@ fn wrap_words(words: &str, width: usize) -> Vec<String> {
 
 fn print_sum_head(title: &str, counted: &str, out: &mut Output) -> Result<()> {
     let title = pad_text(title, NAME_WIDTH);
-    out.write_line(format_args!("{BOLD}{title} {counted:>9} {:>13} {:>8} {:>9}{BOLD:#}", "tokens again", "share", "cost"))
+    out.write_line(format_args!(
+        "{BOLD}{title} {counted:>9} {:>13} {:>8} {:>9}{BOLD:#}",
+        "tokens again", "share", "cost"
+    ))
 }
 
 fn print_sum_row(
@@ -175,7 +181,8 @@ pub(super) fn describe_summary(summary: &MissSummary) -> String {
     if summary.requests == 0 {
         return "no usage was reported: what was read from the cache is not known".to_owned();
     }
-    let requests = count_with_noun(usize::try_from(summary.requests).unwrap_or(usize::MAX), "request", "requests");
+    let requests =
+        count_with_noun(usize::try_from(summary.requests).unwrap_or(usize::MAX), "request", "requests");
     if summary.again.0 == 0 {
         return format!("nothing was paid again: {requests} read all that was cached");
     }
