@@ -41,7 +41,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Events of a scripted answer.
 const EVENTS: usize = 50;
-/// Tells this program to be the minimal pass-through: a process of its own, as every proxy is.
+/// Tells this program to be the minimal pass-through: a separate process, as every proxy is.
 const PASS: &str = "pass";
 /// Rounds before anything is timed.
 const WARMING: usize = 4;
@@ -284,7 +284,7 @@ async fn pass(provider: SocketAddr, request: Request<Incoming>) -> Response<Body
     answer.map(BodyExt::boxed)
 }
 
-/// Serves on a thread of its own.
+/// Serves on a separate thread.
 fn serve<F, A>(answer: F) -> SocketAddr
 where
     F: Fn(Request<Incoming>) -> A + Copy + Send + 'static,
@@ -343,7 +343,7 @@ impl Drop for Minimal {
     }
 }
 
-/// The program, as a process of its own.
+/// The program, as a separate process.
 struct Trimtab {
     address: SocketAddr,
     child: Child,

@@ -509,7 +509,7 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, Clone)]
 pub(crate) enum PolicyChoice {
     Known(Contender),
-    /// A TOML file, with settings in brackets behind it.
+    /// A TOML file, with settings in brackets after it.
     File(String),
 }
 

@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest reply that is read, in bytes: a summary is a few kilobytes.
 const LONGEST_REPLY: u64 = 4 * 1024 * 1024;
-/// How much of a refused request's reply is told, in characters.
+/// How much of a refused request's reply is quoted, in characters.
 const TOLD: usize = 200;
 
 /// Where a summary comes from.
@@ -73,7 +73,7 @@ impl SummaryEndpoint {
         bail!("{} gave no answer", self.address_without_query())
     }
 
-    /// Returns the address without what stands behind it: that may be a key.
+    /// Returns the address without its query: that may be a key.
     fn address_without_query(&self) -> &str {
         self.url.split('?').next().unwrap_or(&self.url)
     }

@@ -49,7 +49,7 @@ pub(crate) fn absolute_path(path: &Path) -> PathBuf {
 }
 
 /// Returns how a shell on this machine finds this program: by its name where every shell does, else by its path. A login
-/// shell begins with a path of its own.
+/// shell begins with another path.
 fn program_name() -> String {
     let Some(this) = env::current_exe().ok().and_then(|this| this.canonicalize().ok()) else {
         return NAME.to_owned();

@@ -42,7 +42,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     rows.clone()
 }
 
-/// A folder of its own for a test, with copies of fixtures and files that are none.
+/// A new folder for a test, with copies of fixtures and files that are none.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("trimtab-replay-{name}-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("deep")).expect("a folder");

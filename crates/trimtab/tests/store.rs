@@ -170,7 +170,7 @@ fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
                 let number = |name: &str| pays[name].as_f64().expect("a number");
                 assert!(number("break_even_requests") < number("expected_requests"), "{pays}");
                 let (saved, anew) = (number("saved_per_request"), number("written_anew"));
-                // The command printed some 8,700 tokens; what stands behind it and what is left of it are some hundred.
+                // The command printed some 8,700 tokens; everything after it and the rest of it are some hundred.
                 assert!(saved > 5_000.0 && anew > 0.0 && anew < 1_000.0, "{pays}");
                 let line = line("pays ").expect("the sum");
                 for part in [

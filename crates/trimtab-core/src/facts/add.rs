@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Facts {
-    /// Forgets the rows from `kept` on and all that was told from them.
+    /// Forgets the rows from `kept` on and all that was learned from them.
     pub(super) fn truncate_to(&mut self, kept: usize) {
         let first = BlockId(narrow(kept));
         if self.places.names_known_at().is_some_and(|known_at| known_at >= first) {
@@ -185,7 +185,7 @@ impl Facts {
         Some((asked, call))
     }
 
-    /// Tells whether the text behind a heading in the same message is what the tool printed.
+    /// Tells whether the text after a heading in the same message is what the tool printed.
     fn goes_on(&self, history: &History, id: BlockId, block: &Block) -> bool {
         let next = history.blocks().get(widen(id.0) + 1).filter(|next| next.entry == block.entry);
         next.is_some_and(|next| {
@@ -473,7 +473,7 @@ fn shows_status(command: &str) -> bool {
 }
 
 impl Fact {
-    /// Takes back what an answer told about a call.
+    /// Takes back what an answer said about a call.
     fn forget_answer(&mut self) {
         self.outcome = Outcome::Unknown;
         self.partner = None;

@@ -111,7 +111,7 @@ impl Memory {
         let places: HashSet<ChainHash> = chain.iter().copied().collect();
         let mut used: HashSet<ChainHash> = HashSet::new();
         let mut next_free: HashMap<BlockHash, usize> = HashMap::new();
-        // What came behind the model's last words is new, however much it looks like something old.
+        // What came after the model's last words is new, however much it looks like something old.
         let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
         let seen = answered.map_or(0, |entry| history.blocks_before_end(entry));
         let mut found = Vec::with_capacity(history.blocks().len());

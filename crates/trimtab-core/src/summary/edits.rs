@@ -1,4 +1,4 @@
-//! A conversation with a part of it folded. Takes a history, the range and the text that stands for it; gives the request, valid
+//! A conversation with a part of it folded. Takes a history, the range and the text that replaces it; gives the request, valid
 //! in its format. Never re-serialises a message: what stays is copied, and everything outside the range is left alone.
 
 use std::ops::Range;
@@ -17,15 +17,15 @@ pub fn fold_request_bytes(history: &History, range: &FoldRange, text: &str) -> V
     write(history, &edit.into_iter().collect::<Vec<Edit>>())
 }
 
-/// The messages that are written anew where a range is folded: from its first that changes to the last that is joined to what is
-/// written behind it, and how many messages they become.
+/// The messages that are written again where a range is folded: from its first that changes to the last that is joined to what is
+/// written after it, and how many messages they become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RewrittenMessages {
     pub(crate) messages: Range<usize>,
     pub(crate) become_messages: usize,
 }
 
-/// Says which messages are written anew where the first `messages` messages are folded and `goes` tells what of all does; nothing
+/// Says which messages are written again where the first `messages` messages are folded and `goes` tells what of all does; nothing
 /// where nothing goes.
 pub(crate) fn rewritten_messages(
     history: &History,
@@ -62,7 +62,7 @@ pub(crate) fn rewritten_messages(
 }
 
 /// Tells whether what the user says in a row becomes one message where so many messages are folded: where the messages up to there
-/// take turns, they still do. What comes later has no say, so that a folded beginning stays the same.
+/// take turns, they still do. Later messages have no say, so that a folded beginning stays the same.
 fn joins_user(history: &History, messages: usize) -> bool {
     match history.format() {
         Format::Gemini => true,
@@ -137,7 +137,7 @@ impl MessageDraft {
         [self.head, self.tail].concat()
     }
 
-    /// Adds what another message says behind what this one does.
+    /// Appends what another message says to this one.
     fn join_message(&mut self, other: MessageDraft) {
         self.become_list();
         for part in other.parts.into_iter().map(as_element) {

@@ -23,7 +23,7 @@ use crate::{
 const MOST_BYTES: usize = 6_000;
 /// How little is shown at least, where a window is small.
 const LEAST_BYTES: usize = 200;
-/// About how many words a token makes, as a model is told lengths in words.
+/// About how many words a token makes: prompts give lengths in words.
 const WORDS_PER_TOKEN: f64 = 0.7;
 
 /// What an endpoint speaks.

@@ -1,5 +1,5 @@
 //! Anthropic Messages. Takes a scanned request; gives its entries and blocks.
-//! Never guesses: a block type that is not listed here is unknown and stays as it is.
+//! Never guesses: a block type that is not listed here is unknown and is left unchanged.
 
 use super::{Layout, unknown};
 use crate::{

@@ -67,7 +67,7 @@ fn is_known_item(item: Value<'_>) -> bool {
     spoken || item.text("type").is_some_and(|kind| is_item_type(&kind))
 }
 
-/// Tells a type of item that the Responses API has or may get; a message is told by its role.
+/// Tells a type of item that the Responses API has or may get; a message is known by its role.
 fn is_item_type(kind: &str) -> bool {
     let others = ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];
     others.contains(&kind) || ["_call", "_output", "_response"].iter().any(|ending| kind.ends_with(ending))

@@ -1,5 +1,5 @@
 //! Request bytes to history, and back by splicing. Takes what an agent sends, in any of four formats; gives a
-//! [`History`], or the same bytes with edits put in. What is kept is copied, never re-serialised, so a
+//! [`History`], or the same bytes with edits put in. Kept parts are copied, never re-serialised, so a
 //! field that is not understood cannot be dropped.
 
 mod anthropic;

@@ -1,5 +1,5 @@
-//! Mends requests that arrive broken. Takes a history; gives the request with results beside their calls, nothing empty and
-//! roles in order, and says what was mended. Never touches a request that breaks no rule, and never makes up a content: a
+//! Repairs requests that arrive broken. Takes a history; gives the request with results beside their calls, nothing empty and
+//! roles in order, and says what was repaired. Never touches a request that breaks no rule, and never makes up a content: a
 //! result that never came is a note, and everything else is copied.
 
 mod anthropic;
@@ -15,10 +15,10 @@ use crate::{
     json::{Object, Span, Value, encode, narrow, scan},
 };
 
-/// Something that was mended.
+/// Something that was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// The message, counted from 1 in the request as it came.
+    /// The message, counted from 1 in the original request.
     pub message: usize,
     /// What was wrong with it and what was done, in a clause.
     pub what: String,
@@ -30,7 +30,7 @@ impl fmt::Display for Repair {
     }
 }
 
-/// Mends what the protocol forbids: results without call, calls without result, either twice or out of place, empty messages,
+/// Repairs what the protocol forbids: results without call, calls without result, either twice or out of place, empty messages,
 /// a first message that is not the user's, arguments that are missing or no JSON, and in Gemini's format roles that do not alternate.
 ///
 /// ```
@@ -59,7 +59,7 @@ pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
     (write(history, &[Edit { span: inside, with: messages.join(&b","[..]) }]), mended)
 }
 
-/// What was mended so far.
+/// What was repaired so far.
 #[derive(Default)]
 struct RepairLog(Vec<Repair>);
 

@@ -160,7 +160,7 @@ pub(crate) fn the_same_words_after_an_answer_begin_a_new_session(store: &dyn Sto
     store.record_usage(first.request, &Usage { input: 5, ..Usage::default() }).unwrap();
     assert_eq!(session(store, &[user("Hi")], 2), "s2");
     assert_eq!(session(store, &[user("Hi"), model("Two"), user("a")], 3), "s2");
-    // The first one goes on later, with another answer: it is told by nothing but its beginning.
+    // The first one goes on later, with another answer: only its beginning identifies it.
     assert_eq!(session(store, &[user("Hi"), model("One"), user("b")], 4), "s1");
 }
 

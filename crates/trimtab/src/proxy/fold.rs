@@ -26,7 +26,7 @@ use crate::{
     summarize::{SummaryAttempt, ask_for_summary, summary_dollars, summary_window},
 };
 
-/// Where summaries come from, and what is done without one.
+/// Where summaries come from, and what happens if there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct SummarySettings {
     pub(crate) folding: Folding,
@@ -49,7 +49,7 @@ pub(crate) struct SummaryRequest {
     pub(crate) client: Arc<ClientHeaders>,
 }
 
-/// Asks for the summary that the plan of a request wants, on a thread of its own.
+/// Asks for the summary that the plan of a request wants, on a separate thread.
 pub(super) fn start_summary(
     proxy: &Arc<Proxy>,
     route: &Route,

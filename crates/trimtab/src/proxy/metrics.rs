@@ -98,7 +98,7 @@ struct MetricValues {
     largest: Option<LargestRequest>,
 }
 
-/// The largest request that was planned for, as it came.
+/// The largest request that was planned for, before it was fitted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LargestRequest {
     pub(crate) model: String,
@@ -146,7 +146,7 @@ impl Metrics {
         self.add(metric, 1.0);
     }
 
-    /// Notes how long a request was held here before it was sent on.
+    /// Notes how long a request waited here before it was sent on.
     pub(crate) fn record_overhead(&self, time: Duration) {
         let mut figures = self.lock_figures();
         let seconds = time.as_secs_f64();
@@ -156,7 +156,7 @@ impl Metrics {
         within.for_each(|(_, count)| *count += 1);
     }
 
-    /// Notes the size of a request as it came.
+    /// Notes the size of a request before it was fitted.
     pub(crate) fn record_size(&self, model: &str, tokens: Tokens, fill: Option<f64>) {
         let largest = &mut self.lock_figures().largest;
         if largest.as_ref().is_none_or(|largest| largest.tokens < tokens) {

@@ -18,7 +18,7 @@ use super::{
     usage::{UsageReader, UsageReading},
 };
 
-/// How long the end of an answer is held back that broke off. A server that is told of it closes the connection at once, and what
+/// How long the end of an answer that broke off is delayed. A server that learns of it closes the connection at once, and what
 /// it has not yet written goes with that: the client would get less than the provider said.
 const WRITTEN_IN: Duration = Duration::from_millis(100);
 
@@ -202,7 +202,7 @@ impl Body for ObservedAnswer {
 
 impl Drop for ObservedAnswer {
     fn drop(&mut self) {
-        // The server need not ask for a frame behind the last.
+        // The server need not ask for a frame after the last.
         let end = if self.is_end_stream() { AnswerEnd::Whole } else { AnswerEnd::Broken };
         self.finish(end);
     }

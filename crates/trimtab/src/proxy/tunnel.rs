@@ -1,5 +1,5 @@
-//! Connections that leave HTTP behind, as web sockets do. Takes a request to upgrade; gives the provider's answer and then
-//! carries bytes both ways. Never looks into them: conversations held this way pass as they are.
+//! Connections that leave HTTP, as web sockets do. Takes a request to upgrade; gives the provider's answer and then
+//! carries bytes both ways. Never looks into them: such conversations pass unchanged.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Mends messages of Chat Completions: behind a message with calls stand their results, one each, and nothing between.
+//! Repairs messages of Chat Completions: the results of a message's calls follow it, one each, and nothing between.
 
 use super::{
     Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments, mended_arguments,

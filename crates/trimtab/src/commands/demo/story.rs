@@ -17,7 +17,7 @@ const WIDTH: usize = 100;
 /// Columns of the bar that shows the window.
 const BAR: usize = 40;
 
-/// How many hidden blocks of a turn are told one by one: the largest.
+/// How many hidden blocks of a turn are listed one by one: the largest.
 const TOLD: usize = 5;
 
 /// After this many seconds the provider's cache has expired.
@@ -31,7 +31,7 @@ const DIM: Style = Style::new().dimmed();
 const HIDDEN: Style = AnsiColor::Yellow.on_default();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 
-/// What is told, and where.
+/// What is printed, and where.
 pub(super) struct Story<'a> {
     out: &'a mut Output,
     width: usize,

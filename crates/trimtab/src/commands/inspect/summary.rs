@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct InspectionSummary {
     files: usize,
     unreadable: Vec<Unreadable>,
-    /// Linear histories: a compaction, branch or sub-agent is one of its own.
+    /// Linear histories: a compaction, branch or sub-agent begins another.
     conversations: usize,
     mean_messages: f64,
     mean_tokens: f64,
