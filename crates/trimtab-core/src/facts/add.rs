@@ -14,7 +14,7 @@ use super::{
     text_head, text_tail,
 };
 use crate::{
-    history::{Block, BlockId, BlockKind, Format, History, PartKind, ReadableResult, Role},
+    history::{Block, BlockId, BlockKind, History, PartKind, ReadableResult, Role},
     json::{narrow, scan, widen},
     notes::holds_note,
 };
@@ -239,8 +239,8 @@ impl Facts {
     fn add_result(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
         let flag = match history.format() {
             _ if block.failed => FailureFlag::Failed,
-            Format::Anthropic => FailureFlag::Unset,
-            Format::Chat | Format::Responses | Format::Gemini => FailureFlag::Absent,
+            format if format.layout().flags_failures => FailureFlag::Unset,
+            _ => FailureFlag::Absent,
         };
         let call = block.partner.filter(|call| *call < id);
         let actions = match call.and_then(|call| self.row(call)) {

@@ -7,7 +7,7 @@ use super::range::FoldRange;
 use crate::{
     history::{BlockId, Entry, Format, History, Role, roles_alternate},
     json::{Object, Span, narrow},
-    wire::{Edit, remove_elements, write},
+    wire::{Edit, UserMessages, remove_elements, write},
 };
 
 /// Returns the request with one message of the user's in place of a range.
@@ -64,10 +64,10 @@ pub(crate) fn rewritten_messages(
 /// Tells whether what the user says in a row becomes one message where so many messages are folded: where the messages up to there
 /// take turns, they still do. Later messages have no say, so that a folded beginning stays the same.
 fn joins_user(history: &History, messages: usize) -> bool {
-    match history.format() {
-        Format::Gemini => true,
-        Format::Responses => false,
-        Format::Anthropic | Format::Chat => {
+    match history.format().layout().user_messages {
+        UserMessages::Joined => true,
+        UserMessages::Separate => false,
+        UserMessages::JoinedIfAlternating => {
             let all = history.messages();
             roles_alternate(history.format(), all.get(..=messages).unwrap_or(all))
         }
@@ -233,24 +233,13 @@ fn splice_range(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8>
 
 /// Writes the message that stands for what went.
 fn folded_message(format: Format, text: &str) -> MessageDraft {
-    let (part, open, close): (Vec<u8>, &[u8], &[u8]) = match format {
-        Format::Anthropic => (
-            Object::new().text("type", "text").text("text", text).end(),
-            br#"{"role":"user","content":["#,
-            b"]}",
-        ),
-        Format::Chat => (quote_text(text), br#"{"role":"user","content":"#, b"}"),
-        Format::Responses => (
-            Object::new().text("type", "input_text").text("text", text).end(),
-            br#"{"type":"message","role":"user","content":["#,
-            b"]}",
-        ),
-        Format::Gemini => (Object::new().text("text", text).end(), br#"{"role":"user","parts":["#, b"]}"),
-    };
+    let layout = format.layout();
+    let [open, close] = layout.user_message;
+    let part = (layout.user_text)(&quote_text(text));
     MessageDraft {
         speaker: MessageSpeaker::User,
-        head: [open, part.as_slice()].concat(),
-        tail: close.to_vec(),
+        head: [open.as_bytes(), part.as_slice()].concat(),
+        tail: close.as_bytes().to_vec(),
         parts: vec![part],
     }
 }

@@ -2,16 +2,16 @@
 //! roles in order, and says what was repaired. Never touches a request that breaks no rule, and never makes up a content: a
 //! result that never came is a note, and everything else is copied.
 
-mod anthropic;
-mod chat;
-mod gemini;
-mod responses;
+pub(super) mod anthropic;
+pub(super) mod chat;
+pub(super) mod gemini;
+pub(super) mod responses;
 
 use std::{borrow::Cow, fmt};
 
 use super::{Edit, write};
 use crate::{
-    history::{Format, History},
+    history::History,
     json::{Object, Span, Value, encode, narrow, scan},
 };
 
@@ -44,12 +44,7 @@ impl fmt::Display for Repair {
 pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
     let Some(list) = history.message_list() else { return (history.bytes().to_vec(), Vec::new()) };
     let messages: Vec<Value<'_>> = list.items().collect();
-    let (messages, mut mended) = match history.format() {
-        Format::Anthropic => anthropic::repair(&messages),
-        Format::Chat => chat::repair(&messages),
-        Format::Responses => responses::repair(&messages),
-        Format::Gemini => gemini::repair(&messages),
-    };
+    let (messages, mut mended) = (history.format().layout().repair)(&messages);
     if mended.is_empty() {
         return (history.bytes().to_vec(), mended);
     }
@@ -58,6 +53,9 @@ pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
     let inside = Span::new(narrow(span.start() + 1), narrow(span.end() - 1));
     (write(history, &[Edit { span: inside, with: messages.join(&b","[..]) }]), mended)
 }
+
+/// Messages as the protocol wants them, and what was repaired.
+pub(super) type RepairedMessages = (Vec<Vec<u8>>, Vec<Repair>);
 
 /// What was repaired so far.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Repairs Anthropic's messages: every call is answered in the user's message right after it, results first.
 
-use super::{Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, set_member};
+use super::{RepairLog, RepairedMessages, fresh_id, given_none, id_of, json_list, json_text, set_member};
 use crate::{
     json::{Object, Value},
     notes::{BEGINNING, NO_RESULT},
@@ -29,7 +29,7 @@ enum AnthropicKind {
     Other,
 }
 
-pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(messages: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let last = messages.len().saturating_sub(1);
     let mut all: Vec<AnthropicMessage> = Vec::new();

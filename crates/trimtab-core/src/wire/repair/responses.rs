@@ -1,7 +1,8 @@
 //! Repairs items of Responses: one output follows every call, and reasoning precedes the item it belongs to.
 
 use super::{
-    Repair, RepairLog, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments, set_member,
+    RepairLog, RepairedMessages, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments,
+    set_member,
 };
 use crate::{
     json::{Object, Value},
@@ -31,7 +32,7 @@ enum ResponsesKind {
     Other,
 }
 
-pub(super) fn repair(items: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(items: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let read = items.iter().enumerate().filter_map(|(index, item)| read(index, *item, &mut log));
     let mut items: Vec<ResponsesItem> = read.collect();
