@@ -41,7 +41,13 @@ pub(super) async fn upgrade_and_connect(
         let done = Box::new(move |_, _| drop(account));
         return Ok(Response::from_parts(
             parts,
-            Either::Right(ObservedAnswer::new(Bytes::new(), Some(incoming), AnswerReaders::default(), done)),
+            Either::Right(ObservedAnswer::new(
+                Bytes::new(),
+                Some(incoming),
+                AnswerReaders::default(),
+                proxy.config.limits.upstream,
+                done,
+            )),
         ));
     }
     let provider = hyper::upgrade::on(&mut response);
