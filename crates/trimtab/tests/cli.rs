@@ -261,6 +261,10 @@ fn the_demo_needs_nothing_and_says_the_same_every_time() {
     let text = demo(&["demo"]);
     assert_eq!(text, demo(&["demo"]));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // Rows that are not wrapped fit into the narrowest usual terminal.
+    let (_, result) = text.split_once("Result\n").expect("a result");
+    let rows = || result.lines().filter(|line| line.starts_with("  "));
+    assert!(rows().count() >= 6 && rows().all(|line| line.chars().count() <= 80), "{result}");
     for part in [
         "Turn 1 ", "blocks hidden", "Recall ", "byte for byte", "saved (", "trimtab replay",
         "trimtab wrap claude",
