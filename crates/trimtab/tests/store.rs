@@ -123,7 +123,7 @@ fn wrong_words_are_told() {
     check(&["forget", "--larger-than", "2XB"], 2, "is not a size");
     check(&["forget", "--older-than", "0d"], 2, "would be every session");
     check(&["forget"], 2, "nothing says what to forget");
-    check(&["recall", "xyz"], 1, "is no handle");
+    check(&["recall", "xyz"], 1, "is not a handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
     assert!(none.words.contains("nothing is kept yet"), "{}", none.words);
@@ -176,7 +176,7 @@ fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
                 for part in [
                     "1 block, it pays: ",
                     " tokens fewer at every request, ",
-                    " written anew now; paid back ",
+                    " written again now; paid back ",
                 ] {
                     assert!(line.contains(part), "{line}");
                 }

@@ -376,8 +376,8 @@ pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     assert!(
         fault(store.recall("0123456789ab").unwrap_err()).contains("no block has the handle 0123456789ab")
     );
-    assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is no handle"));
-    assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is no handle"));
+    assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is not a handle"));
+    assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is not a handle"));
     assert!(fault(store.request(trimtab_store::RequestId(77)).unwrap_err()).contains("no request 77"));
     let unknown =
         store.forget(&ForgetSelection::Sessions(vec![trimtab_store::SessionId(8)]), RunMode::Do).unwrap_err();

@@ -275,7 +275,7 @@ fn apply_entry(given: &UpstreamEntry, all: &mut Vec<Upstream>, listen: SocketAdd
     }
     let known = all.iter().position(|upstream| upstream.name == name);
     let Some(upstream) = known.and_then(|at| all.get_mut(at)) else {
-        let address = Some(address.context("an upstream of your own needs a url")?);
+        let address = Some(address.context("an upstream with a name needs a url")?);
         let wire = wire.unwrap_or(Provider::OpenAi);
         let model_prefix = given.model_prefix.clone();
         all.push(Upstream { name: name.to_owned(), wire, address, given: true, model_prefix });
