@@ -83,7 +83,7 @@ impl Tally {
     /// Does the same after conversations of so many messages in all.
     pub(crate) fn expect_memory_after(&mut self, proxy: &Running, messages: usize) {
         let memory = resident_megabytes(proxy);
-        let most = MOST_MEMORY + u64::try_from(messages * REMEMBERED >> 20).unwrap();
+        let most = MOST_MEMORY + u64::try_from((messages * REMEMBERED) >> 20).unwrap();
         self.expect(memory <= most, || format!("{memory} MB resident, {most} MB at most"));
     }
 
