@@ -7,10 +7,10 @@ pub(crate) const NOTE_MEMBER: &str = "[trimtab]";
 /// What stands in the place of a result that never came.
 pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
 
-/// What stands before a handle in a note that promises no recall.
+/// What precedes a handle in a note that promises no recall.
 pub(crate) const HANDLE: &str = "handle ";
 
-/// What stands before a conversation that begins with the model's words.
+/// What precedes a conversation that begins with the model's words.
 pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
 
 /// Why something is hidden to make room.
@@ -140,7 +140,7 @@ fn ends_string(behind: &str) -> bool {
 /// How long a note in a JSON string may be, in bytes: the fields of notes are bounded.
 const LONGEST_NOTE: usize = 2_000;
 
-/// Returns what a note says behind its last separator.
+/// Returns what a note says after its last separator.
 fn last_clause(note: &str) -> Option<&str> {
     let clause = note.rsplit_once("; ").or_else(|| note.rsplit_once(" - "));
     clause.map(|(_, clause)| clause)
@@ -169,7 +169,7 @@ fn shown_at(sentence: &str) -> Option<&str> {
     pointed_handle(rest)
 }
 
-/// Returns the handle in brackets behind the step of a pointer.
+/// Returns the handle in brackets after the step of a pointer.
 fn pointed_handle(rest: &str) -> Option<&str> {
     let (step, handle) = rest.split_once(" (")?;
     let is_step = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
