@@ -95,7 +95,7 @@ impl SessionAccount {
     /// let usage = Usage { cache_write: 60_000, ..Usage::default() };
     /// let saved = account.enter_request(Some(&model), request, usage);
     /// assert!((saved - model.prices.cache_write * 0.04).abs() < 1e-9); // 40,000 tokens were not written
-    /// assert!((account.banked() - saved).abs() < 1e-9);
+    /// assert!((account.balance() - saved).abs() < 1e-9);
     /// # Ok::<(), trimtab_core::prices::UnknownModel>(())
     /// ```
     pub fn enter_request(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
@@ -146,7 +146,7 @@ impl SessionAccount {
     }
 
     /// Returns the dollars that the session is ahead of the untouched conversation; below zero where it has paid more.
-    pub fn banked(&self) -> f64 {
+    pub fn balance(&self) -> f64 {
         self.untouched_dollars - self.paid_dollars
     }
 

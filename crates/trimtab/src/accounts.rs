@@ -49,8 +49,8 @@ pub(crate) fn describe_account(account: &SessionAccount) -> Option<String> {
         "${:.4} spent, about ${:.4} untouched: ${:.4} {}{entries}",
         account.paid_dollars,
         account.untouched_dollars,
-        account.banked().abs(),
-        if account.banked() < 0.0 { "lost" } else { "saved" },
+        account.balance().abs(),
+        if account.balance() < 0.0 { "lost" } else { "saved" },
     ))
 }
 
@@ -91,7 +91,7 @@ mod tests {
         let silent = request(2000, 100_000, 60_000, None, None);
         let account = account_of_requests(&[first.clone(), second(None), silent]);
         assert_eq!((account.requests, account.requests_dearer), (2, 0));
-        assert!(account.banked() > 0.0);
+        assert!(account.balance() > 0.0);
         let account = account_of_requests(&[first, second(Some(3))]);
         assert_eq!(account.requests_dearer, 1);
         // 60,000 tokens written twice at 6.25 dollars a million; untouched, 100,000 written once and read once at 0.5.

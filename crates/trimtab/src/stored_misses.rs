@@ -25,7 +25,7 @@ const PREDECESSORS: usize = 20;
 const LINKED_WITHIN_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A request as the later ones see it.
-struct SeenRequest {
+struct LinkedRequest {
     info: RequestInfo,
     /// None where no usage was reported.
     traced: Option<TracedRequest>,
@@ -43,7 +43,7 @@ pub(crate) fn explain_session(
     table: &[Model],
 ) -> Result<ExplainedRecording> {
     let requests = store.requests(session)?;
-    let mut seen: HashMap<RequestId, SeenRequest> = HashMap::new();
+    let mut seen: HashMap<RequestId, LinkedRequest> = HashMap::new();
     let mut explained = ExplainedRecording::default();
     for (index, info) in requests.iter().enumerate() {
         let model = info.model.as_deref().and_then(|name| find_model_in(name, table).ok());
@@ -74,7 +74,7 @@ pub(crate) fn explain_session(
             });
         }
         note_use(info, &mut seen);
-        seen.insert(info.id, SeenRequest { info: info.clone(), traced, used: info.at });
+        seen.insert(info.id, LinkedRequest { info: info.clone(), traced, used: info.at });
     }
     Ok(explained)
 }
@@ -82,8 +82,8 @@ pub(crate) fn explain_session(
 /// Returns the latest request that this one goes on from and whose usage was reported.
 fn reported_base<'s>(
     info: &RequestInfo,
-    seen: &'s HashMap<RequestId, SeenRequest>,
-) -> Option<&'s SeenRequest> {
+    seen: &'s HashMap<RequestId, LinkedRequest>,
+) -> Option<&'s LinkedRequest> {
     let mut base = seen.get(&info.base?)?;
     while base.traced.is_none() {
         base = seen.get(&base.info.base?)?;
@@ -92,7 +92,7 @@ fn reported_base<'s>(
 }
 
 /// Notes when the requests that this one goes on from were used.
-fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, SeenRequest>) {
+fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, LinkedRequest>) {
     let mut next = info.base;
     while let Some(base) = next.and_then(|base| seen.get_mut(&base)) {
         base.used = base.used.max(info.at);
@@ -102,7 +102,7 @@ fn note_use(info: &RequestInfo, seen: &mut HashMap<RequestId, SeenRequest>) {
 
 /// Finds the request of another session that the first request of this one goes on from: a client that changes its tools or its system
 /// prompt, or replaces its history, begins a session in the store, though it is the same conversation.
-fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result<Option<SeenRequest>> {
+fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result<Option<LinkedRequest>> {
     let sessions = store.sessions()?;
     let Some(own) = sessions.iter().find(|session| session.id == info.session) else { return Ok(None) };
     let is_near = |session: &&SessionInfo| {
@@ -127,7 +127,7 @@ fn predecessor(store: &dyn Store, info: &RequestInfo, table: &[Model]) -> Result
             let model = last.model.as_deref().and_then(|name| find_model_in(name, table).ok());
             let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
             let trace = |usage| TracedRequest::new(Some(last.at), last.model.clone(), usage, &rules, None);
-            return Ok(Some(SeenRequest {
+            return Ok(Some(LinkedRequest {
                 traced: last.usage.map(trace),
                 used: last.at,
                 info: last.clone(),
@@ -153,7 +153,7 @@ fn has_same_head(old: &History, now: &History) -> bool {
 
 fn explain_request(
     store: &dyn Store,
-    before: &SeenRequest,
+    before: &LinkedRequest,
     info: &RequestInfo,
     now: &TracedRequest,
     model: Option<&Model>,

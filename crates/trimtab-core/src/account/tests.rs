@@ -27,10 +27,10 @@ fn check(requests: &[(AccountedRequest, Usage)], paid: f64, banked: f64, dearer:
         account.enter_request(Some(&model()), *request, *usage);
     }
     assert!((account.paid_dollars - paid).abs() < 1e-9, "paid: {account:?}");
-    assert!((account.banked() - banked).abs() < 1e-9, "banked {}: {account:?}", account.banked());
+    assert!((account.balance() - banked).abs() < 1e-9, "banked {}: {account:?}", account.balance());
     assert_eq!(account.requests_dearer, dearer, "{account:?}");
     let entries: f64 = account.levers.values().map(|sum| sum.saved_dollars).sum();
-    assert!((entries - account.banked()).abs() < 1e-9, "entries add up to what is banked: {account:?}");
+    assert!((entries - account.balance()).abs() < 1e-9, "entries add up to what is banked: {account:?}");
     account
 }
 
@@ -116,5 +116,5 @@ fn what_has_no_price_is_counted_as_such_and_accounts_add_up() {
     account.add_account(&other);
     assert_eq!((account.requests, account.requests_without_price), (3, 1));
     assert_eq!((account.usage.total_input(), account.usage.output), (120_012, 3));
-    assert!((account.banked() - 0.8).abs() < 1e-9 && (account.paid_dollars - 1.2).abs() < 1e-9);
+    assert!((account.balance() - 0.8).abs() < 1e-9 && (account.paid_dollars - 1.2).abs() < 1e-9);
 }

@@ -43,7 +43,7 @@ impl From<&SessionAccount> for UsageTotals {
             output: account.usage.output,
             dollars_spent: account.paid_dollars,
             dollars_untouched: account.untouched_dollars,
-            dollars_saved: account.banked(),
+            dollars_saved: account.balance(),
             levers: account.levers.clone(),
             requests_dearer: account.requests_dearer,
         }
