@@ -1,5 +1,6 @@
-//! Line numbers without padding: `     1→use std;` becomes `1→use std;`. The inverse aligns them again, to the width that the mark
-//! behind the number stands for, and a text is only rewritten where that gives every byte back.
+//! Line numbers without padding: `    12→use std;` becomes `12→use std;`. The inverse aligns them again, to the width that the mark
+//! behind the number stands for, and a text is only rewritten where that gives every byte back. The first line of a text stays as it
+//! came: some clients trim the blanks at the beginning of a result, and afterwards nothing would tell whether they did.
 
 /// How a tool writes the numbers of lines.
 struct NumberStyle {
@@ -20,13 +21,15 @@ const STYLES: &[NumberStyle] = &[
 
 /// Takes the padding off; nothing where there is none, or where it could not be put back.
 pub(super) fn strip_padding(text: &str) -> Option<String> {
-    let style = STYLES.iter().find(|style| text.split('\n').any(|line| style.unpadded(line).is_some()))?;
+    let is_padded =
+        |style: &&NumberStyle| text.split('\n').skip(1).any(|line| style.unpadded(line).is_some());
+    let style = STYLES.iter().find(is_padded)?;
     let mut bare = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
             bare.push('\n');
         }
-        bare.push_str(style.unpadded(line).unwrap_or(line));
+        bare.push_str(style.unpadded(line).filter(|_| index > 0).unwrap_or(line));
     }
     style.is_padded_again(&bare, text).then_some(bare)
 }
@@ -50,11 +53,12 @@ impl NumberStyle {
         (digits > 0 && rest.starts_with(self.mark)).then_some(digits)
     }
 
-    /// Tells whether a text with its numbers aligned again is another one: the inverse, without making it.
+    /// Tells whether a text with its numbers aligned again is the other one: the inverse, without making it.
     fn is_padded_again(&self, bare: &str, padded: &str) -> bool {
         let mut lines = padded.split('\n');
-        let all = bare.split('\n').all(|line| {
-            let missing = self.digits_before_mark(line).map_or(0, |digits| self.width.saturating_sub(digits));
+        let all = bare.split('\n').enumerate().all(|(index, line)| {
+            let digits = self.digits_before_mark(line).filter(|_| index > 0);
+            let missing = digits.map_or(0, |digits| self.width.saturating_sub(digits));
             let before = lines.next();
             let fill = before.and_then(|before| before.get(..missing));
             let rest = before.and_then(|before| before.get(missing..));

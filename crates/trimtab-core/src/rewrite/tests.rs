@@ -166,12 +166,13 @@ fn rewritten(text: &str, form: RewriteForm) -> String {
 #[test]
 fn the_numbers_of_every_agent_that_pads_them_lose_their_padding() {
     for (padded, bare) in [
-        ("     1→use std;\n    12→}\n", "1→use std;\n12→}\n"),
-        ("     9\tuse std;\n    10\t}\n", "9\tuse std;\n10\t}\n"),
+        ("     9→use std;\n    10→}\n    11→\n", "     9→use std;\n10→}\n11→\n"),
+        ("60→trimmed by its client\n    61→}\n", "60→trimmed by its client\n61→}\n"),
+        ("The output:\n     9\tuse std;\n    10\t}\n", "The output:\n9\tuse std;\n10\t}\n"),
         ("<file>\n00001| use std;\n00002| \n</file>", "<file>\n1| use std;\n2| \n</file>"),
         (
-            "     1→a\n\n<system-reminder>\nRead it.\n</system-reminder>",
-            "1→a\n\n<system-reminder>\nRead it.\n</system-reminder>",
+            "     1→a\n     2→b\n\n<system-reminder>\nRead it.\n</system-reminder>",
+            "     1→a\n2→b\n\n<system-reminder>\nRead it.\n</system-reminder>",
         ),
     ] {
         assert_eq!(rewritten(padded, RewriteForm::Padding), bare);
@@ -182,9 +183,10 @@ fn the_numbers_of_every_agent_that_pads_them_lose_their_padding() {
 #[test]
 fn what_could_not_be_padded_again_stays() {
     // Bare numbers beside padded ones, other widths, lines of a file that only look numbered.
-    for text in
-        ["     1→a\n2→b\n", "   1→a\n   2→b\n", "    1\tcolumn\n", "  10: x\n", "     x→a\n", "1→a\n2→b\n"]
-    {
+    for text in [
+        "1→a\n2→b\n     3→c\n", "   1→a\n   2→b\n", "    1\tcolumn\n", "  10: x\n", "     x→a\n",
+        "1→a\n2→b\n",
+    ] {
         assert_eq!(rewrite_as(text, RewriteForm::Padding), None, "{text}");
     }
 }
@@ -243,7 +245,7 @@ fn an_anchor_of_an_edit_stands_in_every_form_as_it_stands_in_the_file() {
     let file = "fn main() {\n\tlet path = \"a:1:b\";\n    // 12→ of it\n}";
     let anchor = "\tlet path = \"a:1:b\";\n    // 12→ of it\n";
     let lines: Vec<String> = file.lines().map(str::to_owned).collect();
-    let bare = regex("(?m)^[0-9]+(→|\t)");
+    let bare = regex("(?m)^ *[0-9]+(→|\t)");
     for padded in [
         view(&lines, 8, |n, line| format!("{n:>6}→{line}")),
         view(&lines, 8, |n, line| format!("{n:>6}\t{line}")),
@@ -262,11 +264,11 @@ fn an_anchor_of_an_edit_stands_in_every_form_as_it_stands_in_the_file() {
 
 #[test]
 fn what_a_client_wrapped_is_rewritten_inside_its_json() {
-    let text = "     1\tone\n     2\ttwo\n".repeat(1);
+    let text = "     1\tone\n     2\ttwo\n";
     let wrapped = serde_json::json!({"output": text, "metadata": {"exit_code": 0}}).to_string();
     let bare = rewrite_as(&wrapped, RewriteForm::Padding).unwrap();
     let value: serde_json::Value = serde_json::from_str(&bare).unwrap();
-    assert_eq!(value["output"], "1\tone\n2\ttwo\n");
+    assert_eq!(value["output"], "     1\tone\n2\ttwo\n");
     assert_eq!(value["metadata"]["exit_code"], 0);
 }
 
