@@ -266,7 +266,7 @@ fn a_rewritten_view_is_hidden_later_from_its_original() {
     let sent = sent_in_turn(&exchanges, &settings(&[]), |_| {});
     let mut memory = Memory::default();
     memory.remember_sent(&sent[5].plan, Millis(0));
-    let small = Settings { budget: Some(Tokens(6_000)), ..settings(&[]) };
+    let small = settings(&[]).with_budget(Tokens(6_000));
     let pressed = fitted(&conversation(&exchanges), &memory, &small, 1000);
     let hidden: Vec<&Decision> = results(&pressed).into_iter().filter(|is| !is.verdict.shows_all()).collect();
     assert!(!hidden.is_empty() && words(&pressed).contains(&"rewrite"), "{}", shown(&pressed));

@@ -438,6 +438,13 @@ fn a_view_that_is_only_written_otherwise_shows_what_it_showed() {
             &["edit_anchors 0/1"],
         );
     }
+    // Of a path that stands once above its hits, every line that held it is there.
+    let mut messages = read("1", "/app/a.rs", hits).to_vec();
+    messages.push(call("2", "Write", json!({"file_path": "b", "content": "see src/some/deep-file.rs"})));
+    messages.push(result("2", "ok"));
+    let grouped = "src/some/deep-file.rs\n7:alpha_hit();\n8-\tbeta_hit();\n\nsrc/b.rs\n1:mod b_one;";
+    check(&messages, &[As::Text("1", grouped)], &["strict_references 1/1"]);
+    check(&messages, &[As::Text("1", "src/some/deep-file.rs")], &["strict_references 0/1"]);
     // A newer view in fewer tokens says as well that an older one is no longer true.
     let (old, new) = ("     1→alpha line\n     2→beta line", "     1→alpha line\n     2→new line");
     let messages: Vec<Value> =
