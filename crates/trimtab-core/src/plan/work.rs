@@ -301,7 +301,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns what is said in a block's place; nothing where it is not sent. What is only written otherwise says what it said.
+    /// Returns what is said in a block's place; nothing where it is not sent. A rewritten block says what it said.
     fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
         match self.verdict_of(id) {
             Verdict::Keep | Verdict::Rewrite { .. } => {

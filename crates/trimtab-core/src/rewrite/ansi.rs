@@ -1,5 +1,5 @@
 //! Lines as a terminal shows them. Colours, titles and links go, and of a line that was written over again and again its last state
-//! stays. What was written over stays too where it is an error line. The ends of lines and trailing blanks stay.
+//! stays. An overwritten error line stays too. The ends of lines and trailing blanks stay.
 
 use memchr::{memchr, memchr2};
 

@@ -1,12 +1,12 @@
 //! Line numbers without padding: `    12→use std;` becomes `12→use std;`. The inverse aligns them again, to the width that the mark
-//! behind the number stands for, and a text is only rewritten where that gives every byte back. The first line of a text stays as it
-//! came: some clients trim the blanks at the beginning of a result, and afterwards nothing would tell whether they did.
+//! after the number means, and a text is only rewritten where that gives every byte back. The first line of a text is
+//! unchanged: some clients trim the blanks at the beginning of a result, and afterwards nothing would tell whether they did.
 
 /// How a tool writes the numbers of lines.
 struct NumberStyle {
-    /// What stands before a number that is too short.
+    /// The letter that fills a number that is too short.
     fill: char,
-    /// How many characters a number has at least, with what stands before it.
+    /// How many characters a number has at least, with its filling.
     width: usize,
     /// What stands between the number and the line.
     mark: &'static str,
@@ -46,7 +46,7 @@ impl NumberStyle {
         (line.len() - bare.len() + digits == self.width).then_some(bare)
     }
 
-    /// Returns how many digits stand before the mark, at the beginning of a line; nothing where it does not begin so.
+    /// Returns how many digits there are up to the mark, at the beginning of a line; nothing where it does not begin so.
     fn digits_before_mark(&self, line: &str) -> Option<usize> {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         let rest = line.get(digits..)?;

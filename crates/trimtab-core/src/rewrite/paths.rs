@@ -93,7 +93,7 @@ fn split_hit(line: &str) -> Option<(&str, &str)> {
         if number_mark(rest) == Some(':') && is_path(path) {
             return Some((path, rest));
         }
-        // Only a drive letter may stand before the colon that ends a path.
+        // Only the colon of a drive letter may precede the one that ends a path.
         if at != 1 {
             return None;
         }
@@ -117,7 +117,7 @@ fn split_context<'a>(
         .or_else(|| dashes().filter_map(|path| paths.get(path)).find_map(|path| of_path(path)))
 }
 
-/// Returns the mark behind the number with which a line begins.
+/// Returns the mark after the number with which a line begins.
 fn number_mark(line: &str) -> Option<char> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let mark = line.get(digits..)?.chars().next().filter(|_| (1..8).contains(&digits))?;

@@ -10,8 +10,8 @@ use trimtab_core::{json::scan, summary::FOLDED_HEAD as FOLDED, terminal::as_term
 /// A text in every way in which it may be read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NormalText {
-    /// As it stands; without line numbers, where it has any; with its path before every search hit, where that stands above them; what
-    /// its JSON says, where it is JSON.
+    /// Unchanged; without line numbers, where it has any; with its path before every search hit, where a heading names it; what its
+    /// JSON says, where it is JSON.
     ways: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ fn without_numbers(text: &str) -> Option<String> {
     Some(bare)
 }
 
-/// Writes the path that stands above search hits (`rg --heading`) before each of them; nothing where no line is such a heading.
+/// Writes the path that is the heading of search hits (`rg --heading`) before each of them; nothing where no line is such a heading.
 fn with_paths(text: &str) -> Option<String> {
     let number_mark = |line: &str| {
         skip_digits(line).and_then(|rest| rest.chars().next()).filter(|mark| ":-".contains(*mark))

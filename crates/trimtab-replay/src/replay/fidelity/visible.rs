@@ -92,8 +92,8 @@ impl<'a> VisibleBlocks<'a> {
         }
     }
 
-    /// Tells whether a request shows every line of a block: the block, or a text in its place that was only written otherwise. What is
-    /// in the text is looked up.
+    /// Tells whether a request shows every line of a block: the block, or a text in its place that was only written otherwise. The
+    /// text is looked at.
     pub(super) fn shows_all(&self, block: BlockId, request: usize) -> bool {
         if self.is_whole(block, request) {
             return true;
