@@ -226,7 +226,7 @@ pub(crate) enum StepAction {
     Matching(Vec<String>),
     /// A note with the names in it that stand nowhere else, and its first, last and error lines.
     Names,
-    /// Notes in the place of lines that an earlier result in sight shows.
+    /// Notes in the place of lines that an earlier visible result shows.
     Seen,
     /// All of it, in a form that takes fewer tokens.
     Rewrite(RewriteForm),

@@ -438,7 +438,7 @@ fn a_view_that_is_only_written_otherwise_shows_what_it_showed() {
             &["edit_anchors 0/1"],
         );
     }
-    // Of a path that stands once above its hits, every line that held it is there.
+    // A path that is written once above its hits is in the line of each hit.
     let mut messages = read("1", "/app/a.rs", hits).to_vec();
     messages.push(call("2", "Write", json!({"file_path": "b", "content": "see src/some/deep-file.rs"})));
     messages.push(result("2", "ok"));
