@@ -158,12 +158,16 @@ fn with_paths(text: &str) -> Option<String> {
         skip_digits(line).and_then(|rest| rest.chars().next()).filter(|mark| ":-".contains(*mark))
     };
     let mut expanded = String::with_capacity(text.len());
-    let (mut heading, mut any) = (None, false);
+    let (mut heading, mut any): (Option<&str>, bool) = (None, false);
     let mut lines = text.split('\n').peekable();
     while let Some(line) = lines.next() {
         let is_above_hit = lines.peek().is_some_and(|next| number_mark(next).is_some());
         match (number_mark(line), heading) {
-            (Some(mark), Some(path)) => expanded.extend([path, mark.encode_utf8(&mut [0; 4]), line, "\n"]),
+            (Some(mark), Some(path)) => {
+                expanded.push_str(path);
+                expanded.push(mark);
+                expanded.extend([line, "\n"]);
+            }
             (None, _)
                 if is_above_hit && line.contains(['.', '/']) && !line.contains([' ', '\t', '"', '(']) =>
             {
