@@ -1,12 +1,9 @@
 //! Lines as a terminal shows them. Colours, titles and links go, and of a line that was written over again and again its last state
 //! stays. An overwritten error line stays too. The ends of lines and trailing blanks stay.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 
-use crate::{
-    digest::is_error_line,
-    terminal::{as_terminal_shows, without_escapes},
-};
+use crate::{digest::is_error_line, terminal::without_escapes};
 
 /// Takes the codes out; nothing where there are none.
 pub(super) fn strip_codes(text: &str) -> Option<String> {
@@ -22,13 +19,14 @@ pub(super) fn strip_codes(text: &str) -> Option<String> {
 }
 
 fn push_line(line: &str, plain: &mut String) {
+    // Codes first: what follows a carriage return may be nothing but codes, and then nothing was written over.
+    let line = without_escapes(line);
     let body = line.trim_end_matches('\r');
+    let mut states = body.rsplit('\r');
+    let last = states.next().unwrap_or_default();
+    plain.push_str(if states.any(is_error_line) { body } else { last });
     // One carriage return belongs to the line's end, as some systems write it.
-    let end = if body.len() < line.len() { "\r" } else { "" };
-    if memchr(b'\r', body.as_bytes()).is_some() && body.split('\r').any(is_error_line) {
-        plain.push_str(&without_escapes(body));
-    } else {
-        plain.push_str(&as_terminal_shows(body));
+    if body.len() < line.len() {
+        plain.push('\r');
     }
-    plain.push_str(end);
 }
