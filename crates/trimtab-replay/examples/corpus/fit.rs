@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, thread};
 use serde_json::Value;
 use trimtab_core::{
     BlockKind, CacheHint, CountMemo, Counter, Decision, FittedRequest, Memory, Millis, Policy, Reason, Role,
-    Settings, Tokens, Verdict, WarmState, facts, fit, parse_as, policy::policies, session::fit_warm,
+    Settings, Tokens, WarmState, facts, fit, parse_as, policy::policies, session::fit_warm,
 };
 use trimtab_replay::Segment;
 
