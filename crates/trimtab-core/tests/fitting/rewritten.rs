@@ -254,10 +254,11 @@ fn a_rewritten_view_is_pointed_at_like_any_other() {
     let exchanges = [read_file("a"), read_file("a")];
     assert_eq!(words(&fit_first(&exchanges, &[])), ["rewrite", "point"]);
     // Of a text whose lines moved no note names lines; where one does already, they stay where they are.
+    let lines = ("birth_lines", 1.0);
     let more = hits(40) + "crates/other.rs:1:let it = 1;\n";
-    let grouped = sent_in_turn(&[rg(hits(40)), rg(more.clone())], &settings(&[]), |_| {});
+    let grouped = sent_in_turn(&[rg(hits(40)), rg(more.clone())], &settings(&[lines]), |_| {});
     assert_eq!(words(&grouped[1]), ["rewrite", "rewrite"], "{}", shown(&grouped[1]));
-    assert_eq!(words(&fit_first(&[rg(hits(40)), rg(more)], &[])), ["keep", "trim"]);
+    assert_eq!(words(&fit_first(&[rg(hits(40)), rg(more)], &[lines])), ["keep", "trim"]);
 }
 
 #[test]
