@@ -62,9 +62,9 @@ pub enum Reason {
         /// The step of what was edited.
         edit: u32,
     },
-    /// A summary stands for it.
+    /// A summary replaces it.
     Folded {
-        /// How many messages the summary stands behind.
+        /// How many messages precede the summary.
         messages: u32,
         /// The last step that it stands for.
         through: u32,
@@ -144,7 +144,7 @@ pub enum Verdict {
         /// How it is written, in the order in which that was done.
         forms: Vec<RewriteForm>,
     },
-    /// A summary stands for it and others: one message that takes the place of the last of them.
+    /// A summary replaces it and others: one message that takes the place of the last of them.
     Fold {
         /// The message; only for the block whose place it takes.
         text: Option<Arc<str>>,
@@ -216,7 +216,7 @@ impl Verdict {
         matches!(self, Verdict::Fold { .. })
     }
 
-    /// Tells whether the block itself is not sent: it is dropped, or a summary stands for it.
+    /// Tells whether the block itself is not sent: it is dropped, or a summary replaces it.
     pub fn is_gone(&self) -> bool {
         matches!(self, Verdict::Drop { .. } | Verdict::Fold { .. })
     }
