@@ -7,6 +7,8 @@ mod discovery;
 mod endpoint;
 mod hint;
 mod input;
+#[allow(dead_code, unused_imports, reason = "components are there for every page and report")]
+mod look;
 mod mcp;
 mod near;
 mod output;
