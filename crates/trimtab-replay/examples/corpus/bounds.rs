@@ -36,8 +36,12 @@ pub(crate) fn table(files: &[File]) -> bool {
         let Ok(recording) = &file.recording else { continue };
         for segment in &recording.segments {
             for check in check_bounds(segment, &all, &models, &ReplayTerms::default()) {
-                if let Some(bound) = check.broken() {
-                    broken.push((1.0 - check.dollars / bound, check.clone(), file.path.display().to_string()));
+                if let Some(bound) = check.broken_bound() {
+                    broken.push((
+                        1.0 - check.dollars / bound,
+                        check.clone(),
+                        file.path.display().to_string(),
+                    ));
                 }
                 let place = names.iter().position(|name| *name == check.policy).unwrap_or_default();
                 let sums = rows.entry((recording.agent, place)).or_default();
@@ -55,7 +59,9 @@ pub(crate) fn table(files: &[File]) -> bool {
             }
         }
     }
-    println!("\nBounds: bills beside the bounds named for them, segments without a miss, all prices together\n");
+    println!(
+        "\nBounds: bills beside the bounds named for them, segments without a miss, all prices together\n"
+    );
     println!(
         "{:15} {:32} | {:>8} {:>9} {:>9} | {:>8} {:>9}",
         "agent", "contender", "segments", "$ of raw", "of floor", "segments", "of block"

@@ -64,7 +64,8 @@ fn main() -> ExitCode {
     ];
     let files = files::below(folder.as_ref());
     let wanted = tables.iter().filter(|(name, _)| {
-        (asked.is_empty() && ![OUTPUTS, NEEDS, BOUNDS].contains(name)) || asked.iter().any(|asked| asked == name)
+        (asked.is_empty() && ![OUTPUTS, NEEDS, BOUNDS].contains(name))
+            || asked.iter().any(|asked| asked == name)
     });
     let mut good = !files.is_empty();
     for (_, table) in wanted {

@@ -63,8 +63,12 @@ pub(crate) fn bill_segment(track: &Track<'_>, views: &Views, model: &Model) -> S
 /// Nobody who shows at least as much pays less: what is new must be written, and more than this cannot be read.
 pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> SegmentBill {
     let keeping = cache_lifetime(track, model);
-    let ideal =
-        CacheRules { landing: CacheLanding::AnyPrefix, minimum: Tokens::ZERO, step: Tokens(1), ..model.cache };
+    let ideal = CacheRules {
+        landing: CacheLanding::AnyPrefix,
+        minimum: Tokens::ZERO,
+        step: Tokens(1),
+        ..model.cache
+    };
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
     let raw = follow_cache(track, &untouched, &ideal, keeping, CacheLosses::AsRecorded);
     let shown = follow_cache(track, views, &ideal, keeping, CacheLosses::AsRecorded);

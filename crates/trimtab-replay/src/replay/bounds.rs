@@ -35,7 +35,7 @@ pub struct BoundCheck {
 
 impl BoundCheck {
     /// Returns the largest bound that holds for the contender, and is more than it pays.
-    pub fn broken(&self) -> Option<f64> {
+    pub fn broken_bound(&self) -> Option<f64> {
         let below = |bound: &f64| self.dollars < bound * (1.0 - COUNTING);
         self.floor.into_iter().chain(self.block).filter(below).max_by(f64::total_cmp)
     }
@@ -149,7 +149,10 @@ mod tests {
     #[test]
     fn nobody_is_cheaper_than_the_bound_named_for_it() {
         let mut segments = Vec::new();
-        recordings(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recordings")), &mut segments);
+        recordings(
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recordings")),
+            &mut segments,
+        );
         let contenders = contenders(KnobRange::Default);
         let models = ["claude-opus-5", "gpt-5", "deepseek-v4-pro"].map(|name| find_model(name).unwrap());
         let checks: Vec<BoundCheck> = segments
@@ -157,7 +160,7 @@ mod tests {
             .flat_map(|segment| check_bounds(segment, &contenders, &models, &ReplayTerms::default()))
             .collect();
         for check in &checks {
-            assert_eq!(check.broken(), None, "{check:?}");
+            assert_eq!(check.broken_bound(), None, "{check:?}");
             if check.policy == "oracle:block-paid" {
                 assert!(check.dollars <= check.raw * (1.0 + 1e-9), "{check:?}");
             }

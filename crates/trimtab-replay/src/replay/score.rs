@@ -5,12 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use trimtab_core::{
-    RecallHint, Tokens, count::Counter, json::widen, prices::Model, session::CacheLifetime,
+    Millis, RecallHint, Tokens,
+    count::Counter,
+    json::widen,
+    prices::{CostUnit, Model},
+    session::CacheLifetime,
 };
 
 use super::{
-    Fidelity, HiddenMiss, NeededShare, PeerCase, ResultNeed, SegmentBill, SegmentUses, Track,
-    Views,
+    Fidelity, HiddenMiss, NeededShare, PeerCase, ResultNeed, SegmentBill, SegmentUses, Track, Views,
     bill::{bill_freely, cache_lifetime, refetch_dollars},
     bill_segment,
     contender::{Contender, ContenderKind},
@@ -34,6 +37,9 @@ pub struct ReplayTerms {
     pub kept: CacheRetention,
     /// How notes say that what is hidden comes back: long commands cost tokens too.
     pub recall: RecallHint,
+    /// When other conversations of the same recording made requests, for each of them: a server with few slots loses a
+    /// prefix to them. Only models with a number of slots look at it.
+    pub others: Vec<Vec<Millis>>,
 }
 
 /// How long a provider's cache is kept in a replay.
@@ -56,6 +62,7 @@ impl Default for ReplayTerms {
             clock: || Duration::ZERO,
             kept: CacheRetention::default(),
             recall: RecallHint::default(),
+            others: Vec::new(),
         }
     }
 }
@@ -91,6 +98,8 @@ pub struct Score {
     pub model: Arc<str>,
     /// The budget that was asked for.
     pub budget: Option<ReplayBudget>,
+    /// What all costs are counted in; where they are seconds, read "seconds" for "dollars".
+    pub unit: CostUnit,
     /// How many requests were made.
     pub requests: u64,
     /// How many of them had their prefix cached for an hour.
@@ -170,8 +179,9 @@ pub struct MissReport {
     pub recoverable: bool,
 }
 
-/// Replays a segment. Gives a score for each contender and model, models of one contender side by side; nothing where the
-/// segment holds no request.
+/// Replays a segment. Gives a score for each contender, budget and model, in this order; nothing where the segment holds no
+/// request. Models with slots and without are not replayed together: what the log tells of a provider's cache says nothing
+/// about a server of one's own.
 pub fn replay(
     segment: &Segment,
     contenders: &[Contender],
@@ -187,6 +197,9 @@ pub fn replay(
         CacheRetention::Usually => track.keep_as_usual(),
         CacheRetention::ForAnHour => track.keep_for_an_hour(),
         CacheRetention::AsRecorded => {}
+    }
+    if let Some(slots) = models.first().and_then(|model| model.cache.slots) {
+        track.serve_locally(slots, &terms.others);
     }
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
     let asked: Vec<Option<ReplayBudget>> = match terms.budgets.as_slice() {
@@ -346,6 +359,7 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
         policy: policy.clone(),
         model: raw.name.clone(),
         budget: raw.asked,
+        unit: raw.model.cost_unit(),
         requests: count(track.requests.len()),
         hour_requests: match cache_lifetime(track, &raw.model) {
             CacheLifetime::Hour => count(track.requests.len()),

@@ -98,12 +98,14 @@ fn lines_holding(text: &str, wanted: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&str> = wanted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let lines: Vec<&str> = text.lines().collect();
     if wanted.len() > 1 {
-        let stands_at = |window: &[&str]| window.iter().zip(&wanted).all(|(line, wanted)| line.contains(wanted));
+        let stands_at =
+            |window: &[&str]| window.iter().zip(&wanted).all(|(line, wanted)| line.contains(wanted));
         if let Some(first) = lines.windows(wanted.len()).position(stands_at) {
             return vec![first..first + wanted.len()];
         }
     }
-    let holds = lines.iter().enumerate().filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
+    let holds =
+        lines.iter().enumerate().filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
     holds.map(|(number, _)| number..number + 1).collect()
 }
 

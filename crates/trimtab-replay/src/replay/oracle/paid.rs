@@ -26,9 +26,9 @@ const LOSS_FACTOR: f64 = 10.0;
 pub(super) fn paid_without_budget(case: &PeerCase<'_>) -> Views {
     let room = Tokens(u64::MAX / 4);
     let plans = cut_plans(case);
-    let views = plans.iter().map(|cuts| {
-        views_by_plan(case, RoomPlan { room, depth: 1.0, start: 0.0, cuts: Some(cuts) })
-    });
+    let views = plans
+        .iter()
+        .map(|cuts| views_by_plan(case, RoomPlan { room, depth: 1.0, start: 0.0, cuts: Some(cuts) }));
     cheapest(case, views)
 }
 
@@ -48,7 +48,8 @@ fn cheapest(case: &PeerCase<'_>, views: impl Iterator<Item = RoomViews>) -> View
         let bill = bill_segment(case.track, &plan.views, case.model);
         let at = |request: usize| bill.charges.get(request).map_or(Tokens::ZERO, |charge| charge.tokens);
         let lost = plan.lost.iter();
-        let lost = lost.map(|(block, request)| refetch_dollars(case.model, at(*request), case.track.tokens(*block)));
+        let lost =
+            lost.map(|(block, request)| refetch_dollars(case.model, at(*request), case.track.tokens(*block)));
         bill.total_dollars() + LOSS_FACTOR * lost.sum::<f64>()
     };
     let priced = views.map(|plan| (price(&plan), plan.views));
@@ -74,7 +75,10 @@ fn cut_plans(case: &PeerCase<'_>) -> Vec<CutPlan> {
     let requests = 0..track.requests.len();
     let costs = CutCosts {
         carried: requests.clone().map(|at| if is_cold(at) { write } else { prices.cache_read }).collect(),
-        rewrite: requests.clone().map(|at| if is_cold(at) { 0.0 } else { write - prices.cache_read }).collect(),
+        rewrite: requests
+            .clone()
+            .map(|at| if is_cold(at) { 0.0 } else { write - prices.cache_read })
+            .collect(),
         blocks_before: requests
             .clone()
             .map(|at| at.checked_sub(1).and_then(|before| track.requests.get(before)).map_or(0, |r| r.blocks))

@@ -208,9 +208,7 @@ impl<'a> RoomKeeper<'a> {
         let goal = self.plan.room.scale(self.plan.depth);
         let start = self.start_of_cut();
         let mut items = self.items(request);
-        items.sort_by(|one, other| {
-            one.tier.cmp(&other.tier).then_with(|| one.score.total_cmp(&other.score))
-        });
+        items.sort_by(|one, other| one.tier.cmp(&other.tier).then_with(|| one.score.total_cmp(&other.score)));
         let freed = |item: &RoomItem| self.tokens_of(item);
         let behind = items.iter().filter(|item| item.first_block() >= start && item.tier < NEEDED);
         let enough = self.walk.total_tokens() - behind.map(freed).sum::<Tokens>() <= goal;
@@ -235,7 +233,10 @@ impl<'a> RoomKeeper<'a> {
                 if self.walk.total_tokens() <= self.plan.room {
                     break;
                 }
-                self.take_item(&RoomItem { tier: NEEDED, score: 0.0, what: RoomItemKind::Result(block) }, request);
+                self.take_item(
+                    &RoomItem { tier: NEEDED, score: 0.0, what: RoomItemKind::Result(block) },
+                    request,
+                );
             }
         }
         first
@@ -246,11 +247,11 @@ impl<'a> RoomKeeper<'a> {
         let goal = self.walk.total_tokens().scale(self.plan.start);
         let mut sum = Tokens::ZERO;
         let blocks = (0..narrow(self.walk.block_count())).map(BlockId);
-        let start = blocks.skip_while(|block| {
+        let mut after = blocks.skip_while(|block| {
             sum += self.tokens_now(*block);
             sum < goal
         });
-        start.take(1).next().filter(|_| self.plan.start > 0.0).unwrap_or(BlockId(0))
+        after.next().filter(|_| self.plan.start > 0.0).unwrap_or(BlockId(0))
     }
 
     fn tokens_of(&self, item: &RoomItem) -> Tokens {
@@ -286,19 +287,15 @@ impl<'a> RoomKeeper<'a> {
             }
         }
         let gone = |block: u32| *self.walk.shown_block(BlockId(block)) == ShownBlock::Gone;
-        for exchange in self.exchanges.iter().filter(|exchange| exchange.end <= seen) {
-            let needed = || exchange.clone().map(BlockId).any(|block| {
+        let seen_exchanges = self.exchanges.iter().filter(|exchange| exchange.end <= seen);
+        for exchange in seen_exchanges.filter(|exchange| !(*exchange).clone().all(gone)) {
+            let needed = exchange.clone().map(BlockId).any(|block| {
                 self.visible.contains(&block) && self.later_needs(block, request).next().is_some()
             });
-            if !exchange.clone().all(gone) && !needed() {
-                let score = f64::from(exchange.start);
-                items.push(RoomItem { tier: EXCHANGE, score, what: RoomItemKind::Exchange(exchange.clone()) });
-            }
-            // With its results hidden, nothing of it is needed.
-            else if !exchange.clone().all(gone) {
-                let score = f64::INFINITY;
-                items.push(RoomItem { tier: NEEDED, score, what: RoomItemKind::Exchange(exchange.clone()) });
-            }
+            // What is needed goes as a result first, and takes the rest along only when nothing else is left.
+            let (tier, score) =
+                if needed { (NEEDED, f64::INFINITY) } else { (EXCHANGE, f64::from(exchange.start)) };
+            items.push(RoomItem { tier, score, what: RoomItemKind::Exchange(exchange.clone()) });
         }
         items
     }

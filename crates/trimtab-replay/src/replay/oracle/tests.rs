@@ -69,7 +69,6 @@ fn only_results_are_hidden_whatever_the_needs_name() {
     check(&SESSION, "oracle:block", &[need(0, 3, &[]), need(99, 3, &[])], &["uc-c-cr"]);
 }
 
-
 #[test]
 fn the_floor_shows_from_the_start_only_what_is_edited_or_copied() {
     check(&SESSION, "oracle:floor", &[], &["u", "uc-", "uc-c-", "uc-c-c-"]);
@@ -90,35 +89,35 @@ fn tight_session() -> (Vec<String>, [ResultNeed; 2]) {
 }
 
 fn tight_pictures(asked: &str, needs: &[ResultNeed]) -> Vec<String> {
-    let (session, _) = tight_session();
-    let segment = segment(&joined(&[&session], &["u go"]));
-    let track = track(&segment);
-    drawn(&track, &views_in_room(&track, asked, needs, Tokens(2_500)))
+    let (lines, _) = tight_session();
+    let session = segment(&joined(&[&lines], &["u go"]));
+    let laid_out = track(&session);
+    drawn(&laid_out, &views_in_room(&laid_out, asked, needs, Tokens(2_500)))
 }
 
 #[test]
 fn under_a_budget_what_is_needed_least_per_token_goes_first() {
     let (_, needs) = tight_session();
-    // Two files fit. Room is needed when the third comes: the arguments of calls are too short to help, so the file goes of
-    // which only a name is needed. The third is not needed once it was seen.
+    // Two files fit. Room is needed when the third comes: the arguments of the calls that were seen go, which is not enough, and
+    // then the file of which only a name is needed. The third is not needed once it was seen.
     let pictures = tight_pictures("oracle:budget", &needs);
-    assert_eq!(pictures, ["u", "ucr", "ucrcr", "ucrc-cr", "ucrc-c-cr"]);
+    assert_eq!(pictures, ["u", "ucr", "ucrcr", "u-r--cr", "u-r--c-cr"]);
     // With nothing needed, everything goes once it was seen, as without a budget.
     assert_eq!(tight_pictures("oracle:budget", &[]), ["u", "ucr", "uc-cr", "uc-c-cr", "uc-c-c-cr"]);
     // Were it the other way round, the first file would go.
     let swapped = [need(4, 4, &[]), ResultNeed { kind: NeedKind::Name, ..need(2, 4, &[]) }];
-    assert_eq!(tight_pictures("oracle:budget", &swapped)[3], "uc-crcr");
+    assert_eq!(tight_pictures("oracle:budget", &swapped)[3], "u---rcr");
 }
 
 #[test]
 fn lines_that_are_needed_fit_where_whole_results_do_not() {
     let session = ["u go", "c Read a", "r lines 400", "c Read b", "r lines 400", "c Read c", "r lines 400"];
-    let segment = segment(&session);
-    let track = track(&segment);
+    let recorded = segment(&session);
+    let track = track(&recorded);
     let needs = [need(2, 3, &[4..6]), need(4, 3, &[9..10])];
     let shown = |asked| drawn(&track, &views_in_room(&track, asked, &needs, Tokens(1_500)));
     // 400 lines are about 950 tokens: beside the new result there is room for neither of the two, but for their lines.
-    assert_eq!(shown("oracle:budget").last().map(String::as_str), Some("uc-c-cr"));
+    assert_eq!(shown("oracle:budget").last().map(String::as_str), Some("u----cr"));
     check_text(&session, "oracle:budget-line", &needs, 2, "line 3\nline 4\nline 5\nline 6");
     let first = &views_in_room(&track, "oracle:budget-line", &needs, Tokens(1_500)).changes[3];
     let kept: Vec<String> = first.iter().map(|change| format!("{:?}", change.shown)).collect();
@@ -129,17 +128,17 @@ fn lines_that_are_needed_fit_where_whole_results_do_not() {
 fn a_plan_that_pays_hides_when_the_rest_of_the_session_is_worth_it() {
     let (big, small) = (reads(1, 40_000), reads(12, 400));
     let session = joined(&[&big, &small], &["u go"]);
-    let segment = segment(&session);
-    let track = track(&segment);
+    let recorded = segment(&session);
+    let laid_out = track(&recorded);
     let model = find_model("claude-opus-5").unwrap();
-    let dollars = |views: &Views| bill_segment(&track, views, &model).total_dollars();
-    let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
-    let paid = views(&track, "oracle:block-paid", &[]);
+    let dollars = |views: &Views| bill_segment(&laid_out, views, &model).total_dollars();
+    let untouched = Views::with_client_markers(vec![Vec::new(); laid_out.requests.len()]);
+    let paid = views(&laid_out, "oracle:block-paid", &[]);
     // The 10,000 tokens go as soon as they were seen: one small result was added behind them.
-    assert_eq!(drawn(&track, &paid)[2].get(..3), Some("uc-"));
+    assert_eq!(drawn(&laid_out, &paid)[2].get(..3), Some("uc-"));
     assert!(dollars(&paid) < 0.8 * dollars(&untouched), "{} {}", dollars(&paid), dollars(&untouched));
-    // A session that ends at once is left alone.
-    let short = super::super::peers::tests::segment(&session[..5]);
-    let short = super::super::peers::tests::track(&short);
+    // A session that ends before anything can be saved is left alone.
+    let short = segment(&session[..3]);
+    let short = track(&short);
     assert!(views(&short, "oracle:block-paid", &[]).changes.iter().all(Vec::is_empty));
 }
