@@ -12,7 +12,8 @@ use super::{
     measure_fidelity,
     oracle::{block_oracle, floor_oracle},
     peers::walk::acts_as,
-    score::{RawCost, ReplayTerms, views_of},
+    score::{RawCost, views_of},
+    terms::ReplayTerms,
 };
 use crate::recording::Segment;
 

@@ -22,6 +22,7 @@ mod prediction;
 mod report;
 mod score;
 mod simulated;
+mod terms;
 mod track;
 mod valid;
 mod view;
@@ -31,8 +32,9 @@ pub use bounds::{BoundCheck, check_bounds};
 pub use contender::{Contender, ContenderError, ContenderFamily, KnobRange, contenders};
 pub use fidelity::NeededShare;
 pub use report::{ScoreRow, SessionScores, pool_sessions};
-pub use score::{CacheRetention, MissReport, ReplayBudget, ReplayTerms, Score, replay};
+pub use score::{MissReport, Score, replay};
 pub use simulated::CacheSimulation;
+pub use terms::{CacheRetention, ReplayBudget, ReplayTerms};
 
 pub(crate) use bill::{SegmentBill, bill_segment};
 pub(crate) use fidelity::{Fidelity, HiddenMiss, SegmentUses, measure_fidelity};

@@ -1,11 +1,11 @@
 //! One segment under every contender and every model's prices. Takes the segment; gives scores: what it cost, what the
 //! agent would have missed. The only place that calls views, bills and fidelity together. Never adds up segments.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 use trimtab_core::{
-    Millis, RecallHint, Tokens,
+    Tokens,
     count::Counter,
     json::widen,
     prices::{CostUnit, Model},
@@ -19,75 +19,13 @@ use super::{
     contender::{Contender, ContenderKind},
     measure_fidelity,
     policy_views::{PolicyViews, play_policy, room_for},
+    terms::{CacheRetention, ReplayBudget, ReplayTerms},
     valid::invalid_requests,
 };
 use crate::recording::Segment;
 
 /// Misses of one segment that a score describes; all are counted.
 const MISSES_DESCRIBED: usize = 40;
-
-/// How a segment is replayed.
-#[derive(Debug, Clone)]
-pub struct ReplayTerms {
-    /// The most that a request may count, one after the other; what the model's window leaves, where there is none.
-    pub budgets: Vec<ReplayBudget>,
-    /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
-    pub clock: fn() -> Duration,
-    /// How long the cache is kept, and at which price.
-    pub kept: CacheRetention,
-    /// How notes say that what is hidden comes back: long commands cost tokens too.
-    pub recall: RecallHint,
-    /// When other conversations of the same recording made requests, for each of them: a server with few slots loses a
-    /// prefix to them. Only models with a number of slots look at it.
-    pub others: Vec<Vec<Millis>>,
-}
-
-/// How long a provider's cache is kept in a replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CacheRetention {
-    /// As each provider does by itself, at its usual price: five minutes at Anthropic.
-    Usually,
-    /// For an hour, at its price, where the model sells that.
-    ForAnHour,
-    /// As the client of each recording had it, where the log tells; else as usual.
-    #[default]
-    AsRecorded,
-}
-
-/// A clock that stands still.
-impl Default for ReplayTerms {
-    fn default() -> ReplayTerms {
-        ReplayTerms {
-            budgets: Vec::new(),
-            clock: || Duration::ZERO,
-            kept: CacheRetention::default(),
-            recall: RecallHint::default(),
-            others: Vec::new(),
-        }
-    }
-}
-
-/// The most that a request may count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ReplayBudget {
-    /// So many tokens.
-    Tokens(Tokens),
-    /// A share of what is recorded of the largest request of the segment.
-    OfPeak(f64),
-}
-
-/// As people write it: `64k`, `35%`.
-impl fmt::Display for ReplayBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplayBudget::Tokens(Tokens(tokens)) if tokens.is_multiple_of(1000) && *tokens > 0 => {
-                write!(f, "{}k", tokens / 1000)
-            }
-            ReplayBudget::Tokens(Tokens(tokens)) => write!(f, "{tokens}"),
-            ReplayBudget::OfPeak(share) => write!(f, "{}%", (share * 1e6).round() / 1e4),
-        }
-    }
-}
 
 /// What one contender made of one segment at one model's prices, or of several segments added up.
 #[derive(Debug, Clone, PartialEq, Default)]

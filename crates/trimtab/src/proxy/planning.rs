@@ -20,6 +20,7 @@ use trimtab_core::{
     ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, ResentRequest, Role,
     SessionState, Settings, Tokens, Verdict, WarmState, chain, parse_as,
     policy::{Folding, Markers},
+    prices::server_model,
     resend,
     session::{PlannedFit, plan_latest},
 };

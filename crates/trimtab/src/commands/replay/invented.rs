@@ -41,17 +41,12 @@ pub(super) fn make_up_results(sessions: u32) -> ReplayResults {
     let models = MODELS.map(|name| find_model(name).expect(name)).to_vec();
     let entrant = |(name, ..): &(&str, f64, f64, f64)| Entrant {
         name: (*name).to_owned(),
-        curve: name.split('(').next().unwrap_or_default().to_owned(),
         family: match name.split_once(':') {
             Some(("peer", _)) => "peer",
             Some(_) => "oracle",
             None => "policy",
         },
         about: format!("What {name} does, in a sentence."),
-        knob: name
-            .split(['(', ')'])
-            .nth(1)
-            .and_then(|knob| Some(("its number".to_owned(), knob.parse().ok()?))),
     };
     let made: Vec<SessionScores> = (0..sessions).map(|number| make_up_session(number, &models)).collect();
     let rows = pool_sessions(&made, 200);

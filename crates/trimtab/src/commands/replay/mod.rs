@@ -20,7 +20,6 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use serde::Serialize;
 use trimtab_core::Model;
 use trimtab_replay::{Contender, ReplayBudget, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
 
@@ -47,15 +46,11 @@ const RECORDED: &str = "recorded";
 const SENTENCE_WIDTH: usize = 100;
 
 /// Who took part, as reports name it.
-#[derive(Serialize)]
 struct Entrant {
     name: String,
-    /// Contenders that share it lie on one curve.
-    curve: String,
     family: &'static str,
+    /// What it does, in a sentence.
     about: String,
-    /// What its number means, and its value.
-    knob: Option<(String, f64)>,
 }
 
 /// What came of all files.
@@ -154,10 +149,8 @@ impl Entrant {
     fn from_contender(contender: &Contender) -> Entrant {
         Entrant {
             name: contender.name().to_owned(),
-            curve: contender.curve_name().to_owned(),
             family: contender.family().name(),
             about: contender.about().to_owned(),
-            knob: contender.knob().map(|(meaning, value)| (meaning.to_owned(), value)),
         }
     }
 }

@@ -49,13 +49,13 @@ pub(super) fn all_figures(replayed: &ReplayResults) -> Markup {
             @let caption = budget.as_ref().map_or_else(|| model.name.clone(), |budget| format!("{}, budget {budget}", model.name));
             details {
                 summary { "All figures: " (caption) }
-                (figure_table(&caption, &rows_of(replayed, &model.name, budget.as_deref())))
+                (figure_table(replayed, &caption, &rows_of(replayed, &model.name, budget.as_deref())))
             }
         }
         @for group in &replayed.groups {
             details {
                 summary { "All figures of " (group.name) }
-                (figure_table(&group.name, &group.rows.iter().collect::<Vec<_>>()))
+                (figure_table(replayed, &group.name, &group.rows.iter().collect::<Vec<_>>()))
             }
         }
     }
@@ -65,12 +65,14 @@ fn rows_of<'a>(replayed: &'a ReplayResults, model: &str, budget: Option<&str>) -
     replayed.rows.iter().filter(|row| row.model == model && row.budget.as_deref() == budget).collect()
 }
 
-fn figure_table(caption: &str, rows: &[&ScoreRow]) -> Markup {
+fn figure_table(replayed: &ReplayResults, caption: &str, rows: &[&ScoreRow]) -> Markup {
     let named = FIGURES.iter().map(|(name, about, _)| TableColumn::number(name).with_about(about));
     let columns: Vec<TableColumn<'_>> = std::iter::once(TableColumn::text("method")).chain(named).collect();
     let cells = |row: &&ScoreRow| -> Vec<Markup> {
         let figures = FIGURES.iter().map(|(.., cell)| html! { (cell(row)) });
-        std::iter::once(html! { code { (row.policy) } }).chain(figures).collect()
+        let entrant = replayed.entrants.iter().find(|entrant| entrant.name == row.policy);
+        let about = entrant.map(|entrant| entrant.about.as_str());
+        std::iter::once(html! { code title=[about] { (row.policy) } }).chain(figures).collect()
     };
     table(caption, &columns, &rows.iter().map(cells).collect::<Vec<_>>())
 }
