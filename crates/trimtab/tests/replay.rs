@@ -111,7 +111,7 @@ fn a_model_on_this_machine_is_paid_in_seconds() {
     let rows = rows(&asked);
     assert_eq!(rows[0]["unit"], "seconds");
     let number = |row: usize, field: &str| rows[row][field].as_f64().expect(field);
-    // What no cache held, at 800 tokens a second.
+    // What was in no cache, at 800 tokens a second.
     assert!((number(0, "prefill_tokens") / 800.0 - number(0, "prefill_seconds")).abs() < 0.01, "{}", rows[0]);
     assert!(
         number(1, "cost_vs_raw") > 1.0 && number(1, "tokens_vs_raw") < 1.0,

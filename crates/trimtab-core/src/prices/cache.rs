@@ -22,7 +22,7 @@ pub struct CacheRules {
     pub prefix_bound_reasoning: bool,
     /// Whether the provider itself leaves out the reasoning of earlier turns once the user speaks.
     pub drops_old_reasoning: bool,
-    /// How many conversations a server of one's own holds at a time; 0: as many as fit. None at providers.
+    /// How many conversations a local server keeps at a time; 0: as many as fit. None at providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
 }

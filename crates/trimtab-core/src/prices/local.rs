@@ -57,7 +57,7 @@ impl fmt::Display for LocalModelError {
     }
 }
 
-/// Returns the model behind `local`, `local:llama.cpp`, `local:800` or `local:vllm@4000`; nothing where the name is another's.
+/// Returns the model that is meant by `local`, `local:llama.cpp`, `local:800` or `local:vllm@4000`; nothing where the name is another's.
 ///
 /// ```
 /// use trimtab_core::prices::{CostUnit, local_model};
@@ -87,7 +87,7 @@ pub fn local_model(name: &str) -> Option<Result<Model, LocalModelError>> {
     server_model(server).map(|model| Ok(Model { name: name.trim().to_owned(), ..model.with_speed(speed) }))
 }
 
-/// Returns what is known of any model that a server of one's own runs, by the server's name: `ollama`.
+/// Returns what is known of any model that a local server runs, by the server's name: `ollama`.
 pub fn server_model(server: &str) -> Option<Model> {
     let (name, row) = SERVERS.iter().find(|(name, _)| *name == server)?;
     let model = Model {

@@ -35,8 +35,8 @@ pub(crate) struct CacheUse {
     pub(crate) written: Tokens,
     /// Whether less was read than the request before left in a live cache, because what it said was changed.
     pub(crate) broke: bool,
-    /// Of all input tokens, those of blocks that the request before carried too; of a first request, all. Whoever follows the
-    /// requests fills it in.
+    /// Of all input tokens, those of blocks that the request before carried too; of a first request, all. The ledger
+    /// fills it in.
     pub(crate) carried: Tokens,
 }
 

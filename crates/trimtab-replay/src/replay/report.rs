@@ -76,7 +76,7 @@ pub struct ScoreRow {
     pub cuts: f64,
     /// Tokens that were cached again because of a cut, per session.
     pub rewritten_tokens: f64,
-    /// Tokens that no cache held, per session: the model had to read them.
+    /// Tokens that were in no cache, per session: the model had to read them.
     pub prefill_tokens: f64,
     /// These in relation to the untrimmed sessions.
     pub prefill_vs_raw: f64,

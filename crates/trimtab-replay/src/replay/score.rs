@@ -58,7 +58,7 @@ pub struct Score {
     pub cuts: u64,
     /// Tokens that were cached again because of a cut.
     pub rewritten: Tokens,
-    /// Tokens that no cache held: the model had to read them.
+    /// Tokens that were in no cache: the model had to read them.
     pub prefilled: Tokens,
     /// These of the untrimmed requests.
     pub raw_prefilled: Tokens,
@@ -119,7 +119,7 @@ pub struct MissReport {
 
 /// Replays a segment. Gives a score for each contender, budget and model, in this order; nothing where the segment holds no
 /// request. Models with slots and without are not replayed together: what the log tells of a provider's cache says nothing
-/// about a server of one's own.
+/// about a local server.
 pub fn replay(
     segment: &Segment,
     contenders: &[Contender],

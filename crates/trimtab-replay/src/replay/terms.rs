@@ -8,7 +8,7 @@ use trimtab_core::{Millis, RecallHint, Tokens};
 /// How a segment is replayed.
 #[derive(Debug, Clone)]
 pub struct ReplayTerms {
-    /// The most that a request may count, one after the other; what the model's window leaves, where there is none.
+    /// Budgets, one after the other; without one, the model's window is the limit.
     pub budgets: Vec<ReplayBudget>,
     /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
     pub clock: fn() -> Duration,

@@ -142,7 +142,7 @@ impl<'a> Track<'a> {
         self.hour = true;
     }
 
-    /// Takes requests to be sent to a server of one's own, which holds the prefixes of so many conversations: what the log tells of a
+    /// Takes requests to be sent to a local server, which keeps the prefixes of so many conversations: what the log tells of a
     /// provider's cache says nothing about it, and a slot is lost when as many others have made requests since.
     pub(crate) fn serve_locally(&mut self, slots: usize, others: &[Vec<Millis>]) {
         (self.hour, self.warm) = (false, Tokens::ZERO);

@@ -214,8 +214,8 @@ impl Planner {
     }
 }
 
-/// Returns what reading costs at a server of the user's own, for models that no table has. What its window holds is learned from
-/// what it refuses.
+/// Returns what reading costs at the user's own server, for models that no table has. The refusals of the server show how much its
+/// window takes.
 fn prices_of_server(server: &str) -> Option<Model> {
     let unbounded = Tokens(u64::MAX / 4);
     server_model(server).map(|model| Model { window: unbounded, max_input: unbounded, ..model })

@@ -1,6 +1,6 @@
 //! Plans that know what will be needed and pay for their edits: [`paid_without_budget`], [`paid_within_budget`]. Takes a case
-//! with a model's prices; gives the views of the plan whose bill is the smallest. What each costs is what `bill` charges, so
-//! no plan is dearer than doing nothing where that is one of them.
+//! with a model's prices; gives the views of the plan whose bill is the smallest. The prices are those of `bill`, so no
+//! plan costs more than doing nothing where that is one of them.
 
 use trimtab_core::{BlockId, Tokens, json::widen, session::CacheLifetime};
 

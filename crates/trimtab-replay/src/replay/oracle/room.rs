@@ -1,5 +1,5 @@
 //! A budget that is kept by somebody who knows what will be needed: [`views_within_room`] with free edits, [`RoomPlan`] with
-//! edits that wait for a cut. Takes a case with its room; gives views. Never brings anything back, never takes the person's
+//! edits that wait for a cut. Takes a case with its room; gives views. Never brings anything back, never takes the user's
 //! words, and takes what the model has not seen only when nothing else is left.
 //!
 //! What goes first: results that nobody needs any more; inputs of calls and reasoning, which no figure of results needs;

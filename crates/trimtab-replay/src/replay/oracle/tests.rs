@@ -134,7 +134,7 @@ fn a_plan_that_pays_hides_when_the_rest_of_the_session_is_worth_it() {
     let dollars = |views: &Views| bill_segment(&laid_out, views, &model).total_dollars();
     let untouched = Views::with_client_markers(vec![Vec::new(); laid_out.requests.len()]);
     let paid = views(&laid_out, "oracle:block-paid", &[]);
-    // The 10,000 tokens go as soon as they were seen: one small result was added behind them.
+    // The 10,000 tokens go as soon as they were seen: one small result was added after them.
     assert_eq!(drawn(&laid_out, &paid)[2].get(..3), Some("uc-"));
     assert!(dollars(&paid) < 0.8 * dollars(&untouched), "{} {}", dollars(&paid), dollars(&untouched));
     // A session that ends before anything can be saved is left alone.

@@ -48,7 +48,7 @@ pub(in crate::replay) fn schedule_edits(track: &Track<'_>, at_once: &Views, kapp
 }
 
 /// Finds the block from which on all waiting edits are made: whatever has paid its rent goes, however far back. All edits
-/// behind the first ride along, so one way from the end to the first finds it.
+/// after the first ride along, so one way from the end to the first finds it.
 fn earliest_paid_cut(
     walk: &PeerWalk<'_>,
     waiting: &BTreeMap<BlockId, WaitingEdit>,

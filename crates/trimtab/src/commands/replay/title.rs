@@ -1,11 +1,11 @@
-//! By what people know a session: [`session_title`] gives its project, its day and the first words of the person, without secrets.
+//! By what people know a session: [`session_title`] gives its project, its day and the first words of the user, without secrets.
 
 use jiff::Timestamp;
 use trimtab_core::{BlockKind, Role, facts};
 use trimtab_replay::{Recording, Segment};
 use trimtab_store::Secrets;
 
-/// The most letters of the person's words.
+/// The most letters of the user's words.
 const LETTERS: usize = 60;
 
 pub(super) fn session_title(recording: &Recording, repository: &str) -> String {
@@ -18,14 +18,14 @@ pub(super) fn session_title(recording: &Recording, repository: &str) -> String {
     [project.map(str::to_owned), day, said].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the first words of the person on one line.
+/// Returns the first words of the user on one line.
 fn first_words(segment: &Segment) -> Option<String> {
     let history = &segment.history;
     let facts = facts(history);
     let said = history.blocks().iter().zip(facts.rows());
     let mut said = said
         .filter(|(_, fact)| fact.role == Role::User && fact.acts_as == BlockKind::Text && !fact.instructions);
-    // Clients put reminders of their own in tags before the person's words.
+    // Clients put their own reminders in tags before the user's words.
     let text = said.find_map(|(block, _)| {
         let text = history.block_text(block).trim().to_owned();
         (!text.is_empty() && !text.starts_with('<')).then_some(text)
