@@ -71,7 +71,7 @@ pub struct Recognized {
 /// A request to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Append<'a> {
-    /// The request as it came.
+    /// The client's request.
     pub history: &'a History,
     /// What became of its blocks.
     pub plan: &'a Plan,
@@ -137,9 +137,9 @@ pub struct SessionInfo {
     pub last: Millis,
     /// How many requests were made.
     pub requests: u32,
-    /// The bytes of its last request as it came.
+    /// The bytes of its last request, before it was fitted.
     pub bytes: u64,
-    /// Tokens of all requests as they came.
+    /// Tokens of all requests, before they were fitted.
     pub tokens_before: u64,
     /// Tokens of all requests as they were sent.
     pub tokens_after: u64,
@@ -178,7 +178,7 @@ pub struct RequestInfo {
     pub format: Format,
     /// Its model.
     pub model: Option<String>,
-    /// Tokens as it came.
+    /// Tokens before it was fitted.
     pub tokens_before: u64,
     /// Tokens as it was sent.
     pub tokens_after: u64,
@@ -186,9 +186,15 @@ pub struct RequestInfo {
     pub usage: Option<Usage>,
     /// The identity of its last block: a request that holds it begins with this one.
     pub tip: ChainHash,
+    /// The request that it goes on from.
+    pub base: Option<RequestId>,
+    /// How many leading blocks both have in common.
+    pub same_blocks: u32,
+    /// The first of these that is sent otherwise than in that request.
+    pub edited: Option<u32>,
 }
 
-/// A request as it came.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRequest {
     /// What a list shows.
@@ -197,7 +203,7 @@ pub struct StoredRequest {
     pub bytes: Vec<u8>,
     /// What became of its blocks: number and verdict of those that were not sent whole.
     pub hidden: Vec<(u32, SentVerdict)>,
-    /// The block behind which a cache marker was added.
+    /// The block after which a cache marker was added.
     pub marker: Option<BlockId>,
 }
 
@@ -245,7 +251,7 @@ pub enum SearchWithin<'a> {
 pub struct SearchHit {
     /// The name by which it is recalled.
     pub handle: String,
-    /// The session that held it first.
+    /// The session that had it first.
     pub session: SessionId,
     /// The line that says most of the query, counted from 1.
     pub line: usize,
@@ -268,7 +274,7 @@ pub enum ForgetSelection {
     Beyond(Retention, Millis),
 }
 
-/// How much is kept without anybody asking. What was used within [`Retention::LIVE_MS`] always stays.
+/// How much is kept without anybody asking. Sessions used within [`Retention::LIVE_MS`] are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// Sessions stay this long after their last request, in milliseconds; for ever where nothing is said.
@@ -288,7 +294,7 @@ impl Retention {
     }
 }
 
-/// Whether it is done or only told.
+/// Whether it is done or only listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunMode {
     /// Do it.
@@ -334,7 +340,7 @@ pub struct DiskUsage {
     pub blocks: u64,
     /// Bytes of the blocks before compression.
     pub block_bytes: u64,
-    /// Bytes of all requests as they came.
+    /// Bytes of all requests, before they were fitted.
     pub request_bytes: u64,
 }
 

@@ -1,10 +1,12 @@
 //! The command line of trimtab. Takes arguments, files and standard input; gives data on standard output and
-//! words for people on standard error. Never does the work itself: that is the library's.
+//! messages on standard error. Never does the work itself: that is the library's.
 
+mod accounts;
 mod args;
 mod commands;
 mod discovery;
 mod endpoint;
+mod heads;
 mod hint;
 mod input;
 #[allow(dead_code, unused_imports, reason = "components are there for every page and report")]
@@ -20,6 +22,7 @@ mod proxy;
 mod scope;
 mod settings;
 mod store;
+mod stored_misses;
 mod summarize;
 mod temporary;
 mod terminal;

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
-    Model, Point, Policy, Tokens,
+    Model, Policy, Tokens,
     policy::{
         Circumstances, ConfigFile, Folding, SettingInfo, all_settings, find_knob, nearest_knob, policies,
     },
@@ -20,6 +20,7 @@ use trimtab_core::{
 
 use crate::{
     args::{Amount, Args, FoldChoice},
+    discovery::Machine,
     near::did_you_mean,
     output::print_note,
 };
@@ -97,10 +98,7 @@ impl SettingsFiles {
 
 /// Returns where a file of the user's settings stands.
 pub(crate) fn user_file(name: &str) -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let of_system = || if cfg!(windows) { folder("APPDATA") } else { Some(folder("HOME")?.join(".config")) };
-    let configs = folder("XDG_CONFIG_HOME").or_else(of_system)?;
-    Some(configs.join("trimtab").join(name))
+    Some(Machine::this().settings_folder()?.join("trimtab").join(name))
 }
 
 fn read_config(file: &Path) -> Result<Option<ConfigFile>> {
@@ -340,16 +338,6 @@ fn resolve_budget(
         },
         (None, None, None) => (None, None),
     })
-}
-
-/// Returns what a recorded session has cost so far, in dollars: the usage that was reported, at the prices of the table.
-pub(crate) fn dollars_spent(points: &[Point]) -> f64 {
-    points.iter().filter_map(request_cost).sum()
-}
-
-fn request_cost(point: &Point) -> Option<f64> {
-    let model = crate::prices::find_model(point.model.as_deref()?).ok()?;
-    Some(model.cost(point.usage?))
 }
 
 /// Names variables that look like settings and are none, each with the nearest that is.

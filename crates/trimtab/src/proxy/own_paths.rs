@@ -13,7 +13,10 @@ use serde_json::json;
 use trimtab_core::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
 use super::{
-    Proxy, body, guard, metrics::Metric, money::float, planning::current_time, refusal::json_answer,
+    Proxy, body, guard,
+    metrics::{Metric, float},
+    planning::current_time,
+    refusal::json_answer,
     route::percent_decoded,
 };
 use crate::output::group_thousands;

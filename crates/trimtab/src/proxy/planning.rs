@@ -1,5 +1,5 @@
 //! What is sent instead of a request. Takes a request and the memory of its session; gives the fitted request in time, or
-//! the last good plan applied to it, or the request as it came. Never fails: whatever goes wrong is a [`PlanFailure`] beside what
+//! the last good plan applied to it, or the unchanged request. Never fails: a problem is a [`PlanFailure`] beside what
 //! is sent.
 
 use std::{
@@ -342,7 +342,7 @@ fn plan_at_once(planner: &Planner, job: &PlanJob) -> Option<Result<DraftRequest,
     planned.unwrap_or(Some(Err(NoPlan::Fault(PlanFailure::Panicked))))
 }
 
-/// Starts planning on a thread of its own: at once where few plans are being made, else as soon as that is so.
+/// Starts planning on a separate thread: at once if few plans are being made, else as soon as that is so.
 fn start_planning(
     planner: &Arc<Planner>,
     job: &PlanJob,
@@ -471,7 +471,7 @@ fn commit_draft(
 /// What is planned and not yet sent.
 struct DraftRequest {
     planned: PlannedFit,
-    /// The bytes to send; none where the request goes as it came.
+    /// The bytes to send; none if the request is sent unchanged.
     request: Option<Bytes>,
     about: PlannedRequest,
     chain: Vec<ChainHash>,
@@ -499,7 +499,7 @@ fn plan_request(
     clock.pause_during(|| load_vocabulary(&model_name));
     warm.follow_request(&history, &model_name);
     let found = planner.sessions.find_session(&history, warm.chain());
-    let KnownSession { state: SessionState { memory, calibration }, size_limit, refused } =
+    let KnownSession { state: SessionState { memory, calibration, account: _ }, size_limit, refused } =
         found.session.known_now();
     let model = planner.find_model(&model_name);
     let window = model.as_ref().map(|model| model.request_budget(history.requested_output()));
@@ -517,11 +517,10 @@ fn plan_request(
     let memory = planner.sessions.apply_wishes(&found.session, memory, &history, warm.chain(), &job.client);
     let planned = plan_latest(warm, &memory, &settings, now)
         .map_err(|fault| PlanFailure::NotFitted(fault.to_string()))?;
-    let known = found.session.grown_to(planned.plan.before(), now);
     let surely = planned.plan.before().scale(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about =
-        PlannedRequest { raw_fits, known, ..planned_request(&planned, job, &found, model, model_name) };
+        PlannedRequest { raw_fits, at: now, ..planned_request(&planned, job, &found, model, model_name) };
     let passive = refused && about.raw_fits;
     let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
     Ok(DraftRequest { planned, request, about, chain: warm.chain().to_vec(), passive, now })
@@ -552,7 +551,8 @@ fn planned_request(
         model_name,
         raw: plan.before(),
         sent: plan.after(),
-        known: Tokens::ZERO,
+        at: Millis(0),
+        edited: plan.cache_break().is_some(),
         shortened: of(|verdict| verdict.text().is_some()),
         dropped: of(Verdict::leaves_nothing),
         budget: planned.budget,

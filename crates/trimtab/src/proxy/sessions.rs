@@ -11,20 +11,18 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::{
-    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, ResentRequest, Role, SessionState,
-    Tokens, Usage, Verdict,
+    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Model, Plan, ResentRequest, Role,
+    SessionAccount, SessionState, Tokens, Usage, Verdict, account::AccountedRequest,
 };
 
 use super::{
     headers::ClientHeaders,
+    prepared_request::PlannedRequest,
     size_limit::{OverflowProof, SizeLimit},
     store_health::{StoreHealth, UnkeptReason},
     store_writer::StoreWriter,
     unanswered::{AwaitedAnswer, SentForm, UnansweredRequests},
 };
-
-/// How long a provider keeps its cache, where nothing better is known: five minutes.
-const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
 
 /// A request that goes on in this share of a session's blocks continues the session; one that leaves it earlier is a branch.
 const CONTINUES: (usize, usize) = (4, 5);
@@ -34,7 +32,7 @@ const LEAST_SAID: usize = 3;
 
 /// What is about to be sent, for whoever keeps it beyond this process.
 pub(crate) struct CommitRequest<'a> {
-    /// The request as it came.
+    /// The client's request.
     pub(crate) history: &'a Arc<History>,
     /// What becomes of every block.
     pub(crate) plan: &'a Arc<Plan>,
@@ -54,7 +52,7 @@ pub(crate) enum KeepWhen {
     Later,
 }
 
-/// The name of a request that is kept, by which its answer is told.
+/// The name of a request that is kept, by which its answer is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeptRequestId(pub(crate) u64);
 
@@ -136,7 +134,7 @@ pub(crate) struct KnownSession {
     pub(crate) state: SessionState,
     /// What the provider's answers taught about how much may be sent.
     pub(crate) size_limit: SizeLimit,
-    /// Whether the provider refused a changed request and took it as it came.
+    /// Whether the provider refused a changed request and accepted the original.
     pub(crate) refused: bool,
 }
 
@@ -145,7 +143,7 @@ struct ProxySessionState {
     known: KnownSession,
     /// What was sent and is not in memory yet, because the provider may refuse it.
     unanswered: UnansweredRequests,
-    /// Whether people were told that the session no longer fits without us.
+    /// Whether a message said that the session no longer fits without us.
     told_needed: bool,
     /// Whether a summary is being asked for.
     asking: bool,
@@ -155,7 +153,6 @@ struct ProxySessionState {
     kept_in: u64,
     /// Pins that came with requests and are not in the store yet.
     unkept_pins: Vec<Handle>,
-    last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
     /// What the model said in the latest request.
     said: Vec<BlockHash>,
@@ -253,7 +250,7 @@ impl ProxySessions {
             RequestToSend::Planned { history, .. } => history.as_ref(),
             RequestToSend::Again(resent) => &resent.history,
         };
-        // What is new is found by it from now on; what is old already is.
+        // From now on it finds what is new; the old is found already.
         let sent_as = match sending {
             RequestToSend::Planned { plan, .. } => SentForm::Planned(Arc::clone(plan)),
             RequestToSend::Again(resent) => SentForm::Again(Arc::clone(resent)),
@@ -356,7 +353,7 @@ impl ProxySessions {
         unanswered.memory_with_all(&known.state.memory)
     }
 
-    /// Keeps the pins of a session that came with its requests. What no block has is not kept.
+    /// Keeps the pins of a session that came with its requests, if a block has that handle.
     fn keep_pins(&self, session: &ProxySession, history: &Arc<History>, client: &Arc<ClientHeaders>) {
         let pins = std::mem::take(&mut lock_ignoring_poison(&session.state).unkept_pins);
         if let Some(writer) = self.keeping.store_writer().filter(|_| !pins.is_empty()) {
@@ -364,18 +361,19 @@ impl ProxySessions {
         }
     }
 
-    /// Notes what a provider reported for a request of `sent` tokens as counted here.
+    /// Notes what a provider reported for a request. Returns the dollars that were saved by it.
     pub(crate) fn record_usage(
         &self,
-        session: &ProxySession,
-        kept_as: Option<KeptRequestId>,
-        sent: Tokens,
+        about: &PlannedRequest,
+        request: AccountedRequest,
         usage: Usage,
-    ) {
-        session.learn_usage(sent, usage);
+    ) -> f64 {
+        let (session, kept_as) = (&about.session, about.kept_as);
+        let saved = session.learn_usage(about.model.as_ref(), request, usage);
         if let Some((writer, name)) = self.keeping.store_writer().zip(kept_as) {
             writer.record_usage(name, usage);
         }
+        saved
     }
 
     /// Notes that a provider refused a request that is kept.
@@ -497,7 +495,7 @@ impl ProxySessionState {
     /// Returns what is known if the provider takes all that is under way.
     fn known_now(&self) -> KnownSession {
         let memory = self.unanswered.memory_with_all(&self.known.state.memory);
-        let state = SessionState { memory, calibration: self.known.state.calibration };
+        let state = SessionState { memory, ..self.known.state.clone() };
         KnownSession { state, ..self.known.clone() }
     }
 }
@@ -523,17 +521,13 @@ impl ProxySession {
         change(unanswered, &mut known.state.memory);
     }
 
-    /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
-    pub(crate) fn grown_to(&self, raw: Tokens, now: Millis) -> Tokens {
-        let last = lock_ignoring_poison(&self.state).last.replace((raw, now));
-        match last {
-            Some((before, at)) if now.0 - at.0 < CACHE_LIFETIME_MS => before.min(raw),
-            _ => Tokens::ZERO,
-        }
+    /// Returns what the session has cost since it is known here, and what it would have cost untouched.
+    pub(crate) fn account(&self) -> SessionAccount {
+        lock_ignoring_poison(&self.state).known.state.account.clone()
     }
 
-    fn learn_usage(&self, sent: Tokens, usage: Usage) {
-        lock_ignoring_poison(&self.state).known.state.learn_usage(sent, usage);
+    fn learn_usage(&self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
+        lock_ignoring_poison(&self.state).known.state.learn_usage(model, request, usage)
     }
 
     /// Changes what is remembered.

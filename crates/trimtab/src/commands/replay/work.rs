@@ -148,7 +148,7 @@ fn request_times_of_others(segments: &[Segment], number: usize) -> Vec<Vec<Milli
     others.map(|(_, other)| other.points.iter().filter_map(|point| point.at).collect()).collect()
 }
 
-/// Replays a segment at the prices of its own model.
+/// Replays a segment at its own model's prices.
 fn replay_as_recorded(
     segment: &Segment,
     task: &ReplayTask<'_>,
@@ -167,7 +167,7 @@ fn replay_as_recorded(
     scores
 }
 
-/// Drops what no report of this run shows. What the page shows of single requests, it shows for the first model.
+/// Drops what no report of this run shows. The page shows single requests for the first model only.
 fn keep_details(session: &mut SessionScores, task: &ReplayTask<'_>, curve: ReplayDetails) {
     for (index, score) in session.scores.iter_mut().enumerate() {
         let wanted = task.details == ReplayDetails::Kept && index.is_multiple_of(task.columns);
