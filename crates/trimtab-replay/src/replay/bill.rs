@@ -58,7 +58,8 @@ pub(crate) fn bill_segment(track: &Track<'_>, views: &Views, model: &Model) -> S
 }
 
 /// Charges what is shown as if edits cost nothing: whatever the request before carried is read, as far as any cache of that
-/// lifetime could still hold it, wherever reads may end and however short they are.
+/// lifetime could still hold it, wherever reads may end and however short they are. Where a provider caches its answers, those
+/// are read too.
 ///
 /// Nobody who shows at least as much pays less: what is new must be written, and more than this cannot be read.
 pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> SegmentBill {
@@ -72,8 +73,16 @@ pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> Se
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
     let raw = follow_cache(track, &untouched, &ideal, keeping, CacheLosses::AsRecorded);
     let shown = follow_cache(track, views, &ideal, keeping, CacheLosses::AsRecorded);
-    let charges = raw.iter().zip(&shown).map(|(raw, shown)| {
-        let read = raw.read.min(shown.carried);
+    let answers = match model.cache.landing {
+        CacheLanding::UnitEnds => {
+            let kept = CacheRules { landing: CacheLanding::UnitEnds, ..ideal };
+            let kept = follow_cache(track, &untouched, &kept, keeping, CacheLosses::AsRecorded);
+            kept.iter().zip(&raw).map(|(kept, raw)| kept.read - raw.read).collect()
+        }
+        _ => vec![Tokens::ZERO; raw.len()],
+    };
+    let charges = raw.iter().zip(&shown).zip(answers).map(|((raw, shown), answer)| {
+        let read = (raw.read.min(shown.carried) + answer).min(shown.tokens);
         let line = CacheUse { read, written: shown.tokens - read, ..*shown };
         let cached = model.input_cost(usage_of(&line, keeping));
         // What is too short for the cache costs the plain price, which may be less than writing.

@@ -63,7 +63,8 @@ struct CutSearch<'a> {
     hidable: &'a [HidableResult],
     costs: &'a CutCosts,
     cuts: CutPlan,
-    /// The requests at which a cut can be worth more than one request earlier: something became hidable, or the cache is cold.
+    /// The requests at which a cut can be worth more than one request earlier: something became hidable, or rewriting costs
+    /// less than at the request before, as where the cache is cold.
     worth_a_look: Vec<usize>,
     /// What a token costs in all requests before each, one more entry than there are requests.
     carried_before: Vec<f64>,
@@ -72,9 +73,9 @@ struct CutSearch<'a> {
 impl<'a> CutSearch<'a> {
     fn new(hidable: &'a [HidableResult], costs: &'a CutCosts) -> CutSearch<'a> {
         let requests = costs.carried.len();
-        let is_free = |request: usize| costs.rewrite.get(request).is_some_and(|cost| *cost <= 0.0);
         let mut worth_a_look: Vec<usize> = hidable.iter().map(|result| result.from).collect();
-        worth_a_look.extend((0..requests).filter(|request| is_free(*request)));
+        let pairs = costs.rewrite.iter().zip(costs.rewrite.iter().skip(1)).zip(1..);
+        worth_a_look.extend(pairs.filter(|((before, now), _)| now < before).map(|(_, request)| request));
         worth_a_look.retain(|request| *request < requests);
         worth_a_look.sort_unstable();
         worth_a_look.dedup();
