@@ -83,13 +83,13 @@ fn json_has_an_object_per_policy_and_model_with_the_promised_fields() {
 
 #[test]
 fn several_budgets_are_replayed_in_one_run() {
-    let asked = ["--budget", "25%,64k,25%", "--policy", "steady", "--policy", "oracle:budget"];
+    let asked = ["--budget", "50%,64k,50%", "--policy", "steady", "--policy", "oracle:budget"];
     let rows = rows(&[&[RECORDING][..], &asked].concat());
     let names: Vec<(&str, &str)> = rows
         .iter()
         .map(|row| (row["policy"].as_str().expect("a name"), row["budget"].as_str().expect("a budget")))
         .collect();
-    let expected = [("steady", "25%"), ("steady", "64k"), ("oracle:budget", "25%"), ("oracle:budget", "64k")];
+    let expected = [("steady", "50%"), ("steady", "64k"), ("oracle:budget", "50%"), ("oracle:budget", "64k")];
     assert_eq!(names, expected);
     let number = |row: usize, field: &str| rows[row][field].as_f64().expect(field);
     assert!(number(0, "tokens") < number(1, "tokens"), "a small budget leaves less");
@@ -98,7 +98,7 @@ fn several_budgets_are_replayed_in_one_run() {
     assert_eq!(number(2, "over_budget_requests"), 0.0, "the bound keeps the budget");
     let run = trimtab(&[&["replay", RECORDING][..], &asked].concat());
     let text = run.text();
-    assert!(text.contains(", budget 25%: ") && text.contains(", budget 64k: "), "{text}");
+    assert!(text.contains(", budget 50%: ") && text.contains(", budget 64k: "), "{text}");
     assert!(text.contains("At a budget of 64k, steady would have "), "{text}");
     for head in ["cuts", "rewr", "over", "bound"] {
         assert!(text.contains(head), "{head}: {text}");
@@ -381,7 +381,9 @@ fn a_page_of_a_hostile_recording_holds_no_markup_of_it() {
     let nasty = "</script><img src=x onerror=alert(1)>";
     let file = folder.join("a <img src=x onerror=alert(2)>.json");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let mut messages = vec![serde_json::json!({"role": "user", "content": nasty})];
+    // Words that begin with a tag would be taken for a client's reminder, and would not name the session.
+    let said = format!("Mend {nasty}");
+    let mut messages = vec![serde_json::json!({"role": "user", "content": said})];
     for number in 0..12 {
         let id = format!("call{number}");
         let call = serde_json::json!({"id": id, "type": "function", "function": {"name": nasty, "arguments":

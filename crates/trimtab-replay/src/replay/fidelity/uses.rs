@@ -1,7 +1,7 @@
 //! What a segment used, and which blocks had shown it. Takes a track; gives every use with its holders. Never looks at a
 //! view: one value serves every policy.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 use trimtab_core::{
     BlockId, BlockKind,
@@ -101,7 +101,7 @@ fn lines_holding(text: &str, wanted: &str) -> Vec<Range<usize>> {
         let stands_at =
             |window: &[&str]| window.iter().zip(&wanted).all(|(line, wanted)| line.contains(wanted));
         if let Some(first) = lines.windows(wanted.len()).position(stands_at) {
-            return vec![first..first + wanted.len()];
+            return iter::once(first..first + wanted.len()).collect();
         }
     }
     let holds =
