@@ -9,6 +9,8 @@ mod endpoint;
 mod heads;
 mod hint;
 mod input;
+#[allow(dead_code, unused_imports, reason = "components are there for every page and report")]
+mod look;
 mod mcp;
 mod near;
 mod output;

@@ -1,0 +1,59 @@
+//! Tiles: the few figures that answer the question of a page, in large letters. Takes figures with their labels; gives a list.
+
+use maud::{Markup, html};
+
+/// A figure and what it is.
+pub(crate) struct FigureTile {
+    value: String,
+    label: String,
+    /// A smaller line below: an interval, a comparison, a caveat.
+    note: Option<String>,
+    tone: TileTone,
+    /// What the script replaces when the figure changes.
+    live: Option<&'static str>,
+}
+
+/// Whether a figure is good news. The words and the sign say so too: colour is never the only difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TileTone {
+    Plain,
+    Good,
+    Bad,
+}
+
+impl FigureTile {
+    pub(crate) fn new(value: impl Into<String>, label: impl Into<String>) -> FigureTile {
+        FigureTile { value: value.into(), label: label.into(), note: None, tone: TileTone::Plain, live: None }
+    }
+
+    pub(crate) fn with_note(mut self, note: impl Into<String>) -> FigureTile {
+        self.note = Some(note.into());
+        self
+    }
+
+    pub(crate) fn with_tone(mut self, tone: TileTone) -> FigureTile {
+        self.tone = tone;
+        self
+    }
+
+    /// Names the figure for a test or a script that reads it.
+    pub(crate) fn with_name(mut self, name: &'static str) -> FigureTile {
+        self.live = Some(name);
+        self
+    }
+}
+
+/// Returns tiles, side by side where there is room.
+pub(crate) fn tiles(tiles: &[FigureTile]) -> Markup {
+    html! {
+        ul.tiles {
+            @for tile in tiles {
+                li.good[tile.tone == TileTone::Good].bad[tile.tone == TileTone::Bad] {
+                    b data-figure=[tile.live] { (tile.value) }
+                    span { (tile.label) }
+                    @if let Some(note) = &tile.note { small { (note) } }
+                }
+            }
+        }
+    }
+}
