@@ -50,12 +50,6 @@ pub fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
 }
 
-/// Returns a text without the note with which it ends, where it ends with one of ours.
-pub(crate) fn without_note(text: &str) -> &str {
-    let last = last_line(text);
-    if is_closing(last) { text.trim_end().strip_suffix(last.trim_end()).unwrap_or(text) } else { text }
-}
-
 /// Tells whether a text of ours tells a series.
 pub(crate) fn tells_series(text: &str) -> bool {
     text.match_indices(" changes of ").any(|(at, _)| {

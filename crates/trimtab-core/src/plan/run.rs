@@ -38,10 +38,9 @@ pub(crate) fn plan(
             take_again_what_is_longer(&mut work);
         }
         let has_closed = work.draft.total != before;
-        let has_freed = has_closed && take_what_is_free_now(&mut work);
         work.draft.pass = PassName::Fold;
         // With less behind its cut, a fold that could not help before closing may help now.
-        let goes_on = has_mended || has_freed || (has_closed && fold_what_is_left(&mut work));
+        let goes_on = has_mended || (has_closed && fold_what_is_left(&mut work));
         if !goes_on {
             break floor;
         }
@@ -52,19 +51,18 @@ pub(crate) fn plan(
 }
 
 /// Hides on a cold cache what nothing needs any more since room was made: where a note points at a result that made room, its
-/// source has no reason to stay. Tells whether anything was hidden.
-fn take_what_is_free_now(work: &mut Work<'_>) -> bool {
+/// source has no reason to stay.
+fn take_what_is_free_now(work: &mut Work<'_>) {
     if !work.context.cache.cold || !work.draft.has_paid {
-        return false;
+        return;
     }
     work.draft.pass = PassName::Pays;
-    let first = work.draft.total;
     loop {
         let before = work.draft.total;
         take_what_pays(work);
         // What is only said otherwise frees nothing.
         if work.draft.total >= before {
-            return before < first;
+            return;
         }
     }
 }

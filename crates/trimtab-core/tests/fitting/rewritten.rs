@@ -5,7 +5,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 use trimtab_core::{
     BlockKind, Decision, FittedRequest, Format, Handle, Memory, Millis, Policy, Reason, RewriteForm,
-    SentVerdict, Settings, Tokens, Verdict, block_handle, memory::UndoWhen, parse, recall, resend,
+    SentVerdict, Settings, Tokens, block_handle, memory::UndoWhen, parse, resend,
 };
 
 use super::{fitted, shown};
@@ -103,8 +103,9 @@ fn conversation(exchanges: &[Exchange]) -> Vec<u8> {
 
 fn settings(changed: &[(&str, f64)]) -> Settings {
     let all = ["birth_padding", "birth_ansi", "birth_paths", "birth_json"].map(|name| (name.to_owned(), 1.0));
-    // Nothing is hidden for being old.
-    let never = ["file_need", "other_need", "inputs"].map(|name| (name.to_owned(), 0.0));
+    // Nothing is hidden for being old or long.
+    let never = ["file_need", "other_need", "inputs", "birth_repeats", "birth_logs"]
+        .map(|name| (name.to_owned(), 0.0));
     let mut values: Vec<(String, f64)> = all.into_iter().chain(never).collect();
     for (name, value) in changed {
         values.retain(|(known, _)| known != name);
