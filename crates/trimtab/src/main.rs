@@ -7,12 +7,12 @@ mod discovery;
 mod endpoint;
 mod hint;
 mod input;
-#[allow(dead_code, unused_imports, reason = "components are there for every page and report")]
 mod look;
 mod mcp;
 mod near;
 mod output;
 mod own_sessions;
+mod page;
 mod pictures;
 mod prices;
 mod programs;

@@ -44,6 +44,11 @@ pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
+/// Returns a count that is kept as a sum, with its thousands apart.
+pub(crate) fn group_count(count: f64) -> String {
+    crate::output::group_thousands(Tokens(1).scale(count).0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,48 +14,58 @@ use crate::{
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
 /// Sums over requests.
-#[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct UsageTotals {
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+pub(crate) struct UsageTotals {
     /// Requests whose usage was reported.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
     /// Of these, how many are of a model whose prices are not known: they count as tokens, not as dollars.
-    pub(super) requests_without_price: u64,
+    pub(crate) requests_without_price: u64,
     /// Input that was neither read from nor written to a cache.
-    pub(super) uncached: u64,
-    pub(super) cache_read: u64,
-    pub(super) cache_write: u64,
-    pub(super) output: u64,
-    pub(super) dollars_spent: f64,
+    pub(crate) uncached: u64,
+    pub(crate) cache_read: u64,
+    pub(crate) cache_write: u64,
+    pub(crate) output: u64,
+    pub(crate) dollars_spent: f64,
     /// Input dollars saved by estimate; below zero where hiding cost more than it saved.
-    pub(super) dollars_saved: f64,
+    pub(crate) dollars_saved: f64,
     /// Requests that cost more than they would have untouched.
-    pub(super) requests_dearer: u64,
+    pub(crate) requests_dearer: u64,
 }
 
 impl UsageTotals {
-    pub(super) fn total_input(&self) -> u64 {
+    pub(crate) fn total_input(&self) -> u64 {
         self.uncached + self.cache_read + self.cache_write
     }
 
     /// Adds the requests of one session, in the order in which they were made.
-    pub(super) fn add_session(&mut self, requests: &[RequestInfo]) {
-        self.add_at(requests, |name| prices::find_model(name).ok());
+    pub(crate) fn add_session(&mut self, requests: &[RequestInfo]) {
+        price_requests(requests).iter().for_each(|priced| self.add_request(priced));
     }
 
-    fn add_at(&mut self, requests: &[RequestInfo], priced: impl Fn(&str) -> Option<Model>) {
-        let before = std::iter::once(None).chain(requests.iter().map(Some));
-        for (before, request) in before.zip(requests) {
-            let Some(usage) = request.usage else { continue };
-            self.count_usage(usage);
-            let Some(model) = request.model.as_deref().and_then(&priced) else {
-                self.requests_without_price += 1;
-                continue;
-            };
-            self.dollars_spent += money::dollars_spent(&model, usage);
-            let saved = dollars_saved(&model, usage, request, before);
-            self.dollars_saved += saved;
-            self.requests_dearer += u64::from(saved < 0.0);
-        }
+    /// Adds one request.
+    pub(crate) fn add_request(&mut self, request: &PricedRequest) {
+        let Some(usage) = request.usage else { return };
+        self.count_usage(usage);
+        let Some(dollars) = request.dollars else {
+            self.requests_without_price += 1;
+            return;
+        };
+        self.dollars_spent += dollars.spent;
+        self.dollars_saved += dollars.saved;
+        self.requests_dearer += u64::from(dollars.saved < 0.0);
+    }
+
+    /// Adds other sums.
+    pub(crate) fn add_totals(&mut self, other: &UsageTotals) {
+        self.requests += other.requests;
+        self.requests_without_price += other.requests_without_price;
+        self.uncached += other.uncached;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.output += other.output;
+        self.dollars_spent += other.dollars_spent;
+        self.dollars_saved += other.dollars_saved;
+        self.requests_dearer += other.requests_dearer;
     }
 
     fn count_usage(&mut self, usage: Usage) {
@@ -67,12 +77,60 @@ impl UsageTotals {
     }
 }
 
+/// What was reported for a request, and what it cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PricedRequest {
+    /// None where the provider reported nothing.
+    pub(crate) usage: Option<Usage>,
+    /// None where nothing was reported, or the model's prices are not known.
+    pub(crate) dollars: Option<RequestDollars>,
+}
+
+/// What a request cost, and what it would have cost more untouched: below zero where hiding cost more than it saved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RequestDollars {
+    pub(crate) spent: f64,
+    pub(crate) saved: f64,
+}
+
+/// Prices the requests of one session, in the order in which they were made.
+pub(crate) fn price_requests(requests: &[RequestInfo]) -> Vec<PricedRequest> {
+    price_with(requests, |name| prices::find_model(name).ok())
+}
+
+fn price_with(requests: &[RequestInfo], priced: impl Fn(&str) -> Option<Model>) -> Vec<PricedRequest> {
+    // Requests of a session are nearly all of one model: looking it up goes past every row of the table.
+    let mut models: Vec<(&str, Option<Model>)> = Vec::new();
+    let before = std::iter::once(None).chain(requests.iter().map(Some));
+    let mut all = Vec::with_capacity(requests.len());
+    for (before, request) in before.zip(requests) {
+        let mut dollars = None;
+        if let (Some(usage), Some(name)) = (request.usage, request.model.as_deref()) {
+            if models.iter().all(|(known, _)| *known != name) {
+                models.push((name, priced(name)));
+            }
+            let model = models.iter().find(|(known, _)| *known == name).and_then(|(_, model)| model.as_ref());
+            dollars = model.map(|model| RequestDollars {
+                spent: money::dollars_spent(model, usage),
+                saved: dollars_saved(model, usage, request, before),
+            });
+        }
+        all.push(PricedRequest { usage: request.usage, dollars });
+    }
+    all
+}
+
+/// Returns how long a provider's cache holds what a request left there.
+pub(crate) fn cache_lifetime_ms(model: &Model, usage: Option<Usage>) -> i64 {
+    if usage.is_some_and(|usage| usage.cache_write_1h > 0) { HOUR_MS } else { model.cache.lifetime_ms }
+}
+
 /// Returns the dollars saved by a request. Untouched, it would have found the request before it in the cache.
 fn dollars_saved(model: &Model, usage: Usage, request: &RequestInfo, before: Option<&RequestInfo>) -> f64 {
     if request.tokens_before == request.tokens_after {
         return 0.0;
     }
-    let lifetime_ms = if usage.cache_write_1h > 0 { HOUR_MS } else { model.cache.lifetime_ms };
+    let lifetime_ms = cache_lifetime_ms(model, Some(usage));
     let recent = before.filter(|before| request.at.0 - before.at.0 < lifetime_ms);
     let known = recent.map_or(0, |before| before.tokens_before).min(request.tokens_before);
     let untouched = UntouchedSizes {
@@ -125,7 +183,7 @@ mod tests {
 
     fn check(requests: &[RequestInfo], spent: f64, saved: f64, dearer: u64) -> UsageTotals {
         let mut reported = UsageTotals::default();
-        reported.add_at(requests, model);
+        price_with(requests, model).iter().for_each(|priced| reported.add_request(priced));
         assert!((reported.dollars_spent - spent).abs() < 1e-9, "{reported:?}");
         assert!((reported.dollars_saved - saved).abs() < 1e-9, "{reported:?}");
         assert_eq!(reported.requests_dearer, dearer, "{reported:?}");
