@@ -191,14 +191,14 @@ pub struct SessionPage {
     pub others: u64,
 }
 
-/// What became of the blocks of one request, told by what differs from an earlier one.
+/// What became of the blocks of one request, as its difference from an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestVerdicts {
     /// The request.
     pub request: RequestId,
-    /// The request that it differs from; none where everything is told.
+    /// The request that it differs from; none where the row lists all of them.
     pub base: Option<RequestId>,
-    /// How many leading blocks it shares with that request. What was said there about later ones counts no more.
+    /// How many leading blocks it shares with that request. Its verdicts about later blocks do not count.
     pub same_blocks: u32,
     /// Blocks with the number of their verdict; nothing for those that are sent whole again.
     pub changes: Vec<(u32, Option<i64>)>,

@@ -7,6 +7,7 @@ mod discovery;
 mod endpoint;
 mod hint;
 mod input;
+#[allow(dead_code, unused_imports, reason = "the charts of reports and of the page are one set")]
 mod look;
 mod mcp;
 mod near;

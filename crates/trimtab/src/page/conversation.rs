@@ -228,7 +228,7 @@ fn request_moments(requests: &[RequestInfo], told: &VerdictHistory) -> Vec<Reque
     before.zip(requests).map(moment).collect()
 }
 
-/// Returns how long after the request before it a request was made, where the provider's cache held nothing any more.
+/// Returns how long after the request before it a request was made, where the provider's cache had nothing any more.
 fn cold_after(before: Option<&RequestInfo>, request: &RequestInfo) -> Option<i64> {
     let before = before?;
     let model = prices::find_model(request.model.as_deref()?).ok()?;

@@ -109,7 +109,7 @@ impl TotalsState {
     /// Reads what is new, for so long as there is time.
     fn update(&mut self, scope: &StoreScope, now: Millis) -> Result<u64> {
         let began = Instant::now();
-        // What was interrupted goes on where it was; what is complete begins with the newest again.
+        // What was interrupted goes on where it was; a complete list is looked through from the newest on.
         let mut skip = std::mem::take(&mut self.next_skip);
         loop {
             let page =

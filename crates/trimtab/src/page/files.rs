@@ -183,7 +183,7 @@ fn rows_of(state: &FileState) -> Vec<FileRow> {
     for run in state.runs() {
         match run {
             LineRun::Known { first, lines } => {
-                // What a text ends with behind its last line break is no line.
+                // An empty text after the last line break is no line.
                 let is_last = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
                 let shown = lines.len() - usize::from(is_last);
                 rows.extend(

@@ -165,8 +165,8 @@ fn server_of(tool: &str) -> &str {
 
 fn first_system_words(context: &SessionContext) -> Option<String> {
     let history = &context.latest.history;
-    let blocks = history.blocks().iter().zip(context.latest.facts.rows());
-    let (block, _) = blocks.into_iter().find(|(_, fact)| fact.role == Role::System)?;
+    let mut blocks = history.blocks().iter().zip(context.latest.facts.rows());
+    let (block, _) = blocks.find(|(_, fact)| fact.role == Role::System)?;
     let (start, is_cut) = cut_text(&history.block_text(block), 3_000);
     Some(crate::terminal::escape_text(&start).into_owned() + if is_cut { "…" } else { "" })
 }

@@ -1,7 +1,7 @@
 //! The live page: [`PageServer`] answers what a browser asks about the conversations of a store and about the proxy, if one runs in
 //! this process. The proxy and `trimtab page` serve it. It reads the store when somebody looks, and writes nothing but wishes.
 //!
-//! `route` finds the page that a path names; each page has a file of its own and gives markup from the figures that the commands
+//! `route` finds the page that a path names; each page has its own file and gives markup from the figures that the commands
 //! give; `access` decides who may ask; `events` tells a page that something is new.
 
 mod access;

@@ -1,5 +1,5 @@
-//! The first page: what was spent and saved, today, this week and in all, by project and model; what the proxy in this process did and
-//! failed to do. Losses are shown like savings.
+//! The first page: what was spent and saved, today, this week and in all, by project and model; then the proxy in
+//! this process: its work and its failures. Losses are shown like savings.
 
 use anyhow::Result;
 use maud::{Markup, html};
@@ -278,7 +278,7 @@ fn proxy_tiles(sums: &ProxySums) -> Vec<FigureTile> {
         FigureTile::new(group_count(total(&sums.passed)), "conversations passed untouched")
             .with_name("passed"),
         FigureTile::new(group_count(sums.overflows), "times a provider said: too long")
-            .with_note("met once with a shorter request each")
+            .with_note("each was retried once with a shorter request")
             .with_tone(tone(sums.overflows))
             .with_name("overflows"),
         FigureTile::new(group_count(total(&sums.upstream_errors)), "requests without a good answer")

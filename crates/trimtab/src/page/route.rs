@@ -1,5 +1,5 @@
-//! From a request to a page: [`PageServer::answer`]. Takes a method, a path and a form; gives a page under a strict policy. What is
-//! asked of the store is done on threads that may wait.
+//! From a request to a page: [`PageServer::answer`]. Takes a method, a path and a form; gives a page under a strict policy. The store
+//! is asked on threads that may wait.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Requests of one part of the table.
-const EACH: u32 = 100;
+const EACH: usize = 100;
 
 /// Marks that are drawn: more would cover the picture; the table has them all.
 const MARKS: usize = 300;
@@ -38,10 +38,10 @@ impl PageServer {
         let context = self.conversations.read(&scope, id)?;
         let title = self.session_title(&scope, &info);
         let count = context.requests.len();
-        let pages = page_count(u64::from(info.requests), EACH);
+        let pages = page_count(u64::from(info.requests), u32::try_from(EACH).unwrap_or(u32::MAX));
         // The newest come first, so the first part has the end of the list.
-        let skip = usize::try_from(query.page() - 1).unwrap_or_default().saturating_mul(100);
-        let shown = (0..count).rev().skip(skip).take(100);
+        let skip = usize::try_from(query.page() - 1).unwrap_or_default().saturating_mul(EACH);
+        let shown = (0..count).rev().skip(skip).take(EACH);
         let main = html! {
             div data-follow="" {
                 (session_head(id, &title, Some(SessionTab::Overview)))

@@ -74,7 +74,7 @@ impl PageServer {
             TableColumn::text("model"),
             TableColumn::number("requests"),
             TableColumn::number("last request")
-                .with_about("Tokens of the last request as it came, and its share of the model's window"),
+                .with_about("Tokens of the last request before trimming, and its share of the model's window"),
             TableColumn::number("not sent").with_about("The share of all tokens that was not sent"),
             TableColumn::text("used"),
         ];
@@ -107,7 +107,7 @@ impl PageServer {
         ]
     }
 
-    /// Returns the person's first words, else the client's name for the session.
+    /// Returns the user's first words, else the client's name for the session.
     pub(super) fn session_title(&self, scope: &StoreScope, session: &SessionInfo) -> String {
         let title = title_of(scope.store(), session, &self.options.secrets);
         let title = title.or_else(|| session.name.clone()).unwrap_or_else(|| "without words".to_owned());

@@ -1,4 +1,4 @@
-//! The page of one request: the conversation as the model saw it, block by block. What was hidden is folded in its place, with the note
+//! The page of one request: the conversation as the model saw it, block by block. A hidden block is folded in its place, with the note
 //! that the model saw, the reason, the moment and what it saves; the original opens beside it. And the page of one block, whole.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -109,7 +109,7 @@ impl PageServer {
             (page_links(&path, &[("show", show)], current, pages))
             p.soft.small {
                 "The same at the command line: " code { "trimtab restore " (session) " --request " (number_here) }
-                " prints it as it came, with " code { "--sent" } " as it was sent."
+                " prints what the agent sent, with " code { "--sent" } " what was sent instead."
             }
         };
         Ok(shell::whole_page(&format!("Request {number_here}"), BarPlace::Sessions, &main))

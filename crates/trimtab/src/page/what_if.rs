@@ -1,4 +1,4 @@
-//! A session under other policies and budgets: replayed on a thread of its own, one session at a time, while the page shows how far it
+//! A session under other policies and budgets: replayed on its own thread, one session at a time, while the page shows how far it
 //! is. The figures are those of `trimtab replay`.
 
 use std::{
@@ -48,7 +48,7 @@ const KEPT: usize = 8;
 #[derive(Default)]
 pub(super) struct WhatIfJobs {
     jobs: Mutex<HashMap<SessionId, Arc<Mutex<WhatIfJob>>>>,
-    /// Held while one runs: replays take a whole core.
+    /// Locked while one runs: replays take a whole core.
     running: Arc<Mutex<()>>,
 }
 
@@ -284,7 +284,7 @@ fn result_table(rows: &[WhatIfRow]) -> Markup {
 
 /// Draws how large the requests would have been.
 fn size_chart(rows: &[WhatIfRow]) -> Markup {
-    /// Lines that can be told apart.
+    /// More lines would cover each other.
     const DRAWN: usize = 8;
     let points = |sizes: &[u64]| -> Vec<(f64, f64)> {
         let every = sizes.len().div_ceil(300).max(1);

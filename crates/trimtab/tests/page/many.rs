@@ -15,7 +15,7 @@ fn twenty_thousand_sessions_and_two_thousand_requests_are_shown_in_parts() {
     world.keep("a", &working("First of many.", 2), "none", 50_000, 1_000);
     world.keep("a", &working("First of many.", 4), "none", 50_000, 2_000);
     let database = Connection::open(world.path("kept.db")).unwrap();
-    // The same request again and again, each with a time of its own; then the same session.
+    // The same request again and again, each at another time; then the same session.
     let columns = "at, format, model, bytes, tokens_before, tokens_after, base, front, back, parts, same_blocks, plan, tip, extended, usage";
     let number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <";
     let copied = columns.replace("at, format", "2000 + i * 1000, format");

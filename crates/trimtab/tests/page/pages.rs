@@ -44,7 +44,13 @@ fn every_page_is_shown_under_a_strict_policy() {
     for path in ["/trimtab/page.css", "/trimtab/page.js"] {
         assert_eq!(page.get(path).status, 200);
     }
-    for path in ["/trimtab/sessions/s999", "/trimtab/sessions/x", "/trimtab/sessions/s1/requests/999", "/trimtab/nothing", "/v1/messages"] {
+    for path in [
+        "/trimtab/sessions/s999",
+        "/trimtab/sessions/x",
+        "/trimtab/sessions/s1/requests/999",
+        "/trimtab/nothing",
+        "/v1/messages",
+    ] {
         assert_eq!(page.get(path).status, 404, "{path}");
     }
     assert_eq!(ask(&page.address, &["DELETE / HTTP/1.1"], "").status, 405);
@@ -69,7 +75,8 @@ fn figures_are_those_of_the_commands() {
     assert_eq!(shown.figure("dollars_spent"), dollars("dollars_spent"));
     assert_eq!(shown.figure("dollars_saved"), dollars("dollars_saved"));
     assert_eq!(shown.figure("requests_dearer"), reported["requests_dearer"].to_string());
-    let input: u64 = ["uncached", "cache_read", "cache_write"].iter().map(|name| reported[name].as_u64().unwrap()).sum();
+    let input: u64 =
+        ["uncached", "cache_read", "cache_write"].iter().map(|name| reported[name].as_u64().unwrap()).sum();
     assert_eq!(shown.figure("reported_input").replace(',', ""), input.to_string());
     let less = 100 * (stats["tokens_before"].as_u64().unwrap() - stats["tokens_after"].as_u64().unwrap())
         / stats["tokens_before"].as_u64().unwrap();
@@ -121,7 +128,8 @@ fn nothing_from_a_conversation_is_markup() {
 #[test]
 fn secrets_are_covered_unless_somebody_asks() {
     let world = World::new();
-    let kept = world.keep("a", &working("The key is API_TOKEN=abcdefgh12345678 here.", 2), "none", 50_000, 1_000);
+    let kept =
+        world.keep("a", &working("The key is API_TOKEN=abcdefgh12345678 here.", 2), "none", 50_000, 1_000);
     let path = format!("/trimtab/sessions/s1/requests/{}", kept.id.0);
     let covered = world.page("a", &[]).get(&path).page();
     assert!(covered.contains("API_TOKEN=[secret]") && !covered.contains("abcdefgh12345678"));
@@ -138,7 +146,8 @@ fn a_session_is_replayed_under_other_policies_and_budgets() {
     let page = world.page("a", &[]);
     let token = page.get("/trimtab/sessions/s1/what-if").token();
     let origin = format!("http://{}", page.address);
-    let begin = |fields: &[(&str, &str)]| post_from(&page.address, &origin, "/trimtab/sessions/s1/what-if", fields);
+    let begin =
+        |fields: &[(&str, &str)]| post_from(&page.address, &origin, "/trimtab/sessions/s1/what-if", fields);
     assert_eq!(begin(&[("token", &token), ("policy", "nosuch")]).status, 422);
     assert_eq!(begin(&[("token", &token), ("budgets", "much")]).status, 422);
     let fields =

@@ -22,7 +22,11 @@ fn provider() -> Upstream {
     Upstream::start(|_, _| {
         let usage = json!({"input_tokens": 9, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 2000, "output_tokens": 7});
         let answer = json!({"type": "message", "role": "assistant", "content": [], "usage": usage});
-        Script::Whole("200 OK", vec!["Content-Type: application/json".to_owned()], answer.to_string().into_bytes())
+        Script::Whole(
+            "200 OK",
+            vec!["Content-Type: application/json".to_owned()],
+            answer.to_string().into_bytes(),
+        )
     })
 }
 
@@ -43,11 +47,13 @@ fn a_block_is_pinned_on_the_page_and_the_next_request_has_it() {
     let session = ask(&proxy.address, &["GET /trimtab/sessions/s1 HTTP/1.1"], "");
     assert_eq!(session.status, 200, "{}", session.text);
     let shown = ask(&proxy.address, &["GET /trimtab/sessions/s1/requests/1 HTTP/1.1"], "");
-    let row = shown.text.split("<li id=\"b").find(|row| row.contains("result 3, line 0:")).expect("the block");
+    let row =
+        shown.text.split("<li id=\"b").find(|row| row.contains("result 3, line 0:")).expect("the block");
     assert!(row.contains("Hidden: ") && row.contains("data-sent"), "{row}");
     let handle = row.split_once("data-handle=\"").unwrap().1.split('"').next().unwrap().to_owned();
     let origin = format!("http://{}", proxy.address);
-    let fields = [("token", shown.token()), ("handle", handle), ("kind", "pin".to_owned()), ("back", "1".to_owned())];
+    let fields =
+        [("token", shown.token()), ("handle", handle), ("kind", "pin".to_owned()), ("back", "1".to_owned())];
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let done = post_from(&proxy.address, &origin, "/trimtab/sessions/s1/wish", &fields);
     assert_eq!(done.status, 200, "{}", done.text);
@@ -80,14 +86,16 @@ fn programs_get_a_status_and_browsers_a_page_with_the_proxys_figures() {
 fn a_proxy_with_a_token_shows_its_page_to_who_knows_it() {
     let upstream = provider();
     let proxy = Running::before(&upstream, &["--token", "open-sesame"]);
-    let get = |more: &[&str]| ask(&proxy.address, &[&["GET / HTTP/1.1", "Accept: text/html"], more].concat(), "");
+    let get =
+        |more: &[&str]| ask(&proxy.address, &[&["GET / HTTP/1.1", "Accept: text/html"], more].concat(), "");
     let refused = get(&[]);
     assert!(refused.status == 401 && refused.text.contains("needs the token"), "{}", refused.text);
     assert_eq!(ask(&proxy.address, &["GET /trimtab/settings HTTP/1.1"], "").status, 401);
     assert_eq!(ask(&proxy.address, &["GET /trimtab/events HTTP/1.1"], "").status, 401);
     assert_eq!(get(&["Authorization: Bearer open-sesame"]).status, 200);
     let origin = format!("http://{}", proxy.address);
-    let log_in = |origin: &str, token: &str| post_from(&proxy.address, origin, "/trimtab/login", &[("access", token)]);
+    let log_in =
+        |origin: &str, token: &str| post_from(&proxy.address, origin, "/trimtab/login", &[("access", token)]);
     assert_eq!(log_in(&origin, "wrong").status, 401);
     assert_eq!(log_in("http://localhost:9", "open-sesame").status, 401);
     let done = log_in(&origin, "open-sesame");

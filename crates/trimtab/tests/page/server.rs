@@ -49,13 +49,19 @@ impl World {
     }
 
     /// Keeps a request of a project under a policy with a budget, and what the provider reported for it.
-    pub(crate) fn keep(&self, project: &str, request: &[u8], policy: &str, budget: u64, at: i64) -> KeptRequest {
+    pub(crate) fn keep(
+        &self,
+        project: &str,
+        request: &[u8],
+        policy: &str,
+        budget: u64,
+        at: i64,
+    ) -> KeptRequest {
         let store = self.store();
         let project = self.path(project).display().to_string();
         let label = SessionLabel { name: None, project: Some(&project) };
         let known = store.recognize(&parse(request.to_vec()).unwrap(), label).unwrap();
-        let settings =
-            Settings::new(Policy::find_shipped(policy).unwrap()).with_budget(Tokens(budget));
+        let settings = Settings::new(Policy::find_shipped(policy).unwrap()).with_budget(Tokens(budget));
         let fitted = fit(request.to_vec(), &known.memory, &settings, Millis(at)).unwrap();
         let append = Append::new(&fitted.history, &fitted.plan, &known, Millis(at));
         let Appended::Stored { session, request: id } = store.append_request(&append).unwrap() else {
@@ -177,10 +183,12 @@ pub(crate) fn working(words: &str, results: usize) -> Vec<u8> {
             {"type": "text", "text": format!("Step {number}.")},
             {"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": path}},
         ]}));
-        let lines: String = (1..60).map(|line| format!("{line:6}\tline {line} of reading {number}\n")).collect();
+        let lines: String =
+            (1..60).map(|line| format!("{line:6}\tline {line} of reading {number}\n")).collect();
         messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": lines}]}));
     }
-    let tool = |name: &str| json!({"name": name, "description": "Does it", "input_schema": {"type": "object"}});
+    let tool =
+        |name: &str| json!({"name": name, "description": "Does it", "input_schema": {"type": "object"}});
     let tools = [tool("Read"), tool("mcp__github__search"), tool("mcp__github__create_issue")];
     json!({"model": "claude-opus-5", "max_tokens": 100, "system": "Be brief.", "tools": tools, "messages": messages})
         .to_string()
@@ -191,4 +199,3 @@ pub(crate) fn working(words: &str, results: usize) -> Vec<u8> {
 pub(crate) fn read_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
-
