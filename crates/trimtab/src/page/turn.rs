@@ -40,7 +40,7 @@ const LINE_LETTERS: usize = 160;
 const PART_LETTERS: usize = 40_000;
 
 /// What is looked at to make the row of a block.
-struct RequestView<'a> {
+struct BlockContext<'a> {
     session: SessionId,
     request: RequestId,
     history: &'a History,
@@ -66,7 +66,7 @@ impl PageServer {
         let history = parse_as(stored.bytes.clone(), stored.info.format)?;
         let facts = facts(&history);
         let numbers: HashMap<RequestId, usize> = requests.iter().map(|request| request.id).zip(1..).collect();
-        let view = RequestView {
+        let view = BlockContext {
             session,
             request: id,
             history: &history,
@@ -118,7 +118,7 @@ impl PageServer {
     /// Returns the row of one block.
     fn block_row(
         &self,
-        view: &RequestView<'_>,
+        view: &BlockContext<'_>,
         id: u32,
         fact: &Fact,
         memo: &mut CountMemo,
@@ -181,7 +181,7 @@ impl PageServer {
     /// Says why a block was hidden, at which moment, and what that saves.
     fn hidden_part(
         &self,
-        view: &RequestView<'_>,
+        view: &BlockContext<'_>,
         (id, tokens): (u32, u64),
         verdict: &Verdict,
         block: &trimtab_core::Block,
@@ -222,7 +222,7 @@ impl PageServer {
         }
     }
 
-    fn pin_forms(&self, view: &RequestView<'_>, handle: &str, is_pinned: bool) -> Markup {
+    fn pin_forms(&self, view: &BlockContext<'_>, handle: &str, is_pinned: bool) -> Markup {
         let (kind, words) = if is_pinned { ("unpin", "Unpin") } else { ("pin", "Pin") };
         html! { @if !handle.is_empty() { (self.wish_form(view.session, view.request.0, handle, kind, words)) } }
     }

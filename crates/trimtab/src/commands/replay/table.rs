@@ -21,41 +21,41 @@ const NARROW_NAME: usize = 22;
 const WORST: usize = 3;
 
 /// A column: its heading, how early it goes where there is no room (the highest first), and its cells.
-struct TableColumn {
+struct ReportColumn {
     head: &'static str,
     spare: u8,
     cell: fn(&ScoreRow) -> String,
 }
 
-const COLUMNS: &[TableColumn] = &[
-    TableColumn { head: "tokens", spare: 2, cell: |row| percent_change(row.tokens_vs_raw) },
-    TableColumn { head: "$", spare: 0, cell: |row| percent_change(row.cost_vs_raw) },
-    TableColumn { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, percent_span) },
-    TableColumn { head: "net $", spare: 1, cell: |row| percent_change(row.cost_net_vs_raw) },
-    TableColumn { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
-    TableColumn { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
-    TableColumn { head: "breaks", spare: 8, cell: |row| format_mean(row.cache_breaks) },
-    TableColumn { head: "EAR", spare: 0, cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors) },
-    TableColumn {
+const COLUMNS: &[ReportColumn] = &[
+    ReportColumn { head: "tokens", spare: 2, cell: |row| percent_change(row.tokens_vs_raw) },
+    ReportColumn { head: "$", spare: 0, cell: |row| percent_change(row.cost_vs_raw) },
+    ReportColumn { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, percent_span) },
+    ReportColumn { head: "net $", spare: 1, cell: |row| percent_change(row.cost_net_vs_raw) },
+    ReportColumn { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
+    ReportColumn { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
+    ReportColumn { head: "breaks", spare: 8, cell: |row| format_mean(row.cache_breaks) },
+    ReportColumn { head: "EAR", spare: 0, cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors) },
+    ReportColumn {
         head: "RR",
         spare: 1,
         cell: |row| recall_share(row.strict_reference_recall, row.strict_references),
     },
-    TableColumn {
+    ReportColumn {
         head: "lines",
         spare: 4,
         cell: |row| recall_share(row.copied_line_recall, row.copied_lines),
     },
-    TableColumn { head: "errs", spare: 4, cell: |row| recall_share(row.error_retention, row.errors) },
-    TableColumn {
+    ReportColumn { head: "errs", spare: 4, cell: |row| recall_share(row.error_retention, row.errors) },
+    ReportColumn {
         head: "rules",
         spare: 4,
         cell: |row| recall_share(row.instruction_retention, row.instructions),
     },
-    TableColumn { head: "stale", spare: 9, cell: |row| short_number(row.unmarked_stale_tokens) },
-    TableColumn { head: "again", spare: 6, cell: |row| format_mean(row.forced_refetches) },
-    TableColumn { head: "bad", spare: 6, cell: |row| group_thousands(row.invalid_requests) },
-    TableColumn {
+    ReportColumn { head: "stale", spare: 9, cell: |row| short_number(row.unmarked_stale_tokens) },
+    ReportColumn { head: "again", spare: 6, cell: |row| format_mean(row.forced_refetches) },
+    ReportColumn { head: "bad", spare: 6, cell: |row| group_thousands(row.invalid_requests) },
+    ReportColumn {
         head: "µs",
         spare: 10,
         cell: |row| row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time))),
@@ -146,10 +146,10 @@ fn group_blocks(replayed: &ReplayResults, model: &str, width: usize) -> Vec<Stri
 fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Vec<String> {
     let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
     let mut name = longest.clamp(6, NAME);
-    let mut columns: Vec<(&TableColumn, usize)> =
+    let mut columns: Vec<(&ReportColumn, usize)> =
         COLUMNS.iter().map(|column| (column, column_width(column, rows))).collect();
     let needed =
-        |columns: &[(&TableColumn, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
+        |columns: &[(&ReportColumn, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     while name + needed(&columns) > width && columns.len() > 2 {
         if name > NARROW_NAME {
             name -= 1;
@@ -178,7 +178,7 @@ fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Ve
     lines
 }
 
-fn column_width(column: &TableColumn, rows: &[&ScoreRow]) -> usize {
+fn column_width(column: &ReportColumn, rows: &[&ScoreRow]) -> usize {
     let cells = rows.iter().map(|row| (column.cell)(row).chars().count());
     cells.chain([column.head.chars().count()]).max().unwrap_or_default()
 }
