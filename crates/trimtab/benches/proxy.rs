@@ -112,7 +112,9 @@ fn main() {
 fn watch_page(address: SocketAddr) {
     let get = move |path: &str, accept: &str| {
         let mut connection = std::net::TcpStream::connect(address).expect("a connection");
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+        );
         connection.write_all(head.as_bytes()).expect("a request");
         BufReader::new(connection)
     };

@@ -64,8 +64,7 @@ pub(super) fn may_change(headers: &HeaderMap) -> bool {
             .split_once("://")
             .is_some_and(|(_, place)| host.is_some_and(|host| host.eq_ignore_ascii_case(place)))
     };
-    let origins_fit =
-        headers.get_all(ORIGIN).into_iter().all(|origin| origin.to_str().is_ok_and(|origin| is_same(origin)));
+    let origins_fit = headers.get_all(ORIGIN).into_iter().all(|origin| origin.to_str().is_ok_and(is_same));
     let site = headers.get("sec-fetch-site").map(hyper::header::HeaderValue::as_bytes);
     origins_fit && site.is_none_or(|site| site == b"same-origin")
 }

@@ -167,7 +167,7 @@ impl PageServer {
                     }
                 }
             }
-            (page_links(&place, &[("path", path), ("step", &step_words)], current, pages))
+            (page_links(&place, &[("path", path), ("step", step_words.as_str())], current, pages))
             p.soft.small { "The same at the command line: " code { "trimtab file-at " (id) " " (escape_name(path)) " --step " (step) } }
         })
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use maud::{Markup, html};
-use trimtab_store::{SessionInfo, SessionPageQuery};
+use trimtab_store::{SessionInfo, SessionPageQuery, Store};
 
 use super::{
     PageServer,
@@ -55,7 +55,7 @@ impl PageServer {
                 @if words.is_empty() {
                     @if page.sessions.is_empty() { p { "No session is stored here." } }
                     @else { (self.session_table(&scope, &page.sessions)) }
-                    (page_links("/trimtab/sessions", &[("project", &project)], query.page(), pages))
+                    (page_links("/trimtab/sessions", &[("project", project.as_str())], query.page(), pages))
                 } @else {
                     (self.search_results(&scope, &words)?)
                 }
@@ -73,8 +73,9 @@ impl PageServer {
             TableColumn::text("project"),
             TableColumn::text("model"),
             TableColumn::number("requests"),
-            TableColumn::number("last request")
-                .with_about("Tokens of the last request before trimming, and its share of the model's window"),
+            TableColumn::number("last request").with_about(
+                "Tokens of the last request before trimming, and its share of the model's window",
+            ),
             TableColumn::number("not sent").with_about("The share of all tokens that was not sent"),
             TableColumn::text("used"),
         ];

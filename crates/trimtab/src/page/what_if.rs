@@ -149,7 +149,6 @@ impl WhatIfJobs {
 
     /// Makes a place for results; nothing where a replay of the session is under way.
     fn begin(&self, id: SessionId, all: usize) -> Option<Arc<Mutex<WhatIfJob>>> {
-        let is_over = |job: &Mutex<WhatIfJob>| job.lock().unwrap_or_else(PoisonError::into_inner).is_over;
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.get(&id).is_some_and(|job| !is_over(job)) {
             return None;
@@ -163,6 +162,10 @@ impl WhatIfJobs {
         jobs.insert(id, Arc::clone(&job));
         Some(job)
     }
+}
+
+fn is_over(job: &Mutex<WhatIfJob>) -> bool {
+    job.lock().unwrap_or_else(PoisonError::into_inner).is_over
 }
 
 impl WhatIfTask {

@@ -35,7 +35,11 @@ const COLUMNS: &[ReportColumn] = &[
     ReportColumn { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
     ReportColumn { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
     ReportColumn { head: "breaks", spare: 8, cell: |row| format_mean(row.cache_breaks) },
-    ReportColumn { head: "EAR", spare: 0, cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors) },
+    ReportColumn {
+        head: "EAR",
+        spare: 0,
+        cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors),
+    },
     ReportColumn {
         head: "RR",
         spare: 1,
