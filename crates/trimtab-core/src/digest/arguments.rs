@@ -9,6 +9,8 @@ pub(crate) enum InputShortening {
     /// None.
     #[default]
     Off,
+    /// Those of calls that change no file: scripts, searches, tasks for other agents.
+    Commands,
     /// What an edit replaced, and what was written to a file that a later step shows.
     Safe,
     /// Every long string.

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::Memory;
 use crate::{
-    history::{History, Role},
+    history::{BlockId, History, Role},
     identity::{BlockHash, ChainHash, block_hash},
-    json::widen,
+    json::{narrow, widen},
     verdict::{Decision, SentVerdict, Verdict},
 };
 
@@ -33,6 +33,12 @@ pub(crate) fn hidden_anew(
         verdict => none_known || !before.is_some_and(|before| verdict.sends_same(before.verdict())),
     });
     anew.map(|((decision, _), block)| (decision.block.0, block_hash(history, block))).collect()
+}
+
+/// Returns how many blocks the model has answered to, its last words included.
+fn answered_blocks(history: &History) -> usize {
+    let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
+    answered.map_or(0, |entry| history.blocks_before_end(entry))
 }
 
 /// Finds places among blocks of one content, each looked at once however many there are.
@@ -96,6 +102,21 @@ impl Memory {
         }
     }
 
+    /// Tells whether a conversation only went on since the latest request: that stands in it as it was.
+    fn goes_on(&self, chain: &[ChainHash]) -> bool {
+        self.tip.is_none_or(|tip| chain.iter().rev().any(|hash| *hash == tip))
+    }
+
+    /// Returns the first block that the model has answered to and that was not sent in its place before, where the client has
+    /// rewritten the conversation; nothing where it only went on.
+    pub(crate) fn rewritten_from(&self, history: &History, chain: &[ChainHash]) -> Option<BlockId> {
+        if self.goes_on(chain) {
+            return None;
+        }
+        let sent = chain.iter().take_while(|hash| self.verdict(**hash).is_some()).count();
+        (sent < answered_blocks(history)).then(|| BlockId(narrow(sent)))
+    }
+
     /// Returns, for each block that was not sent in its place before, what it was sent as in a conversation that the client has
     /// rewritten since; nothing at all where the conversation only went on.
     pub(crate) fn hidden_elsewhere<'a>(
@@ -104,16 +125,14 @@ impl Memory {
         chain: &[ChainHash],
         sent: &[Option<&SentVerdict>],
     ) -> Vec<Option<&'a SentVerdict>> {
-        let goes_on = self.tip.is_none_or(|tip| chain.iter().rev().any(|hash| *hash == tip));
-        if goes_on || self.hidden.is_empty() {
+        if self.goes_on(chain) || self.hidden.is_empty() {
             return Vec::new();
         }
         let places: HashSet<ChainHash> = chain.iter().copied().collect();
         let mut used: HashSet<ChainHash> = HashSet::new();
         let mut next_free: HashMap<BlockHash, usize> = HashMap::new();
         // What came behind the model's last words is new, however much it looks like something old.
-        let answered = history.entries().iter().rfind(|entry| entry.role == Role::Assistant);
-        let seen = answered.map_or(0, |entry| history.blocks_before_end(entry));
+        let seen = answered_blocks(history);
         let mut found = Vec::with_capacity(history.blocks().len());
         for (number, (block, before)) in history.blocks().iter().zip(sent).enumerate() {
             if before.is_some() || number >= seen {

@@ -3,11 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::work::{Work, to_whole_number};
+use super::{
+    pressure::BlockMoment,
+    work::{Work, to_whole_number},
+};
 use crate::{
     digest::{InputShortening, LeafSet},
     facts::{Fact, Outcome, ResultSort, Subject, SubjectLines, ToolKind, with_slashes},
     history::{BlockId, BlockKind},
+    json::narrow,
     notes::holds_note,
     policy::{
         BlockSelection, EditedWhen, PolicyStep, Redundancy, SelectedKind, SelectionOrder, StepAction,
@@ -306,6 +310,7 @@ pub(super) fn leaves_to_hide(
     let shown = since.map(|since| Reason::Superseded { by: work.request.facts[since].step });
     match inputs {
         InputShortening::Off => None,
+        InputShortening::Commands => (!changes).then_some((LeafSet::All, None)),
         InputShortening::All => Some((LeafSet::All, shown)),
         InputShortening::Safe if shown.is_some() => Some((LeafSet::Contents, shown)),
         InputShortening::Safe => {
@@ -324,7 +329,8 @@ fn meets_conditions(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> bo
     over(select.tokens_over, work.tokens(id).0)
         && over(select.older_than, u64::from(work.age(id).unwrap_or_default()))
         && !(select.spare_errors && fact.outcome == Outcome::Failed)
-        && lateness_share(work, select, id).is_some_and(|lateness| lateness >= work.context.age_factor())
+        && lateness_share(work, select, id).is_some_and(|lateness| lateness >= work.context.age_factor(id))
+        && select.needed_under.is_none_or(|limit| is_needed_less(work, id, limit))
         && select.class_at_most.is_none_or(|most| {
             let class = work.priority(id).map_or(100, crate::facts::Priority::number);
             usize::from(class) <= to_whole_number(most)
@@ -340,6 +346,22 @@ fn meets_conditions(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> bo
                 && work.request.history.block_text(block).len() > to_whole_number(limit)
         })
 }
+
+/// Tells whether a block is expected to be needed less often than `limit` for every thousand of its tokens. Where no cache holds it,
+/// hiding it costs nothing, so that it may be needed more often.
+fn is_needed_less(work: &Work<'_>, id: BlockId, limit: f64) -> bool {
+    let end = BlockId(narrow(work.draft.decisions.len()));
+    let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end };
+    let tokens = work.tokens(id);
+    let Some(features) = moment.features(id, work.latest_view(id), tokens) else { return false };
+    let needs = &work.context.policy.needs;
+    let pause = needs.weight("pause", if work.context.cache.long_pause { "hour" } else { "none" });
+    let need = needs.product(&features) * pause * work.context.age_factor(id);
+    need * PER_TOKENS < limit * tokens.to_float()
+}
+
+/// Needs are compared for so many tokens.
+const PER_TOKENS: f64 = 1000.0;
 
 /// Returns how many results came since, counted from what the step counts from, as a share of those it waits for; nothing
 /// where the step is not about such a block at all.

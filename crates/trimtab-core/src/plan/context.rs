@@ -43,6 +43,10 @@ pub(crate) struct SentBefore<'a> {
 pub(crate) struct CacheState {
     /// Whether it holds nothing of the conversation any more.
     pub(crate) cold: bool,
+    /// The first block that the client changed or added before what it had sent already: no cache holds what follows.
+    pub(crate) cold_from: Option<BlockId>,
+    /// Whether nothing was sent for an hour: who comes back later needs less of what was.
+    pub(crate) long_pause: bool,
     /// Whether nothing is known but that the model has answered before: then the cache may hold all of it.
     pub(crate) first_look: bool,
     /// What is paid with every request and does not stand in it.
@@ -80,9 +84,10 @@ impl<'a> SentBefore<'a> {
 }
 
 impl<'a> PlanContext<'a> {
-    /// Returns what ages are multiplied by.
-    pub(super) fn age_factor(&self) -> f64 {
-        if self.cache.cold { self.policy.cold_ages } else { 1.0 }
+    /// Returns what a block's ages are multiplied by.
+    pub(super) fn age_factor(&self, id: BlockId) -> f64 {
+        let is_rewritten = self.cache.cold_from.is_some_and(|first| id >= first);
+        if self.cache.cold || is_rewritten { self.policy.cold_ages } else { 1.0 }
     }
 
     /// Returns what a block was sent as before.

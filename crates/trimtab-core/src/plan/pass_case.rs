@@ -52,6 +52,8 @@ impl PassCase {
         let chain = chain(&history);
         let cache = CacheState {
             cold: false,
+            cold_from: None,
+            long_pause: false,
             first_look: false,
             unseen: Tokens::ZERO,
             alive_after: Millis(0),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     context::PlanContext, paying_cut::take_what_pays, pin::pin_blocks, repeat::repeat_sent,
-    steps::take_steps, work::Work,
+    steps::take_steps, unbind::is_bound_loop, work::Work,
 };
 use crate::{
     policy::{PolicyStep, StepAction, StepMoment},
@@ -112,9 +112,11 @@ impl Pass<'_> {
 }
 
 /// Returns the passes up to closing: what stays, what was, then the steps of the policy in its order.
-pub(super) fn pipeline<'a>(context: &PlanContext<'a>) -> Vec<Pass<'a>> {
+pub(super) fn pipeline<'a>(work: &Work<'a>) -> Vec<Pass<'a>> {
+    let context: &'a PlanContext<'a> = work.context;
     let steps: &'a [PolicyStep] = &context.policy.steps;
-    let pass_of = |step: &PolicyStep| pass_of(context, step);
+    let is_bound = is_bound_loop(work);
+    let pass_of = |step: &PolicyStep| pass_of(context, step, is_bound);
     let of_policy = steps.chunk_by(|one, next| pass_of(one) == pass_of(next));
     let first = [PassName::Pin, PassName::Repeat].map(|name| Pass { name, steps: &[] });
     let of_policy = of_policy.filter_map(|steps| Some(Pass { name: pass_of(steps.first()?)?, steps }));
@@ -122,12 +124,12 @@ pub(super) fn pipeline<'a>(context: &PlanContext<'a>) -> Vec<Pass<'a>> {
 }
 
 /// Returns the pass that takes a step; none where no pass does now.
-fn pass_of(context: &PlanContext<'_>, step: &PolicyStep) -> Option<PassName> {
+fn pass_of(context: &PlanContext<'_>, step: &PolicyStep, is_bound: bool) -> Option<PassName> {
     match (step.when, &step.act) {
         // Steps that keep blocks were taken first.
         (_, StepAction::Pin | StepAction::Hold) => None,
-        // Where reasoning is bound to what stands before it, nothing that was sent changes but under pressure.
-        (StepMoment::Cold | StepMoment::Pays, _) if context.cache.binds_reasoning => None,
+        // While a tool loop runs whose reasoning is bound to what stands before it, nothing that was sent changes but under pressure.
+        (StepMoment::Cold | StepMoment::Pays, _) if is_bound => None,
         // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
         _ if context.waits_to_pay(step) => Some(PassName::Pays),
         (_, StepAction::Fold) => Some(PassName::Fold),
@@ -175,16 +177,15 @@ mod tests {
         let steps: String = steps.iter().map(|(when, act)| step(when, act)).collect();
         let mut case = PassCase::new(&steps, &["x"]);
         (case.cache.cold, case.cache.binds_reasoning) = (is_cold, binds_reasoning);
-        let names = case.look_after(
-            |_| {},
-            |work| pipeline(work.context).iter().map(|pass| pass.name).collect::<Vec<_>>(),
-        );
+        let names =
+            case.look_after(|_| {}, |work| pipeline(work).iter().map(|pass| pass.name).collect::<Vec<_>>());
         assert_eq!(names, expected);
     }
 
     #[test]
     fn the_steps_of_a_policy_are_taken_in_its_order_after_what_stays_and_what_was() {
+        // No tool loop runs here in which the model has reasoned.
         check(false, false, &[Pin, Repeat, Birth, Pays, Pressure, Cold]);
-        check(true, true, &[Pin, Repeat, Birth, Pressure]);
+        check(true, true, &[Pin, Repeat, Birth, Pays, Pressure, Cold]);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn plan(
     made: &mut TextCache,
 ) -> Result<Plan, PlanError> {
     let mut work = Work::new(request, context, memo, made);
-    for pass in pipeline(context) {
+    for pass in pipeline(&work) {
         pass.run(&mut work);
     }
     take_what_is_free_now(&mut work);

@@ -7,7 +7,10 @@ mod views;
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{MessageUnit, RequestView, TextCache, UnitKind, context::PlanContext, draft::Draft, may_shorten};
+use super::{
+    MessageUnit, RequestView, TextCache, UnitKind, context::PlanContext, draft::Draft, index::IndexRow,
+    may_shorten,
+};
 use crate::{
     count::CountMemo,
     facts::{Fact, ToolKind},
@@ -24,6 +27,15 @@ use crate::{
 /// the block itself is worth more (measured on recorded sessions).
 pub(super) const NAMES_LEAVE_AT_MOST: f64 = 0.85;
 pub(super) const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
+
+/// The largest share of a text that may be named in the note that hides it: more costs more than it is looked up (measured on recorded
+/// sessions), and a note that is known to be short is known to pay.
+const NAMES_SHARE: f64 = 0.1;
+
+/// Returns how many bytes the names in a note may have.
+pub(super) fn most_name_bytes(row: &IndexRow) -> usize {
+    widen(row.names).min(to_whole_number(f64::from(row.chars) * NAMES_SHARE))
+}
 
 /// A draft under way, with everything that it is made from.
 pub(super) struct Work<'a> {

@@ -35,9 +35,14 @@ pub enum SettingUnit {
     Share,
     /// A class of content, from 20 to 100.
     Class,
-    /// Which arguments of calls may be shortened: off, safe or all.
+    /// How often a block is expected to be needed, for every thousand of its tokens.
+    Need,
+    /// Which arguments of calls may be shortened: off, commands, safe or all.
     Inputs,
 }
+
+/// The value of a setting that lets only those arguments be shortened that change no file.
+pub(super) const COMMANDS: f64 = 3.0;
 
 const fn new_setting(name: &'static str, unit: SettingUnit, about: &'static str) -> SettingInfo {
     SettingInfo { name, unit, about, alias: None }
@@ -187,39 +192,20 @@ pub(super) const KNOBS: &[SettingInfo] = &[
         "Fold repeated lines of runs, tests and builds from their first request on.",
     ),
     new_setting(
-        "changed_age",
-        SettingUnit::Count,
-        "How many results after the last change of a file an older view of it may be hidden.",
+        "file_need",
+        SettingUnit::Need,
+        "A view of a file may be hidden when it is expected to be needed less often than this for every 1,000 tokens.",
     ),
     new_setting(
-        "turn_age",
-        SettingUnit::Count,
-        "How many results later a view of a file may be hidden, once the user has sent another message.",
-    ),
-    new_setting(
-        "file_age",
-        SettingUnit::Count,
-        "How many results later a view of a file may be hidden in any case.",
-    ),
-    new_setting(
-        "shell_file_age",
-        SettingUnit::Count,
-        "How many results later a file printed by a shell command may be hidden.",
-    ),
-    new_setting(
-        "search_age",
-        SettingUnit::Count,
-        "How many results later a search or the echo of an edit may be hidden.",
-    ),
-    new_setting(
-        "report_age",
-        SettingUnit::Count,
-        "How many results later another agent's report may be hidden.",
+        "other_need",
+        SettingUnit::Need,
+        "The same for all other results: commands, searches, reports and receipts.",
     ),
     new_setting(
         "cold_ages",
         SettingUnit::Share,
-        "The factor for these ages when the provider's cache has expired.",
+        "When the provider's cache holds nothing, ages are multiplied by this, and what may be hidden may be needed as many times more \
+         often.",
     ),
     new_setting(
         "low_water",
@@ -240,8 +226,8 @@ pub(super) const KNOBS: &[SettingInfo] = &[
     new_setting(
         "inputs",
         SettingUnit::Inputs,
-        "Which long arguments of calls that are not recent become notes: off, safe (what an edit replaced; what was written to a \
-         file that a later step shows) or all.",
+        "Which long arguments of calls that are not recent become notes: off, commands (of calls that change no file), safe (what \
+         an edit replaced; what was written to a file that a later step shows) or all.",
     ),
 ];
 
@@ -293,7 +279,8 @@ impl SettingUnit {
             SettingUnit::Count => "count",
             SettingUnit::Share => "share",
             SettingUnit::Class => "class",
-            SettingUnit::Inputs => "off, safe, all",
+            SettingUnit::Need => "uses per 1,000 tokens",
+            SettingUnit::Inputs => "off, commands, safe, all",
         }
     }
 
@@ -303,14 +290,16 @@ impl SettingUnit {
             "true" | "yes" | "on" | "safe" => Some(1.0),
             "false" | "no" | "off" => Some(0.0),
             "all" => Some(2.0),
+            "commands" => Some(COMMANDS),
             _ => None,
         };
         let number = words.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite());
         match self {
-            SettingUnit::Switch if !matches!(words, "safe" | "all") => {
+            SettingUnit::Switch if !matches!(words, "safe" | "all" | "commands") => {
                 switch.or(number.filter(|number| *number == 0.0 || *number == 1.0))
             }
-            SettingUnit::Inputs if matches!(words, "off" | "safe" | "all") => switch,
+            SettingUnit::Inputs if matches!(words, "off" | "commands" | "safe" | "all") => switch,
+            SettingUnit::Need => number.filter(|need| *need >= 0.0),
             SettingUnit::Share => number.filter(|share| (0.0..=1.0).contains(share)),
             SettingUnit::Class => number.filter(|class| (0.0..=100.0).contains(class)),
             SettingUnit::Tokens
@@ -333,17 +322,20 @@ impl SettingUnit {
             SettingUnit::Count => "a whole number, such as 5",
             SettingUnit::Share => "a share from 0 to 1, such as 0.75",
             SettingUnit::Class => "a class from 20 to 100, such as 50",
-            SettingUnit::Inputs => "off, safe or all",
+            SettingUnit::Need => "a number from 0, such as 0.0015",
+            SettingUnit::Inputs => "off, commands, safe or all",
         }
     }
 
     pub(super) fn format_value(self, value: f64) -> String {
         match self {
             SettingUnit::Switch => (value != 0.0).to_string(),
+            SettingUnit::Inputs if value >= COMMANDS => "commands".to_owned(),
             SettingUnit::Inputs if value >= 2.0 => "all".to_owned(),
             SettingUnit::Inputs if value >= 1.0 => "safe".to_owned(),
             SettingUnit::Inputs => "off".to_owned(),
             SettingUnit::Share => format!("{value:.2}"),
+            SettingUnit::Need => value.to_string(),
             SettingUnit::Tokens
             | SettingUnit::Characters
             | SettingUnit::Bytes
@@ -424,7 +416,7 @@ mod tests {
             ("ladder", "keep_last_hard", 2.0),
             ("ladder", "max_context", 180_000.0),
             ("ladder", "max_bytes", 50_000.0),
-            ("steady", "inputs", 0.0),
+            ("steady", "inputs", 3.0),
         ] {
             let settings = Policy::find_shipped(policy).expect(policy).settings;
             let found = settings.iter().find(|(name, _)| name == setting).map(|(_, value)| *value);

@@ -139,6 +139,8 @@ pub(crate) struct BlockSelection {
     pub(crate) shows: Vec<ResultSort>,
     /// Blocks after which at least so many results came; after the last change of what they show, where that is asked for.
     pub(crate) results_after: Option<f64>,
+    /// Blocks that are expected to be needed less often than this for every thousand tokens.
+    pub(crate) needed_under: Option<f64>,
     /// Whether what they show was changed.
     pub(crate) edited: Option<EditedWhen>,
     /// Blocks after which the person spoke.

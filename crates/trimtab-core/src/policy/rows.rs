@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::{
     BlockSelection, EditedWhen, PolicyError, PolicyStep, Redundancy, SelectedKind, SelectionOrder,
     StepAction, StepMoment,
-    all_settings::SettingUnit,
+    all_settings::{COMMANDS, SettingUnit},
     source::{TomlSource, nearest_word},
 };
 use crate::{
@@ -127,6 +127,7 @@ struct SelectRow {
     class_at_most: Option<Spanned<NumberOrSetting>>,
     shows: Vec<Spanned<String>>,
     results_after: Option<Spanned<NumberOrSetting>>,
+    needed_under: Option<Spanned<NumberOrSetting>>,
     edited: Option<EditedWhen>,
     turn_since: bool,
     order: SelectionOrder,
@@ -300,6 +301,7 @@ impl RowReader<'_> {
             )?,
             shows: row.shows.iter().map(|name| self.read_result_sort(name)).collect::<Result<_, _>>()?,
             results_after: count("results_after", &row.results_after)?,
+            needed_under: self.read_number("needed_under", SettingUnit::Need, row.needed_under.as_ref())?,
             edited: row.edited,
             turn_since: row.turn_since,
             order: row.order,
@@ -332,6 +334,7 @@ impl RowReader<'_> {
             ["pin"] => StepAction::Pin,
             ["hold"] => StepAction::Hold,
             ["inputs"] => StepAction::Inputs(match self.settings.get("inputs") {
+                Some(value) if *value >= COMMANDS => InputShortening::Commands,
                 Some(value) if *value >= 2.0 => InputShortening::All,
                 Some(value) if *value >= 1.0 => InputShortening::Safe,
                 Some(_) | None => InputShortening::Off,

@@ -356,6 +356,8 @@ pub fn plan_latest(
         },
         cache: CacheState {
             cold,
+            long_pause: memory.idle_time(now).is_some_and(|idle| idle >= CacheRules::HOUR_MS),
+            cold_from: memory.rewritten_from(&history, &warm.chain),
             first_look: is_new && !memory.is_empty(),
             unseen: settings.unseen,
             alive_after: Millis(now.0.saturating_sub(match keeping {

@@ -2,6 +2,7 @@
 //! and sameness. The protocol is judged by the checker, which knows nothing of the library.
 
 mod again;
+mod cold_moments;
 mod folds;
 mod honest;
 mod inputs;

@@ -89,7 +89,8 @@ fn what_a_shell_was_told_goes_before_what_was_read() {
     let calls: Vec<_> = (0..4).map(script).chain((0..8).map(|file| read(file, 40))).collect();
     let bytes = request(calls.iter().cloned());
     let fit_with = |budget, inputs| {
-        let set = [("inputs_under_pressure".to_owned(), inputs), ("cold_low_water".to_owned(), 1.0)];
+        let set = [("inputs_under_pressure", inputs), ("cold_low_water", 1.0), ("inputs", 0.0)];
+        let set = set.map(|(name, value)| (name.to_owned(), value));
         let policy = Policy::shipped_with("steady", &set).expect("a policy");
         let settings = Settings::new(policy).with_format(Format::Chat).with_cold_cache().with_budget(budget);
         fit(bytes.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit")
@@ -190,14 +191,25 @@ fn numbered(file: usize, from: usize, count: usize, line: &str) -> String {
 
 #[test]
 fn the_newest_view_of_a_file_that_somebody_else_changed_stays_while_an_older_one_is_in_sight() {
-    // There is room for all: what a command printed is old at the third result, a file that was read at the fifteenth.
+    // There is room for all: what a command printed is old at the third result, a file that was read is not.
+    let steps = "about = \"A test.\"\n[[step]]\nwhen = \"pays\"\nselect = { shows = [\"shell-file\"], results_after = 3 }\ndo = \"names\"\n";
+    let policy = std::sync::Arc::new(Policy::from_toml("test", steps, &[]).expect("a policy"));
     let hidden_with = |file: usize, from: usize| {
         let read_once =
             ("read_file", json!({"path": "src/file_0.rs"}), numbered(0, 1, 60, "let value = compute"));
         let command = format!("cat -n src/file_{file}.rs | sed -n '{from},{}p'", from + 29);
         let printed =
             ("bash", json!({"command": command}), numbered(file, from, 30, "let other = calculate"));
-        hidden(&[read_once, printed, read(2, 30), read(3, 30), read(4, 30)], 2.0)
+        let calls = [read_once, printed, read(2, 30), read(3, 30), read(4, 30)];
+        let settings =
+            Settings::new(std::sync::Arc::clone(&policy)).with_format(Format::Chat).with_cold_cache();
+        let fitted = fit(request(calls), &Memory::default(), &settings, Millis(0)).expect("a fit");
+        let results = fitted.history.blocks().iter().zip(fitted.plan.decisions());
+        let results = results.filter(|(block, _)| block.kind == BlockKind::Result).enumerate();
+        results
+            .filter(|(_, (_, decision))| decision.verdict != Verdict::Keep)
+            .map(|(number, _)| number)
+            .collect::<Vec<_>>()
     };
     assert!(hidden_with(0, 20).is_empty(), "it shows other lines in the same place");
     assert_eq!(hidden_with(0, 80), [1], "it shows another place");
@@ -380,8 +392,8 @@ fn what_a_new_result_points_at_stays_while_something_else_can_go() {
     let calls =
         || [run("./report", &report), read(0, 300), run("./other", "done"), run("./report -a", &again)];
     let fitted = |budget| {
-        let settings = Settings::new(Policy::find_shipped("steady").expect("a policy")).with_budget(budget);
-        let settings = settings.with_format(Format::Chat).with_cold_cache();
+        let policy = Policy::shipped_with("steady", &[("birth_lines".to_owned(), 1.0)]).expect("a policy");
+        let settings = Settings::new(policy).with_budget(budget).with_format(Format::Chat).with_cold_cache();
         fit(request(calls()), &Memory::default(), &settings, Millis(0)).expect("a fit").plan
     };
     let before = fitted(None);

@@ -145,8 +145,8 @@ fn request(exchanges: &[Exchange], wrap: Option<Wrap>, format: Format) -> Vec<u8
 
 /// Returns a policy that shortens no output for its size alone: which are too large would depend on what is around them.
 fn uncapped(name: &str) -> Policy {
-    let off = [("largest_output".to_owned(), 0.0)];
-    Policy::shipped_with(name, if name == "steady" { &off } else { &[] }).expect("a shipped policy")
+    let set = [("largest_output".to_owned(), 0.0), ("birth_lines".to_owned(), 1.0)];
+    Policy::shipped_with(name, if name == "steady" { &set } else { &[] }).expect("a shipped policy")
 }
 
 fn fit(bytes: &[u8], policy: &str, share: Option<f64>, format: Format) -> FittedRequest {

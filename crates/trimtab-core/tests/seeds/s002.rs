@@ -174,7 +174,7 @@ fn a_newer_view_is_never_called_stale_by_an_edit_before_it() {
         talk = talk
             .runs("make", &format!("step {number}: {}", "compiled another part of it, fine\n".repeat(12)));
     }
-    let sent = talk.fit("steady", &[("changed_age", 5.0), ("file_age", 5.0)], 1_000_000);
+    let sent = talk.fit("steady", &[("file_need", 1.0)], 1_000_000);
     assert!(sent.shown(1).contains("stale since the edit at step 2"), "{}", sent.shown(1));
     assert!(!sent.shown(4).contains("stale since"), "{}", sent.shown(4));
     assert!(sent.shown(4).contains("trimtab recall "), "{}", sent.shown(4));
@@ -208,10 +208,11 @@ fn what_is_left_of_a_trimmed_result_goes_when_the_whole_would() {
     // A request that a cache takes however much of it is hidden.
     let talk = Talk::new().says("user", &"Look at all of it. ".repeat(800));
     let talk = talk.reads("a.py", &file).runs("./report", &report);
-    let sent = talk.fit("steady", &[], ROOM);
+    let lines = [("birth_lines", 1.0)];
+    let sent = talk.fit("steady", &lines, ROOM);
     assert_eq!(sent.shown(2).matches("left out").count(), 60, "{}", sent.shown(2));
     assert!(!sent.shown(2).contains("value_15"), "{}", sent.shown(2));
-    let sent = talk.runs("./more", &output(60)).fit("steady", &[], ROOM);
+    let sent = talk.runs("./more", &output(60)).fit("steady", &lines, ROOM);
     assert_eq!(sent.shown(1), file);
     assert!(sent.shown(2).matches("left out").count() < 3, "its last line at most: {}", sent.shown(2));
 }
@@ -231,12 +232,27 @@ fn a_trimmed_result_stays_where_it_keeps_a_file_young_and_fitting_twice_changes_
     };
     let talk = Talk::new().says("user", &"Look at all of it. ".repeat(800)).reads("a.py", &file);
     let talk = runs(runs(talk, 0..8).runs("./report", &report), 8..16);
-    let sent = talk.fit("steady", &[], ROOM);
+    let steps = r#"about = "A test."
+[[step]]
+when = "birth"
+do = "seen"
+
+[[step]]
+when = "pays"
+select = { shows = ["other"], results_after = 1 }
+do = "names"
+
+[[step]]
+when = "pays"
+select = { shows = ["file"], results_after = 15 }
+do = "names"
+"#;
+    let policy = || Policy::from_toml("test", steps, &[]).expect("a policy");
+    let sent = talk.fit_by(policy(), ROOM);
     assert_eq!(sent.shown(1), file, "old by itself, but pointed at eight results ago");
     assert_eq!(sent.shown(10).matches("left out").count(), 60, "{}", sent.shown(10));
-    let policy = Policy::find_shipped("steady").expect("a policy");
     let settings =
-        Settings::new(policy).with_budget(Tokens(ROOM)).with_format(Format::Chat).with_cold_cache();
+        Settings::new(policy()).with_budget(Tokens(ROOM)).with_format(Format::Chat).with_cold_cache();
     let again = fit(sent.fitted.request.clone(), &Memory::default(), &settings, Millis(0)).expect("a fit");
     assert!(again.plan.keeps_all(), "fitting twice");
 }
@@ -253,7 +269,7 @@ fn what_a_result_sent_in_part_points_at_stays_in_sight() {
         ("bash", json!({"command": "./report"}), report.as_str()),
         ("bash", json!({"command": "./count"}), other.as_str()),
     ];
-    let sent = talk.calls_together(&calls).fit("steady", &[], ROOM);
+    let sent = talk.calls_together(&calls).fit("steady", &[("birth_lines", 1.0)], ROOM);
     assert_eq!(sent.shown(1), first);
     assert!(sent.shown(2).len() < report.len() && sent.shown(2).matches("left out").count() == 60);
 }

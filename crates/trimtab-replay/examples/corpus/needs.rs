@@ -24,7 +24,7 @@ pub(crate) fn table(files: &[File]) -> bool {
         }
     }
     for (features, (looks, anchors, names)) in sums {
-        println!("{looks}\t{anchors:.4}\t{names:.4}\t{features}");
+        println!("{looks}\t{anchors}\t{names}\t{features}");
     }
     true
 }

@@ -5,13 +5,13 @@
 use super::super::PlanIndex;
 use crate::{
     count::Counts,
-    facts::{Facts, Outcome, ResultSort, Subject, SubjectLines, ToolKind},
+    facts::{ContentKind, Facts, Outcome, ResultSort, Subject, SubjectLines, ToolKind},
     history::{BlockId, BlockKind, History},
     units::Tokens,
 };
 
 /// What is known about a block at one moment: pairs of a factor's name and its level.
-pub(crate) type Features = [(&'static str, &'static str); 6];
+pub(crate) type Features = [(&'static str, &'static str); 7];
 
 /// A block at one moment.
 #[derive(Clone, Copy)]
@@ -59,7 +59,19 @@ impl BlockMoment<'_> {
             (edited_at, edited),
             (turned, if turn > fact.turn { "yes" } else { "no" }),
             (superseded, if is_superseded { "yes" } else { "no" }),
+            ("text", self.text_sort(kind, result)),
         ])
+    }
+
+    /// Tells what sort of text a view of a file shows: documents and data are edited less than code.
+    fn text_sort(&self, kind: &str, result: BlockId) -> &'static str {
+        let is_view = matches!(kind, "file" | "file-part" | "shell-file");
+        match self.facts.row(result).filter(|_| is_view).map(|fact| fact.content) {
+            None => "any",
+            Some(ContentKind::Code) => "code",
+            Some(ContentKind::Prose) => "prose",
+            Some(_) => "other",
+        }
     }
 
     fn kind(&self, result: BlockId, is_call: bool) -> Option<&'static str> {
@@ -127,7 +139,10 @@ fn age_name(results: u32) -> &'static str {
         20..=34 => "20",
         35..=59 => "35",
         60..=99 => "60",
-        _ => "100",
+        100..=149 => "100",
+        150..=219 => "150",
+        220..=319 => "220",
+        _ => "320",
     }
 }
 

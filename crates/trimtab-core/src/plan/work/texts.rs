@@ -16,7 +16,7 @@ use super::{
         series::{EXTENTS, LEAST_TELLER, LEAST_TELLING_BYTES},
         visible_names::{VisibleNames, distinct_names},
     },
-    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, to_whole_number,
+    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, most_name_bytes, to_whole_number,
 };
 use crate::{
     digest::{
@@ -326,7 +326,7 @@ impl Work<'_> {
         (edit.with.len() < edit.span.len() && tokens < self.tokens(id)).then(|| (shorter.into(), tokens))
     }
 
-    /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once.
+    /// Returns the names of a block's text that stand in nothing else that is sent, in order, each once, as far as there is room.
     fn names_only_in(&mut self, id: BlockId, text: &str) -> Vec<String> {
         if self.draft.visible.is_none() {
             let mut visible = VisibleNames::default();
@@ -343,7 +343,15 @@ impl Work<'_> {
             self.draft.visible = Some(visible);
         }
         let sent = self.text_now(id).unwrap_or_default();
-        self.draft.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default()
+        let names =
+            self.draft.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default();
+        let mut room = most_name_bytes(self.request.index.row(id));
+        let fits = |name: &String| {
+            let fits = name.len() < room;
+            room = room.saturating_sub(if fits { name.len() + 1 } else { 0 });
+            fits
+        };
+        names.into_iter().filter(fits).collect()
     }
 
     pub(super) fn count_as(&mut self, id: BlockId, text: &str) -> Tokens {

@@ -30,10 +30,7 @@ pub struct UseProbe<'a> {
 }
 
 /// How often blocks with the same features were looked at, and how much they were needed later: edited texts, and names.
-pub type NeedSums = BTreeMap<String, (u64, f64, f64)>;
-
-/// A need counts e times less for every so many requests that it is away: a block can come back before that.
-const NEED_HORIZON: f64 = 30.0;
+pub type NeedSums = BTreeMap<String, (u64, u64, u64)>;
 
 /// Requests before this one are not looked at: they are hardly ever under pressure.
 const FIRST_LOOK: usize = 15;
@@ -83,9 +80,8 @@ impl UseProbe<'_> {
                 let Some(features) = described.of(id, end, track.tokens(id)) else { continue };
                 let sum = sums.entry(features).or_default();
                 sum.0 += 1;
-                for (at, is_anchor) in used.get(&id).into_iter().flatten().filter(|(at, _)| *at >= number) {
-                    let away = f64::from(narrow(at - number)) / NEED_HORIZON;
-                    *(if *is_anchor { &mut sum.1 } else { &mut sum.2 }) += (-away).exp();
+                for (_, is_anchor) in used.get(&id).into_iter().flatten().filter(|(at, _)| *at >= number) {
+                    *(if *is_anchor { &mut sum.1 } else { &mut sum.2 }) += 1;
                 }
             }
         }
