@@ -1,5 +1,5 @@
 //! Fitting the next request of a conversation that is still warm: parse, count, facts, plan and render of one new turn of
-//! 4 KB behind histories of growing length, against one copy of the request's bytes. Best of many tries, in turns.
+//! 4 KB after histories of growing length, against one copy of the request's bytes. Best of many tries, in turns.
 //!
 //! `cargo bench -p trimtab-core --bench fit`; with `-- only NAME` one policy, on the longest history, for a profiler; with `-- file PATH` the longest request is written there, and policy, tokens,
 //! budget and milliseconds are printed for `scripts/bench-langchain`.

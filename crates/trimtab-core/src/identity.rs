@@ -8,7 +8,7 @@ use crate::{
     json::scan,
 };
 
-/// The identity of a block: the hash of the block before it and of its own content.
+/// The identity of a block: the hash of the block before it and of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChainHash(pub [u8; 16]);
 
@@ -18,7 +18,7 @@ impl Hash for ChainHash {
     }
 }
 
-/// The identity of a block by itself, whatever stands before it.
+/// The identity of a block by itself, whatever precedes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockHash(pub [u8; 16]);
 

@@ -58,7 +58,7 @@ pub fn call_key(id: Option<&str>, name: &str, arguments: &str) -> String {
     format!("{name} {}", blake3::hash(text.as_bytes()).to_hex())
 }
 
-/// Writes arguments in an order and a spelling of our own: clients write them again in theirs.
+/// Writes arguments in an order and a spelling that we choose: clients write them again in theirs.
 fn in_one_order(arguments: &str) -> Option<String> {
     let bytes = arguments.as_bytes();
     let tape = scan(bytes).ok()?;

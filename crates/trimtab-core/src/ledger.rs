@@ -1,4 +1,4 @@
-//! The ledger as values: what happened in the part of a conversation that is folded, told without a model. `summary` fills it in,
+//! The ledger as values: what happened in the part of a conversation that is folded, written without a model. `summary` fills it in,
 //! `render` writes it.
 
 /// A file that was read or modified.
@@ -88,7 +88,7 @@ pub struct UserMessage {
     pub handle: Option<String>,
 }
 
-/// How much of instructions is told.
+/// How much of instructions is quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionExtent {
     /// All of them.

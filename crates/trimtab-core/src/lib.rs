@@ -24,7 +24,7 @@
 //! session.sent(&fitted);
 //! let reply = br#"{"usage":{"prompt_tokens":8,"completion_tokens":2}}"#;
 //! if let Some(usage) = Usage::of_answer(fitted.history.format(), reply) {
-//!     session.answered(usage); // learns how the provider counts and what its cache held
+//!     session.answered(usage); // learns how the provider counts and what its cache contained
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

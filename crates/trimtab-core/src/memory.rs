@@ -44,7 +44,7 @@ impl Hasher for FirstBytesHasher {
 pub struct InputCosts {
     /// As sent.
     pub ours: f64,
-    /// As it came.
+    /// Unchanged.
     pub raw: f64,
 }
 
@@ -66,7 +66,7 @@ pub struct Memory {
     pub(crate) last_fold: Option<LastFold>,
     /// What the provider reported for the last request.
     pub(crate) reported: Option<Tokens>,
-    /// Whether the last request changed what the provider's cache held.
+    /// Whether the last request changed what the provider's cache contained.
     pub(crate) rewrote: bool,
     /// What was asked for about single blocks.
     pub(crate) wishes: Wishes,
@@ -81,7 +81,7 @@ impl Memory {
         for (hash, decision) in chain.iter().zip(decisions) {
             let is_known = match (self.verdicts.get(hash), &decision.verdict) {
                 (None, _) => false,
-                // What was hidden stays as it was said, unless somebody takes it back.
+                // A block that was hidden keeps its text, unless somebody takes the hiding back.
                 (Some(_), Verdict::Keep) => true,
                 // A block that was whole may be hidden later, a shortened one may go, and a pointer whose copy is hidden says
                 // something else.
@@ -112,7 +112,7 @@ impl Memory {
         }
     }
 
-    /// Takes a conversation that is first seen in mid-flight as already sent whole at `now`, so that a live cache is not
+    /// Takes a conversation that is first seen in the middle as already sent whole at `now`, so that a live cache is not
     /// broken in ignorance.
     pub fn adopt_history(&mut self, history: &History, now: Millis) {
         for hash in chain(history) {

@@ -7,10 +7,10 @@ pub(crate) const NOTE_MEMBER: &str = "[trimtab]";
 /// What stands in the place of a result that never came.
 pub(crate) const NO_RESULT: &str = "[No result: the call was never answered.]";
 
-/// What stands before a handle in a note that promises no recall.
+/// What precedes a handle in a note that promises no recall.
 pub(crate) const HANDLE: &str = "handle ";
 
-/// What stands before a conversation that begins with the model's words.
+/// What precedes a conversation that begins with the model's words.
 pub(crate) const BEGINNING: &str = "[The beginning of this conversation is not there.]";
 
 /// Why something is hidden to make room.
@@ -48,6 +48,12 @@ pub(crate) fn is_note(text: &str) -> bool {
 /// Tells whether a text was shortened by us: its last line, or a JSON string in it, is a closing note.
 pub fn holds_note(text: &str) -> bool {
     is_closing(last_line(text)) || ends_string_with_handle(text) || ends_string_with_reason(text)
+}
+
+/// Returns a text without the note with which it ends, where it ends with one of ours.
+pub(crate) fn without_note(text: &str) -> &str {
+    let last = last_line(text);
+    if is_closing(last) { text.trim_end().strip_suffix(last.trim_end()).unwrap_or(text) } else { text }
 }
 
 /// Tells whether a text of ours tells a series.
@@ -134,7 +140,7 @@ fn ends_string(behind: &str) -> bool {
 /// How long a note in a JSON string may be, in bytes: the fields of notes are bounded.
 const LONGEST_NOTE: usize = 2_000;
 
-/// Returns what a note says behind its last separator.
+/// Returns what a note says after its last separator.
 fn last_clause(note: &str) -> Option<&str> {
     let clause = note.rsplit_once("; ").or_else(|| note.rsplit_once(" - "));
     clause.map(|(_, clause)| clause)
@@ -163,7 +169,7 @@ fn shown_at(sentence: &str) -> Option<&str> {
     pointed_handle(rest)
 }
 
-/// Returns the handle in brackets behind the step of a pointer.
+/// Returns the handle in brackets after the step of a pointer.
 fn pointed_handle(rest: &str) -> Option<&str> {
     let (step, handle) = rest.split_once(" (")?;
     let is_step = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());

@@ -19,7 +19,7 @@ pub fn as_terminal_shows(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Splits a line behind the digits that it begins with, blanks before them taken off; none where it begins with no digit.
+/// Splits a line after the digits that it begins with, blanks before them taken off; none where it begins with no digit.
 pub(crate) fn split_line_number(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(' ');
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();

@@ -62,9 +62,9 @@ pub enum Reason {
         /// The step of what was edited.
         edit: u32,
     },
-    /// A summary stands for it.
+    /// A summary replaces it.
     Folded {
-        /// How many messages the summary stands behind.
+        /// How many messages precede the summary.
         messages: u32,
         /// The last step that it stands for.
         through: u32,
@@ -128,7 +128,7 @@ pub enum Verdict {
         /// The name of the earlier block.
         handle: String,
     },
-    /// A summary stands for it and others: one message that takes the place of the last of them.
+    /// A summary replaces it and others: one message that takes the place of the last of them.
     Fold {
         /// The message; only for the block whose place it takes.
         text: Option<Arc<str>>,
@@ -147,7 +147,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict that hides a block for a reason behind a text, or behind nothing. Stores keep verdicts as these two.
+    /// Returns the verdict that hides a block for a reason, with a text in its place or nothing. Stores keep verdicts as these two.
     pub fn hiding(text: Option<Arc<str>>, reason: Reason) -> Verdict {
         match (text, reason) {
             (text, Reason::Folded { messages, through, at }) => Verdict::Fold { text, messages, through, at },
@@ -192,7 +192,7 @@ impl Verdict {
         matches!(self, Verdict::Fold { .. })
     }
 
-    /// Tells whether the block itself is not sent: it is dropped, or a summary stands for it.
+    /// Tells whether the block itself is not sent: it is dropped, or a summary replaces it.
     pub fn is_gone(&self) -> bool {
         matches!(self, Verdict::Drop { .. } | Verdict::Fold { .. })
     }

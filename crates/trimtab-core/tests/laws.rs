@@ -24,7 +24,7 @@ use trimtab_core::{
     write,
 };
 
-/// Runs a law over made-up conversations in every format and prints how many it held for.
+/// Runs a law over made-up conversations in every format and prints how many passed.
 fn for_each_conversation(law: &str, check: impl Fn(&Conversation, Format, Style)) {
     let cases = std::env::var("TRIMTAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(256);
     for format in Format::ALL {

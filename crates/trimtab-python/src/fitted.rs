@@ -122,7 +122,7 @@ impl PyFitted {
         self.fitted.plan.after().0
     }
 
-    /// What the request counted as it came.
+    /// How many tokens the original request had.
     #[getter]
     fn tokens_before(&self) -> u64 {
         self.fitted.plan.before().0

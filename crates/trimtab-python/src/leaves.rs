@@ -12,7 +12,7 @@ use crate::write::MOST_LEVELS;
 /// A step of the walk through a message.
 #[derive(Debug)]
 enum MessageNode {
-    /// A value that cannot change. It is held, so that its address is not another's meanwhile.
+    /// A value that cannot change. It is kept alive, so that its address is not another's meanwhile.
     Value(Py<PyAny>),
     Dict(usize),
     List(usize),

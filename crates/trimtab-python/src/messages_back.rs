@@ -1,4 +1,4 @@
-//! A fitted request as messages. Takes the request's bytes as they came and as they are sent; gives for every message to send
+//! A fitted request as messages. Takes the bytes of the original request and of the sent one; gives for every message to send
 //! whether it is one of those that came, or its new bytes. Compares and scans; never parses what did not change.
 
 use std::ops::Range;
@@ -8,7 +8,7 @@ use trimtab_core::{FittedRequest, Verdict};
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OutgoingMessage {
-    /// The message of this number, as it came.
+    /// The message of this number, unchanged.
     Same(usize),
     /// Other bytes; of the message of this number, where they are one message's.
     Changed { number: Option<usize>, bytes: Range<usize> },
@@ -32,7 +32,7 @@ enum MessageFate {
     Gone,
 }
 
-/// Finds the messages of a fitted request. `head` bytes stand before the first message of the caller, and `lead` messages
+/// Finds the messages of a fitted request. `head` bytes precede the first message of the caller, and `lead` messages
 /// that are not the caller's. Nothing where the bytes are not what was expected.
 pub(crate) fn find_messages(
     fitted: &FittedRequest,
@@ -50,7 +50,7 @@ pub(crate) fn find_messages(
     let fates = message_fates(fitted, lead, places.len());
     let numbers: Vec<usize> =
         (0..).zip(&fates).filter(|(_, fate)| **fate != MessageFate::Gone).map(|(number, _)| number).collect();
-    // A summary stands before the first message behind those that it stands for.
+    // A summary precedes the first message after those that it replaces.
     let mut summary = summary_before(fitted, lead);
     let is_folded = summary.is_some();
     let mut sent = Vec::with_capacity(places.len());
@@ -59,7 +59,7 @@ pub(crate) fn find_messages(
     while sends.get(at).is_some_and(|byte| *byte != b']') {
         let as_it_came = |number: &usize| end_of_repeated(came.get(places.get(*number)?.clone())?, sends, at);
         let expected = numbers.get(next).copied();
-        // Where a summary is joined to what stands beside it, messages before and behind it are not there by themselves.
+        // Where a summary is joined to its neighbours, the messages before and after it are not there by themselves.
         let ahead =
             numbers.get(next..).unwrap_or_default().iter().take(if is_folded { numbers.len() } else { 1 });
         let found =
@@ -85,7 +85,7 @@ pub(crate) fn find_messages(
     (is_folded || next == numbers.len()).then_some(sent)
 }
 
-/// Returns the number of the first message behind a summary.
+/// Returns the number of the first message after a summary.
 fn summary_before(fitted: &FittedRequest, lead: usize) -> Option<usize> {
     let messages = fitted.plan.decisions().iter().find_map(|decision| match decision.verdict {
         Verdict::Fold { messages, .. } => usize::try_from(messages).ok(),
@@ -112,7 +112,7 @@ fn message_fates(fitted: &FittedRequest, lead: usize, count: usize) -> Vec<Messa
     fates.into_iter().map(|fate| fate.unwrap_or(MessageFate::Whole)).collect()
 }
 
-/// Returns where a message ends that stands here as it came.
+/// Returns where a message ends that is here unchanged.
 fn end_of_repeated(message: &[u8], sends: &[u8], at: usize) -> Option<usize> {
     let end = at + message.len();
     let is_same = sends.get(at..end)? == message && matches!(sends.get(end), Some(b',' | b']'));

@@ -1,4 +1,4 @@
-//! What can be told of conversations. Takes files or messages; gives the values that the command line writes with `--json`.
+//! Figures and facts about conversations. Takes files or messages; gives the values that the command line writes with `--json`.
 //! Never changes anything.
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 

@@ -31,7 +31,7 @@ pub(crate) struct RequestFields {
 /// A message that was read.
 #[derive(Debug)]
 pub(crate) struct KnownMessage {
-    /// What must be the same for the message to be what it was; nothing where that cannot be told.
+    /// What must be the same for the message to be what it was; nothing if that cannot be known.
     leaves: Option<MessageLeaves>,
     /// Its place in the latest request.
     pub(crate) place: Range<usize>,
@@ -74,9 +74,9 @@ pub(crate) struct ReadMessages {
 pub(crate) struct BuiltRequest {
     pub(crate) bytes: Vec<u8>,
     pub(crate) places: Vec<Range<usize>>,
-    /// How many bytes stand before the first message that the caller gave.
+    /// How many bytes precede the first message that the caller gave.
     pub(crate) head: usize,
-    /// How many messages stand before it that are not the caller's.
+    /// How many messages precede it that are not the caller's.
     pub(crate) lead: usize,
 }
 
@@ -304,7 +304,7 @@ fn format_sign(message: &Bound<'_, PyDict>) -> PyResult<Option<Format>> {
     Ok(None)
 }
 
-/// Writes what stands before the messages; tells how many messages of ours are among it.
+/// Writes what precedes the messages; tells how many messages of ours are among it.
 fn write_head(format: Format, beside: &RequestFields) -> (Vec<u8>, usize) {
     let mut out = b"{".to_vec();
     if let Some(model) = &beside.model {
@@ -357,7 +357,7 @@ fn write_head(format: Format, beside: &RequestFields) -> (Vec<u8>, usize) {
     (out, lead)
 }
 
-/// Adds a field and the comma behind it.
+/// Adds a field and the comma after it.
 fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(format!("\"{name}\":").as_bytes());
     out.extend_from_slice(value);

@@ -1,6 +1,6 @@
-//! A conversation that goes on. Takes its messages turn by turn; gives the messages to send. What is known of it is in one
+//! A conversation that goes on. Takes its messages turn by turn; gives the messages to send. Its state is in one
 //! place, taken out while a turn works and put back after it: two threads cannot work with it at once, and a forked process
-//! that finds it taken begins anew.
+//! that finds it taken begins again.
 #![allow(unsafe_code, reason = "PyO3's macros write it; there is none of ours")]
 
 use std::{
@@ -33,7 +33,7 @@ pub(crate) struct PySession {
     slot: Mutex<StateSlot>,
 }
 
-/// Where the state is while nobody works with it. The lock is only ever held for a moment, by a thread that holds Python's: so
+/// Where the state is while nobody works with it. The lock is only ever taken for a moment, by a thread that has Python's: so
 /// no process is forked while it is taken.
 #[derive(Default)]
 struct StateSlot {

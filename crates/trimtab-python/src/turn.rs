@@ -1,5 +1,5 @@
 //! One turn of a conversation. Takes messages as Python holds them and the state of the conversation; gives the messages to
-//! send. Python's lock is held while messages are looked at and given back, and by nobody while the engine works.
+//! send. Python's lock is taken while messages are looked at and given back, and by nobody while the engine works.
 
 use std::{
     ops::Range,

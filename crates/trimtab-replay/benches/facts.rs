@@ -1,5 +1,5 @@
-//! Times facts and files: a whole long conversation per megabyte, and one new turn behind histories of growing length,
-//! which must not cost more than behind a short one. A folder stands for its largest recording.
+//! Times facts and files: a whole long conversation per megabyte, and one new turn after histories of growing length,
+//! which must not cost more than after a short one. A folder stands for its largest recording.
 //!
 //! `cargo bench -p trimtab-core --bench facts [-- RECORDING|FOLDER]`
 

@@ -334,7 +334,7 @@ impl InspectedHistory<'_> {
             let call = if fact.acts_as == BlockKind::Result { fact.partner.unwrap_or(id) } else { id };
             let kind = self.facts.row(call).and_then(Fact::tool).or(fact.tool()).unwrap_or(ToolKind::Other);
             let name = self.history.block(call).and_then(|call| self.history.tool_name(call));
-            // An action written in an assistant's text has no name of its own.
+            // An action written in an assistant's text has no name.
             let name = name.map_or_else(|| "in text".to_owned(), Cow::into_owned);
             let tool = tools.entry((kind, name)).or_default();
             *tool = (tool.0 + usize::from(fact.acts_as == BlockKind::Call), tool.1 + tokens);
@@ -489,7 +489,7 @@ fn conversation_cost(
     let dollars = segment.points.iter().map(|point| {
         let carried = segment.history.messages().get(..point.messages).and_then(<[_]>::last);
         let last = carried.map_or(0, |entry| entry.step);
-        // What the request carries is known by its steps: its answer is the step behind them.
+        // What the request carries is known by its steps: its answer is the step after them.
         let input = view.rows().filter(|(.., fact, _)| fact.step <= last).map(|(.., tokens)| tokens.0).sum();
         let output = view
             .rows()

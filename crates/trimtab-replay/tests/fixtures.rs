@@ -164,7 +164,7 @@ fn json_lines(bytes: &[u8]) -> Vec<(Value, String)> {
     values.into_iter().map(|value| (value.clone(), value.to_string())).collect()
 }
 
-/// Returns the fields to break: of each kind the first and the middle one. What holds more than a fiftieth of the file is
+/// Returns the fields to break: of each kind the first and the middle one. A value of more than a fiftieth of the file is
 /// not one field.
 fn fields(lines: &[(Value, String)]) -> Vec<Field> {
     let sizes = lines.iter().map(|(_, text)| text.len());

@@ -59,7 +59,7 @@ pub enum StoreError {
     #[error("no block has the handle {0}: `trimtab sessions` lists what is stored")]
     UnknownHandle(String),
     /// A handle that cannot be one.
-    #[error("{0} is no handle: a handle is 12 digits of 0-9 and a-f, as notes name them")]
+    #[error("{0} is not a handle: a handle is 12 digits of 0-9 and a-f, as notes name them")]
     NotAHandle(String),
     /// A session does not hold the block.
     #[error(

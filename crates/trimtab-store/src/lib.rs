@@ -1,4 +1,4 @@
-//! Ground truth at rest. Takes every request as it came, with what became of its blocks; gives back originals, requests and
+//! Ground truth at rest. Takes every request unchanged, with what became of its blocks; gives back originals, requests and
 //! verdicts, byte for byte, in any process. Never edits what was appended, and never keeps a key or a header: only the names of
 //! a session and of its project are taken from them.
 //!
@@ -174,7 +174,7 @@ pub trait Store: Send + Sync {
     /// Says what is wrong with the store, or that there is no such session.
     fn first_and_last(&self, session: SessionId) -> Result<(RequestInfo, RequestInfo), StoreError>;
 
-    /// Returns a request as it came, with what became of its blocks.
+    /// Returns the client's request, with what became of its blocks.
     ///
     /// # Errors
     /// Says that there is none, or what of it is damaged.

@@ -46,7 +46,7 @@ fn name_from_fields(metadata: Option<&Value>, prompt_cache_key: Option<&Value>) 
         .or_else(|| prompt_cache_key.and_then(text))
 }
 
-/// Claude Code writes its session's id into the id of the user: behind `_session_`, or as a key of a JSON text.
+/// Claude Code writes its session's id into the id of the user: after `_session_`, or as a key of a JSON text.
 fn name_in_user(user: &str) -> Option<String> {
     if let Some((_, session)) = user.rsplit_once("_session_") {
         return name_of_value(session);
@@ -55,7 +55,7 @@ fn name_in_user(user: &str) -> Option<String> {
     name_of_value(keys.get("session_id")?.as_str()?)
 }
 
-/// Takes a value as a name where it can be one. What looks like a key never is.
+/// Takes a value as a name where it can be one. A value that looks like a key never is.
 fn name_of_value(value: &str) -> Option<String> {
     let value = value.trim();
     let letters = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter);

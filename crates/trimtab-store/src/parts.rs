@@ -1,5 +1,5 @@
-//! The bytes of a request as parts: what stands before the messages, each message with what separates it from the one
-//! before, what stands behind. Takes a history; gives its parts with holes where blocks stand, and bytes again of both.
+//! The bytes of a request as parts: what precedes the messages, each message with what separates it from the one
+//! before, and what follows. Takes a history; gives its parts with holes where blocks stand, and bytes again of both.
 //! Never loses a byte: what is not in a block is copied.
 
 use trimtab_core::{History, PartKind};

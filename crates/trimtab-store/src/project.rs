@@ -50,7 +50,7 @@ fn repository_at(folder: &Path) -> Option<PathBuf> {
     Some(shared.unwrap_or_else(|| folder.to_owned()))
 }
 
-/// Returns the repository that a linked work tree belongs to. A submodule is a repository of its own.
+/// Returns the repository that a linked work tree belongs to. A submodule is a separate repository.
 fn shared_repository(folder: &Path, entry: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(entry).ok()?;
     let own = folder.join(text.strip_prefix("gitdir:")?.trim());

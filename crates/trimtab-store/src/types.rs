@@ -73,7 +73,7 @@ pub struct Recognized {
 /// A request to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Append<'a> {
-    /// The request as it came.
+    /// The client's request.
     pub history: &'a History,
     /// What became of its blocks.
     pub plan: &'a Plan,
@@ -139,9 +139,9 @@ pub struct SessionInfo {
     pub last: Millis,
     /// How many requests were made.
     pub requests: u32,
-    /// The bytes of its last request as it came.
+    /// The bytes of its last request, before it was fitted.
     pub bytes: u64,
-    /// Tokens of all requests as they came.
+    /// Tokens of all requests, before they were fitted.
     pub tokens_before: u64,
     /// Tokens of all requests as they were sent.
     pub tokens_after: u64,
@@ -226,7 +226,7 @@ pub struct RequestInfo {
     pub format: Format,
     /// Its model.
     pub model: Option<String>,
-    /// Tokens as it came.
+    /// Tokens before it was fitted.
     pub tokens_before: u64,
     /// Tokens as it was sent.
     pub tokens_after: u64,
@@ -236,7 +236,7 @@ pub struct RequestInfo {
     pub tip: ChainHash,
 }
 
-/// A request as it came.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRequest {
     /// What a list shows.
@@ -245,7 +245,7 @@ pub struct StoredRequest {
     pub bytes: Vec<u8>,
     /// What became of its blocks: number and verdict of those that were not sent whole.
     pub hidden: Vec<(u32, SentVerdict)>,
-    /// The block behind which a cache marker was added.
+    /// The block after which a cache marker was added.
     pub marker: Option<BlockId>,
 }
 
@@ -293,7 +293,7 @@ pub enum SearchWithin<'a> {
 pub struct SearchHit {
     /// The name by which it is recalled.
     pub handle: String,
-    /// The session that held it first.
+    /// The session that had it first.
     pub session: SessionId,
     /// The line that says most of the query, counted from 1.
     pub line: usize,
@@ -316,7 +316,7 @@ pub enum ForgetSelection {
     Beyond(Retention, Millis),
 }
 
-/// How much is kept without anybody asking. What was used within [`Retention::LIVE_MS`] always stays.
+/// How much is kept without anybody asking. Sessions used within [`Retention::LIVE_MS`] are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// Sessions stay this long after their last request, in milliseconds; for ever where nothing is said.
@@ -336,7 +336,7 @@ impl Retention {
     }
 }
 
-/// Whether it is done or only told.
+/// Whether it is done or only listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunMode {
     /// Do it.
@@ -382,7 +382,7 @@ pub struct DiskUsage {
     pub blocks: u64,
     /// Bytes of the blocks before compression.
     pub block_bytes: u64,
-    /// Bytes of all requests as they came.
+    /// Bytes of all requests, before they were fitted.
     pub request_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A writer is killed at any moment: what it was told is kept is there, whole, and nothing is half-written. This file is run
+//! A writer is killed at any moment: what was reported to it as kept is there, whole, and nothing is half-written. This file is run
 //! again as the writer. `TRIMTAB_KILLS` says how often it is killed; `./scripts/test long store` kills 200 times.
 
 #![allow(
@@ -134,7 +134,7 @@ fn kill_after(path: &Path, round: usize, time: Duration) -> Vec<(i64, usize, usi
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 heard.fetch_add(1, Ordering::Relaxed);
-                // The name of the test may stand before the first word.
+                // The name of the test may precede the first word.
                 let Some(at) = line.find("kept ") else { continue };
                 let numbers: Vec<i64> =
                     line[at + 5..].split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -162,7 +162,7 @@ fn kill_after(path: &Path, round: usize, time: Duration) -> Vec<(i64, usize, usi
     said.lock().unwrap().clone()
 }
 
-/// Everything acknowledged is there, everything there is whole. Returns how many requests were kept without being told.
+/// Everything acknowledged is there, everything there is whole. Returns how many requests were kept without being reported.
 fn check(path: &Path, acknowledged: &BTreeMap<i64, (usize, usize, usize)>) -> u64 {
     let store = Sqlite::open(path).expect("it opens after a kill");
     for (id, (round, thread, steps)) in acknowledged {

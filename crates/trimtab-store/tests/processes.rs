@@ -1,5 +1,5 @@
 //! Real processes on real file systems: two that append to one file, a disk that is full, one that may not be written to. This
-//! file is run again as the process; the disks are made in a name space of their own and vanish with it.
+//! file is run again as the process; the disks are made in a separate name space and vanish with it.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -162,7 +162,7 @@ fn fill(path: &Path) {
     assert!(matches!(error, StoreError::Full), "{error:?}");
     assert!(error.to_string().contains("trimtab forget"), "{error}");
     assert!(kept.len() > 5, "{} were kept before", kept.len());
-    // The same store and one opened anew give back everything that was told to be kept.
+    // The same store and one opened again give back everything that was reported as kept.
     for store in [store, Sqlite::open_to_read(path).unwrap()] {
         for (id, bytes, handle) in &kept {
             assert!(store.request(*id).unwrap().bytes == *bytes);

@@ -23,7 +23,7 @@ fn file() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Changes a store behind the program's back.
+/// Changes a store without the program's knowledge.
 fn meddle(path: &PathBuf, sql: &str) {
     let connection = rusqlite::Connection::open(path).expect("the file");
     connection.execute_batch(sql).expect(sql);

@@ -1,5 +1,5 @@
 //! What the proxy adds to a request: asked directly, through a minimal pass-through on the same stack, and through trimtab,
-//! side by side in one run; then its memory over many sessions, and how long it takes to start.
+//! side by side in one run; then what a new connection costs, memory over many sessions, and how long the proxy takes to start.
 //! `cargo bench -p trimtab --bench proxy [-- SECONDS [KILOBYTES]]`; with a size, of that size alone and nothing else.
 //!
 //! Timed is the next request of a conversation: it goes on with the one before, which is sent untimed, by a turn of 4 KB. The turn is
@@ -41,27 +41,34 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Events of a scripted answer.
 const EVENTS: usize = 50;
-/// Tells this program to be the minimal pass-through: a process of its own, as every proxy is.
+/// Tells this program to be the minimal pass-through: a separate process, as every proxy is.
 const PASS: &str = "pass";
+/// Tells it to look at the first bytes of every connection, as trimtab does to recognize HTTP/2.
+const LOOK: &str = "look";
 /// Rounds before anything is timed.
 const WARMING: usize = 4;
 /// Clients at once where requests per second are measured.
 const CLIENTS: usize = 8;
+/// New connections that are timed through each target.
+const CONNECTIONS: usize = 4_000;
+/// Looks at bytes that wait in one socket.
+const LOOKS: u32 = 200_000;
 
 type Body = BoxBody<Bytes, hyper::Error>;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, provider] = &words[..]
+    if let [first, look, provider] = &words[..]
         && first == PASS
     {
-        return pass_for(provider.parse().expect("an address"));
+        let look = if look == LOOK { FirstLook::Peek } else { FirstLook::None };
+        return pass_for(provider.parse().expect("an address"), look);
     }
     let numbers: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let seconds = numbers.first().copied().unwrap_or(3.0);
     let only = numbers.get(1).map(|kilobytes| *kilobytes as usize);
-    let provider = serve(provide);
-    let minimal = Minimal::start(provider);
+    let provider = serve(provide, FirstLook::None);
+    let minimal = Minimal::start(provider, "plain");
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("store.db");
     let plain = Trimtab::start(provider, &["--no-store"]);
@@ -101,6 +108,9 @@ fn main() {
             );
         }
     }
+    if only.is_none() {
+        connections(provider, &minimal, &plain);
+    }
     drop((plain, keeping, watched));
     if only.is_none() {
         sessions(provider);
@@ -126,6 +136,54 @@ fn watch_page(address: SocketAddr) {
             }
         }
     });
+}
+
+/// What a new connection costs: the minimal pass-through without and with a look at the first bytes, and trimtab. Then the look alone.
+fn connections(provider: SocketAddr, minimal: &Minimal, plain: &Trimtab) {
+    let looking = Minimal::start(provider, LOOK);
+    let targets = [
+        ("minimal", minimal.address, ""),
+        ("minimal, looks", looking.address, ""),
+        ("trimtab off", plain.address, "off"),
+    ];
+    let request = grown(&conversation(100, 1), 0, 0);
+    let mut timed = vec![Vec::new(); targets.len()];
+    let runtime = runtime();
+    runtime.block_on(async {
+        for round in 0..CONNECTIONS {
+            // In another order each time: what is asked first finds colder caches.
+            for place in 0..targets.len() {
+                let place = (place + round) % targets.len();
+                let (_, address, switch) = targets[place];
+                let started = Instant::now();
+                let mut client = connect(address).await;
+                ask(&mut client, switch, &request).await;
+                timed[place].push(started.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+    });
+    print!("a new connection with one small request, p50:");
+    for ((name, _, _), timed) in targets.iter().zip(&timed) {
+        print!(" {name} {:.1} us;", percentile(timed, 0.5));
+    }
+    println!(" one look at bytes that wait: {:.2} us", runtime.block_on(time_of_look()));
+}
+
+/// Returns the mean time of a look at bytes that wait in a socket, in microseconds.
+async fn time_of_look() -> f64 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
+    let (server, _) = listener.accept().await.expect("a connection");
+    client.writable().await.expect("a socket");
+    client.try_write(b"POST / HTTP/1.1\r\n").expect("a socket");
+    server.readable().await.expect("a socket");
+    let started = Instant::now();
+    for _ in 0..LOOKS {
+        let mut first = [0; 3];
+        server.peek(&mut first).await.expect("bytes");
+        std::hint::black_box(first);
+    }
+    started.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
 }
 
 /// Memory of a proxy that meets one new session after the other.
@@ -308,8 +366,15 @@ async fn pass(provider: SocketAddr, request: Request<Incoming>) -> Response<Body
     answer.map(BodyExt::boxed)
 }
 
-/// Serves on a thread of its own.
-fn serve<F, A>(answer: F) -> SocketAddr
+/// Whether a server looks at the first bytes of a connection before it serves it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstLook {
+    None,
+    Peek,
+}
+
+/// Serves on a separate thread.
+fn serve<F, A>(answer: F, look: FirstLook) -> SocketAddr
 where
     F: Fn(Request<Incoming>) -> A + Copy + Send + 'static,
     A: Future<Output = Response<Body>> + 'static,
@@ -324,9 +389,12 @@ where
                 stream.set_nodelay(true).expect("a socket");
                 let service =
                     service_fn(move |request| async move { Ok::<_, Infallible>(answer(request).await) });
-                tokio::task::spawn_local(
-                    server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
-                );
+                tokio::task::spawn_local(async move {
+                    if look == FirstLook::Peek {
+                        let _ = stream.peek(&mut [0; 3]).await;
+                    }
+                    server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await
+                });
             }
         });
     });
@@ -334,8 +402,8 @@ where
 }
 
 /// Passes requests on until it is killed.
-fn pass_for(provider: SocketAddr) {
-    println!("{}", serve(move |request| pass(provider, request)));
+fn pass_for(provider: SocketAddr, look: FirstLook) {
+    println!("{}", serve(move |request| pass(provider, request), look));
     loop {
         thread::park();
     }
@@ -348,9 +416,9 @@ struct Minimal {
 }
 
 impl Minimal {
-    fn start(provider: SocketAddr) -> Minimal {
+    fn start(provider: SocketAddr, look: &str) -> Minimal {
         let mut child = Command::new(std::env::current_exe().expect("a program"))
-            .args([PASS, &provider.to_string()])
+            .args([PASS, look, &provider.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .expect("this program");
@@ -367,7 +435,7 @@ impl Drop for Minimal {
     }
 }
 
-/// The program, as a process of its own.
+/// The program, as a separate process.
 struct Trimtab {
     address: SocketAddr,
     child: Child,

@@ -297,7 +297,7 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// Hide everything that is no longer needed, as if the provider's cache held nothing of this conversation
+    /// Hide everything that is no longer needed, as if the provider's cache were empty
     #[arg(long)]
     pub(crate) cold: bool,
 
@@ -511,7 +511,7 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, Clone)]
 pub(crate) enum PolicyChoice {
     Known(Contender),
-    /// A TOML file, with settings in brackets behind it.
+    /// A TOML file, with settings in brackets after it.
     File(String),
 }
 

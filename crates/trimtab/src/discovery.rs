@@ -47,6 +47,16 @@ impl Machine {
         Machine { system, variable: |name| std::env::var_os(name), home: std::env::home_dir() }
     }
 
+    /// Returns the folder in which programs keep the user's settings.
+    pub(crate) fn settings_folder(&self) -> Option<PathBuf> {
+        let folder =
+            |name: &str| (self.variable)(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        folder("XDG_CONFIG_HOME").or_else(|| match self.system {
+            System::Windows => folder("APPDATA"),
+            System::Linux | System::MacOs => Some(folder("HOME")?.join(".config")),
+        })
+    }
+
     /// Returns the folders that a place stands for: none where a variable is not set.
     fn folders(&self, place: &str) -> Vec<PathBuf> {
         let mut parts = place.split('/');

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use trimtab_core::summary::PromptFormat;
+use trimtab_core::Format;
 use ureq::Agent;
 
 /// How often a request is sent at most.
@@ -16,13 +16,13 @@ const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest reply that is read, in bytes: a summary is a few kilobytes.
 const LONGEST_REPLY: u64 = 4 * 1024 * 1024;
-/// How much of a refused request's reply is told, in characters.
+/// How much of a refused request's reply is quoted, in characters.
 const TOLD: usize = 200;
 
 /// Where a summary comes from.
 pub(crate) struct SummaryEndpoint {
     url: String,
-    pub(crate) format: PromptFormat,
+    pub(crate) format: Format,
     key: Option<String>,
     /// Headers of another request to the same place that say who asks.
     headers: Vec<(String, String)>,
@@ -40,7 +40,7 @@ impl SummaryEndpoint {
     /// Makes an endpoint of a whole address, what is spoken there, and the headers that say who asks.
     pub(crate) fn with_address(
         url: String,
-        format: PromptFormat,
+        format: Format,
         headers: Vec<(String, String)>,
         limit: Duration,
     ) -> SummaryEndpoint {
@@ -73,7 +73,7 @@ impl SummaryEndpoint {
         bail!("{} gave no answer", self.address_without_query())
     }
 
-    /// Returns the address without what stands behind it: that may be a key.
+    /// Returns the address without its query: that may be a key.
     fn address_without_query(&self) -> &str {
         self.url.split('?').next().unwrap_or(&self.url)
     }
@@ -91,16 +91,14 @@ impl SummaryEndpoint {
             post = post.header(name, value);
         }
         let versioned = self.headers.iter().any(|(name, _)| name == "anthropic-version");
-        if self.format == PromptFormat::Anthropic && !versioned {
+        if self.format == Format::Anthropic && !versioned {
             post = post.header("anthropic-version", "2023-06-01");
         }
         if let Some(key) = &self.key {
             post = match self.format {
-                PromptFormat::Anthropic => post.header("x-api-key", key),
-                PromptFormat::Gemini => post.header("x-goog-api-key", key),
-                PromptFormat::Chat | PromptFormat::Responses => {
-                    post.header("authorization", format!("Bearer {key}"))
-                }
+                Format::Anthropic => post.header("x-api-key", key),
+                Format::Gemini => post.header("x-goog-api-key", key),
+                Format::Chat | Format::Responses => post.header("authorization", format!("Bearer {key}")),
             };
         }
         let sent = post.send(request);
@@ -132,15 +130,15 @@ enum EndpointReply {
 }
 
 /// Returns the whole address and what is spoken there.
-fn resolve_address(url: &str) -> (String, PromptFormat) {
+fn resolve_address(url: &str) -> (String, Format) {
     let url = url.trim_end_matches('/');
     let at_anthropic = url.split('/').nth(2).is_some_and(|host| host.ends_with("anthropic.com"));
     match url {
-        url if url.ends_with("/messages") => (url.to_owned(), PromptFormat::Anthropic),
-        url if at_anthropic && url.ends_with("/v1") => (format!("{url}/messages"), PromptFormat::Anthropic),
-        url if at_anthropic => (format!("{url}/v1/messages"), PromptFormat::Anthropic),
-        url if url.ends_with("/chat/completions") => (url.to_owned(), PromptFormat::Chat),
-        url => (format!("{url}/chat/completions"), PromptFormat::Chat),
+        url if url.ends_with("/messages") => (url.to_owned(), Format::Anthropic),
+        url if at_anthropic && url.ends_with("/v1") => (format!("{url}/messages"), Format::Anthropic),
+        url if at_anthropic => (format!("{url}/v1/messages"), Format::Anthropic),
+        url if url.ends_with("/chat/completions") => (url.to_owned(), Format::Chat),
+        url => (format!("{url}/chat/completions"), Format::Chat),
     }
 }
 
@@ -156,14 +154,14 @@ mod tests {
     #[test]
     fn an_address_may_be_given_with_or_without_its_path() {
         for (given, whole, format) in [
-            ("http://localhost:1/v1/", "http://localhost:1/v1/chat/completions", PromptFormat::Chat),
+            ("http://localhost:1/v1/", "http://localhost:1/v1/chat/completions", Format::Chat),
             (
                 "http://localhost:1/v1/chat/completions",
                 "http://localhost:1/v1/chat/completions",
-                PromptFormat::Chat,
+                Format::Chat,
             ),
-            ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages", PromptFormat::Anthropic),
-            ("http://localhost:1/v1/messages", "http://localhost:1/v1/messages", PromptFormat::Anthropic),
+            ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages", Format::Anthropic),
+            ("http://localhost:1/v1/messages", "http://localhost:1/v1/messages", Format::Anthropic),
         ] {
             assert_eq!(resolve_address(given), (whole.to_owned(), format), "{given}");
         }

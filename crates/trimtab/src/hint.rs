@@ -8,6 +8,8 @@ use std::{
 
 use trimtab_core::RecallHint;
 
+use crate::discovery::{Machine, System};
+
 /// What the program is called.
 const NAME: &str = "trimtab";
 
@@ -49,7 +51,7 @@ pub(crate) fn absolute_path(path: &Path) -> PathBuf {
 }
 
 /// Returns how a shell on this machine finds this program: by its name where every shell does, else by its path. A login
-/// shell begins with a path of its own.
+/// shell begins with another path.
 fn program_name() -> String {
     let Some(this) = env::current_exe().ok().and_then(|this| this.canonicalize().ok()) else {
         return NAME.to_owned();
@@ -76,11 +78,18 @@ fn shortest_name(this: &Path, folders: &[PathBuf], login: &[PathBuf]) -> String 
 
 /// Returns a word as a shell reads it back.
 fn shell_word(word: &str) -> String {
+    word_for_shell(word, Machine::this().system)
+}
+
+fn word_for_shell(word: &str, system: System) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_-./+:@%,=".contains(letter);
     if word.chars().all(plain) {
         return word.to_owned();
     }
-    if cfg!(windows) { format!("\"{word}\"") } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    match system {
+        System::Windows => format!("\"{word}\""),
+        System::Linux | System::MacOs => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]
@@ -90,9 +99,8 @@ mod tests {
     #[test]
     fn words_are_quoted_only_where_a_shell_needs_it() {
         assert_eq!(shell_word("/opt/trimtab-1.2/bin/trimtab"), "/opt/trimtab-1.2/bin/trimtab");
-        if !cfg!(windows) {
-            assert_eq!(shell_word("/home/a b/it's"), r"'/home/a b/it'\''s'");
-        }
+        assert_eq!(word_for_shell("/home/a b/it's", System::Linux), r"'/home/a b/it'\''s'");
+        assert_eq!(word_for_shell(r"C:\Program Files\t.exe", System::Windows), r#""C:\Program Files\t.exe""#);
     }
 
     #[cfg(unix)]

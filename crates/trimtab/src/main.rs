@@ -1,5 +1,5 @@
 //! The command line of trimtab. Takes arguments, files and standard input; gives data on standard output and
-//! words for people on standard error. Never does the work itself: that is the library's.
+//! messages on standard error. Never does the work itself: that is the library's.
 
 mod args;
 mod commands;

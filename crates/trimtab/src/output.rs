@@ -68,7 +68,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a value as JSON on lines of its own.
+    /// Writes a value as JSON on separate lines.
     pub(crate) fn write_json(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
         let mut json = serde_json::to_vec_pretty(value)?;
         json.push(b'\n');
@@ -105,7 +105,7 @@ pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let beside = file.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, file));
     if written.is_err() {
-        // Nothing is left behind; that it cannot be removed is not what went wrong.
+        // Nothing is left over; that it cannot be removed is not the error to report.
         let _ = std::fs::remove_file(&beside);
     }
     written.with_context(|| format!("{}: cannot be written", file.display()))
@@ -130,7 +130,7 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
 
 /// Says on standard error what went wrong.
 pub(crate) fn print_error(error: &Error) {
-    // Nobody is left to be told when standard error is closed as well.
+    // Nobody can read a message when standard error is closed as well.
     let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&format!("{error:#}")));
 }
 

@@ -20,6 +20,7 @@ use trimtab_core::{
 
 use crate::{
     args::{Amount, Args, FoldChoice},
+    discovery::Machine,
     near::did_you_mean,
     output::print_note,
 };
@@ -97,10 +98,7 @@ impl SettingsFiles {
 
 /// Returns where a file of the user's settings stands.
 pub(crate) fn user_file(name: &str) -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let of_system = || if cfg!(windows) { folder("APPDATA") } else { Some(folder("HOME")?.join(".config")) };
-    let configs = folder("XDG_CONFIG_HOME").or_else(of_system)?;
-    Some(configs.join("trimtab").join(name))
+    Some(Machine::this().settings_folder()?.join("trimtab").join(name))
 }
 
 fn read_config(file: &Path) -> Result<Option<ConfigFile>> {

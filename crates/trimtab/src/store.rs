@@ -93,7 +93,7 @@ pub(crate) fn session_as_recording(store: &dyn Store, session: SessionId) -> Res
     let mut left = store.requests(session)?;
     let name = store.session(session)?.name;
     let mut segments: Vec<(RequestId, Segment)> = Vec::new();
-    // The newest request holds those that it goes on from; what it does not hold went another way.
+    // The newest request holds those that it goes on from; others went another way.
     while let Some(newest) = left.last() {
         let (id, format) = (newest.id, newest.format);
         let bytes = store.request(id)?.bytes;

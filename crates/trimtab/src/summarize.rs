@@ -4,8 +4,8 @@
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    Tokens, Usage,
-    summary::{PromptFormat, SummaryAnswer, SummaryTask, read_answer, summary_request},
+    Format, Tokens, Usage,
+    summary::{SummaryAnswer, SummaryTask, read_answer, summary_request},
 };
 
 use crate::prices;
@@ -32,7 +32,7 @@ pub(crate) fn summary_window(asking: &SummaryTask, model: Option<&str>, said: Op
 pub(crate) fn ask_for_summary(
     asking: &SummaryTask,
     model: &str,
-    format: PromptFormat,
+    format: Format,
     window: Tokens,
     mut ask: impl FnMut(&[u8]) -> Result<Vec<u8>>,
 ) -> SummaryAttempt {
@@ -44,7 +44,7 @@ pub(crate) fn ask_for_summary(
 fn in_turn(
     asking: &SummaryTask,
     model: &str,
-    format: PromptFormat,
+    format: Format,
     window: Tokens,
     ask: &mut impl FnMut(&[u8]) -> Result<Vec<u8>>,
     used: &mut Vec<Usage>,

@@ -1,5 +1,5 @@
 //! [`TemporaryFolder`]: a folder that only this user can read and that is removed at the end. `wrap` puts an agent's file in it,
-//! `demo` its store. Nothing secret may be written to it: a process that is killed leaves it behind.
+//! `demo` its store. Nothing secret may be written to it: a process that is killed does not remove it.
 
 use std::{
     fs, io,

@@ -250,7 +250,7 @@ fn the_demo_needs_nothing_and_says_the_same_every_time() {
     let home = tempfile::tempdir().expect("a folder");
     let demo = |arguments: &[&str]| {
         let mut command = command(arguments);
-        // Neither settings nor a provider of the user's have a say, and nothing is left behind.
+        // Neither settings nor a provider of the user's have a say, and nothing is left over.
         command.env("HOME", home.path()).env("TMPDIR", home.path()).env("TRIMTAB_POLICY", "none");
         command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").env("TRIMTAB_OFF", "1");
         let done = command.stdin(Stdio::null()).output().expect("the binary");
@@ -261,6 +261,10 @@ fn the_demo_needs_nothing_and_says_the_same_every_time() {
     let text = demo(&["demo"]);
     assert_eq!(text, demo(&["demo"]));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // Rows that are not wrapped fit into the narrowest usual terminal.
+    let (_, result) = text.split_once("Result\n").expect("a result");
+    let rows = || result.lines().filter(|line| line.starts_with("  "));
+    assert!(rows().count() >= 6 && rows().all(|line| line.chars().count() <= 80), "{result}");
     for part in [
         "Turn 1 ", "blocks hidden", "Recall ", "byte for byte", "saved (", "trimtab replay",
         "trimtab wrap claude",

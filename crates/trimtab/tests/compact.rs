@@ -1,5 +1,5 @@
-//! `trimtab compact` as its users meet it, with endpoints that answer well and badly. Every endpoint is a server of the test's own
-//! on the loopback; what is written is judged by the checker, which knows nothing of the library.
+//! `trimtab compact` as its users meet it, with endpoints that answer well and badly. Every endpoint is a server of the test
+//! on the loopback; the checker judges what is written; it shares no code with the library.
 
 #![allow(
     clippy::expect_used,

@@ -1,5 +1,5 @@
 //! Recorded sessions driven turn by turn through the real proxy. The provider answers with what was recorded, simulates its
-//! cache and judges every request; what is spent must be what `replay` predicts for the same requests.
+//! cache and judges every request; the cost must be what `replay` predicts for the same requests.
 //!
 //! The long part (`./scripts/test long drive PATH...`) takes any recording, named by `TRIMTAB_DRIVE`.
 

@@ -1,5 +1,5 @@
 //! Many streams at once, with providers that fail, wait and break off, and clients that leave: no turn may fail that would
-//! have worked without the proxy, and nothing may be left behind.
+//! have worked without the proxy, and nothing may be left over.
 //!
 //! The long part (`./scripts/test long load`) runs 200 streams for a minute and prints what it measures.
 
@@ -242,7 +242,7 @@ fn two_hundred_streams_for_a_minute() {
     check(200, Duration::from_secs(60));
 }
 
-/// Keeps every processor busy until it is told to stop.
+/// Keeps every processor busy until it is stopped.
 fn spin(stop: &Arc<AtomicUsize>, threads: usize) -> Vec<thread::JoinHandle<()>> {
     let spinner = || {
         let stop = Arc::clone(stop);

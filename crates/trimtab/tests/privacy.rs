@@ -374,7 +374,7 @@ fn what_is_too_old_goes_by_itself_and_what_is_live_stays() {
         let list = world.run("a", &["sessions", "--all", "--json"]);
         serde_json::from_slice::<Value>(&list.out).unwrap().as_array().unwrap().len()
     };
-    // By a flag, told and not done; by the user's file; never by a project's.
+    // By a flag, listed and not done; by the user's file; never by a project's.
     let told = world.run("a", &["forget", "--keep-for", "90d", "--dry-run"]);
     assert!(told.words.contains("1 session would be deleted") && count() == 3, "{}", told.words);
     let config = world.path("config");

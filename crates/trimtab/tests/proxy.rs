@@ -62,7 +62,7 @@ const GEMINI: &str = "/v1beta/models/gemini-2.5-pro:generateContent?key=k";
 const TIGHT: [&str; 6] = ["--policy", "ladder", "--budget", "30000", "--fold", "off"];
 /// Hides as far as its low-water mark, so that the next request finds room.
 const STEADY: [&str; 4] = ["--policy", "steady", "--budget", "40000"];
-/// Bytes that may stand behind the list of messages.
+/// Bytes that may follow the list of messages.
 const BEHIND: usize = 400;
 
 fn ok(body: &str) -> Script {

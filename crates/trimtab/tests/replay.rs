@@ -42,7 +42,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     rows.clone()
 }
 
-/// A folder of its own for a test, with copies of fixtures and files that are none.
+/// A new folder for a test, with copies of fixtures and files that are none.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("trimtab-replay-{name}-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("deep")).expect("a folder");
@@ -148,11 +148,10 @@ fn a_replay_ends_in_sentences_with_dollars() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("1 session with 85 requests: sending everything costs $"), "{text}");
     assert!(
-        words.contains(
-            "at the recorded models' prices (claude-opus-4-6, claude-haiku-4-5). steady would have "
-        ),
+        words.contains("at the recorded models' prices (claude-opus-4-6, claude-haiku-4-5). Caches live "),
         "{text}"
     );
+    assert!(words.contains(". steady would have "), "{text}");
     assert!(text.trim_end().ends_with("rejected."), "{text}");
 }
 

@@ -123,7 +123,7 @@ fn wrong_words_are_told() {
     check(&["forget", "--larger-than", "2XB"], 2, "is not a size");
     check(&["forget", "--older-than", "0d"], 2, "would be every session");
     check(&["forget"], 2, "nothing says what to forget");
-    check(&["recall", "xyz"], 1, "is no handle");
+    check(&["recall", "xyz"], 1, "is not a handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
     assert!(none.words.contains("nothing is kept yet"), "{}", none.words);
@@ -170,13 +170,13 @@ fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
                 let number = |name: &str| pays[name].as_f64().expect("a number");
                 assert!(number("break_even_requests") < number("expected_requests"), "{pays}");
                 let (saved, anew) = (number("saved_per_request"), number("written_anew"));
-                // The command printed some 8,700 tokens; what stands behind it and what is left of it are some hundred.
+                // The command printed some 8,700 tokens; everything after it and the rest of it are some hundred.
                 assert!(saved > 5_000.0 && anew > 0.0 && anew < 1_000.0, "{pays}");
                 let line = line("pays ").expect("the sum");
                 for part in [
                     "1 block, it pays: ",
                     " tokens fewer at every request, ",
-                    " written anew now; paid back ",
+                    " written again now; paid back ",
                 ] {
                     assert!(line.contains(part), "{line}");
                 }

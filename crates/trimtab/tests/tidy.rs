@@ -139,7 +139,7 @@ fn modules_named_in(code: &str) -> Vec<String> {
             found.push(word(rest));
             continue;
         };
-        // The names that begin the list, and those behind a comma that stands in no inner list.
+        // The names that begin the list, and those after a comma outside inner lists.
         let mut depth = 0;
         found.push(word(list));
         for (index, letter) in list.char_indices() {
@@ -185,7 +185,7 @@ fn every_crate_that_is_published_says_what_it_is_and_carries_its_licences() {
             let count = package[key].as_array().map_or(0, Vec::len);
             assert!((1..=5).contains(&count), "{name} has {count} {key}: a registry takes one to five");
         }
-        // A registry knows a crate by its version, and has no paths. What only tests need is left out of a package.
+        // A registry knows a crate by its version, and has no paths. A package leaves out what only tests need.
         let ours = package["dependencies"].as_array().expect("dependencies").iter();
         for ours in ours.filter(|used| !used["path"].is_null() && used["kind"].is_null()) {
             assert_ne!(ours["req"], "*", "{name} asks for no version of {}", ours["name"]);
@@ -282,7 +282,7 @@ const NO_PARTICIPLES: [&str; 9] =
 
 #[test]
 fn a_function_is_no_bare_participle() {
-    // The session is told what happened to its request; Python's names are those of its documentation.
+    // The session learns what happened to its request; Python's names are those of its documentation.
     let exceptions = [
         ("crates/trimtab-core/src/session/mod.rs", ["sent", "answered", "repeated", "summarized"].as_slice()),
         ("crates/trimtab-python/src/session.rs", ["answered", "folded"].as_slice()),

@@ -1,4 +1,4 @@
-//! The tour of features in docs/policies.md: every row names a command and what it says, and both are held against the program.
+//! The tour of features in docs/policies.md: every row names a command and what it says, and both are compared with the program.
 
 #![allow(
     clippy::expect_used,
@@ -12,7 +12,7 @@ mod common;
 
 use std::{path::Path, process::Command};
 
-/// How many features the documents behind the policies describe.
+/// How many features the documents describe.
 const FEATURES: usize = 43;
 
 /// One row: its number, the command, and texts that the command must print.

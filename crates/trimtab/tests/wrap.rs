@@ -1,4 +1,4 @@
-//! Agents behind a proxy of their own, played by small shell programs.
+//! Agents, each with its own proxy, played by small shell programs.
 
 #![cfg(unix)]
 #![allow(
@@ -148,7 +148,7 @@ fn commands_of_pi_that_ask_no_model_are_its_first_argument() {
     check_arguments("pi", &["wrap", "pi", "install", "npm:a"], &["install", "npm:a"]);
 }
 
-/// An agent that sends its conversation to the model and runs, in a login shell with a path of its own, what the model says.
+/// An agent that sends its conversation to the model and runs, in a login shell with another path, what the model says.
 const AGENT: &str = r#"
 address=${ANTHROPIC_BASE_URL#http://}
 exec 3<>"/dev/tcp/${address%:*}/${address#*:}"

@@ -1,5 +1,5 @@
 //! What every benchmark needs: a realistic request of any size, and a fair race. Contestants take turns, so that
-//! a noisy neighbour slows all of them; the best of many tries counts; what is printed are ratios.
+//! a noisy neighbour slows all of them; the best of many tries counts; it prints ratios.
 
 #![allow(dead_code, reason = "each benchmark uses its own part of this")]
 

@@ -36,7 +36,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Learns from a request of which parts may be out of sight. The first one only marks a start.
+    /// Learns from a request of which parts may be hidden. The first one only marks a start.
     pub fn observe_pair(&mut self, estimated: Tokens, reported: Tokens) {
         if let Some((estimated_before, reported_before)) = self.last
             && estimated > estimated_before

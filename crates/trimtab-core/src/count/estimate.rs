@@ -25,7 +25,7 @@ pub(super) struct EstimateWeights {
 // All three were fitted by `scripts/fit-estimates` (non-negative least squares of relative error) on
 // 422 texts of up to 2.5 KB: source code, tool results, JSON, prose, logs, Chinese and Japanese,
 // base64, hex. The reference for Claude is `ctok` 1.3.0, an unofficial reconstruction that reports
-// exact counts on its held-out documents; it was not checked against the provider here. So these are
+// exact counts on documents left out of its fitting; it was not checked against the provider here. So these are
 // estimates of an estimate: a session's `Calibration` corrects them by what the provider reports.
 
 /// Claude 3 to Opus 4.6. Real over estimated on unseen texts: 0.90 to 1.12 (5th to 95th percentile).

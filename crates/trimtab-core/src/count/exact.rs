@@ -40,7 +40,7 @@ struct CharacterRun<'a> {
 ///
 /// The merge loop's cost per byte is highest on such runs (separators, padding, a stuck key), and
 /// they are the one hostile input that needs no merge loop. A sequence of tokens is a byte-pair
-/// encoding exactly if each two neighbours are the encoding of their own concatenation. So where the
+/// encoding exactly if each two neighbours are the encoding of the two together. So where the
 /// encoding of a shorter run holds the same token twice in a row, one more copy of it is the encoding
 /// of a run that is longer by that token: the middle of the run is cut out and counted by division.
 /// Splitting into words does not interfere, as all characters of a run are of one class.

@@ -28,8 +28,9 @@ impl Framing {
         match (format, tokenizer) {
             (Format::Anthropic, Tokenizer::Claude(ClaudeGeneration::FromOpus47)) => ANTHROPIC_FROM_OPUS_47,
             (Format::Anthropic, _) => ANTHROPIC,
-            (Format::Chat | Format::Responses, _) => OPENAI,
             (Format::Gemini, _) => GEMINI,
+            // A format without figures is assumed to cost what Chat does; calibration absorbs the difference.
+            (_, _) => OPENAI,
         }
     }
 }

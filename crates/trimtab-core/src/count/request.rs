@@ -110,7 +110,7 @@ impl Counter {
         let (sealed, readable): (Vec<&Part>, Vec<&Part>) =
             history.parts_of(block).iter().partition(|part| part.kind == PartKind::Sealed);
         let said: Tokens = readable.iter().map(|part| self.count_part(history, part, memo)).sum();
-        // What can be read of reasoning is all of it, a summary of it, or nothing; what is sealed is all of it. Elsewhere a
+        // The readable part of reasoning is all of it, a summary of it, or nothing; the sealed part is all of it. Elsewhere a
         // signature beside what can be read seals what is counted already.
         let parts = if block.kind == BlockKind::Reasoning || readable.is_empty() {
             said.max(sealed.iter().map(|part| self.estimate_sealed(part)).sum())

@@ -156,7 +156,7 @@ fn is_diagnostic(inner: &str) -> bool {
         return false;
     };
     let (place, message) = inner.split_at(at);
-    // A found line of source keeps its own indentation behind the place; a compiler writes one blank.
+    // A found line of source keeps its own indentation after the place; a compiler writes one blank.
     if place.ends_with("  ") && place.trim_end().ends_with(':') {
         return false;
     }
@@ -217,7 +217,7 @@ fn is_test_verdict(line: &str) -> bool {
     name.contains("::") && (verdict.starts_with("FAILED") || verdict.starts_with("ERROR"))
 }
 
-/// Tells a log record of level ERROR or worse: the level stands behind a time or a level's usual place.
+/// Tells a log record of level ERROR or worse: the level follows a time or is in its usual place.
 fn has_log_level(line: &str) -> bool {
     if !line.starts_with(|letter: char| letter.is_ascii_digit() || letter == '[') {
         return false;

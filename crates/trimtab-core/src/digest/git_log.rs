@@ -27,7 +27,7 @@ pub(super) fn is_short(line: &str) -> bool {
     without_graph(line).split_once(' ').is_some_and(|(hash, _)| is_hash(hash))
 }
 
-/// Leaves out the graph that stands before a commit.
+/// Leaves out the graph that precedes a commit.
 fn without_graph(line: &str) -> &str {
     line.trim_start_matches(['*', '|', '/', '\\', ' ', '_'])
 }

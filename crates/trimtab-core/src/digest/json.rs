@@ -38,7 +38,7 @@ pub(crate) struct JsonRows {
     pub(crate) elements: Vec<Range<usize>>,
 }
 
-/// Finds the array or object that makes most of a JSON text; nothing where the text is not JSON or has no such value.
+/// Finds the array or object that makes most of a JSON text; nothing if the text is not JSON or has none.
 pub(crate) fn json_rows(text: &str) -> Option<JsonRows> {
     let tape = scan(text.as_bytes()).ok()?;
     let mut value = tape.root(text.as_bytes())?;

@@ -86,7 +86,7 @@ impl<'t, 'a> LineSelection<'t, 'a> {
         }
     }
 
-    /// Leaves out lines that only say that all is well; they are counted in a note of their own.
+    /// Leaves out lines that only say that all is well; a separate note counts them.
     pub(super) fn leave_out_passing(&mut self, lines: Range<usize>) {
         for index in lines.clone() {
             if let Some(keep) = self.keep.get_mut(index) {

@@ -70,7 +70,7 @@ fn parse_entry(line: &str) -> ListingEntry<'_> {
     }
 }
 
-/// Reads a line of `ls -l`: permissions first, the name behind eight columns.
+/// Reads a line of `ls -l`: permissions first, the name after eight columns.
 fn long_entry(line: &str) -> Option<ListingEntry<'_>> {
     let mut columns = line.split_ascii_whitespace();
     let permissions = columns.next()?;

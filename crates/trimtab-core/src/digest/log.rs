@@ -29,7 +29,7 @@ pub(super) const LONG: Digest = Digest {
 /// How much of a log stays, in lines.
 #[derive(Debug)]
 pub(super) struct LogLimits {
-    /// A log up to this long stays whole.
+    /// A log up to this long is not shortened.
     pub(super) whole: usize,
     pub(super) head: usize,
     pub(super) tail: usize,

@@ -17,7 +17,7 @@ const KEYWORDS: &[&str] = &[
     "defp", "macro_rules!", "union", "contract", "package", "template", "fun", "data", "instance", "library",
 ];
 
-/// Words that may stand before those.
+/// Words that may precede those.
 const MODIFIERS: &[&str] = &[
     "pub", "pub(crate)", "pub(super)", "export", "default", "async", "static", "public", "private",
     "protected", "internal", "abstract", "final", "override", "virtual", "inline", "const", "unsafe",

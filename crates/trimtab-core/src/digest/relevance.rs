@@ -9,7 +9,7 @@ use crate::{
     history::{BlockKind, History},
 };
 
-/// How soon more of the same word stops counting, and how much long lines are held back: the usual values of BM25.
+/// How soon more of the same word stops counting, and how much less long lines count: the usual values of BM25.
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
@@ -35,7 +35,7 @@ const MESSAGE: usize = 2000;
 const ENOUGH_WORDS: usize = 8;
 const MOST_MESSAGES: usize = 3;
 
-/// Returns the words of what the person asked for last.
+/// Returns the words of what the user asked for last.
 pub(crate) fn task_words(history: &History, facts: &Facts) -> Vec<String> {
     let spoken = facts.rows().iter().zip(history.blocks()).rev();
     let spoken = spoken
@@ -118,7 +118,7 @@ pub(crate) fn relevance_scores<'a>(documents: impl Iterator<Item = &'a str>, ter
     found.iter().zip(&lengths).map(score).collect()
 }
 
-/// Splits a text into words: letters, digits and underscores, three at least. `camelCase` and `snake_case` stay whole, as they
+/// Splits a text into words: letters, digits and underscores, three at least. `camelCase` and `snake_case` are not split, as they
 /// are searched for.
 fn words_in(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');

@@ -1,5 +1,5 @@
 //! What an output says about what is being done. Keeps the passages that share most with the words of the task and of the call's
-//! own query, with the first and the last line and error lines; loses the rest. What shares no word is shortened by its kind.
+//! own query, with the first and the last line and error lines; loses the rest. A text that shares no word is shortened by its kind.
 
 use std::ops::Range;
 

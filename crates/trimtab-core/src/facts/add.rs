@@ -14,13 +14,13 @@ use super::{
     text_head, text_tail,
 };
 use crate::{
-    history::{Block, BlockId, BlockKind, Format, History, PartKind, ReadableResult, Role},
+    history::{Block, BlockId, BlockKind, History, PartKind, ReadableResult, Role},
     json::{narrow, scan, widen},
     notes::holds_note,
 };
 
 impl Facts {
-    /// Forgets the rows from `kept` on and all that was told from them.
+    /// Forgets the rows from `kept` on and all that was learned from them.
     pub(super) fn truncate_to(&mut self, kept: usize) {
         let first = BlockId(narrow(kept));
         if self.places.names_known_at().is_some_and(|known_at| known_at >= first) {
@@ -185,7 +185,7 @@ impl Facts {
         Some((asked, call))
     }
 
-    /// Tells whether the text behind a heading in the same message is what the tool printed.
+    /// Tells whether the text after a heading in the same message is what the tool printed.
     fn goes_on(&self, history: &History, id: BlockId, block: &Block) -> bool {
         let next = history.blocks().get(widen(id.0) + 1).filter(|next| next.entry == block.entry);
         next.is_some_and(|next| {
@@ -239,8 +239,8 @@ impl Facts {
     fn add_result(&mut self, history: &History, id: BlockId, block: &Block, text: &str) {
         let flag = match history.format() {
             _ if block.failed => FailureFlag::Failed,
-            Format::Anthropic => FailureFlag::Unset,
-            Format::Chat | Format::Responses | Format::Gemini => FailureFlag::Absent,
+            format if format.layout().flags_failures => FailureFlag::Unset,
+            _ => FailureFlag::Absent,
         };
         let call = block.partner.filter(|call| *call < id);
         let actions = match call.and_then(|call| self.row(call)) {
@@ -473,7 +473,7 @@ fn shows_status(command: &str) -> bool {
 }
 
 impl Fact {
-    /// Takes back what an answer told about a call.
+    /// Takes back what an answer said about a call.
     fn forget_answer(&mut self) {
         self.outcome = Outcome::Unknown;
         self.partner = None;

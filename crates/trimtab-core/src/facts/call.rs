@@ -25,7 +25,7 @@ pub(crate) enum CallArguments<'a> {
     Nothing,
 }
 
-/// What was told from a call.
+/// What was learned from a call.
 pub(crate) struct CallFacts {
     /// Its actions, at least one; the one that names it first.
     pub(crate) actions: Vec<Action>,

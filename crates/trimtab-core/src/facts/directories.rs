@@ -1,5 +1,5 @@
 //! Where a session works. Takes what texts, calls and results say about directories; gives the working directory and the
-//! root from which all spellings of a path become one. Never guesses twice: the first root that is told stays.
+//! root from which all spellings of a path become one. Never guesses twice: the first root found is kept.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::history::BlockId;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownDirectories {
     root: Option<(BlockId, String)>,
-    /// Working directories with the block that told of each; the last one counts.
+    /// Working directories with the block that named each; the last one counts.
     cwds: Vec<(BlockId, String)>,
     /// The block that showed that the session runs on Windows.
     windows: Option<BlockId>,
@@ -76,7 +76,7 @@ impl KnownDirectories {
         Drives { on_windows: self.windows.is_some(), on_wsl: self.wsl.is_some() }
     }
 
-    /// Looks for a directory in what a model is told before its first step.
+    /// Looks for a directory in what a model reads before its first step.
     pub(crate) fn told_by(&mut self, text: &str, block: BlockId, known: &mut KnownSubjects) {
         if self.wsl_told.is_none() && text.contains("microsoft-standard-WSL") {
             self.wsl_told = Some(block);

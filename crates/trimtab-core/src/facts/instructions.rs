@@ -1,5 +1,5 @@
-//! Who speaks in a user's message, and what they ask. Takes the text; gives its sections (the person's own words,
-//! instructions such as AGENTS.md, reminders, echoes, a summary) and the person's constraints. Never changes the text:
+//! Who speaks in a user's message, and what they ask. Takes the text; gives its sections (the user's own words,
+//! instructions such as AGENTS.md, reminders, echoes, a summary) and the user's constraints. Never changes the text:
 //! everything is a range in it.
 
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Whose words a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Voice {
-    /// The person's own words.
+    /// The user's own words.
     Person,
     /// A summary of what was said before.
     Summary,
@@ -17,9 +17,9 @@ pub enum Voice {
     Environment,
     /// Another note of the harness.
     Reminder,
-    /// The echo of a command that the person gave to the harness, and its output.
+    /// The echo of a command that the user gave to the harness, and its output.
     Echo,
-    /// The note that the person stopped the model.
+    /// The note that the user stopped the model.
     Interruption,
 }
 
@@ -137,7 +137,7 @@ pub fn split_by_voice(text: &str) -> Vec<VoiceSection> {
     sections
 }
 
-/// Returns the voice that a whole text counts as: the person's where any of it is theirs.
+/// Returns the voice that a whole text counts as: the user's if any of it is theirs.
 pub(crate) fn main_voice(sections: &[VoiceSection]) -> Option<Voice> {
     sections.iter().map(|section| section.voice).min()
 }
@@ -216,7 +216,7 @@ fn voice_of(voice: Voice, piece: &str) -> Voice {
     if carries { Voice::Instructions } else { voice }
 }
 
-/// Splits prose into sentences: at line breaks, and behind a full stop, exclamation or question mark before a space.
+/// Splits prose into sentences: at line breaks, and after a full stop, exclamation or question mark before a space.
 fn split_sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;

@@ -81,7 +81,7 @@ pub struct Fact {
     pub instructions: bool,
     /// The step it belongs to.
     pub step: u32,
-    /// The turn it belongs to: the number of the person's messages up to here.
+    /// The turn it belongs to: the number of the user's messages up to here.
     pub turn: u32,
     /// The first half of the BLAKE3 of the block's decoded text; of its JSON where it holds no text.
     pub digest: [u8; 16],
@@ -114,7 +114,7 @@ pub struct Facts {
     places: KnownDirectories,
     /// The first block with each content.
     contents: HashMap<(BlockKind, [u8; 16]), BlockId>,
-    /// Entries with the person's words, with their first block.
+    /// Entries with the user's words, with their first block.
     persons: Vec<(EntryId, BlockId)>,
     summaries: Vec<BlockId>,
     /// Running commands: the session's name and the call that began it.
@@ -134,7 +134,7 @@ impl Facts {
     /// The result is the same as that of [`facts`].
     pub fn extend(&mut self, history: &History) {
         let mut kept = history.reused_blocks().min(self.rows.len());
-        // A message that goes on, or ends, elsewhere than before is told as a whole.
+        // A message that goes on, or ends, elsewhere than before is read as a whole again.
         let is_inside = |kept: usize| {
             let entry = |block: usize| history.blocks().get(block).map(|block| block.entry);
             let told = |row: usize| self.rows.get(row).map(|row| row.entry);
@@ -173,7 +173,7 @@ impl Facts {
         Some(priority::priority(self, block, self.row(block)?, recent))
     }
 
-    /// Returns the entry with the current task: the person's last message, or a sub-agent's prompt.
+    /// Returns the entry with the current task: the user's last message, or a sub-agent's prompt.
     pub fn current_task(&self) -> Option<EntryId> {
         self.persons.last().map(|(entry, _)| *entry)
     }
@@ -216,7 +216,7 @@ impl Facts {
         self.places.naming_key()
     }
 
-    /// Returns the directory in which the session works, where something told it.
+    /// Returns the directory in which the session works, if something named it.
     pub fn root(&self) -> Option<&str> {
         self.places.root()
     }

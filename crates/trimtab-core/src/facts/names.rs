@@ -1,5 +1,5 @@
-//! What a tool is for. Takes the name of a tool as any agent spells it; gives its kind. Never looks at a result: what a
-//! call does is told by the call.
+//! What a tool is for. Takes the name of a tool as any agent spells it; gives its kind. Never looks at a result: the call
+//! says what it does.
 //!
 //! Names are compared without case, underscores, dashes and the prefix of an MCP server (`mcp__files__read_file`,
 //! `ReadFile`, `read-file` are one). A new name is one row in `tools.tsv`.
@@ -48,7 +48,7 @@ pub(crate) fn changes_files(name: &str) -> bool {
 
 /// Finds how calls of a tool are read; none for a name that is not in the table.
 pub(crate) fn manner_by_name(name: &str) -> Option<CallManner> {
-    // Claude Code's shell keeps its directory; the others of that name start anew.
+    // Claude Code's shell keeps its directory; the others of that name start afresh.
     if name == "Bash" {
         return Some(LastingShell);
     }

@@ -217,7 +217,7 @@ fn is_refusal(text: &str, flag: FailureFlag) -> bool {
     const REFUSED_EDIT: &str = "your proposed edit has introduced new syntax error";
     let head = text_head(text.trim_start(), 80).to_ascii_lowercase();
     if head.starts_with(REFUSED_EDIT) {
-        // SWE-agent shows both texts behind it.
+        // SWE-agent shows both texts after it.
         return true;
     }
     if text.len() > LONGEST_REFUSAL {

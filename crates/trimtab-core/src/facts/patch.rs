@@ -10,14 +10,14 @@ use super::{
 /// The line above a hunk of a unified diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HunkHeader {
-    /// The first line of the old file in the hunk, and how many there are. With none, the line it stands behind.
+    /// The first line of the old file in the hunk, and how many there are. With none, the line it follows.
     pub(crate) old: (usize, usize),
     /// The same of the new file.
     pub(crate) new: (usize, usize),
 }
 
 impl HunkHeader {
-    /// Reads `@@ -12,5 +12,7 @@`, with anything behind it; a side without a count is one line.
+    /// Reads `@@ -12,5 +12,7 @@`, with anything after it; a side without a count is one line.
     pub(crate) fn parse(line: &str) -> Option<HunkHeader> {
         let mut sides = line.strip_prefix("@@ -")?.split(' ');
         let side = |word: &str| {

@@ -65,7 +65,7 @@ impl Priority {
 
 /// Returns the class of a block; `recent` is the number of latest steps that count as recent.
 ///
-/// A call has the class of its result: both go or stay together.
+/// A call has the class of its result: both are kept or removed together.
 pub(super) fn priority(facts: &Facts, id: BlockId, fact: &Fact, recent: u32) -> Priority {
     if matches!(fact.role, Role::System | Role::Tools) || fact.acts_as == BlockKind::Definition {
         return Priority::System;

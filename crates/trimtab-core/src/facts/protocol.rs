@@ -79,7 +79,7 @@ pub(crate) fn is_heading(text: &str) -> bool {
     !text.contains('\n') && text.ends_with("] Result:") && is_named_result(text)
 }
 
-/// Tells whether a text behind a heading is what the tool printed: nothing of the harness, and nothing of a person.
+/// Tells whether a text after a heading is what the tool printed: nothing of the harness, and nothing of a person.
 pub(crate) fn is_continuation(text: &str) -> bool {
     let begins = text.trim_start();
     let others = [

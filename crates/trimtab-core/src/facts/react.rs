@@ -1,5 +1,5 @@
 //! Actions of agents that reason in text. Takes an assistant's text; gives the actions written in it: `Action: …` with its
-//! input, a JSON object behind `Action:`, Python code between its marks, a list behind `Calling tools:`.
+//! input, a JSON object after `Action:`, Python code between its marks, a list after `Calling tools:`.
 //! Never takes code in an answer for an action: only marks that such agents write make it one.
 
 use super::{
@@ -22,7 +22,7 @@ pub(super) fn find_code_action(text: &str) -> Option<WrittenCall> {
     Some(WrittenCall { name: "python_interpreter".to_owned(), arguments: vec![("code".to_owned(), code)] })
 }
 
-/// Reads the list behind `Calling tools:`, as Python prints it.
+/// Reads the list after `Calling tools:`, as Python prints it.
 fn called_tools(text: &str) -> Vec<WrittenCall> {
     let Some((before, list)) = text.rsplit_once("Calling tools:") else { return Vec::new() };
     if !(before.is_empty() || before.ends_with('\n')) {
@@ -85,7 +85,7 @@ fn only_argument(name: &str, text: &str) -> (String, String) {
     (key.to_owned(), text.trim().to_owned())
 }
 
-/// Reads lines that begin with `Action:`, each with a name and its input, or with a JSON object behind it.
+/// Reads lines that begin with `Action:`, each with a name and its input, or with a JSON object after it.
 fn named_actions(text: &str) -> Vec<WrittenCall> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -112,7 +112,7 @@ fn named_actions(text: &str) -> Vec<WrittenCall> {
     found
 }
 
-/// Returns what stands behind a mark that begins a line: `Action:`, `Action 2:`, `**Action:**`.
+/// Returns what follows a mark that begins a line: `Action:`, `Action 2:`, `**Action:**`.
 fn behind_mark<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -17,7 +17,7 @@ pub enum SubjectLines {
         /// The last line.
         last: Option<u32>,
     },
-    /// Some lines; which ones cannot be told.
+    /// Some lines; nobody knows which.
     Part,
 }
 

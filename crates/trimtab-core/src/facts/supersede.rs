@@ -15,7 +15,7 @@ use crate::history::BlockId;
 pub enum SupersedeRule {
     /// The whole file was read again.
     ReadAgain,
-    /// The whole file was written anew.
+    /// The whole file was written again.
     WrittenAnew,
     /// The same lines were read again, with others or alone.
     LinesReadAgain,

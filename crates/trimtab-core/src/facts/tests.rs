@@ -222,7 +222,7 @@ fn absolute_and_relative_spellings_are_one_file_once_the_root_is_known() {
     messages.extend(used("3", "bash", r#"{"command":"cd src && cat ../src/a.py"}"#, "1")); // 7
     check_superseded(&messages, &["3 read again 5", "5 read again 7"]);
 
-    // Without being told, two spellings of one path tell the root.
+    // Where nothing names the root, two spellings of one path show it.
     let mut messages = vec![text("user", "Go")];
     messages.extend(used("1", "read_file", &path("/srv/app/src/a.py"), "1"));
     messages.extend(used("2", "read_file", &path("src/a.py"), "1"));
@@ -292,7 +292,7 @@ fn the_same_content_points_to_its_first_copy() {
     assert_eq!(facts.rows()[6].identical_to, Some(BlockId(2)));
 }
 
-/// Some of everything, for comparing rows told at once and rows told turn by turn.
+/// Some of everything, for comparing rows made at once and rows made turn by turn.
 fn long_conversation() -> Vec<String> {
     let mut messages = vec![text("system", "Be brief."), text("user", "Go on. Never stop.")];
     for step in 0..24 {
@@ -366,6 +366,6 @@ fn an_observation_that_became_a_note_is_still_a_result() {
     ]);
     let acts_as = |block| facts.row(BlockId(block)).map(|row| row.acts_as);
     assert_eq!(acts_as(2), Some(BlockKind::Result));
-    // Behind an answer that does nothing, a note is what the person quotes.
+    // After an answer that does nothing, a note is what the user quotes.
     assert_eq!(acts_as(4), Some(BlockKind::Text));
 }

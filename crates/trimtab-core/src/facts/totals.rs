@@ -141,11 +141,11 @@ fn take_number(text: &str) -> Option<(u64, &str)> {
     Some((text.get(..digits)?.parse().ok()?, text.get(digits..)?))
 }
 
-/// The most words behind a number: `1 error occurred outside of examples` has five.
+/// The most words after a number: `1 error occurred outside of examples` has five.
 const MOST_WORDS: usize = 5;
 
-/// Reads `1 failed, 4 passed`: every part must be a number and words. What is known of them is counted; nothing where
-/// nothing is.
+/// Reads `1 failed, 4 passed`: every part must be a number and words. The known ones are counted; nothing if there are
+/// none.
 fn parse_counts(text: &str, between: &[char]) -> Option<RunTotals> {
     let mut totals = RunTotals::default();
     for part in text.split(between).map(str::trim).filter(|part| !part.is_empty()) {
@@ -269,7 +269,7 @@ fn rustc(line: &str) -> Option<RunSummary> {
     let stopped = line.starts_with("error: could not compile") || line.starts_with("error: aborting due to");
     if stopped {
         let due = line.split_once(" due to ").map_or("", |(_, due)| due);
-        // Warnings are told by lines of their own.
+        // Separate lines list warnings.
         let errors =
             take_number(due).filter(|(_, rest)| rest.starts_with(" previous error")).map(|(count, _)| count);
         let totals = RunTotals { errors, ..RunTotals::default() };

@@ -138,7 +138,7 @@ fn starts_with_server(path: &str) -> bool {
     }
 }
 
-/// Takes a path apart: the drive or the mark of a server with the separator behind it, and the names.
+/// Takes a path apart: the drive or the mark of a server with the separator after it, and the names.
 fn split_root(path: &str) -> (Cow<'_, str>, &str) {
     if !starts_with_drive(path) {
         return path

@@ -158,7 +158,7 @@ pub(super) fn group_by_file<'a>(changes: impl IntoIterator<Item = FileChange<'a>
 const LEAST_WORDS: usize = 3;
 
 /// Returns the sentence that tells most about what follows: the first one of the last line that has words, without its
-/// closing sign. What stands behind a fence is code.
+/// closing sign. The text after a fence is code.
 fn telling_sentence(text: &str) -> Option<String> {
     let heads = ["THOUGHT:", "Thought:", "DISCUSSION"];
     let text = heads.iter().find_map(|head| text.trim_start().strip_prefix(head)).unwrap_or(text);

@@ -192,7 +192,7 @@ impl PatchedLines {
         }
     }
 
-    /// codex then puts a line break behind a last line that has text: a file that ends in an empty line loses it.
+    /// codex then puts a line break after a last line that has text: a file that ends in an empty line loses it.
     fn with_final_break(&mut self, maker: &mut LineMaker) {
         if self.end != FileEnd::Exact {
             return;

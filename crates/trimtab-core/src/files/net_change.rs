@@ -44,7 +44,7 @@ pub(crate) fn net_change(before: &FileState, after: &FileState) -> Option<NetCha
     let pairs = longest_common(rows, columns, |row, column| old.get(head + row) == new.get(head + column));
     let mut lines: Vec<DiffLine<'_>> = old.iter().take(head).map(|line| DiffLine::Same(*line)).collect();
     let mut row = 0;
-    // What is removed stands before what is added in its place.
+    // Removed lines come before those added in their place.
     let mut added: Vec<DiffLine<'_>> = Vec::new();
     for (column, pair) in pairs.into_iter().enumerate() {
         let line = new.get(head + column).copied().flatten();
@@ -119,7 +119,7 @@ enum DiffLine<'a> {
     Added(&'a str),
 }
 
-/// Returns the lines, the unknown ones as nothing, without the empty text behind the last line break.
+/// Returns the lines, the unknown ones as nothing, without the empty text after the last line break.
 fn lines_of(state: &FileState) -> Vec<Option<&str>> {
     let mut lines: Vec<Option<&str>> =
         state.lines.iter().map(|line| line.map(|line| line.text.as_ref())).collect();

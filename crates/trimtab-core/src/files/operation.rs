@@ -24,7 +24,7 @@ pub(crate) enum FileAction {
         /// The whole text.
         content: String,
     },
-    /// Text was put behind its end.
+    /// Text was appended.
     Append {
         /// The text, with its line breaks.
         content: String,
@@ -33,7 +33,7 @@ pub(crate) enum FileAction {
     Replace(Vec<Replacement>),
     /// Whole lines were put between two of its lines.
     Insert {
-        /// The line they stand behind; 0 for the beginning.
+        /// The line they follow; 0 for the beginning.
         after: usize,
         /// The lines, joined by line breaks.
         text: String,
@@ -108,11 +108,11 @@ pub(crate) enum Occurrences {
 pub(crate) struct ShownLines {
     /// Numbers and whole texts, ascending. A line that was cut is not among them.
     pub(crate) lines: Vec<(usize, String)>,
-    /// How many lines the file has and what is behind them, where that was shown.
+    /// How many lines the file has and what comes after them, if that was shown.
     pub(crate) total: Option<(usize, FileEnd)>,
 }
 
-/// What is known about the place behind the last line. In this count of lines a text that ends in a line break
+/// What is known about the place after the last line. In this count of lines a text that ends in a line break
 /// has an empty last line, as in editors that number it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum FileEnd {

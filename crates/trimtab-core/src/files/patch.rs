@@ -16,7 +16,7 @@ pub(crate) struct Hunk {
 /// How a patch says where a hunk belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HunkPlace {
-    /// Behind the hunk before it and behind these lines, as codex does.
+    /// After the hunk before it and after these lines, as codex does.
     Behind {
         /// Lines to be found one after the other first.
         anchors: Vec<String>,
@@ -216,7 +216,7 @@ impl DiffParser {
 
     fn begin_hunk(&mut self, header: &str) {
         let Some(HunkHeader { old: (start, old), new: (_, new) }) = HunkHeader::parse(header) else { return };
-        // A hunk without old lines names the line it stands behind.
+        // A hunk without old lines names the line it follows.
         let start = if old == 0 { start + 1 } else { start };
         self.hunks.push(Hunk { place: HunkPlace::Line(start), lines: Vec::new() });
         self.left = (old, new);
@@ -289,7 +289,7 @@ impl DiffParser {
     }
 }
 
-/// Reads a path of a diff's head: without git's prefix, quotes and the time behind it; none for no file.
+/// Reads a path of a diff's head: without git's prefix, quotes and the time after it; none for no file.
 fn diff_path(path: &str) -> Option<String> {
     let path = path.split('\t').next().unwrap_or(path).trim_end();
     let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);

@@ -102,7 +102,7 @@ pub(super) struct LineGrowth {
 }
 
 /// A place that is certain, or several on the same lines: the lines touched and the text they hold afterwards.
-/// Text before or behind the place is none where it stands on an unknown line.
+/// Text before or after the place is none where it stands on an unknown line.
 #[derive(Debug)]
 struct EditPlace {
     first: usize,
@@ -185,7 +185,7 @@ impl RowText {
         (self.start + index, Some(before))
     }
 
-    /// Returns the text behind an offset on its line.
+    /// Returns the text after an offset on its line.
     fn rest_of_line(&self, offset: usize) -> Option<String> {
         if self.ends_before_unknown && offset == self.text.len() {
             return None;
@@ -219,7 +219,7 @@ pub(super) enum MatchUnit {
     WholeLines,
 }
 
-/// Finds the ranges of lines that a text could touch if unknown lines held it.
+/// Finds the ranges of lines that a text could touch if it were in unknown lines.
 pub(super) fn possible_places(
     lines: &FileLines,
     end: FileEnd,

@@ -118,7 +118,7 @@ fn number_and_text<'a>(line: &'a str, separator: &str) -> Option<(usize, &'a str
     let number = number.parse().ok().filter(|number| *number > 0)?;
     match rest.strip_prefix(separator) {
         Some(text) => Some((number, text)),
-        // Output that was trimmed lost the blank behind the number of an empty line.
+        // Output that was trimmed lost the blank after the number of an empty line.
         None => (separator.ends_with(' ') && rest == separator.trim_end()).then_some((number, "")),
     }
 }
@@ -267,7 +267,7 @@ fn named_hit(line: &str) -> Option<(&str, usize, &str)> {
         {
             return Some((path, number, text));
         }
-        // Only a drive letter may stand before the colon that ends a path.
+        // Only a drive letter may precede the colon that ends a path.
         if at != 1 {
             return None;
         }
@@ -291,7 +291,7 @@ fn bare_hit(line: &str) -> Option<(usize, &str)> {
     split_at_mark(line, ':').or_else(context)
 }
 
-/// Claude Code takes what stands before the first colon of a context line for a path and tidies it, so that `//` is
+/// Claude Code takes the text before the first colon of a context line for a path and tidies it, so that `//` is
 /// shown as `/`: such a line is not shown as it is.
 fn shown_verbatim(text: &str) -> Option<&str> {
     let tidied = text.split_once(':').is_some_and(|(path, _)| path.contains(['/', '\\']));

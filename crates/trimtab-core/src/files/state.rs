@@ -92,7 +92,7 @@ impl FileState {
         whole.then(|| join_lines(self.lines.iter().flatten()))
     }
 
-    /// Returns how many lines the file has, where that is known; an empty text behind the last line break is no
+    /// Returns how many lines the file has, where that is known; an empty text after the last line break is no
     /// line.
     pub fn line_count(&self) -> Option<usize> {
         let count = self.lines.len();
@@ -104,7 +104,7 @@ impl FileState {
         }
     }
 
-    /// Returns how many lines are known; an empty text behind the last line break is no line.
+    /// Returns how many lines are known; an empty text after the last line break is no line.
     pub fn known_lines(&self) -> usize {
         let known = self.lines.iter().flatten().count();
         self.line_count().map_or(known, |count| known.min(count))
@@ -120,7 +120,7 @@ impl FileState {
         self.end == FileEnd::Open && self.existence != Existence::Absent
     }
 
-    /// Returns what is behind the last line spoken of by [`runs`](FileState::runs).
+    /// Returns what comes after the last line spoken of by [`runs`](FileState::runs).
     #[cfg(test)]
     pub(crate) fn end(&self) -> FileEnd {
         self.end

@@ -48,7 +48,7 @@ pub struct Access {
     pub kind: AccessKind,
     /// The result with which it became known.
     pub block: BlockId,
-    /// The state behind it.
+    /// The state after it.
     pub state: FileState,
     /// How many accesses and doubts the session had before it.
     order: u32,
@@ -175,7 +175,7 @@ impl FileTimeline {
         Some(self.left_of(accesses.get(access.checked_sub(1)?)?, doubts))
     }
 
-    /// Returns what is left of the state behind an access once the first `doubts` doubts have come.
+    /// Returns what is left of the state after an access once the first `doubts` doubts have come.
     fn left_of(&self, access: &Access, doubts: usize) -> FileState {
         let last = doubts.checked_sub(1).and_then(|last| self.doubts.get(last));
         match last.filter(|doubt| doubt.order > access.order) {
@@ -184,7 +184,7 @@ impl FileTimeline {
         }
     }
 
-    /// Returns the moments from which on any file may be another one: the step, and the block that told.
+    /// Returns the moments from which on any file may be another one: the step, and the block that shows it.
     pub fn doubts(&self) -> impl Iterator<Item = (u32, BlockId)> {
         self.doubts.iter().map(|doubt| (doubt.step, doubt.block))
     }
@@ -204,7 +204,7 @@ impl FileTimeline {
         self.accesses(path).last().map(|access| access.step)
     }
 
-    /// Tells whether the session ever changed a file; what it read later makes no difference.
+    /// Tells whether the session ever changed a file; later reads make no difference.
     pub fn was_modified(&self, path: &str) -> bool {
         self.accesses(path).iter().any(|access| access.kind != AccessKind::Read)
     }

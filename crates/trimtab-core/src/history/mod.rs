@@ -49,7 +49,7 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// A tool that was called (formats where results are messages of their own).
+    /// A tool that was called (formats where results are separate messages).
     Tool,
     /// A role this version does not know; carried verbatim.
     Other,
@@ -110,7 +110,7 @@ pub enum PartKind {
     Text,
     /// A JSON string that holds JSON, as the arguments of OpenAI's calls do.
     JsonText,
-    /// A JSON value that is read as it stands.
+    /// A JSON value that is read unchanged.
     Json,
     /// An image, with or without its bytes.
     Image,
@@ -182,7 +182,7 @@ pub struct History {
     /// Node of the list of messages; none where the conversation is one bare string.
     pub(crate) list: Option<u32>,
     pub(crate) outline: HistoryOutline,
-    /// How many entries stand before the first message: tools and system.
+    /// How many entries precede the first message: tools and system.
     pub(crate) head_entries: u32,
     pub(crate) reused_blocks: u32,
 }
@@ -203,7 +203,7 @@ impl History {
         Arc::into_inner(self.bytes)
     }
 
-    /// Returns a field of the request beside the conversation, as it stands in JSON.
+    /// Returns a field of the request beside the conversation, as JSON.
     pub fn field(&self, key: &str) -> Option<&[u8]> {
         Some(self.root()?.get(key)?.span().bytes_in(&self.bytes))
     }
@@ -267,7 +267,7 @@ impl History {
         slice_of(&self.outline.parts, block.first_part, block.parts)
     }
 
-    /// Returns the messages: the entries behind tools and system.
+    /// Returns the messages: the entries after tools and system.
     pub fn messages(&self) -> &[Entry] {
         self.outline.entries.get(crate::json::widen(self.head_entries)..).unwrap_or_default()
     }

@@ -58,7 +58,7 @@ pub(crate) struct TextLeaf {
 /// A result that a client wrapped in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrappedResult {
-    /// What the leaves say, one after the other, each beginning on a line of its own.
+    /// What the leaves say, one after the other, each beginning on a new line.
     pub(crate) text: String,
     /// The leaves, in order; none is empty.
     pub(crate) leaves: Vec<TextLeaf>,
@@ -230,7 +230,7 @@ fn known_leaves(root: Value<'_>) -> Option<Vec<KnownLeaf<'_>>> {
         }
         (leaves.len() <= MOST_LEAVES).then_some(())?;
     }
-    // Empty strings stay as they are.
+    // Empty strings are left unchanged.
     leaves.retain(|leaf| leaf.string.span().len() > 2);
     let has_lines = |leaf: &KnownLeaf<'_>| memmem::find(leaf.string.raw(), b"\\n").is_some();
     let is_text = match leaves.len() {
@@ -241,8 +241,8 @@ fn known_leaves(root: Value<'_>) -> Option<Vec<KnownLeaf<'_>>> {
     is_text.then_some(leaves)
 }
 
-/// Returns the strings that end with a note of ours: however little is left of them, they are still the texts. Elements of a
-/// list and members of our own are notes about data.
+/// Returns the strings that end with one of our notes: however little is left of them, they are still the texts. Elements of a
+/// list and members that we add are notes about data.
 fn noted_leaves(root: Value<'_>) -> Option<Vec<Value<'_>>> {
     let mut leaves: Vec<Value<'_>> = Vec::new();
     let mut open = vec![root];

@@ -35,7 +35,7 @@ impl Span {
         widen(self.start)
     }
 
-    /// Returns the offset behind the last byte.
+    /// Returns the offset after the last byte.
     pub fn end(self) -> usize {
         widen(self.end)
     }

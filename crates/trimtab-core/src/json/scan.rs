@@ -12,7 +12,7 @@ use super::{JsonError, MAX_JSON_BYTES, Span, narrow, value::JsonKind, value::Val
 pub(crate) struct TapeNode {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Index of the node behind this one and everything inside it.
+    /// Index of the node after this one and everything inside it.
     pub(super) next: u32,
     pub(super) kind: JsonKind,
 }
@@ -53,7 +53,7 @@ pub fn scan(text: &[u8]) -> Result<Tape, JsonError> {
     Ok(tape)
 }
 
-/// Scans the first JSON value of a text; also gives the offset behind it.
+/// Scans the first JSON value of a text; also gives the offset after it.
 ///
 /// # Errors
 /// Says what was expected where.
@@ -74,7 +74,7 @@ pub fn scan_first(text: &[u8]) -> Result<(Tape, usize), JsonError> {
 }
 
 /// Scans a text that equals an earlier one up to the end of an element of an array directly inside the
-/// outermost value. Takes the earlier tape, the indices of outermost value and array, the node behind the
+/// outermost value. Takes the earlier tape, the indices of outermost value and array, the node after the
 /// last equal element and that element's end; gives the tape of the whole new text.
 pub(crate) fn scan_after(
     text: &[u8],
@@ -272,7 +272,7 @@ fn skip_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the offset behind the closing quote of a string whose contents start at `from`.
+/// Returns the offset after the closing quote of a string whose contents start at `from`.
 ///
 /// Only quotes are searched for: agents' texts are dense in `\n` but rarely contain `\"`, so looking at the
 /// backslashes before a quote is much cheaper than stopping at each of them.

@@ -93,7 +93,7 @@ impl<'a> Value<'a> {
         self.get(key)?.string()
     }
 
-    /// Returns the decoded string member of that name, as a text of its own.
+    /// Returns the decoded string member of that name, as an owned text.
     pub fn owned_text(self, key: &str) -> Option<String> {
         self.text(key).map(Cow::into_owned)
     }

@@ -131,7 +131,7 @@ impl Memory {
         let places: HashSet<ChainHash> = chain.iter().copied().collect();
         let mut used: HashSet<ChainHash> = HashSet::new();
         let mut next_free: HashMap<BlockHash, usize> = HashMap::new();
-        // What came behind the model's last words is new, however much it looks like something old.
+        // What came after the model's last words is new, however much it looks like something old.
         let seen = answered_blocks(history);
         let mut found = Vec::with_capacity(history.blocks().len());
         for (number, (block, before)) in history.blocks().iter().zip(sent).enumerate() {

@@ -1,5 +1,5 @@
 //! Memory in a form that a store can keep. Takes plans and stored verdicts; gives verdicts by identity, and memory made of
-//! them. Never decides anything: what was hidden first stays as it was said, until somebody takes it back.
+//! them. Never decides anything: the first text in place of a block is kept until somebody takes it back.
 
 use super::Memory;
 use crate::{
@@ -18,7 +18,7 @@ impl History {
 }
 
 impl Memory {
-    /// Remembers what a block was sent as. What was hidden may be hidden more; it is whole again only where somebody asked for
+    /// Remembers what a block was sent as. A hidden block may be hidden further; it is whole again only if somebody asked for
     /// that.
     pub fn remember(&mut self, hash: ChainHash, sent: SentVerdict) {
         let is_news = match (self.verdicts.get(&hash), &sent) {

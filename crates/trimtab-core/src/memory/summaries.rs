@@ -43,7 +43,7 @@ impl Memory {
         }
     }
 
-    /// Returns the summaries that are held, by the last block that each covers, in no order.
+    /// Returns the summaries that are kept, by the last block that each covers, in no order.
     pub fn summaries(&self) -> impl Iterator<Item = (ChainHash, &str)> {
         self.summaries.iter().filter_map(|(covers, held)| match held {
             FoldContent::Summary(text) => Some((*covers, &**text)),

@@ -63,7 +63,7 @@ impl Wishes {
         self.pinned.insert(handle);
     }
 
-    /// Takes a pin back. What becomes of the block is the policy's to say again.
+    /// Takes a pin back. The policy decides again what becomes of the block.
     pub fn unpin(&mut self, handle: Handle) {
         self.pinned.remove(&handle);
     }

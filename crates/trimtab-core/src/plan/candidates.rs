@@ -47,7 +47,12 @@ pub(super) fn find_candidates(work: &Work<'_>, step: &PolicyStep) -> Vec<(BlockI
                 .any(|other| is_meant(work, other, *id) && meets_conditions(work, other, *id))
         };
         let between = series.as_ref().is_none_or(|series| series.contains_key(id));
-        may_hide(work, step, *id) && often && between && meets_conditions(work, select, *id) && !kept()
+        may_hide(work, step, *id)
+            && often
+            && between
+            && meets_conditions(work, select, *id)
+            && !kept()
+            && !answers_a_note(work, step, *id)
     };
     let mut chosen: Vec<(BlockId, Reason)> = meant
         .iter()
@@ -154,6 +159,15 @@ fn is_spared(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
     let is_copy = step.select.redundant == [Redundancy::Identical];
     let may_be_unseen = step.when == StepMoment::Birth || step.rule.is_some() || only_shortens || is_copy;
     work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
+}
+
+/// Tells whether a block answers a call whose arguments came with a note of ours: they no longer say what it shows, and who hid them
+/// looked at the result too.
+fn answers_a_note(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
+    let fact = &work.request.facts[id];
+    let makes_room = matches!(step.when, StepMoment::Over { .. });
+    let call = fact.partner.filter(|_| fact.acts_as == BlockKind::Result && !makes_room);
+    call.is_some_and(|call| holds_note(&work.request.history.block_text(&work.request.history[call])))
 }
 
 /// Tells whether a block is of the kind, tool and path that the step is about, hidden or not.
@@ -310,7 +324,7 @@ pub(super) fn leaves_to_hide(
     let shown = since.map(|since| Reason::Superseded { by: work.request.facts[since].step });
     match inputs {
         InputShortening::Off => None,
-        InputShortening::Commands => (!changes).then_some((LeafSet::All, None)),
+        InputShortening::Commands => (!changes && fact.actions.len() == 1).then_some((LeafSet::All, None)),
         InputShortening::All => Some((LeafSet::All, shown)),
         InputShortening::Safe if shown.is_some() => Some((LeafSet::Contents, shown)),
         InputShortening::Safe => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Plan, TextCache, fold};
 use crate::{
     history::{Block, BlockId, BlockKind, Entry, Format, History, Part, PartKind, row_of},
-    json::{Object, Span, Value, encode, narrow, scan},
+    json::{Span, encode, narrow},
     verdict::Decision,
     wire::{Edit, remove_elements},
 };
@@ -164,34 +164,10 @@ fn replace_content_with(
     {
         return Some(Edit { span: part.span, with: json });
     }
-    match (block.kind, history.format()) {
-        // A response keeps its shape where what is left of it has one.
-        (BlockKind::Result, Format::Gemini) if is_response(text) => {
-            Some(Edit { span: block.body, with: text.as_bytes().to_vec() })
-        }
-        (BlockKind::Result, Format::Gemini) => {
-            Some(Edit { span: block.body, with: Object::new().raw("output", &json).end() })
-        }
-        (BlockKind::Result, Format::Anthropic | Format::Chat | Format::Responses) => {
-            Some(Edit { span: block.body, with: json })
-        }
-        (_, Format::Gemini) => Some(Edit { span: block.span, with: Object::new().raw("text", &json).end() }),
-        (_, Format::Anthropic | Format::Chat) => {
-            Some(Edit { span: block.span, with: Object::new().text("type", "text").raw("text", &json).end() })
-        }
-        (_, Format::Responses) => Some(Edit {
-            span: block.span,
-            with: Object::new().text("type", "input_text").raw("text", &json).end(),
-        }),
-    }
-}
-
-/// Tells whether a text is a JSON object that is read back as one: an object with one text is read as that text.
-fn is_response(text: &str) -> bool {
-    if !text.starts_with('{') {
-        return false;
-    }
-    let Ok(tape) = scan(text.as_bytes()) else { return false };
-    let members = || tape.root(text.as_bytes()).into_iter().flat_map(Value::members);
-    members().count() > 1 || members().any(|(_, value)| !value.is_string())
+    let layout = history.format().layout();
+    Some(if block.kind == BlockKind::Result {
+        Edit { span: block.body, with: (layout.result_body)(text, &json) }
+    } else {
+        Edit { span: block.span, with: (layout.text_part)(&json) }
+    })
 }

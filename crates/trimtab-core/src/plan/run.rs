@@ -38,9 +38,10 @@ pub(crate) fn plan(
             take_again_what_is_longer(&mut work);
         }
         let has_closed = work.draft.total != before;
+        let has_freed = has_closed && take_what_is_free_now(&mut work);
         work.draft.pass = PassName::Fold;
         // With less behind its cut, a fold that could not help before closing may help now.
-        let goes_on = has_mended || (has_closed && fold_what_is_left(&mut work));
+        let goes_on = has_mended || has_freed || (has_closed && fold_what_is_left(&mut work));
         if !goes_on {
             break floor;
         }
@@ -51,17 +52,19 @@ pub(crate) fn plan(
 }
 
 /// Hides on a cold cache what nothing needs any more since room was made: where a note points at a result that made room, its
-/// source has no reason to stay.
-fn take_what_is_free_now(work: &mut Work<'_>) {
+/// source has no reason to stay. Tells whether anything was hidden.
+fn take_what_is_free_now(work: &mut Work<'_>) -> bool {
     if !work.context.cache.cold || !work.draft.has_paid {
-        return;
+        return false;
     }
     work.draft.pass = PassName::Pays;
+    let first = work.draft.total;
     let mut before = Tokens::ZERO;
     while work.draft.total != before {
         before = work.draft.total;
         take_what_pays(work);
     }
+    work.draft.total != first
 }
 
 /// Takes the steps again that leave alone what would make the request too small for the cache: with longer notes it may be large

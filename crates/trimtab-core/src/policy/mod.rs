@@ -60,7 +60,7 @@ pub(crate) enum BatchSize {
 }
 
 impl BatchSize {
-    /// Every result as soon as it may be hidden, as the documents behind the policies have it.
+    /// Every result as soon as it may be hidden, as the documents that describe the policies have it.
     pub(crate) const EACH: BatchSize = BatchSize::Results(1);
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct BlockSelection {
     pub(crate) needed_under: Option<f64>,
     /// Whether what they show was changed.
     pub(crate) edited: Option<EditedWhen>,
-    /// Blocks after which the person spoke.
+    /// Blocks after which the user spoke.
     pub(crate) turn_since: bool,
     /// Only classes of at most this number.
     pub(crate) class_at_most: Option<f64>,
@@ -228,7 +228,7 @@ pub(crate) enum StepAction {
     Matching(Vec<String>),
     /// A note with the names in it that stand nowhere else, and its first, last and error lines.
     Names,
-    /// Notes in the place of lines that an earlier result in sight shows.
+    /// Notes in the place of lines that an earlier visible result shows.
     Seen,
     /// A note instead of it.
     Clear,
@@ -274,10 +274,10 @@ impl Hash for StepAction {
 pub(crate) enum ClosingRule {
     /// Nothing: the request goes as it is.
     Nothing,
-    /// The least valuable exchanges go until it fits; the person's words stay.
+    /// The least valuable exchanges go until it fits; the user's words are kept.
     #[default]
     Exchanges,
-    /// And then whole turns, the oldest first, with the person's words in them.
+    /// And then whole turns, the oldest first, with the user's words in them.
     Turns,
 }
 
@@ -411,7 +411,7 @@ impl Policy {
         step.when == StepMoment::Pays || in_batches
     }
 
-    /// A rule counts before those behind it: what it keeps is left alone by them and by the policy's own steps.
+    /// A rule counts before those after it: what it keeps is left alone by them and by the policy's own steps.
     fn with_rules(mut self, rules: &[ParsedRule]) -> Policy {
         let mut steps: Vec<PolicyStep> = Vec::new();
         let mut kept: Vec<BlockSelection> = Vec::new();

@@ -72,7 +72,7 @@ struct PolicyFile {
     /// Lists of steps that several policies share; they come before the file's own.
     #[serde(default)]
     include: Vec<Spanned<String>>,
-    /// The same, behind the file's own.
+    /// The same, after the file's own.
     #[serde(default)]
     include_last: Vec<Spanned<String>>,
     #[serde(default)]
@@ -88,7 +88,7 @@ struct PolicyFile {
     rules: Vec<Spanned<RuleRow>>,
 }
 
-/// How far policies go that name no `low_water` of their own (a study of recorded sessions: nearly all of what deeper cuts save,
+/// How far policies go that name no `low_water` (a study of recorded sessions: nearly all of what deeper cuts save,
 /// at hardly any loss).
 const ROOM: f64 = 0.9;
 

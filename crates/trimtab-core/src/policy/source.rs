@@ -63,7 +63,7 @@ pub(super) fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str>
     near.filter(|(distance, name)| *distance * 2 <= name.len().max(word.len())).map(|(_, name)| name)
 }
 
-/// Returns a plain value as its words; a text is given as it stands.
+/// Returns a plain value as its words; a text is given unchanged.
 pub(super) fn plain_value(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.to_string(),

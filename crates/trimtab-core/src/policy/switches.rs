@@ -1,6 +1,6 @@
 //! What whoever fits a request may switch, whatever the policy: folding and cache markers.
 
-/// What becomes of a policy's steps that fold. What was folded before stays folded in any case.
+/// What becomes of a policy's steps that fold. Earlier folds are repeated in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Folding {
     /// They are passed over, and no summary is asked for.
@@ -32,6 +32,6 @@ pub enum Markers {
     /// Those that it came with, and no other.
     #[default]
     AsTheyCame,
-    /// One more, where an edit would otherwise make the provider read anew what stands before it.
+    /// One more, where an edit would otherwise make the provider read what precedes it again.
     OneMore,
 }

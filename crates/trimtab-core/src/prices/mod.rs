@@ -53,7 +53,7 @@ pub struct Prices {
     pub output: f64,
 }
 
-/// A length of request from which on the whole of it is dearer.
+/// A length of request from which on the whole of it is more expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriceCliff {
     /// The longest input at the plain price.

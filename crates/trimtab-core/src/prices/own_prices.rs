@@ -125,7 +125,7 @@ impl PricesRow {
         check_prices(model)
     }
 
-    /// What is true of a model of which only the price of input is known: nothing is cheaper, nothing is dearer.
+    /// What is true of a model of which only the price of input is known: nothing is cheaper, nothing is more expensive.
     fn unknown_model(&self, input: f64) -> Model {
         let window = self.window.unwrap_or(USUAL_WINDOW);
         let provider = self.provider.clone().unwrap_or_else(|| "own".to_owned());

@@ -1,5 +1,5 @@
-//! The words of a folded message. Takes the ledger's values; gives its lines: notes in brackets, the user's words behind `>`,
-//! quoted output behind `|`, quoted instructions behind `:`, entries behind `-`. Never lets what is quoted begin a line: it cannot pose as a note or as the user.
+//! The words of a folded message. Takes the ledger's values; gives its lines: notes in brackets, the user's words after `>`,
+//! quoted output after `|`, quoted instructions after `:`, entries after `-`. Never lets what is quoted begin a line: it cannot pose as a note or as the user.
 
 use super::{
     RecallHint,

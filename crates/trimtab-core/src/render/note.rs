@@ -28,7 +28,7 @@ const FEW_GAPS: usize = 3;
 /// How a note says that an original comes back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RecallHint {
-    /// By a command that is run with the handle behind it.
+    /// By a command that is run with the handle after it.
     Command(Cow<'static, str>),
     /// Not at all: nobody keeps what is hidden.
     Nothing,
@@ -145,7 +145,7 @@ const FIRST_LINE: usize = 120;
 /// The most files that stay named of a patch.
 const PATCHED_FILES: usize = 20;
 
-/// Writes what stands in the place of a long argument of a call: a note, behind what tells the argument from others. Of a
+/// Writes what stands in the place of a long argument of a call: a note, after what distinguishes the argument from others. Of a
 /// patch that are the lines that name its files; of what is no content of a file the first line, since a command or a task is
 /// known by how it begins.
 pub(crate) fn argument_note(

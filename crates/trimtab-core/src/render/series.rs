@@ -1,5 +1,5 @@
 //! The words for a long series of edits: what the block that tells it says. Takes an [`EditSeries`]; gives its net diff with
-//! every line behind `|`, so that nothing in it can pose as a note, and clauses for the closing note.
+//! every line after `|`, so that nothing in it can pose as a note, and clauses for the closing note.
 
 use super::{
     clip::{clip_middle, count_with_name},
@@ -32,13 +32,13 @@ pub(super) fn net_diff(series: &EditSeries) -> Option<String> {
     Some([head].into_iter().chain(quoted).chain(more).collect::<Vec<_>>().join("\n"))
 }
 
-/// Says what is told.
+/// Says what the note lists.
 pub(super) fn opening_words(series: &EditSeries) -> String {
     let EditSeries { path, changes, first, last, .. } = series;
     format!("{changes} changes of {} between steps {first} and {last}", clip_middle(path, PATH))
 }
 
-/// Says where a change is told.
+/// Says where a change is listed.
 pub(super) fn told_at(changes: u32, step: u32) -> String {
     format!("one of the {changes} changes told at step {step}")
 }

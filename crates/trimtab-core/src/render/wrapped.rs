@@ -1,6 +1,6 @@
 //! Writes a shortened text back into the JSON that a client wrapped it in. Takes the leaves and pieces of what they say; gives
 //! JSON of the same shape: same keys, types and order, only leaves say less. A note about missing lines stands in the leaf that
-//! misses them and counts the leaf's own lines; the closing note ends the last leaf. Never touches a leaf that stays whole.
+//! misses them and counts the leaf's own lines; the closing note ends the last leaf. Never touches a leaf that is not shortened.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub(super) fn render_leaves(
     written
 }
 
-/// Returns what every leaf says now; nothing for one that stays as it is.
+/// Returns what every leaf says now; nothing for one that is left unchanged.
 fn say_leaves(wrapped: &WrappedResult, pieces: &[Piece], context: &NoteContext<'_>) -> Vec<Option<String>> {
     let gaps = count_gaps(pieces);
     let last = wrapped.leaves.len().saturating_sub(1);

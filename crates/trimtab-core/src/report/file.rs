@@ -13,7 +13,7 @@ use crate::{
 /// How many paths are named where the one asked for is not known.
 const NEAREST: usize = 3;
 
-/// A file that cannot be told of.
+/// A file of which nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {

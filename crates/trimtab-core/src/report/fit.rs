@@ -93,7 +93,7 @@ struct SupersededRow {
     rule: &'static str,
 }
 
-/// Tells what a fit did, with the settings that were in force and what was mended before.
+/// Tells what a fit did, with the settings that were in force and what was repaired before.
 pub fn fit_report<'a>(
     policy: &'a Policy,
     settings: &'a [SettingRow],

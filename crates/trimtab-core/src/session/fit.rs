@@ -34,7 +34,7 @@ const SLACK: i64 = 5;
 pub struct Settings {
     /// What may be hidden, and when.
     pub policy: Arc<Policy>,
-    /// The most that the request may count, in the provider's tokens; what the model's window leaves, where there is none.
+    /// The most that the request may count, in the provider's tokens; if there is none, the window's size less the answer.
     pub budget: Option<Tokens>,
     /// The most that it may count beside that, in tokens as they are counted here.
     pub at_most: Option<Tokens>,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub calibration: Calibration,
     /// The model to count and pay for; the one that the request names, where there is none.
     pub model: Option<String>,
-    /// The request's format; told by itself, where there is none.
+    /// The request's format; if there is none, the request shows it.
     pub format: Option<Format>,
     /// The prices and the window to decide by; those of `model`, where there are none.
     pub prices: Option<Model>,
@@ -171,7 +171,7 @@ impl Settings {
 pub struct FittedRequest {
     /// The bytes to send.
     pub request: Vec<u8>,
-    /// The request as it came.
+    /// The client's request.
     pub history: Arc<History>,
     /// What became of every block.
     pub plan: Plan,
@@ -195,7 +195,7 @@ impl FittedRequest {
 /// A request that was planned for.
 #[derive(Debug, Clone)]
 pub struct PlannedFit {
-    /// The request as it came.
+    /// The client's request.
     pub history: Arc<History>,
     /// What becomes of every block.
     pub plan: Plan,
@@ -218,7 +218,7 @@ impl PlannedFit {
         Some(SummaryTask::new(Arc::clone(&self.history), wanted, self.counter))
     }
 
-    /// Writes the bytes to send; nothing where the request goes as it came.
+    /// Writes the bytes to send; nothing if the request is sent unchanged.
     pub fn write_request(&self) -> Option<Vec<u8>> {
         write_plan(&self.history, &self.plan, &mut TextCache::default())
     }
@@ -327,7 +327,7 @@ pub fn plan_latest(
     let gone = || memory.is_empty() || memory.idle_time(now).is_none_or(|idle| idle >= surely_gone);
     let cold = settings.cache == CacheHint::Cold || gone();
     let sent: Blocks<Option<&SentVerdict>> = warm.chain.iter().map(|hash| memory.verdict(*hash)).collect();
-    // Only there reasoning comes with a signature over what stands before it.
+    // Only there reasoning comes with a signature over what precedes it.
     let is_signed = history.format() == Format::Anthropic;
     let may_bind = is_signed && rules.is_some_and(|rules| rules.prefix_bound_reasoning);
     let binds_reasoning = may_bind && history.blocks().iter().any(|block| block.kind == BlockKind::Reasoning);
@@ -386,7 +386,7 @@ pub fn plan_latest(
     Ok(PlannedFit { history, plan: planned, budget: asked, exactness, counter })
 }
 
-/// Writes what a plan sends; nothing where the request goes as it came.
+/// Writes what a plan sends; nothing if the request is sent unchanged.
 fn write_plan(history: &History, plan: &Plan, made: &mut TextCache) -> Option<Vec<u8>> {
     if plan.keeps_all() { None } else { Some(write(history, &plan_edits(history, plan, made))) }
 }

@@ -1,4 +1,4 @@
-//! Sends again what was sent before, and everything new as it came. Takes a request and the memory; gives the bytes at
+//! Sends again what was sent before, and everything new unchanged. Takes a request and the memory; gives the bytes at
 //! once: nothing is counted, nothing is decided. Never hides a block for the first time.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{
 pub struct ResentRequest {
     /// The bytes to send.
     pub request: Vec<u8>,
-    /// The request as it came.
+    /// The client's request.
     pub history: Arc<History>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) chain: Vec<ChainHash>,
@@ -55,7 +55,7 @@ pub fn resend(history: Arc<History>, memory: &Memory) -> ResentRequest {
     ResentRequest { request, history, decisions, chain }
 }
 
-/// Returns the bytes that were sent for a request, by what became of the blocks that were not sent whole and the block behind which a
+/// Returns the bytes that were sent for a request, by what became of the blocks that were not sent whole and the block after which a
 /// cache marker was added.
 pub fn as_sent(history: &History, hidden: &[(BlockId, SentVerdict)], marker: Option<BlockId>) -> Vec<u8> {
     let mut decisions: Vec<Decision> = history.ids().map(Decision::keep).collect();
@@ -77,7 +77,7 @@ fn repeat_decision(block: BlockId, sent: Option<&SentVerdict>) -> Decision {
     Decision { block, verdict, handle: None }
 }
 
-/// Adds what was hidden before the client rewrote what stands before it: texts where the protocol lets them stand, exchanges
+/// Adds what was hidden before the client rewrote what precedes it: texts where the protocol lets them stand, exchanges
 /// where the whole of them was gone, pointers where what they point at is sent.
 fn with_rewritten(
     history: &History,
@@ -113,7 +113,7 @@ fn with_rewritten(
     decisions.into_vec()
 }
 
-/// Returns a block that is hidden because another shows the same, where the client rewrote what stands before it.
+/// Returns a block that is hidden because another shows the same, where the client rewrote what precedes it.
 fn lone_pointer((decision, sent): (&Decision, &Option<&SentVerdict>)) -> Option<BlockId> {
     let relies_on_another = matches!(
         decision.verdict,

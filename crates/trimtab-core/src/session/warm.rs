@@ -1,4 +1,4 @@
-//! What is known of a conversation's latest request. Takes the requests as they come; gives their parse, counts, facts and
+//! What is known of a conversation's latest request. Takes one request after the other; gives their parse, counts, facts and
 //! identities at the cost of what is new in each. A cache and nothing else: it may vanish at any time, and never changes an
 //! output byte.
 
@@ -73,7 +73,7 @@ impl WarmState {
             self.facts = crate::facts::facts(history);
         }
         chain_after(&mut self.chain, history, known);
-        // Where files have other names than before, all rows are told anew.
+        // Where files have other names than before, all rows are made again.
         let indexed = if self.facts.naming_key() == naming { known } else { 0 };
         self.index.extend(history, &self.facts, &self.counts, indexed);
         self.made.truncate(known);

@@ -9,7 +9,7 @@ use crate::{count::Counter, ledger::Ledger, render::ledger as words, units::Toke
 
 /// A summary may be this many times as long as was asked for; models count badly, but not that badly.
 const LENIENCE: f64 = 2.0;
-/// A summary must be at most this share of what it stands for: less would not pay for writing the cache anew.
+/// A summary must be at most this share of what it stands for: less would not pay for writing the cache again.
 const WORTHWHILE: f64 = 0.5;
 /// A refusal is short: a longer text that begins like one has gone on to the matter.
 const LONGEST_REFUSAL: usize = 600;

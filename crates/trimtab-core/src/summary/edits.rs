@@ -1,4 +1,4 @@
-//! A conversation with a part of it folded. Takes a history, the range and the text that stands for it; gives the request, valid
+//! A conversation with a part of it folded. Takes a history, the range and the text that replaces it; gives the request, valid
 //! in its format. Never re-serialises a message: what stays is copied, and everything outside the range is left alone.
 
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::range::FoldRange;
 use crate::{
     history::{BlockId, Entry, Format, History, Role, roles_alternate},
     json::{Object, Span, narrow},
-    wire::{Edit, remove_elements, write},
+    wire::{Edit, UserMessages, remove_elements, write},
 };
 
 /// Returns the request with one message of the user's in place of a range.
@@ -17,15 +17,15 @@ pub fn fold_request_bytes(history: &History, range: &FoldRange, text: &str) -> V
     write(history, &edit.into_iter().collect::<Vec<Edit>>())
 }
 
-/// The messages that are written anew where a range is folded: from its first that changes to the last that is joined to what is
-/// written behind it, and how many messages they become.
+/// The messages that are written again where a range is folded: from its first that changes to the last that is joined to what is
+/// written after it, and how many messages they become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RewrittenMessages {
     pub(crate) messages: Range<usize>,
     pub(crate) become_messages: usize,
 }
 
-/// Says which messages are written anew where the first `messages` messages are folded and `goes` tells what of all does; nothing
+/// Says which messages are written again where the first `messages` messages are folded and `goes` tells what of all does; nothing
 /// where nothing goes.
 pub(crate) fn rewritten_messages(
     history: &History,
@@ -62,12 +62,12 @@ pub(crate) fn rewritten_messages(
 }
 
 /// Tells whether what the user says in a row becomes one message where so many messages are folded: where the messages up to there
-/// take turns, they still do. What comes later has no say, so that a folded beginning stays the same.
+/// take turns, they still do. Later messages have no say, so that a folded beginning stays the same.
 fn joins_user(history: &History, messages: usize) -> bool {
-    match history.format() {
-        Format::Gemini => true,
-        Format::Responses => false,
-        Format::Anthropic | Format::Chat => {
+    match history.format().layout().user_messages {
+        UserMessages::Joined => true,
+        UserMessages::Separate => false,
+        UserMessages::JoinedIfAlternating => {
             let all = history.messages();
             roles_alternate(history.format(), all.get(..=messages).unwrap_or(all))
         }
@@ -137,7 +137,7 @@ impl MessageDraft {
         [self.head, self.tail].concat()
     }
 
-    /// Adds what another message says behind what this one does.
+    /// Appends what another message says to this one.
     fn join_message(&mut self, other: MessageDraft) {
         self.become_list();
         for part in other.parts.into_iter().map(as_element) {
@@ -233,24 +233,13 @@ fn splice_range(bytes: &[u8], from: usize, to: usize, edits: &[Edit]) -> Vec<u8>
 
 /// Writes the message that stands for what went.
 fn folded_message(format: Format, text: &str) -> MessageDraft {
-    let (part, open, close): (Vec<u8>, &[u8], &[u8]) = match format {
-        Format::Anthropic => (
-            Object::new().text("type", "text").text("text", text).end(),
-            br#"{"role":"user","content":["#,
-            b"]}",
-        ),
-        Format::Chat => (quote_text(text), br#"{"role":"user","content":"#, b"}"),
-        Format::Responses => (
-            Object::new().text("type", "input_text").text("text", text).end(),
-            br#"{"type":"message","role":"user","content":["#,
-            b"]}",
-        ),
-        Format::Gemini => (Object::new().text("text", text).end(), br#"{"role":"user","parts":["#, b"]}"),
-    };
+    let layout = format.layout();
+    let [open, close] = layout.user_message;
+    let part = (layout.user_text)(&quote_text(text));
     MessageDraft {
         speaker: MessageSpeaker::User,
-        head: [open, part.as_slice()].concat(),
-        tail: close.to_vec(),
+        head: [open.as_bytes(), part.as_slice()].concat(),
+        tail: close.as_bytes().to_vec(),
         parts: vec![part],
     }
 }

@@ -1,6 +1,6 @@
-//! What failed in a range and was not mended. Takes history and facts; gives the open errors, and the other calls that failed, each
+//! What failed in a range and was not repaired. Takes history and facts; gives the open errors, and the other calls that failed, each
 //! with the lines that tell what went wrong. Never takes a word for a failure: the outcome says it, and a later success of
-//! the same thing mends it.
+//! the same thing repairs it.
 
 use super::{
     ledger::{is_run, results_in, task_terms},
@@ -23,10 +23,10 @@ const OTHER_LINES: usize = 2;
 /// How many lines around a report are looked at for its place.
 const PLACE_LINES: usize = 4;
 
-/// What failed and was not mended.
+/// What failed and was not repaired.
 #[derive(Debug, Default)]
 pub(super) struct UnresolvedFailures {
-    /// Runs of commands, and changes of files: somebody has to mend them.
+    /// Runs of commands, and changes of files: somebody has to repair them.
     pub(super) errors: Vec<Unresolved>,
     /// Readings, searches and everything else: worth knowing so that it is not tried again.
     pub(super) others: Vec<Unresolved>,

@@ -13,7 +13,7 @@ use crate::{
     units::Tokens,
 };
 
-/// How many errors, other failures, commands and files read are told at most: a screen each.
+/// How many errors, other failures, commands and files read are listed at most: a screen each.
 const MOST_ERRORS: usize = 8;
 const MOST_FAILURES: usize = 12;
 const MOST_COMMANDS: usize = 30;

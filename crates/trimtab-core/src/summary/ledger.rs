@@ -24,7 +24,7 @@ use crate::{
 
 /// How many ranges of lines are named for a file.
 const RANGES: usize = 3;
-/// How many reasons for changes to a file are told, the latest.
+/// How many reasons for changes to a file are listed, the latest.
 const REASONS: usize = 3;
 /// How many lines of the model's last words are quoted.
 const LAST_WORDS: usize = 12;
@@ -174,7 +174,7 @@ fn shown_ranges<'a>(accesses: impl Iterator<Item = &'a Access>) -> Vec<(usize, u
     }
 }
 
-/// Kinds of calls that are told by their command.
+/// Kinds of calls that are listed by their command.
 pub(super) fn is_run(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Test | ToolKind::Build | ToolKind::Run | ToolKind::Git)
 }

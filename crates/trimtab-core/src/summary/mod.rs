@@ -33,7 +33,7 @@ pub use folded_text::{FoldedText, folded_text};
 pub(crate) use folded_text::{folded_of, prose_of, tells_all};
 pub use ledger::build_ledger;
 pub(crate) use pace::{FoldPace, LEAST_GAIN, LastFold, MayFold, may_fold};
-pub use prompt::{PromptFormat, summary_request};
+pub use prompt::summary_request;
 pub use range::{FoldRange, FoldSizes, fold_range, fold_sizes, legal_cuts};
 pub(crate) use range::{choose_range, fold_sizes_for};
 pub use task::{FoldRequest, SummaryTask};

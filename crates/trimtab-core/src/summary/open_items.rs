@@ -11,7 +11,7 @@ use crate::{
     ledger::OpenItem,
 };
 
-/// How many items are told.
+/// How many items are listed.
 const MOST: usize = 20;
 
 /// Returns what a range leaves open.

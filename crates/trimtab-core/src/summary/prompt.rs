@@ -11,44 +11,20 @@ use crate::{
     digest::{DigestText, TextContext, relevant_lines},
     facts::{Facts, Subject, Voice},
     history::{Block, BlockId, BlockKind, Format, History, Role, readable_text},
-    json::{Array, Object},
     policy::NoteStyle,
     recall::block_handle,
     render::{self, NoteContext, RecallHint, ShownFile, prompt as words},
     units::Tokens,
     verdict::Reason,
+    wire::Question,
 };
 
 /// How much of one content is shown, in bytes: 1,500 tokens tell what an output says.
 const MOST_BYTES: usize = 6_000;
 /// How little is shown at least, where a window is small.
 const LEAST_BYTES: usize = 200;
-/// About how many words a token makes, as a model is told lengths in words.
+/// About how many words a token makes: prompts give lengths in words.
 const WORDS_PER_TOKEN: f64 = 0.7;
-
-/// What an endpoint speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptFormat {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions, and the many servers that speak it.
-    Chat,
-    /// OpenAI Responses.
-    Responses,
-    /// Gemini's generateContent; the model stands in its address.
-    Gemini,
-}
-
-impl From<Format> for PromptFormat {
-    fn from(format: Format) -> PromptFormat {
-        match format {
-            Format::Anthropic => PromptFormat::Anthropic,
-            Format::Chat => PromptFormat::Chat,
-            Format::Responses => PromptFormat::Responses,
-            Format::Gemini => PromptFormat::Gemini,
-        }
-    }
-}
 
 /// Writes the prompt for a summary of a range in `target` tokens that updates the notes so far, where there are any. Contents are
 /// shortened until it fits into `window`.
@@ -189,39 +165,6 @@ fn shown_text(history: &History, block: &Block, step: u32, terms: &[String], mos
 }
 
 /// Writes the whole request for an endpoint.
-pub fn summary_request(format: PromptFormat, model: &str, prompt: &str, most: Tokens) -> Vec<u8> {
-    let message = |role: &str, text: &str| Object::new().text("role", role).text("content", text).end();
-    let most = most.0.to_string();
-    match format {
-        PromptFormat::Anthropic => {
-            let messages = Array::new().raw(&message("user", prompt)).end();
-            let request = Object::new().text("model", model).raw("max_tokens", most.as_bytes());
-            request.text("system", words::SYSTEM).raw("messages", &messages).end()
-        }
-        PromptFormat::Chat => {
-            let messages =
-                Array::new().raw(&message("system", words::SYSTEM)).raw(&message("user", prompt)).end();
-            let request = Object::new().text("model", model).raw(limit_key(model), most.as_bytes());
-            request.raw("messages", &messages).end()
-        }
-        PromptFormat::Responses => {
-            let request = Object::new().text("model", model).text("instructions", words::SYSTEM);
-            let request = request.text("input", prompt).raw("max_output_tokens", most.as_bytes());
-            request.raw("store", b"false").end()
-        }
-        PromptFormat::Gemini => {
-            let said = |text: &str| Array::new().raw(&Object::new().text("text", text).end()).end();
-            let system = Object::new().raw("parts", &said(words::SYSTEM)).end();
-            let asked = Object::new().text("role", "user").raw("parts", &said(prompt)).end();
-            let limit = Object::new().raw("maxOutputTokens", most.as_bytes()).end();
-            let request = Object::new().raw("systemInstruction", &system);
-            request.raw("contents", &Array::new().raw(&asked).end()).raw("generationConfig", &limit).end()
-        }
-    }
-}
-
-/// OpenAI's newer models refuse the name that every other server knows.
-fn limit_key(model: &str) -> &'static str {
-    let newer = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
-    if newer.iter().any(|start| model.starts_with(start)) { "max_completion_tokens" } else { "max_tokens" }
+pub fn summary_request(format: Format, model: &str, prompt: &str, most: Tokens) -> Vec<u8> {
+    (format.layout().question)(&Question { model, system: words::SYSTEM, prompt, most })
 }

@@ -14,8 +14,8 @@ use crate::{
     units::Tokens,
 };
 
-/// The longest text before the first step that stays in place besides the first words, in bytes of JSON: about 4,000 tokens. What
-/// is longer is a pasted log or file, and is quoted within the budget like everything else that was said.
+/// The longest text before the first step that stays in place besides the first words, in bytes of JSON: about 4,000 tokens. A
+/// longer text is a pasted log or file, and is quoted within the budget like everything else that was said.
 const LONGEST_HEAD: usize = 16 * 1024;
 
 /// A part of a conversation, from its first message on, that one message can take the place of.
@@ -74,7 +74,7 @@ impl FoldRange {
         self.folded_blocks().filter_map(|id| counts.blocks().get(widen(id.0))).copied().sum()
     }
 
-    /// Lets the person's messages stay that are longer than the message that would quote them may be.
+    /// Keeps those of the user's messages that are longer than the message that would quote them may be.
     pub fn keeping_long_words(self, facts: &Facts, tokens: &[Tokens], room: Tokens) -> FoldRange {
         let is_long = |id: BlockId| tokens.get(widen(id.0)).is_some_and(|tokens| *tokens >= room);
         let said = |row: &Fact| row.role == Role::User && row.acts_as == BlockKind::Text;
@@ -93,7 +93,7 @@ impl FoldRange {
         self
     }
 
-    /// Returns the range that ends with a block; nothing where it may not be cut behind it.
+    /// Returns the range that ends with a block; nothing if it may not be cut after it.
     pub(crate) fn ending_with(
         history: &History,
         facts: &Facts,
@@ -105,7 +105,7 @@ impl FoldRange {
         Some(FoldRange::cut_at(history, facts, cut, chain))
     }
 
-    /// Returns the first block behind it.
+    /// Returns the first block after it.
     pub(crate) fn end(&self) -> BlockId {
         BlockId(self.blocks.end)
     }
@@ -115,7 +115,7 @@ impl FoldRange {
         history.messages().partition_point(|entry| entry.first_block < self.blocks.start)
     }
 
-    /// Returns the blocks in it, whether they go or stay.
+    /// Returns the blocks in it, removed or not.
     pub(super) fn blocks(&self) -> impl Iterator<Item = BlockId> {
         self.blocks.clone().map(BlockId)
     }
@@ -156,7 +156,7 @@ pub fn legal_cuts(history: &History, facts: &Facts) -> Vec<usize> {
     cuts
 }
 
-/// Chooses the range that leaves at most `tail` tokens behind it; the longest possible where none does. Nothing where nothing new
+/// Chooses the range that leaves at most `tail` tokens after it; the longest possible where none does. Nothing where nothing new
 /// would go.
 pub fn fold_range(history: &History, facts: &Facts, counts: &Counts, tail: Tokens) -> Option<FoldRange> {
     let range = choose_range(history, facts, counts.blocks(), tail, &chain(history), &|_| true)?;
@@ -189,12 +189,12 @@ pub(crate) fn choose_range(
 const ROOM: Tokens = Tokens(8_000);
 const TAIL: Tokens = Tokens(20_000);
 
-/// How much a folded message may count, and what stays behind it.
+/// How much a folded message may count, and what is kept after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldSizes {
     /// What the folded message may count.
     pub room: Tokens,
-    /// What is left as it is behind it.
+    /// What is left unchanged after it.
     pub tail: Tokens,
 }
 
@@ -231,7 +231,7 @@ fn first_block(history: &History, message: usize) -> u32 {
     }
 }
 
-/// A cut stands before a step of the model, or before words that are no tool's.
+/// A cut precedes a step of the model, or before words that are no tool's.
 fn begins_unit(history: &History, facts: &Facts, messages: &[Entry], index: usize) -> bool {
     let (Some(entry), Some(before)) =
         (messages.get(index), index.checked_sub(1).and_then(|at| messages.get(at)))
@@ -250,11 +250,11 @@ fn begins_unit(history: &History, facts: &Facts, messages: &[Entry], index: usiz
     }
 }
 
-/// Returns the first message of the latest step: it stays whole.
+/// Returns the first message of the latest step: it is left unchanged.
 fn latest_step(history: &History) -> usize {
     let messages = history.messages();
     let Some(last) = messages.last().map(|entry| entry.step) else { return 0 };
-    // Words behind the latest answer open a new turn: what comes before them is done.
+    // Words after the latest answer open a new turn: what comes before them is done.
     if messages.last().is_some_and(|entry| entry.role == Role::User && !holds_result(history, entry)) {
         return messages.len() - 1;
     }
@@ -329,7 +329,7 @@ fn keep_step(history: &History, step: u32, stays: &mut [bool]) {
     }
 }
 
-/// Returns the first block that no cut may stand behind: one that stays although its other half goes, or a step of the model
+/// Returns the first block that no cut may follow: one that stays although its other half goes, or a step of the model
 /// that stays where the format wants messages to alternate or the user to begin.
 fn first_barrier(history: &History, facts: &Facts, kept: &impl Fn(BlockId) -> bool) -> u32 {
     let strict = matches!(history.format(), Format::Anthropic | Format::Gemini);
@@ -351,10 +351,10 @@ fn first_barrier(history: &History, facts: &Facts, kept: &impl Fn(BlockId) -> bo
     u32::MAX
 }
 
-/// With thinking switched on, a running tool loop must begin with the model's thinking; behind a folded part it begins with
+/// With thinking switched on, a running tool loop must begin with the model's thinking; after a folded part it begins with
 /// the first call that is left.
 struct ThinkingRule {
-    /// The messages behind the last words that are no tool's, where that rule counts.
+    /// The messages after the last words that are no tool's, where that rule counts.
     loop_start: Option<usize>,
 }
 

@@ -28,7 +28,7 @@ const SUMMARY_SHARE: f64 = 0.4;
 pub struct FoldRequest {
     /// What is to be summarized.
     pub range: FoldRange,
-    /// What the range counts as it stands.
+    /// What the range counts now.
     pub tokens: Tokens,
     /// How long the summary should be.
     pub target: Tokens,
@@ -77,7 +77,7 @@ impl SummaryTask {
         earlier.or(self.ledger.earlier_summary.as_deref())
     }
 
-    /// Returns the parts to ask about in turn, so that each prompt fits into a window. What an earlier summary covers is left out.
+    /// Returns the parts to ask about in turn, so that each prompt fits into a window. Blocks that an earlier summary covers are left out.
     pub fn parts(&self, window: Tokens) -> Vec<FoldRange> {
         let SummaryTask { history, facts, request, counter, .. } = self;
         let from = request.earlier.as_ref().map_or(0, |(_, messages)| *messages);

@@ -6,7 +6,7 @@ use super::{
     *,
 };
 use crate::{
-    Counter, Facts, FileTimeline, History, Tokens, facts, files,
+    Counter, Facts, FileTimeline, Format, History, Tokens, facts, files,
     json::{Array, Object},
     ledger::{InstructionExtent, Ledger, UserMessage},
     parse,
@@ -443,8 +443,8 @@ fn a_range_that_is_too_long_is_split_and_every_part_fits() {
 #[test]
 fn requests_for_both_kinds_of_endpoint_are_requests() {
     for (format, model, found) in [
-        (PromptFormat::Anthropic, "claude-opus-5", "\"max_tokens\":9"),
-        (PromptFormat::Chat, "gpt-5", "\"max_completion_tokens\":9"),
+        (Format::Anthropic, "claude-opus-5", "\"max_tokens\":9"),
+        (Format::Chat, "gpt-5", "\"max_completion_tokens\":9"),
     ] {
         let request = summary_request(format, model, "Tell.", Tokens(9));
         let text = String::from_utf8(request.clone()).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! What the user said in a range. Takes a history and its facts; gives the person's own words, message by message, without what a
+//! What the user said in a range. Takes a history and its facts; gives the user's own words, message by message, without what a
 //! harness put around them. Never shortens a sentence: a message is quoted whole, or by the sentences in which it sets limits.
 
 use super::range::FoldRange;
@@ -9,7 +9,7 @@ use crate::{
     recall::block_handle,
 };
 
-/// Returns the person's words that go with a range, oldest first; `offset` steps were folded before.
+/// Returns the user's words that go with a range, oldest first; `offset` steps were folded before.
 pub(super) fn user_messages(
     history: &History,
     facts: &Facts,
@@ -49,7 +49,7 @@ impl UserMessage {
     }
 }
 
-/// Returns what the person wrote in a text, without tags of the harness.
+/// Returns what the user wrote in a text, without tags of the harness.
 fn own_words(text: &str) -> String {
     let own = split_by_voice(text).into_iter().filter(|section| section.voice == Voice::Person);
     let words: Vec<&str> = own.filter_map(|section| text.get(section.range)).map(str::trim).collect();

@@ -1,10 +1,13 @@
 //! Anthropic Messages. Takes a scanned request; gives its entries and blocks.
-//! Never guesses: a block type that is not listed here is unknown and stays as it is.
+//! Never guesses: a block type that is not listed here is unknown and is left unchanged.
 
-use super::{Layout, unknown};
+use super::{
+    Layout, MESSAGES_LOOKED_AT, Question, UserMessages, begins_with_role, chat::is_chat_message, has_role,
+    plain_message, plain_result, repair, typed_text, unknown,
+};
 use crate::{
     history::{BlockKind, Format, HistoryOutline, PartKind, Role},
-    json::Value,
+    json::{Array, Object, Value},
 };
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -12,9 +15,66 @@ pub(super) const LAYOUT: Layout = Layout {
     name: "anthropic",
     title: "Anthropic Messages",
     list: "messages",
+    fits: |root| root.get("messages").is_some_and(|messages| is_anthropic(root, messages)),
+    fits_list: |list| {
+        begins_with_role(list) && list.items().take(MESSAGES_LOOKED_AT).any(is_anthropic_message)
+    },
     head: read_head,
     entry: read_entry,
+    message_has: "`role`",
+    is_message: has_role,
+    is_known: |_| true,
+    repair: repair::anthropic::repair,
+    flags_failures: true,
+    user_messages: UserMessages::JoinedIfAlternating,
+    user_message: [r#"{"role":"user","content":["#, "]}"],
+    user_text: typed_text,
+    text_part: typed_text,
+    question,
+    result_body: plain_result,
 };
+
+/// Chat and Anthropic share the key `messages`; the first sign that only one of them has decides.
+fn is_anthropic(root: Value<'_>, messages: Value<'_>) -> bool {
+    let only_anthropic =
+        ["system", "anthropic_version", "anthropic_beta", "thinking", "stop_sequences", "top_k"];
+    if only_anthropic.iter().any(|key| root.get(key).is_some()) {
+        return true;
+    }
+    let only_chat =
+        ["max_completion_tokens", "functions", "response_format", "stream_options", "parallel_tool_calls"];
+    if only_chat.iter().any(|key| root.get(key).is_some()) {
+        return false;
+    }
+    if let Some(tool) = root.get("tools").and_then(|tools| tools.items().next()) {
+        return tool.get("function").is_none() && tool.get("custom").is_none();
+    }
+    for message in messages.items().take(MESSAGES_LOOKED_AT) {
+        if is_anthropic_message(message) {
+            return true;
+        }
+        if is_chat_message(message) {
+            return false;
+        }
+    }
+    root.text("model").is_some_and(|model| model.contains("claude") && !model.contains('/'))
+}
+
+fn is_anthropic_message(message: Value<'_>) -> bool {
+    let types =
+        ["tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"];
+    let contents = message.get("content").into_iter().flat_map(Value::items);
+    contents
+        .take(MESSAGES_LOOKED_AT)
+        .any(|item| item.text("type").is_some_and(|kind| types.contains(&kind.as_ref())))
+}
+
+fn question(asked: &Question<'_>) -> Vec<u8> {
+    let messages = Array::new().raw(&plain_message("user", asked.prompt)).end();
+    let request = Object::new().text("model", asked.model);
+    let request = request.raw("max_tokens", asked.most.0.to_string().as_bytes());
+    request.text("system", asked.system).raw("messages", &messages).end()
+}
 
 fn read_head(root: Value<'_>, outline: &mut HistoryOutline) {
     if let Some(tools) = root.get("tools").filter(|tools| tools.is_array()) {

@@ -1,10 +1,13 @@
 //! OpenAI Chat Completions, and the many servers that speak it. Takes a scanned request; gives its entries
 //! and blocks. Never relies on the order of keys: reasoning comes before text, text before calls.
 
-use super::{Layout, unknown};
+use super::{
+    Layout, Question, UserMessages, begins_with_role, has_role, plain_message, plain_result, repair,
+    typed_text, unknown,
+};
 use crate::{
     history::{BlockKind, Format, HistoryOutline, PartKind, Role},
-    json::Value,
+    json::{Array, Object, Value},
 };
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -12,9 +15,41 @@ pub(super) const LAYOUT: Layout = Layout {
     name: "chat",
     title: "OpenAI Chat Completions",
     list: "messages",
+    fits: |root| root.get("messages").is_some(),
+    fits_list: begins_with_role,
     head: read_head,
     entry: read_entry,
+    message_has: "`role`",
+    is_message: has_role,
+    is_known: |_| true,
+    repair: repair::chat::repair,
+    flags_failures: false,
+    user_messages: UserMessages::JoinedIfAlternating,
+    user_message: [r#"{"role":"user","content":"#, "}"],
+    user_text: <[u8]>::to_vec,
+    text_part: typed_text,
+    question,
+    result_body: plain_result,
 };
+
+pub(super) fn is_chat_message(message: Value<'_>) -> bool {
+    let role = message.text("role");
+    matches!(role.as_deref(), Some("system" | "developer" | "tool" | "function"))
+        || message.get("tool_calls").is_some()
+}
+
+fn question(asked: &Question<'_>) -> Vec<u8> {
+    let messages = Array::new().raw(&plain_message("system", asked.system));
+    let messages = messages.raw(&plain_message("user", asked.prompt)).end();
+    let request = Object::new().text("model", asked.model);
+    request.raw(limit_key(asked.model), asked.most.0.to_string().as_bytes()).raw("messages", &messages).end()
+}
+
+/// OpenAI's newer models refuse the name that every other server knows.
+fn limit_key(model: &str) -> &'static str {
+    let newer = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
+    if newer.iter().any(|start| model.starts_with(start)) { "max_completion_tokens" } else { "max_tokens" }
+}
 
 fn read_head(root: Value<'_>, outline: &mut HistoryOutline) {
     for key in ["tools", "functions"] {

@@ -2,11 +2,8 @@
 //! request. Never looks at file names, headers or urls, and never takes a list of other things for a conversation: what
 //! is not understood must not be counted as a short request.
 
-use super::WireError;
+use super::{LAYOUTS, WireError};
 use crate::{history::Format, json::Value};
-
-/// How many messages are looked at: enough to reach past a system prompt and a first exchange.
-const MESSAGES_LOOKED_AT: usize = 40;
 
 pub(super) fn detect(root: Value<'_>) -> Result<Format, WireError> {
     let format = format_of(root).ok_or(WireError::NotAConversation)?;
@@ -19,117 +16,25 @@ pub(super) fn detect(root: Value<'_>) -> Result<Format, WireError> {
 }
 
 fn format_of(root: Value<'_>) -> Option<Format> {
-    if root.is_array() {
-        return bare_list(root);
-    }
-    if root.get("contents").is_some_and(Value::is_array) {
-        return Some(Format::Gemini);
-    }
-    if let Some(messages) = root.get("messages") {
-        return Some(if anthropic(root, messages) { Format::Anthropic } else { Format::Chat });
-    }
-    let input = root.get("input")?;
-    // A text alone is also what many configurations call their input.
-    let beside = ["model", "instructions", "prompt", "conversation", "previous_response_id"];
-    let asks = input.is_string() && beside.iter().any(|key| root.get(key).is_some());
-    (input.is_array() || asks).then_some(Format::Responses)
+    let found = if root.is_array() {
+        LAYOUTS.iter().find(|layout| (layout.fits_list)(root))
+    } else {
+        LAYOUTS.iter().find(|layout| (layout.fits)(root))
+    };
+    found.map(|layout| layout.format)
 }
 
 /// Refuses a list in which most items are no messages. A few odd ones are carried as they are.
 fn check_messages(list: Value<'_>, format: Format) -> Result<(), WireError> {
     let all = list.items().count();
-    let strange = list.items().filter(|item| !is_message(*item, format)).count();
-    // Of the items of a response most may be of a type that is not known yet, but not all.
-    let is_sure = format != Format::Responses || list.items().any(is_known_item);
+    let layout = format.layout();
+    let strange = list.items().filter(|item| !(layout.is_message)(*item)).count();
+    let is_sure = list.items().any(layout.is_known);
     if all == 0 || (is_sure && strange * 2 <= all) {
         return Ok(());
     }
     let strange = if is_sure { strange } else { all };
-    let expected = match format {
-        Format::Anthropic | Format::Chat => "`role`",
-        Format::Responses => "`role` and no known `type`",
-        Format::Gemini => "`parts`",
-    };
-    Err(WireError::NotMessages { strange, all, expected })
-}
-
-fn is_message(item: Value<'_>, format: Format) -> bool {
-    let spoken = item.get("role").is_some_and(Value::is_string);
-    match format {
-        Format::Anthropic | Format::Chat => spoken,
-        Format::Responses => spoken || item.text("type").is_some(),
-        Format::Gemini => item.get("parts").is_some(),
-    }
-}
-
-fn is_known_item(item: Value<'_>) -> bool {
-    let spoken = item.get("role").is_some_and(Value::is_string);
-    spoken || item.text("type").is_some_and(|kind| is_item_type(&kind))
-}
-
-/// Tells a type of item that the Responses API has or may get; a message is told by its role.
-fn is_item_type(kind: &str) -> bool {
-    let others = ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];
-    others.contains(&kind) || ["_call", "_output", "_response"].iter().any(|ending| kind.ends_with(ending))
-}
-
-/// Tells the format of a list of messages without a request around it.
-fn bare_list(list: Value<'_>) -> Option<Format> {
-    let first = list.items().next()?;
-    if first.get("parts").is_some_and(Value::is_array) {
-        return Some(Format::Gemini);
-    }
-    let items = || list.items().take(MESSAGES_LOOKED_AT);
-    let item_types = ["function_call", "function_call_output", "reasoning", "custom_tool_call", "message"];
-    if items().any(|item| item.text("type").is_some_and(|kind| item_types.contains(&kind.as_ref()))) {
-        return Some(Format::Responses);
-    }
-    let spoken = |item: Value<'_>| item.get("role").is_some_and(Value::is_string);
-    if !spoken(first) {
-        return None;
-    }
-    Some(if items().any(anthropic_message) { Format::Anthropic } else { Format::Chat })
-}
-
-/// Chat and Anthropic share the key `messages`; the first sign that only one of them has decides.
-fn anthropic(root: Value<'_>, messages: Value<'_>) -> bool {
-    let only_anthropic =
-        ["system", "anthropic_version", "anthropic_beta", "thinking", "stop_sequences", "top_k"];
-    if only_anthropic.iter().any(|key| root.get(key).is_some()) {
-        return true;
-    }
-    let only_chat =
-        ["max_completion_tokens", "functions", "response_format", "stream_options", "parallel_tool_calls"];
-    if only_chat.iter().any(|key| root.get(key).is_some()) {
-        return false;
-    }
-    if let Some(tool) = root.get("tools").and_then(|tools| tools.items().next()) {
-        return tool.get("function").is_none() && tool.get("custom").is_none();
-    }
-    for message in messages.items().take(MESSAGES_LOOKED_AT) {
-        if anthropic_message(message) {
-            return true;
-        }
-        if chat_message(message) {
-            return false;
-        }
-    }
-    root.text("model").is_some_and(|model| model.contains("claude") && !model.contains('/'))
-}
-
-fn anthropic_message(message: Value<'_>) -> bool {
-    let types =
-        ["tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"];
-    let contents = message.get("content").into_iter().flat_map(Value::items);
-    contents
-        .take(MESSAGES_LOOKED_AT)
-        .any(|item| item.text("type").is_some_and(|kind| types.contains(&kind.as_ref())))
-}
-
-fn chat_message(message: Value<'_>) -> bool {
-    let role = message.text("role");
-    matches!(role.as_deref(), Some("system" | "developer" | "tool" | "function"))
-        || message.get("tool_calls").is_some()
+    Err(WireError::NotMessages { strange, all, expected: layout.message_has })
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Gemini generateContent. Takes a scanned request, in camelCase or snake_case; gives its entries and blocks.
 //! Never moves a thought signature: it belongs to the exact part that carries it.
 
-use super::{Layout, unknown};
+use super::{Layout, Question, UserMessages, repair, unknown};
 use crate::{
     history::{BlockKind, Format, HistoryOutline, PartKind, Role},
-    json::Value,
+    json::{Array, Object, Value, scan},
 };
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -12,9 +12,52 @@ pub(super) const LAYOUT: Layout = Layout {
     name: "gemini",
     title: "Gemini generateContent",
     list: "contents",
+    fits: |root| root.get("contents").is_some_and(Value::is_array),
+    fits_list: |list| {
+        list.items().next().is_some_and(|first| first.get("parts").is_some_and(Value::is_array))
+    },
     head,
     entry,
+    message_has: "`parts`",
+    is_message: |item| item.get("parts").is_some(),
+    is_known: |_| true,
+    repair: repair::gemini::repair,
+    flags_failures: false,
+    user_messages: UserMessages::Joined,
+    user_message: [r#"{"role":"user","parts":["#, "]}"],
+    user_text: text_part,
+    text_part,
+    question,
+    result_body,
 };
+
+fn question(asked: &Question<'_>) -> Vec<u8> {
+    let said = |text: &str| Array::new().raw(&Object::new().text("text", text).end()).end();
+    let system = Object::new().raw("parts", &said(asked.system)).end();
+    let question = Object::new().text("role", "user").raw("parts", &said(asked.prompt)).end();
+    let limit = Object::new().raw("maxOutputTokens", asked.most.0.to_string().as_bytes()).end();
+    let request = Object::new().raw("systemInstruction", &system);
+    request.raw("contents", &Array::new().raw(&question).end()).raw("generationConfig", &limit).end()
+}
+
+fn text_part(json: &[u8]) -> Vec<u8> {
+    Object::new().raw("text", json).end()
+}
+
+/// A response is an object: a text that is not one becomes its output.
+fn result_body(text: &str, json: &[u8]) -> Vec<u8> {
+    if is_response(text) { text.as_bytes().to_vec() } else { Object::new().raw("output", json).end() }
+}
+
+/// Tells whether a text is a JSON object that is read back as one: an object with one text is read as that text.
+fn is_response(text: &str) -> bool {
+    if !text.starts_with('{') {
+        return false;
+    }
+    let Ok(tape) = scan(text.as_bytes()) else { return false };
+    let members = || tape.root(text.as_bytes()).into_iter().flat_map(Value::members);
+    members().count() > 1 || members().any(|(_, value)| !value.is_string())
+}
 
 fn head(root: Value<'_>, outline: &mut HistoryOutline) {
     if let Some(tools) = root.get("tools").filter(|tools| tools.is_array()) {

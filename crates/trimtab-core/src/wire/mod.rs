@@ -1,5 +1,5 @@
 //! Request bytes to history, and back by splicing. Takes what an agent sends, in any of four formats; gives a
-//! [`History`], or the same bytes with edits put in. What is kept is copied, never re-serialised, so a
+//! [`History`], or the same bytes with edits put in. Kept parts are copied, never re-serialised, so a
 //! field that is not understood cannot be dropped.
 
 mod anthropic;
@@ -20,23 +20,101 @@ pub use warm::parse_after;
 
 use crate::{
     history::{BlockKind, Format, History, HistoryOutline, Role},
-    json::{JsonError, Tape, Value, scan},
+    json::{JsonError, Object, Tape, Value, scan},
+    units::Tokens,
 };
+use repair::RepairedMessages;
 
-/// How one format is read. A new format is one file and one line in [`LAYOUTS`].
-struct Layout {
+/// Everything in which formats differ: how each is read, written and repaired, and what its protocol asks for. A new format is one
+/// file with this table, one line in [`LAYOUTS`] and one variant of [`Format`].
+pub(crate) struct Layout {
     format: Format,
     name: &'static str,
     title: &'static str,
     /// Key of the list of messages.
     list: &'static str,
+    /// Tells whether a request that is an object is of this format. The first of [`LAYOUTS`] that says so is it.
+    fits: fn(Value<'_>) -> bool,
+    /// Tells the same of a list of messages without a request around it.
+    fits_list: fn(Value<'_>) -> bool,
     /// Reads tools and system from the outermost object.
     head: fn(Value<'_>, &mut HistoryOutline),
     /// Reads one message.
     entry: fn(Value<'_>, &mut HistoryOutline),
+    /// What every message has, for errors.
+    message_has: &'static str,
+    /// Tells whether an item of the list is a message.
+    is_message: fn(Value<'_>) -> bool,
+    /// Tells whether an item is certainly one: where every list has a list of that name, one of them must be.
+    is_known: fn(Value<'_>) -> bool,
+    /// Writes messages as the protocol wants them, and says what was repaired.
+    repair: fn(&[Value<'_>]) -> RepairedMessages,
+    /// Whether results have a field that says that the call failed.
+    pub(crate) flags_failures: bool,
+    /// Whether messages of the user in a row become one.
+    pub(crate) user_messages: UserMessages,
+    /// What precedes and follows the content of a message of the user that trimtab writes.
+    pub(crate) user_message: [&'static str; 2],
+    /// Writes a text, given as JSON, as the content of such a message.
+    pub(crate) user_text: fn(&[u8]) -> Vec<u8>,
+    /// Writes a text, given as JSON, as one part of a message.
+    pub(crate) text_part: fn(&[u8]) -> Vec<u8>,
+    /// Writes a whole request.
+    pub(crate) question: fn(&Question<'_>) -> Vec<u8>,
+    /// Writes the body of a result that says a text, given plain and as JSON.
+    pub(crate) result_body: fn(&str, &[u8]) -> Vec<u8>,
 }
 
-const LAYOUTS: [&Layout; 4] = [&anthropic::LAYOUT, &chat::LAYOUT, &responses::LAYOUT, &gemini::LAYOUT];
+/// Whether messages of the user in a row become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UserMessages {
+    /// Always: the protocol wants roles to alternate.
+    Joined,
+    /// If the request's roles alternate.
+    JoinedIfAlternating,
+    /// Never.
+    Separate,
+}
+
+/// A question to a model, without a conversation.
+pub(crate) struct Question<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) system: &'a str,
+    pub(crate) prompt: &'a str,
+    /// How many tokens the answer may have.
+    pub(crate) most: Tokens,
+}
+
+/// In the order in which requests are compared with them: Chat is what is left.
+const LAYOUTS: [&Layout; 4] = [&gemini::LAYOUT, &responses::LAYOUT, &anthropic::LAYOUT, &chat::LAYOUT];
+
+/// How many messages are looked at to tell a format: enough to reach past a system prompt and a first exchange.
+const MESSAGES_LOOKED_AT: usize = 40;
+
+/// Tells whether an item has a role: a message of most formats.
+fn has_role(item: Value<'_>) -> bool {
+    item.get("role").is_some_and(Value::is_string)
+}
+
+/// Tells whether a list without a request around it begins as lists of most formats do.
+fn begins_with_role(list: Value<'_>) -> bool {
+    list.items().next().is_some_and(has_role)
+}
+
+/// Writes a message of a role that says a text.
+fn plain_message(role: &str, text: &str) -> Vec<u8> {
+    Object::new().text("role", role).text("content", text).end()
+}
+
+/// Writes a text, given as JSON, as a part of the type `text`.
+fn typed_text(json: &[u8]) -> Vec<u8> {
+    Object::new().text("type", "text").raw("text", json).end()
+}
+
+/// Writes the body of a result that is a text.
+fn plain_result(_: &str, json: &[u8]) -> Vec<u8> {
+    json.to_vec()
+}
 
 impl Format {
     /// All formats.
@@ -62,7 +140,7 @@ impl Format {
         self.layout().list
     }
 
-    fn layout(self) -> &'static Layout {
+    pub(crate) fn layout(self) -> &'static Layout {
         match self {
             Format::Anthropic => &anthropic::LAYOUT,
             Format::Chat => &chat::LAYOUT,

@@ -1,24 +1,24 @@
-//! Mends requests that arrive broken. Takes a history; gives the request with results beside their calls, nothing empty and
-//! roles in order, and says what was mended. Never touches a request that breaks no rule, and never makes up a content: a
+//! Repairs requests that arrive broken. Takes a history; gives the request with results beside their calls, nothing empty and
+//! roles in order, and says what was repaired. Never touches a request that breaks no rule, and never makes up a content: a
 //! result that never came is a note, and everything else is copied.
 
-mod anthropic;
-mod chat;
-mod gemini;
-mod responses;
+pub(super) mod anthropic;
+pub(super) mod chat;
+pub(super) mod gemini;
+pub(super) mod responses;
 
 use std::{borrow::Cow, fmt};
 
 use super::{Edit, write};
 use crate::{
-    history::{Format, History},
+    history::History,
     json::{Object, Span, Value, encode, narrow, scan},
 };
 
-/// Something that was mended.
+/// Something that was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// The message, counted from 1 in the request as it came.
+    /// The message, counted from 1 in the original request.
     pub message: usize,
     /// What was wrong with it and what was done, in a clause.
     pub what: String,
@@ -30,7 +30,7 @@ impl fmt::Display for Repair {
     }
 }
 
-/// Mends what the protocol forbids: results without call, calls without result, either twice or out of place, empty messages,
+/// Repairs what the protocol forbids: results without call, calls without result, either twice or out of place, empty messages,
 /// a first message that is not the user's, arguments that are missing or no JSON, and in Gemini's format roles that do not alternate.
 ///
 /// ```
@@ -44,12 +44,7 @@ impl fmt::Display for Repair {
 pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
     let Some(list) = history.message_list() else { return (history.bytes().to_vec(), Vec::new()) };
     let messages: Vec<Value<'_>> = list.items().collect();
-    let (messages, mut mended) = match history.format() {
-        Format::Anthropic => anthropic::repair(&messages),
-        Format::Chat => chat::repair(&messages),
-        Format::Responses => responses::repair(&messages),
-        Format::Gemini => gemini::repair(&messages),
-    };
+    let (messages, mut mended) = (history.format().layout().repair)(&messages);
     if mended.is_empty() {
         return (history.bytes().to_vec(), mended);
     }
@@ -59,7 +54,10 @@ pub fn repair(history: &History) -> (Vec<u8>, Vec<Repair>) {
     (write(history, &[Edit { span: inside, with: messages.join(&b","[..]) }]), mended)
 }
 
-/// What was mended so far.
+/// Messages as the protocol wants them, and what was repaired.
+pub(super) type RepairedMessages = (Vec<Vec<u8>>, Vec<Repair>);
+
+/// What was repaired so far.
 #[derive(Default)]
 struct RepairLog(Vec<Repair>);
 

@@ -1,10 +1,10 @@
 //! OpenAI Responses. Takes a scanned request; gives one entry per item of `input`.
 //! Never pairs by item id: calls and outputs find each other by `call_id`.
 
-use super::{Layout, unknown};
+use super::{Layout, MESSAGES_LOOKED_AT, Question, UserMessages, has_role, plain_result, repair, unknown};
 use crate::{
     history::{BlockKind, Format, HistoryOutline, PartKind, Role},
-    json::Value,
+    json::{Object, Value},
 };
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -12,9 +12,57 @@ pub(super) const LAYOUT: Layout = Layout {
     name: "responses",
     title: "OpenAI Responses",
     list: "input",
+    fits,
+    fits_list,
     head,
     entry,
+    message_has: "`role` and no known `type`",
+    is_message: |item| has_role(item) || item.text("type").is_some(),
+    is_known: is_known_item,
+    repair: repair::responses::repair,
+    flags_failures: false,
+    user_messages: UserMessages::Separate,
+    user_message: [r#"{"type":"message","role":"user","content":["#, "]}"],
+    user_text: input_text,
+    text_part: input_text,
+    question,
+    result_body: plain_result,
 };
+
+fn fits(root: Value<'_>) -> bool {
+    let Some(input) = root.get("input").filter(|_| root.get("messages").is_none()) else { return false };
+    // A text alone is also what many configurations call their input.
+    let beside = ["model", "instructions", "prompt", "conversation", "previous_response_id"];
+    input.is_array() || (input.is_string() && beside.iter().any(|key| root.get(key).is_some()))
+}
+
+fn fits_list(list: Value<'_>) -> bool {
+    let types = ["function_call", "function_call_output", "reasoning", "custom_tool_call", "message"];
+    let mut items = list.items().take(MESSAGES_LOOKED_AT);
+    items.any(|item| item.text("type").is_some_and(|kind| types.contains(&kind.as_ref())))
+}
+
+/// Of the items of a response most may be of a type that is not known yet, but not all.
+fn is_known_item(item: Value<'_>) -> bool {
+    has_role(item) || item.text("type").is_some_and(|kind| is_item_type(&kind))
+}
+
+/// Tells a type of item that the Responses API has or may get; a message is known by its role.
+fn is_item_type(kind: &str) -> bool {
+    let others = ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];
+    others.contains(&kind) || ["_call", "_output", "_response"].iter().any(|ending| kind.ends_with(ending))
+}
+
+fn question(asked: &Question<'_>) -> Vec<u8> {
+    let request = Object::new().text("model", asked.model).text("instructions", asked.system);
+    let request = request.text("input", asked.prompt);
+    request.raw("max_output_tokens", asked.most.0.to_string().as_bytes()).raw("store", b"false").end()
+}
+
+/// Writes a text, given as JSON, as a part of what the model reads.
+fn input_text(json: &[u8]) -> Vec<u8> {
+    Object::new().text("type", "input_text").raw("text", json).end()
+}
 
 fn head(root: Value<'_>, outline: &mut HistoryOutline) {
     if let Some(tools) = root.get("tools").filter(|tools| tools.is_array()) {

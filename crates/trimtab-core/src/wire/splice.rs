@@ -65,7 +65,7 @@ pub(crate) fn remove_elements(elements: &[(Span, bool)]) -> Vec<Edit> {
         let end = last.checked_sub(1).and_then(|last| elements.get(last)).map(|(span, _)| span.end());
         let before = first.checked_sub(1).and_then(|before| elements.get(before)).map(|(span, _)| span.end());
         let after = elements.get(last).map(|(span, _)| span.start());
-        // With the comma before the run; at the beginning of the list, with the one behind it.
+        // With the comma before the run; at the beginning of the list, with the one after it.
         let (from, to) = match (before, after) {
             (Some(before), _) => (Some(before), end),
             (None, Some(after)) => (start, Some(after)),

@@ -51,7 +51,7 @@ fn scan_rest(earlier: &History, request: &[u8], list: u32, from: usize) -> Resul
     Ok(scan_after(request, &earlier.tape, open, kept, from)?)
 }
 
-/// Tells whether all that stands behind the list of messages is the same: tools and system may stand there.
+/// Tells whether all that follows the list of messages is the same: tools and system may stand there.
 fn same_frame(earlier: &History, tape: &Tape, request: &[u8], list: u32) -> bool {
     let old = earlier.message_list().map(|list| earlier.bytes().get(list.span().end()..));
     let new = tape.value(request, list).map(|list| request.get(list.span().end()..));
@@ -94,7 +94,7 @@ fn leading(outline: &HistoryOutline, entries: usize) -> HistoryOutline {
     }
 }
 
-/// Moves the spans of tools and system where these stand behind the list of messages.
+/// Moves the spans of tools and system if these follow the list of messages.
 fn shift_head(earlier: &History, outline: &mut HistoryOutline, new_length: usize) {
     let Some(list) = earlier.message_list() else { return };
     let behind = list.span().end();

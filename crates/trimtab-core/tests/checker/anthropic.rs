@@ -67,7 +67,7 @@ pub(super) fn changes(input: &Value, output: &Value) -> Vec<String> {
     if first_of_loop(before).is_some() && thinks(before) && !thinks(after) {
         changes.push("the running tool loop no longer starts with thinking".to_owned());
     }
-    // Thinking is signed: it is sent as it came or not at all.
+    // Thinking is signed: it is sent unchanged or not at all.
     let known: Vec<Value> = before.iter().flat_map(thinking).collect();
     let forged = after.iter().flat_map(thinking).filter(|block| !known.contains(block)).count();
     changes.extend((0..forged).map(|_| "a thinking block is changed".to_owned()));
@@ -183,7 +183,7 @@ fn begins_thinking(message: &Value) -> bool {
     first.is_some_and(|block| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")))
 }
 
-/// The first message of the model that calls a tool behind the last message of the user that answers none.
+/// The first message of the model that calls a tool after the last message of the user that answers none.
 fn first_of_loop(messages: &[Value]) -> Option<&Value> {
     let holds = |message: &Value, kind: &str| {
         message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))

@@ -120,7 +120,7 @@ fn calls_tools(format: &str, request: &Value) -> bool {
     })
 }
 
-/// The last words of the human stay as they are. Where the agent writes its calls into text, the user's messages are
+/// The last words of the human are unchanged. Where the agent writes its calls into text, the user's messages are
 /// what its commands printed, and the first one is the task.
 fn human_words(format: &str, input: &Value, output: &Value) -> Option<String> {
     let words = |request| {
@@ -144,7 +144,7 @@ fn human_words(format: &str, input: &Value, output: &Value) -> Option<String> {
     (!kept).then(|| "the user's task is changed or gone".to_owned())
 }
 
-/// Everything beside the messages stays as it is.
+/// Everything beside the messages is unchanged.
 fn fields(format: &str, input: &Value, output: &Value) -> Vec<String> {
     let list = match format {
         "gemini" => "contents",

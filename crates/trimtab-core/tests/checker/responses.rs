@@ -51,7 +51,7 @@ pub(super) fn faults(request: &Value) -> Vec<String> {
     faults
 }
 
-/// Reasoning is sealed and stands right before the item it belongs to; the newest compaction stays as it is.
+/// Reasoning is sealed and stands right before the item it belongs to; the newest compaction is unchanged.
 pub(super) fn changes(input: &Value, output: &Value) -> Vec<String> {
     let (before, after) = (messages("responses", input), messages("responses", output));
     let mut changes = Vec::new();
@@ -99,7 +99,7 @@ fn by_model(item: &Value) -> bool {
     item["role"] == "assistant" || kind == "reasoning" || (item["role"].is_null() && kind.ends_with("_call"))
 }
 
-/// Tells whether two items are the same, their text apart where they can be told by an id.
+/// Tells whether two items are the same, their text apart where an id identifies them.
 fn same_item(one: &Value, other: &Value) -> bool {
     let told = |key: &str| one[key].is_string() && one[key] == other[key] && one["type"] == other["type"];
     if one["type"] == "reasoning" {

@@ -179,7 +179,7 @@ impl Conversation {
                         found.push(expect(BlockKind::Media, None, None));
                         content.push(anthropic_picture());
                     }
-                    // What the person says right after results stands in their message, as clients write it.
+                    // What the user says right after results stands in their message, as clients write it.
                     let results = messages.last_mut().filter(|last: &&mut Value| {
                         last["role"] == "user" && last["content"][0]["type"] == "tool_result"
                     });

@@ -88,7 +88,7 @@ fn changes_that_an_earlier_fit_looked_at_are_no_series() {
     }
 }
 
-/// The person speaks beside results: once the turn before is gone, nothing of it stands before these words, and their turn may go.
+/// The user speaks beside results: once the turn before is gone, nothing of it precedes these words, and their turn may go.
 #[test]
 fn a_turn_that_begins_beside_results_goes_with_the_turn_before() {
     let text = |text: String| json!({"type": "text", "text": text});

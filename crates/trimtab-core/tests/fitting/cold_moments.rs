@@ -1,4 +1,4 @@
-//! Moments at which hiding costs nothing though no cache expired: the client changed what stands before, or a turn begins at a model
+//! Moments at which hiding costs nothing though no cache expired: the client changed an earlier part, or a turn begins at a model
 //! that binds its reasoning to its prefix.
 
 use serde_json::{Value, json};

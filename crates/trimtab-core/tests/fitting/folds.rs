@@ -1,5 +1,5 @@
 //! The laws of fitting with folds in play: summaries are handed back, refused or never come, at random. The protocol is judged by
-//! the checker; what was sent is compared message by message.
+//! the checker; sent messages are compared one by one.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -85,7 +85,7 @@ impl Folds {
     }
 }
 
-/// Runs a law in every format; says how many cases it held for and how many of them folded, which must be some.
+/// Runs a law in every format; says how many cases it passed and how many of them folded, which must be some.
 fn for_each_fold(law: &str, check: impl Fn(&Folds, &Request) -> bool) {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     let cases: u32 =
@@ -186,7 +186,7 @@ fn sticky_a_folded_conversation_stays_folded() {
     });
 }
 
-/// What a summary stands for is shown never again; the message that stands for it is the same or stands for more.
+/// Folded messages are never shown again; the message that replaces them is the same or replaces more.
 fn stays_folded(earlier: &FittedRequest, later: &FittedRequest) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
         if was.verdict.is_fold() {
@@ -224,7 +224,7 @@ fn begins_as(format: Format, earlier: &FittedRequest, now: &[u8], fitted: &Fitte
     }
 }
 
-/// A folded message is joined to what the user said before it, so that what was sent is told by the parts of the user's messages.
+/// A folded message is joined to what the user said before it, so that the parts of the user's messages show what was sent.
 fn parts_of_message(format: Format, message: &Value) -> Vec<Value> {
     let role = &message["role"];
     let content = &message[if format == Format::Gemini { "parts" } else { "content" }];
@@ -276,7 +276,7 @@ fn is_result(fitted: &FittedRequest, decision: &Decision) -> bool {
 #[test]
 fn pinned_what_a_summary_stands_for_comes_back_and_no_summary_stands_for_it_again() {
     for_each_fold("pinned in a fold", |folds, request| {
-        // Where reasoning is bound to what stands before it, a pin waits for the end of the tool loop.
+        // Where reasoning is bound to what precedes it, a pin waits for the end of the tool loop.
         let prices = find_model("claude-sonnet-4-5").ok();
         let settings = folds.settings(request).with_folding(Folding::Ledger).with_prices(prices);
         let mut memory = Memory::default();

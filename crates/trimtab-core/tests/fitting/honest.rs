@@ -1,4 +1,4 @@
-//! Whether a shortened text can be told from its original. Takes both; gives the first line or value that is neither of
+//! Whether a shortened text is honest about its original. Takes both; gives the first line or value that is neither of
 //! the original, in its order, nor a note.
 
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) fn check(original: &str, shortened: &str) -> Result<(), String> {
 
 fn lines(original: &str, shortened: &str) -> Result<(), String> {
     let mut rest = original.lines();
-    // A note about several results may quote lines of theirs, each behind a sign that no note begins with.
+    // A note about several results may quote lines of theirs, each after a sign that no note begins with.
     let mut quotes = false;
     for line in shortened.lines() {
         quotes = is_diff_note(line) || quotes && line.starts_with("| ");
@@ -36,7 +36,7 @@ fn is_note(line: &str) -> bool {
     gap || (line.starts_with('[') && line.ends_with(']') && line.contains("trimtab recall "))
 }
 
-/// What stands before the net diff of a series of edits.
+/// What precedes the net diff of a series of edits.
 fn is_diff_note(line: &str) -> bool {
     line.starts_with("[… net diff of ") && line.ends_with(" …]")
 }

@@ -1,4 +1,4 @@
-//! Arguments of calls, in every format: what each value of the setting lets go, and what never goes.
+//! Arguments of calls, in every format: what each value of the setting removes, and what is always kept.
 
 use serde_json::{Value, json};
 use trimtab_core::{Format, Memory, Millis, Policy, Settings, Tokens, fit};

@@ -41,7 +41,7 @@ struct Case {
     conversation: Conversation,
     style: Style,
     policy: &'static str,
-    /// The share of its own tokens that it is fitted into.
+    /// The share of its tokens that it is fitted into.
     share: f64,
     /// Which arguments of calls may be shortened: none, safe ones, all.
     inputs: f64,
@@ -74,7 +74,7 @@ fn case(long: bool) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Runs a law over made-up conversations in every format and prints how many it held for. One case in five is a
+/// Runs a law over made-up conversations in every format and prints how many passed. One case in five is a
 /// conversation without sense or size.
 fn for_each_case(law: &str, check: impl Fn(&Case, &Request)) {
     let number = |name| std::env::var(name).ok()?.parse().ok();
@@ -332,7 +332,7 @@ fn unseen_what_the_model_has_not_seen_is_hidden_last() {
             return;
         }
         pressed_cases.set(pressed_cases.get() + 1);
-        // The latest exchange is among the last, seen or not; what is as short as a note is not worth hiding.
+        // The latest exchange is among the last, seen or not; a block as short as a note is not worth hiding.
         let latest =
             results.iter().filter(is_seen).map(|result| facts.row(result.block).expect("a row").entry).max();
         for result in results.iter().filter(is_seen) {
@@ -428,7 +428,7 @@ fn named_break(earlier: Option<&FittedRequest>, fitted: &FittedRequest, policy: 
     assert_eq!(named, differs, "{policy}\n{}", shown(fitted));
 }
 
-/// What was hidden stays hidden in the same words, or goes altogether; what was whole stays whole or a reason is named.
+/// A hidden block is hidden in the same words, or goes altogether; a whole block is whole again or a reason is named.
 fn same_again(earlier: &FittedRequest, later: &FittedRequest, policy: &str) {
     for (was, is) in earlier.plan.decisions().iter().zip(later.plan.decisions()) {
         let pointer = |verdict: &Verdict| matches!(verdict, Verdict::Point { .. } | Verdict::Trim { .. });

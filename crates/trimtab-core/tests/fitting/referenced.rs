@@ -12,7 +12,7 @@ use crate::{checker, read};
 enum Calls {
     /// Reasoning and calls are references, only outputs stand in the request.
     Referenced,
-    /// Reasoning is a reference, the call behind it stands in the request.
+    /// Reasoning is a reference, the call after it is in the request.
     BehindReasoning,
     /// A call stands in the request, its output is a reference.
     OutputReferenced,

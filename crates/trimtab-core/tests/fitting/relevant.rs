@@ -5,7 +5,7 @@ use trimtab_core::{Format, Memory, Policy, Settings, Tokens, policy::ConfigFile}
 
 use super::fitted;
 
-/// Sixty parts, each about something of its own.
+/// Sixty parts, each about something different.
 fn manual() -> String {
     (0..60).map(|part| format!("Part {part} is about gadget_{part}.\nTurn its wheel slowly.\n\n")).collect()
 }

@@ -1,5 +1,5 @@
 //! The shipped requests, fitted as hard as every policy can: what current clients send beside conversations of text and calls
-//! stays as it is, and no rule is broken that the request kept.
+//! is unchanged, and no rule is broken that the request kept.
 
 use trimtab_core::{Memory, Policy, Settings, Tokens, parse, policy::policies};
 

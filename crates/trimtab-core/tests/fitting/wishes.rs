@@ -1,4 +1,4 @@
-//! What is asked for about single blocks: what is pinned by handle stays whole, and what was hidden comes back when its
+//! What is asked for about single blocks: a block pinned by handle is not shortened, and what was hidden comes back when its
 //! hiding is taken back.
 
 use std::{cell::Cell, collections::BTreeMap};
@@ -62,7 +62,7 @@ fn pinned_by_handle_no_block_is_hidden_by_any_policy_or_budget() {
     for_each_case("pinned", |case, request| {
         let settings = with_bound_reasoning(case, request.settings(case, case.share));
         let settings = settings.with_cache(CacheHint::Unknown);
-        // Behind an edit neither stays the reasoning of a running tool loop nor may it go: there a pin waits.
+        // After an edit the reasoning of a running tool loop can neither be kept nor removed: there a pin waits.
         let waits = settings.prices.is_some();
         let mut memory = Memory::default();
         let first = fitted(&request.bytes, &memory, &settings, 0);
@@ -156,7 +156,7 @@ fn taken_back_what_was_hidden_comes_back_when_that_is_free_and_at_once_where_tha
             was_hidden.iter().for_each(|id| memory.undo(handle(&tight, *id), step, when));
             memory
         };
-        // What is warm and what is cold is told by the clock here.
+        // The clock decides here what is warm and what is cold.
         let settings = request.settings(case, 100.0).with_cache(CacheHint::Unknown);
         let whole = |fitted: &FittedRequest| {
             let is_whole = |id: &&BlockId| {

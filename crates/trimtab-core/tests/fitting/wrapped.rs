@@ -1,5 +1,5 @@
 //! Results that a client wrapped in JSON are fitted as the same results without it: the same session, once plain and once in each
-//! wrapping, saves about the same share; what is sent is JSON of the same shape; what its strings say is honest; nothing changes
+//! wrapping, saves about the same share; it is sent as JSON of the same shape; what its strings say is honest; nothing changes
 //! when it is fitted again; and originals come back byte for byte.
 
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ const FIRST: &str = r"Port the tool to Rust.\nYou must keep the file format.";
 
 const FORMATS: [Format; 4] = Format::ALL;
 
-/// Ten rounds of work, each on a file of its own, with a new limit each, folded after each.
+/// Ten rounds of work, each on a different file, with a new limit each, folded after each.
 #[test]
 fn ten_folds_in_a_row_lose_nothing_and_do_not_grow() {
     for format in FORMATS {

@@ -1,4 +1,4 @@
-//! What arrives broken is mended: over made-up conversations with messages lost, doubled, moved and emptied, in every
+//! Broken requests are repaired: over made-up conversations with messages lost, doubled, moved and emptied, in every
 //! format. The protocol is judged by the checker, which knows nothing of the library.
 
 use proptest::{
@@ -54,7 +54,7 @@ fn content_key(format: Format) -> &'static str {
     if format == Format::Gemini { "parts" } else { "content" }
 }
 
-/// Damages a request; the first message, which is the person's, stays.
+/// Damages a request; the first message, which is the user's, is kept.
 fn damage(request: &mut Value, format: Format, damages: &[(Damage, usize, usize)]) {
     let messages = request[list_key(format)].as_array_mut().expect("messages");
     for (damage, at, to) in damages {
@@ -104,7 +104,7 @@ fn mended(request: &Value, format: Format) -> (Value, Vec<Repair>) {
     (value, mended)
 }
 
-/// Faults that nobody can mend without making something up: a task, a question after the model's last answer, where a
+/// Faults that nobody can repair without making something up: a task, a question after the model's last answer, where a
 /// picture belongs.
 fn is_left(fault: &str) -> bool {
     fault == "the last message is the model's"

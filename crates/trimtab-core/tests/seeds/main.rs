@@ -1,4 +1,4 @@
-//! Every statement of the five seed documents that says what comes out, held as a test: one file per document. Where a
+//! Every statement of the five seed documents that says what comes out, as a test: one file per document. Where a
 //! document contradicts itself, a test says which half is followed.
 
 #![expect(

@@ -57,7 +57,7 @@ fn number_behind(note: &str, words: &str) -> Option<usize> {
 }
 
 /// A note is true when it is written: the file's last access is the file's, and a note that points at another read says
-/// whether that is the same and when the file was changed since. What is true is told here from the steps alone.
+/// whether that is the same and when the file was changed since. The steps alone show here what is true.
 #[test]
 fn notes_of_a_changing_file_tell_its_last_access_and_what_became_of_the_copy_they_point_at() {
     let (talk, steps) = reads_of_a_changing_file();
@@ -145,8 +145,8 @@ fn edits_stay_whole_with_their_intent_while_others_go() {
     assert!(sent.fitted.plan.after().0 <= budget);
 }
 
-/// "Always keep" is followed to the end: no edit ever goes, however tight the budget. What was changed and why stands in the
-/// call, which stays as it is; what the tool said of it is shortened last of all, and then the floor is named. (The document
+/// "Always keep" is followed to the end: no edit ever goes, however tight the budget. The
+/// call says what was changed and why, and is unchanged; the tool's answer is shortened last of all, and then the floor is named. (The document
 /// also says that in very long sessions "even diffs could be compressed": of that the long series below is what is done.)
 #[test]
 fn no_edit_goes_however_tight_the_budget_and_the_floor_says_so() {
@@ -205,7 +205,7 @@ fn written_and_edited(edits: usize, result_lines: usize) -> (Talk, String, Strin
     (talk, first, now)
 }
 
-/// Returns the lines that a block quotes behind a sign of its diff.
+/// Returns the lines that a block quotes after a sign of its diff.
 fn quoted(block: &str, sign: &str) -> Vec<String> {
     let diff = block.lines().filter_map(|line| line.strip_prefix("| "));
     diff.filter_map(|line| line.strip_prefix(sign)).map(str::to_owned).collect()
@@ -258,7 +258,7 @@ fn a_series_in_a_file_that_is_not_known_tells_counts_and_no_diff() {
     assert!(!block.contains('\n') && block.contains("+4 more in their calls"), "{block}");
 }
 
-/// What was told stays told: a series that goes on is told again for what came since, once that is long itself.
+/// A note about a series is repeated: if the series goes on, another note lists what came since, once that is long itself.
 #[test]
 fn a_series_that_goes_on_is_told_in_a_second_block() {
     let fit = |talk: &Talk, warm: &mut trimtab_core::WarmState, memory: &trimtab_core::Memory, share: f64| {
@@ -368,7 +368,7 @@ fn middling_outputs_are_the_first_to_be_shortened_under_pressure() {
     );
 }
 
-/// Over 10k: the first and last 2k characters and a line with all characters and lines. (The program behind it keeps 5k
+/// Over 10k: the first and last 2k characters and a line with all characters and lines. (The program that it describes keeps 5k
 /// and 5k and grows an output of 10,001; the document's figures are followed.)
 #[test]
 fn a_long_output_keeps_two_thousand_characters_at_each_end() {

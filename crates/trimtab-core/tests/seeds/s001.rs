@@ -41,8 +41,8 @@ fn a_status_becomes_its_counts() {
     assert!(note.contains("2 staged, 2 modified, 1 untracked"), "{note}");
 }
 
-/// A command becomes itself, how it ended and its numbers. "45 passed, 0 failed" is a success: the program behind the
-/// document calls everything an error that contains the word.
+/// A command becomes itself, how it ended and its numbers. "45 passed, 0 failed" is a success: the program that the
+/// document describes calls everything an error that contains the word.
 #[test]
 fn a_command_becomes_how_it_ended_and_its_numbers() {
     let log: String = (0..300).map(|number| format!("tests/test_a.py::test_{number} PASSED\n")).collect();
@@ -95,7 +95,7 @@ fn a_diff_keeps_its_beginning_and_counts() {
     );
 }
 
-/// What was shortened is left alone: the program behind the document shortens its own notes again.
+/// A shortened text is left alone: the program that the document describes shortens its own notes again.
 #[test]
 fn pruning_twice_changes_nothing() {
     let once = pruned(Talk::new().reads("agent.py", &source(1, 200)));
@@ -136,7 +136,7 @@ fn a_short_session_is_left_alone() {
     assert!(long(4).fit("per-tool", &[], ROOM).fitted.plan.keeps_all());
 }
 
-/// Protection goes by tokens, not by the person's turns: a run with one prompt is pruned too.
+/// Protection goes by tokens, not by the user's turns: a run with one prompt is pruned too.
 #[test]
 fn a_run_with_one_prompt_is_pruned_too() {
     let before = long(30);

@@ -199,7 +199,7 @@ fn results_that_came_together_are_seen_together() {
     assert_eq!(talk.whole("steady", &uncapped, talk.tokens() * 100 / 110), [2, 3, 4]);
 }
 
-/// A report that repeats lines of a file in sight is sent without them, and is no younger for that.
+/// A report that repeats lines of a visible file is sent without them, and is no younger for that.
 #[test]
 fn what_is_left_of_a_trimmed_result_goes_when_the_whole_would() {
     let file = source(1, 60);

@@ -40,7 +40,7 @@ fn above_eighty_five_percent_the_last_two_stay_and_then_a_summary_is_wanted() {
     assert_eq!(talk.whole("ladder", &[], budget(&talk, 99)), [9, 10]);
     assert!(!sent.fitted.plan.fold_wanted(), "two results are under 85 %");
     assert_eq!(talk.whole("ladder", &[("keep_last_hard", 1.0)], budget(&talk, 99)), [10]);
-    // Most of it is what the person said: clearing does not help.
+    // Most of it is what the user said: clearing does not help.
     let talk = results(5).says("user", &source(1, 3_000));
     assert!(talk.fit("ladder", &[], budget(&talk, 99)).fitted.plan.fold_wanted());
     assert!(!talk.fit("ladder", &[("compact_threshold", 1.0)], budget(&talk, 99)).fitted.plan.fold_wanted());

@@ -1,10 +1,10 @@
 //! The simulated cache against what providers reported: tokens read, written and in all, and what they cost.
 //!
-//! Predicted and logged usage are priced alike, with the model that each request was recorded with; what the log says was
-//! written for an hour costs the price for that. A prediction knows from the log the size of the head that recordings leave
+//! Predicted and logged usage are priced alike, with the model that each request was recorded with; tokens that the log
+//! reports as written for an hour cost the price for that. A prediction knows from the log the size of the head that recordings leave
 //! out (tools, system), what the first request found in the cache, and whether the client pays for an hour. "Counted"
 //! uses our own counts; "calibrated" scales them by the growth that the segment reports, which takes counting out of
-//! the comparison; "as logged" is also told where the cache had less or more than the rules say.
+//! the comparison; "as logged" also knows where the cache had less or more than the rules say.
 
 use std::collections::BTreeMap;
 

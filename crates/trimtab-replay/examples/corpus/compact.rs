@@ -1,6 +1,6 @@
 //! What a compaction keeps: every segment folded at the request in its middle, by the ledger alone and with a summary that is made of
 //! the model's own words, against keeping the system prompt and the last four messages (seed 004) and against the compactions that
-//! were recorded. What the agent went on to use, and no longer saw, is counted over the rest of the session.
+//! were recorded. Texts that the agent went on to use, and no longer saw, are counted over the rest of the session.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::{checker, files::File, recorded::recorded};
 pub(crate) const BUDGET: Tokens = Tokens(8_000);
 /// Requests below this are not worth folding.
 const LEAST: Tokens = Tokens(8_000);
-/// What stays behind the folded part, as a share of the request.
+/// What is kept after the folded part, as a share of the request.
 pub(crate) const TAIL: f64 = 0.25;
 /// Faults shown in full, where `TRIMTAB_SHOWN` does not say.
 const SHOWN: usize = 20;
@@ -54,7 +54,7 @@ pub(crate) struct Row {
     limits: Kept,
     modified: Kept,
     errors: Kept,
-    /// Of what was used or still held later, by the names of the figures.
+    /// Of what was used or still open later, by the names of the figures.
     later: BTreeMap<&'static str, Kept>,
     /// Blocks that would have had to be fetched again, and files among them that would have had to be read again.
     fetched: u64,
@@ -218,7 +218,7 @@ fn fold(segment: &Segment, rows: &mut BTreeMap<&'static str, Row>) -> Vec<String
     faults
 }
 
-/// Seed 004 keeps the system prompt and the last four messages; what a model's summary would add is not known here. Gives the first
+/// Seed 004 keeps the system prompt and the last four messages; the words of a model's summary are not known here. Gives the first
 /// message that stays, and the blocks that go.
 pub(crate) fn last_four(history: &History) -> (usize, Vec<BlockId>) {
     let first = history.messages().len().saturating_sub(4);
@@ -248,7 +248,7 @@ fn in_its_own_words(history: &History, range: &FoldRange) -> String {
 }
 
 impl Row {
-    /// Counts what is held of what hiding everything would take away.
+    /// Counts what is kept of what hiding everything would take away.
     pub(crate) fn later(&mut self, nothing: &[ProbeFigure], kept: &[ProbeFigure]) {
         for name in LATER {
             let find = |figures: &[ProbeFigure]| figures.iter().find(|(known, ..)| *known == name).copied();

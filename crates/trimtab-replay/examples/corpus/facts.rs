@@ -1,5 +1,5 @@
-//! What calls are about: calls per kind of tool and agent, and the share of their tokens whose kind or subject could
-//! not be told, with the commonest of those. A call counts with its result: that is what is decided about.
+//! What calls are about: calls per kind of tool and agent, and the share of their tokens whose kind or subject is
+//! unknown, with the commonest of those. A call counts with its result: that is what is decided about.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,7 +21,7 @@ const GOAL: f64 = 0.03;
 struct Row {
     calls: BTreeMap<ToolKind, usize>,
     tokens: u64,
-    /// Tokens of tools that are known by name or arguments, but of which kind or subject could not be told.
+    /// Tokens of tools that are known by name or arguments, but whose kind or subject is unknown.
     unknown: u64,
     /// Tokens of tools of which neither the name nor the arguments say what they do.
     foreign: u64,

@@ -60,7 +60,7 @@ struct Found {
     rows: BTreeMap<(usize, usize, usize), Row>,
 }
 
-/// Prints the table; tells whether every law held. `TRIMTAB_EVERY=N` takes every Nth segment only.
+/// Prints the table; tells whether every law was kept. `TRIMTAB_EVERY=N` takes every Nth segment only.
 pub(crate) fn table(files: &[File]) -> bool {
     let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
     let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::find_shipped(name).ok()).collect();

@@ -1,6 +1,6 @@
 //! Tables over a folder of recorded sessions: what was read, whether it is written back byte for byte, how well it
 //! is counted, what its calls are about, how they ended, how well the files they touched are known, what they used later
-//! and what they cost. Run it with `./scripts/corpus PATH`; name tables behind the path to get only those.
+//! and what they cost. Run it with `./scripts/corpus PATH`; name tables after the path to get only those.
 
 #![allow(
     clippy::print_stdout,

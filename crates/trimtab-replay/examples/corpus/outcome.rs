@@ -108,7 +108,7 @@ fn recorded(flagged: bool, text: &str) -> &'static str {
     }
 }
 
-/// Reads an exit code by the plainest rule there is: a number behind words that name it, on a short line at either end.
+/// Reads an exit code by the plainest rule there is: a number after words that name it, on a short line at either end.
 fn code(text: &str) -> Option<i64> {
     let marks = [
         "<returncode>", "Process exited with code ", "Exit code: ", "Exit code ", "exit code ",

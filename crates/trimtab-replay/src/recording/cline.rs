@@ -1,7 +1,7 @@
-//! Tasks of the Cline extension: `api_conversation_history.json`, a list of Anthropic messages with notes of Cline's own.
-//! Takes the list; gives a segment for the task and one behind each summary that replaced what came before.
-//! Leaves out the fields that Cline adds and does not send. Where Cline only cut out a range of messages, that is told
-//! in another file, so the history here goes on whole.
+//! Tasks of the Cline extension: `api_conversation_history.json`, a list of Anthropic messages with Cline's notes.
+//! Takes the list; gives a segment for the task and one after each summary that replaced what came before.
+//! Leaves out the fields that Cline adds and does not send. Where Cline only cut out a range of messages, another file
+//! says so, so the history here goes on whole.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(super) const READER: RecordingReader =
 const OWN_FIELDS: [&str; 3] = ["reasoning_details", "call_id", "summary"];
 /// The tools by which the model hands in a summary.
 const SUMMARIES: [&str; 2] = ["summarize_task", "condense"];
-/// How Cline names usage. What is written to the cache is not reported.
+/// How Cline names usage. Writes to the cache are not reported.
 const USAGE: UsageKeys = ["prompt", "cached", "written", "completion"];
 
 fn fits(source: &RecordingSource<'_>) -> bool {
@@ -99,7 +99,7 @@ fn is_summary(message: Value<'_>) -> bool {
     })
 }
 
-/// Returns what stays behind a summary: the task, and what was said first without the calls whose results are gone.
+/// Returns what is kept after a summary: the task, and what was said first without the calls whose results are gone.
 fn kept_messages(messages: &[Value<'_>]) -> Vec<Vec<u8>> {
     let task = messages.first().and_then(|message| write_message(*message));
     let words =

@@ -1,5 +1,5 @@
 //! Sessions of Cline's command line and of what else stands on its SDK: `SESSION.messages.json`. Takes the document;
-//! gives one segment: the session, or a sub-agent's, which is a file of its own.
+//! gives one segment: the session, or a sub-agent's, which is a separate file.
 //! Tools are not recorded; a system prompt is where the file has it.
 
 use trimtab_core::{Format, Millis, json::Value, usage};
@@ -49,7 +49,7 @@ fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
         };
         let bare = || MessagePart::from_text(Some(content));
         if message.member_is("role", "assistant") {
-            // The time of an answer is that of its end; what was answered was written just before the request.
+            // The time of an answer is that of its end; the message before it was written just before the request.
             let point =
                 segment.add_point(before.or(at), message.path(&["modelInfo", "id"]).and_then(Value::string));
             point.usage =

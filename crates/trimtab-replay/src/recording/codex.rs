@@ -1,5 +1,5 @@
 //! Codex rollouts: JSON lines of Responses items. Takes the lines, of old versions too (items without a
-//! `payload` around them); gives a segment for the session, one behind each compaction and each rollback.
+//! `payload` around them); gives a segment for the session, one after each compaction and each rollback.
 //! Items are copied as they stand, less what codex notes for itself. Tools are not recorded; usage tells their size.
 
 use trimtab_core::{
@@ -84,7 +84,7 @@ struct CodexRollout {
     counted: bool,
     /// Whether the answer to the last request may still go on.
     answering: bool,
-    /// Calls of the last answer without an output: the place behind them, their ids and kinds.
+    /// Calls of the last answer without an output: the place after them, their ids and kinds.
     open: Vec<(usize, String, &'static str)>,
     /// The session's usage so far, as reported.
     total: Option<Vec<u8>>,
@@ -105,7 +105,7 @@ impl CodexRollout {
         }
     }
 
-    /// Reads the head of the session. A forked session carries the heads of its ancestors behind its own.
+    /// Reads the head of the session. A forked session carries the heads of its ancestors after its own.
     fn read_head(&mut self, meta: Value<'_>) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -201,7 +201,7 @@ impl CodexRollout {
             self.segment.messages = history.items().map(sent_form).collect();
             return;
         }
-        // Old versions note the summary alone: codex keeps what it was told and puts the summary behind.
+        // Old versions note the summary alone: codex keeps the user's words and puts the summary after them.
         self.segment.messages = before.into_iter().filter(|item| ask_written(item, is_told)).collect();
         let summary = compaction.get("message").map_or_else(|| quote_text(""), |text| text.raw().to_vec());
         self.segment.messages.push(user_message(&summary));

@@ -1,5 +1,5 @@
-//! Copilot CLI events: JSON lines. Takes the events; gives a segment for the session, one behind each
-//! compaction and one for each sub-agent. They are written as Chat: the file keeps messages in a shape of its own
+//! Copilot CLI events: JSON lines. Takes the events; gives a segment for the session, one after each
+//! compaction and one for each sub-agent. They are written as Chat: the file keeps messages in another shape
 //! and does not tell by which wire a model was reached. Never reads hooks; tools are not recorded.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ fn read(source: &RecordingSource<'_>, draft: &mut RecordingDraft) {
             draft.add_problem(number, "expected an event with `type` and `data`");
             continue;
         };
-        // Sub-agents are named by the call that started them, in new versions by an id of their own too.
+        // Sub-agents are named by the call that started them, in new versions by a separate id too.
         let names = [line.text("agentId"), data.text("parentToolCallId")];
         let starts = kind == "subagent.started";
         let call = data.text("toolCallId").filter(|_| starts);
@@ -161,7 +161,7 @@ impl CopilotThread {
         self.said.push(PlainMessage::Assistant(pieces));
     }
 
-    /// Takes a result. What the user ran by himself answers no call and is not sent as a result.
+    /// Takes a result. A command that the user ran answers no call and is not sent as a result.
     fn read_result(&mut self, data: Value<'_>) {
         let Some(call) = data.text("toolCallId") else { return };
         if self.arguments_of(&call).is_none() {

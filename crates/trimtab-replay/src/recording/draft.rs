@@ -27,7 +27,7 @@ pub(super) struct SegmentDraft {
     pub(super) head: Vec<(&'static str, Vec<u8>)>,
     /// The messages' JSON texts.
     pub(super) messages: Vec<Vec<u8>>,
-    /// The requests made; told from the messages where a recording has none.
+    /// The requests made; guessed from the messages where a recording has none.
     pub(super) points: Vec<Point>,
     /// The line at which it begins.
     pub(super) line: usize,

@@ -224,7 +224,7 @@ impl GeminiSegment {
             .items_of("toolCalls")
             .filter(|call| !said().any(|part| is_about(part, "functionCall", *call)));
         calls.for_each(|call| parts.push(&function_call(call)));
-        // A call that was cancelled is written as a record of its own, after the text of the same answer.
+        // A call that was cancelled is written as a separate record, after the text of the same answer.
         let goes_on = self.open && usage.is_none();
         if !goes_on && !is_old {
             let at = self.sent.or_else(|| parse_time(answer.get("timestamp")));

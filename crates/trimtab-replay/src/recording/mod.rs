@@ -57,7 +57,7 @@ const READERS: &[&RecordingReader] = &[
     &mini_swe_agent::READER,
     &swe_agent::READER,
     &openhands::READER,
-    // Last: its files are told by what they hold, not by whose they are.
+    // Last: its files are known by their contents, not by their agent.
     &openai_chat::READER,
 ];
 

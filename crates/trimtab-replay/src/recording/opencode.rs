@@ -1,7 +1,7 @@
 //! opencode sessions, as `opencode export` gives them: one document with messages made of parts. Takes the
-//! document; gives a segment for the session, and one behind each compaction and each clearing of old results.
-//! Never guesses what was not exported: system prompt, tools, and the sessions of sub-agents, which are files of
-//! their own. A message that was reverted but not yet replaced is still one that was sent.
+//! document; gives a segment for the session, and one after each compaction and each clearing of old results.
+//! Never guesses what was not exported: system prompt, tools, and the sessions of sub-agents, which are separate
+//! files. A message that was reverted but not yet replaced is still one that was sent.
 
 use trimtab_core::{
     Format, Millis,

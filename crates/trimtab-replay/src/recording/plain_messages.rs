@@ -1,4 +1,4 @@
-//! What was said, in no wire format yet. Takes the messages of agents that keep them in a shape of their own;
+//! What was said, in no wire format yet. Takes the messages of agents that keep them in another shape;
 //! gives the messages of a wire format. Never changes a text: JSON strings are copied as they were recorded.
 
 use trimtab_core::{
@@ -70,7 +70,7 @@ pub(super) fn quote_text(text: &str) -> JsonText {
     json
 }
 
-/// Copies a JSON text without the space between its tokens, as a program writes it that encodes it anew.
+/// Copies a JSON text without the space between its tokens, as a program writes it that encodes it again.
 pub(super) fn compact_json(value: Value<'_>) -> JsonText {
     let (mut quoted, mut escaped) = (false, false);
     let kept = |byte: &&u8| {
@@ -117,7 +117,7 @@ pub(super) fn fill_segment(segment: &mut SegmentDraft, said: &[PlainMessage], as
     }
 }
 
-/// Writes what is said behind the messages of a segment: no message where there is nothing to say.
+/// Writes what is said after the messages of a segment: no message where there is nothing to say.
 pub(super) fn write_message(said: &PlainMessage, segment: &mut SegmentDraft) {
     let messages = &mut segment.messages;
     match (segment.format, said) {

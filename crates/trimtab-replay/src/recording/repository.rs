@@ -8,7 +8,7 @@ use trimtab_core::json::scan_first;
 const KEYS: [&str; 5] =
     ["\"cwd\"", "\"gitRoot\"", "\"directory\"", "\"working_dir\"", "\"workingDirectory\""];
 
-/// Folders that agents make inside a repository for each task: what stands before them is the repository.
+/// Folders that agents make inside a repository for each task: what precedes them is the repository.
 const WORKTREES: [&str; 3] = ["/.worktrees/", "/.claude/worktrees/", "/.trees/"];
 
 /// Returns the name of the folder that a recording names first; nothing where it names none.
@@ -26,7 +26,7 @@ pub fn repository_name(recording: &[u8]) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Reads the text behind a key.
+/// Reads the text after a key.
 fn read_text(rest: &[u8]) -> Option<String> {
     let value = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let (tape, _) = scan_first(value).ok()?;

@@ -2,9 +2,9 @@
 //! for each agent in the history of each attempt, in which demonstrations are messages like others.
 //!
 //! `history` is followed, not the list that each step stores as `query` or `messages`: those are the history with
-//! old observations shortened anew for each request, so no two of them extend each other. A segment is what was
-//! there to be sent; what a history processor made of it is a policy, and replay has its own. Only where a file
-//! has no history, the last step's list stands for it.
+//! old observations shortened again for each request, so no two of them extend each other. A segment is what was
+//! there to be sent; a history processor's work is a policy, and replay has its own. Only where a file
+//! has no history, the last step's list replaces it.
 
 use trimtab_core::{
     Format,

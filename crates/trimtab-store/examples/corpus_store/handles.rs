@@ -87,7 +87,7 @@ fn play(kept: &Temporary, policy: &Policy, segment: &Segment, path: &Path, count
             store.append_request(&Append::new(&fitted.history, &fitted.plan, &known, at)).expect("the store");
         assert!(matches!(done, Appended::Stored { .. }), "nobody else writes");
         let came: BTreeSet<String> = handles(&bytes).into_iter().collect();
-        // What stood in the request as it came is not ours to answer for.
+        // Handles in the client's own request are not ours to answer for.
         for handle in handles(&fitted.request).into_iter().filter(|handle| !came.contains(handle)) {
             counts.notes += 1;
             if !seen.insert(handle.clone()) {

@@ -1,5 +1,5 @@
 //! The table `store` over a folder of recorded sessions: how many bytes they take at rest, and whether every handle in every note
-//! of a replay brings the original back. `./scripts/corpus PATH store`; behind a second word only `bytes` or `handles`.
+//! of a replay brings the original back. `./scripts/corpus PATH store`; with a second word only `bytes` or `handles`.
 
 #![allow(
     clippy::print_stdout,

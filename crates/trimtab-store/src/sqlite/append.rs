@@ -258,7 +258,7 @@ fn put_plan(
     Ok((plan, delta))
 }
 
-/// Returns the number of a verdict. What others said since the caller looked was found before, so a verdict that differs from
+/// Returns the number of a verdict. Verdicts that others stored since the caller looked were found before, so a verdict that differs from
 /// the one known hides more, or takes back what was hidden, and is the one to repeat from now on.
 fn put_verdict(
     transaction: &Transaction<'_>,

@@ -57,7 +57,7 @@ pub(super) fn make_new(path: &Path) -> io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Copies a store as it is at this moment into a new file. Whoever writes to it meanwhile is not held up.
+/// Copies a store as it is at this moment into a new file. Writers are not delayed.
 pub(super) fn copy_store(from: &Connection, to: &Path) -> Result<(), StoreError> {
     let io = |source| StoreError::Io { doing: "making the copy", source };
     make_new(to).map_err(io)?;

@@ -1,5 +1,5 @@
-//! Forgetting. Takes what to forget; removes the sessions with every content that no other session holds, and packs what
-//! remains anew, so that nothing of it stays in the file.
+//! Forgetting. Takes what to forget; removes the sessions with every content that no other session holds, and packs again what
+//! remains, so that nothing of it stays in the file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -79,7 +79,7 @@ struct ForgetLimits {
     live_since: Option<Millis>,
 }
 
-/// Returns the bytes of pages that hold something. What is in the log alone is not counted twice.
+/// Returns the bytes of pages that hold something. Pages in the log alone are not counted twice.
 fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
     let number =
         |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, u64>(0));

@@ -90,7 +90,7 @@ impl Sqlite {
         &self.path
     }
 
-    /// Sets the most bytes that the file may have. What would be larger fails and writes nothing.
+    /// Sets the most bytes that the file may have. A larger write fails and writes nothing.
     ///
     /// # Errors
     /// Says what is wrong with the store.
@@ -115,7 +115,7 @@ impl Sqlite {
         let _ = writer.connection.release_memory();
     }
 
-    /// Copies the store as it is now into a new file, which only its owner can read. Nobody who uses the store is held up.
+    /// Copies the store as it is now into a new file, which only its owner can read. Nobody who uses the store is delayed.
     ///
     /// # Errors
     /// Says why there is no copy; a file that is there already is left as it is.
@@ -165,7 +165,7 @@ impl Sqlite {
         })
     }
 
-    /// A thread that panicked left no half transaction behind: what it held can be used.
+    /// A thread that panicked left no half transaction: its connection can be used.
     fn lock_writer(&self) -> MutexGuard<'_, SqliteWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }

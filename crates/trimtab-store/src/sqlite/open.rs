@@ -134,7 +134,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags).map_err(|fault| open_error(path, fault))?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Else a statement is prepared anew for every value it is run with, in search of a better plan: there is only one.
+    // Else a statement is prepared again for every value it is run with, in search of a better plan: there is only one.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }

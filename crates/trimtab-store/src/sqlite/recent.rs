@@ -1,5 +1,5 @@
 //! The last requests, as they were appended: what the next one is compared with. A bounded cache that may vanish at any
-//! time; what is not in it is read from the store.
+//! time; everything else is read from the store.
 
 use std::collections::VecDeque;
 

@@ -95,7 +95,7 @@ pub(super) fn newest_verdict(connection: &Connection) -> Result<i64, StoreError>
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Returns how many leading blocks some session has sent. Whoever sent a block sent all before it.
+/// Returns how many leading blocks some session has sent. A session that sent a block sent all before it.
 fn known_blocks(connection: &Connection, chain: &[ChainHash]) -> Result<usize, StoreError> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM chain WHERE hash = ? LIMIT 1")?;
     let (mut known, mut unknown) = (0, chain.len());
@@ -213,7 +213,7 @@ fn may_go_on(of_session: Option<&str>, of_request: Option<&str>, has_answer: boo
 }
 
 /// A request that nobody went on from wins over a longer chain of a session that has been quiet since: the same
-/// conversation is held once more.
+/// conversation takes place once more.
 fn tip_wins(tip: &BaseRequest, owner: &OwningSession, name: Option<&str>) -> bool {
     if tip.session == owner.session {
         return true;

@@ -34,7 +34,7 @@ pub(super) fn is_refused(connection: &Connection, request: RequestId) -> Result<
 }
 
 /// Returns how many of the known blocks were sent: a request that goes on from a refused one shares with its provider only what
-/// an accepted one before it held.
+/// an accepted one before it contained.
 pub(super) fn sent_blocks(
     connection: &Connection,
     after: Option<RequestId>,

@@ -20,7 +20,7 @@ const RANKED: usize = 500;
 /// Words longer than this are encoded data, not words.
 const LONGEST_WORD: usize = 64;
 
-// How much a second occurrence adds, and how much a long block is held back: the usual values of BM25.
+// How much a second occurrence adds, and how much less a long block counts: the usual values of BM25.
 const K: f64 = 1.2;
 const B: f64 = 0.75;
 
@@ -46,7 +46,7 @@ pub(super) fn index_some(transaction: &Transaction<'_>) -> Result<(), StoreError
         let (lies, id): (ContentLocation, i64) = (read_location(row)?, row.get(5)?);
         through = id;
         done += lies.length;
-        // A damaged block is told when it is read; searching goes on without it.
+        // A damaged block is reported when it is read; searching goes on without it.
         if let (0 | 4, Ok(text)) = (lies.kind, contents.content_at(&lies)) {
             insert.execute(params![id, index_words(&String::from_utf8_lossy(&text))])?;
         }

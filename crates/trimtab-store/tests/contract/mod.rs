@@ -160,7 +160,7 @@ pub(crate) fn the_same_words_after_an_answer_begin_a_new_session(store: &dyn Sto
     store.record_usage(first.request, &Usage { input: 5, ..Usage::default() }).unwrap();
     assert_eq!(session(store, &[user("Hi")], 2), "s2");
     assert_eq!(session(store, &[user("Hi"), model("Two"), user("a")], 3), "s2");
-    // The first one goes on later, with another answer: it is told by nothing but its beginning.
+    // The first one goes on later, with another answer: only its beginning identifies it.
     assert_eq!(session(store, &[user("Hi"), model("One"), user("b")], 4), "s1");
 }
 
@@ -376,8 +376,8 @@ pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     assert!(
         fault(store.recall("0123456789ab").unwrap_err()).contains("no block has the handle 0123456789ab")
     );
-    assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is no handle"));
-    assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is no handle"));
+    assert!(fault(store.recall("nonsense").unwrap_err()).contains("nonsense is not a handle"));
+    assert!(fault(store.recall("'; DROP TABLE").unwrap_err()).contains("is not a handle"));
     assert!(fault(store.request(trimtab_store::RequestId(77)).unwrap_err()).contains("no request 77"));
     let unknown =
         store.forget(&ForgetSelection::Sessions(vec![trimtab_store::SessionId(8)]), RunMode::Do).unwrap_err();

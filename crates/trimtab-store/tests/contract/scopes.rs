@@ -88,7 +88,7 @@ pub(crate) fn a_block_tells_who_holds_it(store: &dyn Store) {
     assert_eq!(holders(&handle(1)), [(a.session, Some("/a".to_owned()))]);
     assert_eq!(holders(&handle(3)), [(b.session, Some("/b".to_owned())), (a.session, Some("/a".to_owned()))]);
     assert!(store.holders("0123456789ab").unwrap_err().to_string().contains("no block has the handle"));
-    assert!(store.holders("x").unwrap_err().to_string().contains("is no handle"));
+    assert!(store.holders("x").unwrap_err().to_string().contains("is not a handle"));
 }
 
 pub(crate) fn secrets_are_neither_shown_nor_found(store: &dyn Store) {

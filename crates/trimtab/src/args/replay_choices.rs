@@ -1,4 +1,4 @@
-//! Choices of `trimtab replay`: how long caches live ([`CacheChoice`]), and what gets a row of its own ([`ReplayGroups`]).
+//! Choices of `trimtab replay`: how long caches live ([`CacheChoice`]), and what gets a separate row ([`ReplayGroups`]).
 
 use clap::ValueEnum;
 use trimtab_replay::CacheRetention;
@@ -27,7 +27,7 @@ impl From<CacheChoice> for CacheRetention {
     }
 }
 
-/// What gets rows of its own.
+/// What gets separate rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplayGroups {
     /// The folder in which the agent worked

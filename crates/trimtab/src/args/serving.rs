@@ -77,7 +77,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_MAX_IN_FLIGHT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_in_flight: u32,
 
-    /// Seconds that a provider has to begin its response
+    /// Seconds that a provider may be silent, before its response and within it
     #[arg(long, value_name = "SECONDS", default_value_t = 900, env = "TRIMTAB_UPSTREAM_TIMEOUT")]
     pub(crate) upstream_timeout: u64,
 

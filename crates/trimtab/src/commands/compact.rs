@@ -1,6 +1,6 @@
 //! `trimtab compact`: a conversation with its old part folded into one message. Takes a request or a recording, and a summary from
-//! a file or an endpoint where one is wanted; gives the request in the format it came in. A summary that cannot be had or used
-//! is done without: what is folded is then told by the user's words and the ledger alone.
+//! a file or an endpoint where one is wanted; gives the request in the format it came in. If no summary can be obtained or used,
+//! the user's words and the ledger alone say what was folded.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -86,7 +86,7 @@ pub(crate) fn run(asked: &CompactArgs, out: &mut Output) -> Result<()> {
     out.write_bytes(&request)
 }
 
-/// Gives the request as it came, and says why.
+/// Writes the request unchanged, and says why.
 fn print_unchanged(
     asked: &CompactArgs,
     history: &History,

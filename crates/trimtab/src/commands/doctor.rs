@@ -1,5 +1,5 @@
 //! `trimtab doctor`: is this installation sound? Takes nothing; gives one line per check with what to do where something is wrong, and
-//! fails if a check does. What only may be wrong is a note. With `--settings`, every setting in force and where it comes from.
+//! fails if a check does. A possible problem is only a note. With `--settings`, every setting in force and where it comes from.
 
 mod checks;
 

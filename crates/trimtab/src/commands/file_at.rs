@@ -15,7 +15,7 @@ use crate::{
     output::{Output, on_one_line},
 };
 
-/// Columns of the line number and the blanks behind it.
+/// Columns of the line number and the blanks after it.
 const NUMBER_WIDTH: usize = 8;
 
 const DIM: Style = Style::new().dimmed();
@@ -71,7 +71,7 @@ fn print_file(
     for run in &runs {
         match run {
             LineRun::Known { first, lines } => {
-                // What a text ends with behind its last line break is no line.
+                // The text after the last line break is not a line.
                 let is_last = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
                 let shown = lines.len() - usize::from(is_last);
                 for (number, line) in (*first..).zip(lines.iter().take(shown)) {

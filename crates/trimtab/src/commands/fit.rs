@@ -166,7 +166,7 @@ fn recognize_conversation(
     Ok(store.recognize(&history, label)?)
 }
 
-/// Returns the request that is meant, mended where that is asked for, with what was mended.
+/// Returns the request that is meant, repaired if that is asked for, with what was repaired.
 fn request_to_fit(
     asked: &FitArgs,
     conversation: &Conversation,

@@ -1,5 +1,5 @@
 //! `trimtab proxy`: stands between agents and their providers. Takes requests at an address; gives answers until it is asked
-//! to stop. What it did is said on standard error.
+//! to stop. It reports on standard error.
 
 use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `trimtab recall`: the original behind a note. Takes a handle, and a file that holds it or the store; gives the bytes.
+//! `trimtab recall`: the original that a note replaces. Takes a handle, and a file that holds it or the store; gives the bytes.
 
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;

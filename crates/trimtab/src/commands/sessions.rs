@@ -27,7 +27,7 @@ const PROJECT_WIDTH: usize = 18;
 #[derive(Serialize)]
 struct SessionListRow<'a> {
     id: String,
-    /// The person's first words.
+    /// The user's first words.
     title: Option<String>,
     name: Option<&'a str>,
     project: Option<&'a str>,
@@ -110,7 +110,7 @@ pub(crate) fn ago(ms: i64) -> String {
     }
 }
 
-/// Returns the first words of the person in a session, without secrets.
+/// Returns the first words of the user in a session, without secrets.
 pub(crate) fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Option<String> {
     let (first, _) = store.first_and_last(session.id).ok()?;
     let request = store.request(first.id).ok()?;
@@ -121,7 +121,7 @@ pub(crate) fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secr
         .filter(|(_, fact)| fact.role == Role::User && fact.acts_as == BlockKind::Text && !fact.instructions);
     said.find_map(|(block, _)| {
         let text = history.block_text(block).trim().to_owned();
-        // Clients put reminders of their own in tags before the person's words.
+        // Clients put their own reminders in tags before the user's words.
         let is_said = !text.is_empty() && !text.starts_with('<');
         is_said.then(|| secrets.cover_secrets(&text).into_owned())
     })

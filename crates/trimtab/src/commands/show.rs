@@ -20,13 +20,13 @@ use crate::{
     terminal::escape_name,
 };
 
-/// From so many columns on, role and kind are told apart, and tools have room.
+/// From so many columns on, role and kind have columns each, and tools have room.
 const WIDE: usize = 110;
 
 /// How the columns before the text are set.
 struct ShowLayout {
     width: usize,
-    /// Columns of the tool's name: the longest of the common ones, and room for `mcp__` names to be told apart.
+    /// Columns of the tool's name: the longest of the common ones, and room to distinguish `mcp__` names.
     tool: usize,
     shows_role: bool,
 }

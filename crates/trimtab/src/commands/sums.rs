@@ -1,6 +1,6 @@
 //! The summary that `proxy` and `wrap` say at their end. Takes the figures of a proxy; gives two lines about what was saved, or why
-//! nothing was, and one more for each kind of trouble. What the provider did wrong, plans that were late and errors of trimtab
-//! itself are said apart.
+//! nothing was, and one more for each kind of trouble. The provider's errors, late plans and errors of trimtab
+//! itself are listed separately.
 
 use trimtab_core::Tokens;
 

@@ -117,3 +117,27 @@ fn agents_have_the_names_that_people_use() {
     let known: Vec<&str> = trimtab_replay::agents().map(|(name, _)| name).collect();
     assert!(AGENTS.iter().all(|agent| known.contains(&agent.name)), "every agent has a reader");
 }
+
+#[test]
+fn the_users_settings_are_where_each_system_keeps_them() {
+    let machine = |system, variable| Machine { system, variable, home: None };
+    let usual: fn(&str) -> Option<OsString> = |name| match name {
+        "HOME" => Some(OsString::from("/home/me")),
+        "APPDATA" => Some(OsString::from("/roaming")),
+        "XDG_CONFIG_HOME" => Some(OsString::new()),
+        _ => None,
+    };
+    let named: fn(&str) -> Option<OsString> = |name| match name {
+        "XDG_CONFIG_HOME" => Some(OsString::from("/configs")),
+        _ => None,
+    };
+    for (system, expected) in [
+        (System::Linux, "/home/me/.config"),
+        (System::MacOs, "/home/me/.config"),
+        (System::Windows, "/roaming"),
+    ] {
+        assert_eq!(machine(system, usual).settings_folder(), Some(PathBuf::from(expected)));
+        assert_eq!(machine(system, named).settings_folder(), Some(PathBuf::from("/configs")));
+        assert_eq!(machine(system, |_| None).settings_folder(), None);
+    }
+}

@@ -24,7 +24,7 @@ use source::ToolLibrary;
 pub(crate) use source::ToolSource;
 use tools::{TOOLS, ToolAnswer};
 
-/// What the agent is told about the server as a whole.
+/// What the agent reads about the server as a whole.
 const INSTRUCTIONS: &str = "\
 Parts of your conversation may be replaced by notes in brackets that end in `trimtab recall HANDLE`. Nothing is lost: call \
 `recall` with that handle to read the original, with `lines` or `grep` to read only what you need. `search_history` finds hidden \

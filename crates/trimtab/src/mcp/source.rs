@@ -1,5 +1,5 @@
 //! Where the server finds conversations: the store, or one recording. Takes what an agent names; gives originals, histories and
-//! found lines of the own project. Opens what it reads anew each time, so that it sees what was kept since, and needs nothing to be there at first.
+//! found lines of the own project. Opens what it reads again each time, so that it sees what was kept since, and needs nothing to be there at first.
 
 use std::path::PathBuf;
 

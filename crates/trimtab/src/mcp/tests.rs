@@ -226,7 +226,7 @@ fn a_block_is_pinned_and_taken_back_in_the_store() {
     let wishes = store.wishes(&fitted.history, fitted.plan.chain(), label).expect("the store");
     assert_eq!(wishes.undone_handles().count(), 1);
     assert!(fault(&source, "undo", json!({"handle": "0123456789ab"})).contains("no block has the handle"));
-    assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is no handle"));
+    assert!(fault(&source, "pin", json!({"handle": "x"})).contains("is not a handle"));
     assert!(
         fault(&source, "pin", json!({"handle": hidden[0], "session": "s7"}))
             .contains("there is no session s7")

@@ -1,5 +1,5 @@
 //! The tools of the server. Takes a tool's name and arguments as an agent writes them; gives an answer that is no longer than
-//! what an agent can afford, with a sentence on how to get the rest. Wrong arguments are told in words, never as a crash.
+//! what an agent can afford, with a sentence on how to get the rest. A message explains wrong arguments; they never cause a crash.
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -385,7 +385,7 @@ fn show_file(library: &ToolLibrary, most: usize, asked: &ShowFileArguments) -> R
         let wanted = |number: usize| (range.first..=range.last).contains(&number);
         match run {
             LineRun::Known { first, lines } => {
-                // What a text ends with behind its last line break is no line.
+                // The text after the last line break is not a line.
                 let ends = state.text().is_some() && lines.last().is_some_and(|line| line.text.is_empty());
                 let numbered = (first..).zip(lines.iter().take(lines.len() - usize::from(ends)));
                 numbered

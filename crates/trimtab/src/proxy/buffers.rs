@@ -1,5 +1,5 @@
-//! Buffers of requests that are over, for those that come. Takes them back; gives one that is large enough. What the allocator
-//! gets back it hands to the system after a few milliseconds, and to get it from there anew takes longer than to fill it.
+//! Buffers of requests that are over, for those that come. Takes them back; gives one that is large enough. The allocator
+//! returns memory to the system after a few milliseconds, and asking for it again takes longer than filling it.
 //! Never keeps more than a few.
 
 use std::sync::{Mutex, PoisonError};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// Bytes of a message before its headers: its length, that of its headers, and a sum.
 const PRELUDE: usize = 12;
-/// Bytes behind what a message carries: a sum.
+/// Bytes after the payload of a message: a checksum.
 const END: usize = 4;
 
 /// The messages of one answer.

@@ -14,7 +14,7 @@ use hyper::{
 use trimtab_core::{
     Counter, Format, History, Usage,
     policy::Folding,
-    summary::{FoldRequest, PromptFormat, SummaryTask},
+    summary::{FoldRequest, SummaryTask},
 };
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
     summarize::{SummaryAttempt, ask_for_summary, summary_dollars, summary_window},
 };
 
-/// Where summaries come from, and what is done without one.
+/// Where summaries come from, and what happens if there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct SummarySettings {
     pub(crate) folding: Folding,
@@ -49,7 +49,7 @@ pub(crate) struct SummaryRequest {
     pub(crate) client: Arc<ClientHeaders>,
 }
 
-/// Asks for the summary that the plan of a request wants, on a thread of its own.
+/// Asks for the summary that the plan of a request wants, on a separate thread.
 pub(super) fn start_summary(
     proxy: &Arc<Proxy>,
     route: &Route,
@@ -158,12 +158,7 @@ fn record_summary_cost(proxy: &Proxy, model: &str, used: &[Usage]) {
 /// Returns the place that a session's own requests go to, with what they say about who asks.
 fn own_endpoint(head: &RequestHead, format: Format, summaries: &SummarySettings) -> SummaryEndpoint {
     let url = own_url(&head.uri, format, summaries.model.as_deref());
-    SummaryEndpoint::with_address(
-        url,
-        PromptFormat::from(format),
-        credential_headers(&head.headers),
-        summaries.limit,
-    )
+    SummaryEndpoint::with_address(url, format, credential_headers(&head.headers), summaries.limit)
 }
 
 /// Returns the address of a session's own requests; Gemini's names the model and whether the answer is streamed.

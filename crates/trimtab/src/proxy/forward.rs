@@ -343,7 +343,10 @@ fn deliver_collected(
         add_notice_headers(&mut parts.headers, said);
     }
     let done = Box::new(move |end, reading| ledger::settle_request(account, end, reading));
-    Response::from_parts(parts, Either::Right(ObservedAnswer::new(first, rest, looked_at, done)))
+    Response::from_parts(
+        parts,
+        Either::Right(ObservedAnswer::new(first, rest, looked_at, proxy.config.limits.upstream, done)),
+    )
 }
 
 /// Decodes a body where it is encoded, away from the threads that forward. Gives it as it arrived, and decoded.

@@ -1,5 +1,5 @@
-//! Threads that forward. Takes connections of clients; gives each to the thread that has the fewest. A thread has connections to
-//! providers of its own, so that a request and its answer stay on it: to wake another thread for every event of a stream costs
+//! Threads that forward. Takes connections of clients; gives each to the thread that has the fewest. A thread has its own
+//! connections to providers, so that a request and its answer stay on it: to wake another thread for every event of a stream costs
 //! more than the event. Never looks at a request.
 
 use std::{
@@ -22,7 +22,7 @@ use tokio::{
 use super::{Proxy, serve_connection};
 
 /// The fewest and the most threads. Two, so that a plan made on one does not hold up all; few, because forwarding is waiting,
-/// mostly, and plans that take long have threads of their own.
+/// mostly, and plans that take long have separate threads.
 const FEWEST: usize = 2;
 const MOST: usize = 4;
 
@@ -65,7 +65,7 @@ impl ForwardThreads {
     /// Hands a connection to the thread that has the fewest; it holds `open` until it has ended.
     pub(super) fn hand_over(&self, connection: TcpStream, open: mpsc::Sender<Infallible>) {
         let fewest = self.0.iter().min_by_key(|forwarder| forwarder.open.load(Ordering::Relaxed));
-        // A connection that is broken already has nobody to be told.
+        // On a connection that is already broken nobody listens.
         let (Some(forwarder), Ok(connection)) = (fewest, connection.into_std()) else { return };
         forwarder.open.fetch_add(1, Ordering::Relaxed);
         let open = OpenConnection { of_thread: Arc::clone(&forwarder.open), _of_all: open };

@@ -90,7 +90,7 @@ pub(crate) fn asks_off(headers: &HeaderMap) -> bool {
     headers.get(OWN).is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"off"))
 }
 
-/// Returns the blocks that the client asks to keep in sight: `x-trimtab-pin: HANDLE[, HANDLE...]`. What is no handle is passed over.
+/// Returns the blocks that the client asks to keep visible: `x-trimtab-pin: HANDLE[, HANDLE...]`. Anything but a handle is skipped.
 fn requested_pins(headers: &HeaderMap) -> Vec<Handle> {
     let values = headers.get_all(PIN).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|word| Handle::parse(word.trim())).collect()

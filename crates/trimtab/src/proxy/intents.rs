@@ -136,7 +136,7 @@ impl IntentStripper {
         if self.strip_answer(&mut answer) { answer.to_string().into_bytes() } else { open }
     }
 
-    /// Hands an event on: as it came, without its intents, or later.
+    /// Hands an event on: unchanged, without its intents, or later.
     fn handle_event(&mut self, event: &[u8], on: &mut Vec<u8>) {
         let data = data_of(event);
         let Some(mut value) = serde_json::from_slice::<Value>(&data).ok().filter(Value::is_object) else {

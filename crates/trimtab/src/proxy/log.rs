@@ -8,7 +8,7 @@ use std::{
 
 use crate::{output, terminal::escape_name};
 
-/// How many lines are held back at most.
+/// The most lines that are kept back.
 const HELD: usize = 50;
 
 /// How much is said.
@@ -54,7 +54,7 @@ impl ProxyLog {
         self.write_line(LogLevel::Verbose, words);
     }
 
-    /// Returns the lines that were held back.
+    /// Returns the lines that were kept back.
     pub(crate) fn take_lines(&self) -> Vec<String> {
         let Some(held) = &self.held else { return Vec::new() };
         held.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()

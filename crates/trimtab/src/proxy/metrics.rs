@@ -42,7 +42,7 @@ const TABLE: &[(&str, &str)] = &[
     ("trimtab_late_plans_total", "Plans that were not ready in time, by what was sent"),
     ("trimtab_faults_total", "Errors in trimtab itself, by kind"),
     ("trimtab_overflow_answers_total", "Answers that a request is too long, by what followed"),
-    ("trimtab_counted_tokens_total", "Input tokens as counted here: as they came, and as sent"),
+    ("trimtab_counted_tokens_total", "Input tokens as counted here: before fitting, and as sent"),
     ("trimtab_observed_tokens_total", "Input tokens that would have been hidden, while observing"),
     ("trimtab_hidden_blocks_total", "Blocks hidden, summed over requests, by verdict"),
     ("trimtab_reported_tokens_total", "Tokens that providers reported, by kind"),
@@ -98,7 +98,7 @@ struct MetricValues {
     largest: Option<LargestRequest>,
 }
 
-/// The largest request that was planned for, as it came.
+/// The largest request that was planned for, before it was fitted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LargestRequest {
     pub(crate) model: String,
@@ -146,7 +146,7 @@ impl Metrics {
         self.add(metric, 1.0);
     }
 
-    /// Notes how long a request was held here before it was sent on.
+    /// Notes how long a request waited here before it was sent on.
     pub(crate) fn record_overhead(&self, time: Duration) {
         let mut figures = self.lock_figures();
         let seconds = time.as_secs_f64();
@@ -156,7 +156,7 @@ impl Metrics {
         within.for_each(|(_, count)| *count += 1);
     }
 
-    /// Notes the size of a request as it came.
+    /// Notes the size of a request before it was fitted.
     pub(crate) fn record_size(&self, model: &str, tokens: Tokens, fill: Option<f64>) {
         let largest = &mut self.lock_figures().largest;
         if largest.as_ref().is_none_or(|largest| largest.tokens < tokens) {
@@ -248,7 +248,7 @@ impl Metrics {
         let name = "trimtab_overhead_seconds";
         let _ = writeln!(
             text,
-            "# HELP {name} Time that a request was held here before it was sent on\n# TYPE {name} histogram"
+            "# HELP {name} Time that a request waited here before it was sent on\n# TYPE {name} histogram"
         );
         for (bound, count) in BUCKETS.iter().zip(figures.overhead) {
             let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {count}");

@@ -255,7 +255,7 @@ impl Proxy {
         self.planner.sessions.unkept_counts()
     }
 
-    /// Returns the same proxy with connections to providers of its own.
+    /// Returns the same proxy with its own connections to providers.
     fn with_own_connections(&self) -> Proxy {
         Proxy {
             config: Arc::clone(&self.config),
@@ -329,7 +329,7 @@ pub(crate) async fn serve(
         .name("warm-up".to_owned())
         .spawn(planning::warm_up)
         .context("no thread can be started")?;
-    // Connections are told to end by the one channel, and have ended when the other has no sender left.
+    // One channel tells connections to end; they have ended when the other has no sender left.
     let (stopping, stopped) = watch::channel(());
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
     let forward_threads = ForwardThreads::start(&proxy, &stopped)?;
@@ -394,7 +394,7 @@ async fn serve_connection(proxy: Arc<Proxy>, stream: TcpStream, mut stopped: wat
         secured = tls.accept(stream) => secured,
         _ = stopped.changed() => return,
     };
-    // A client that does not agree on TLS has no way to be told why.
+    // A client that does not agree on TLS cannot read why.
     if let Some((stream, protocol)) = secured {
         converse_in(protocol, proxy, stream, stopped).await;
     }
@@ -454,7 +454,7 @@ enum ClientProtocol {
     Http2,
 }
 
-/// What a client that knows HTTP/2 without being told begins with; no method of HTTP/1.1 begins like it.
+/// What a client with prior knowledge of HTTP/2 begins with; no method of HTTP/1.1 begins like it.
 const HTTP2_BEGINS: &[u8] = b"PRI";
 
 /// How long to wait for more where only a part of these letters has come.

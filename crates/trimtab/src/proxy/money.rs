@@ -10,7 +10,7 @@ pub(crate) struct UntouchedSizes {
     pub(crate) raw: Tokens,
     /// What was sent instead, as counted here.
     pub(crate) sent: Tokens,
-    /// What of it the provider's cache would have held: the request before, where that was not long ago.
+    /// What the provider's cache would have contained of it: the request before, if that was not long ago.
     pub(crate) known: Tokens,
 }
 

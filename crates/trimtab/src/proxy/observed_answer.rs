@@ -1,6 +1,6 @@
 //! An answer on its way to the client. Takes the provider's body; gives every frame on as it is and shows a copy to the reader
 //! of usage. Never waits for more: what came together is written together, and that at once. A client that takes nothing stops
-//! the provider, and one that leaves ends the request upstream.
+//! the provider, and one that leaves ends the request upstream. A provider that stops in the middle of its answer is given up.
 
 use std::{
     collections::VecDeque,
@@ -11,14 +11,14 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     intents::IntentStripper,
     usage::{UsageReader, UsageReading},
 };
 
-/// How long the end of an answer is held back that broke off. A server that is told of it closes the connection at once, and what
+/// How long the end of an answer that broke off is delayed. A server that learns of it closes the connection at once, and what
 /// it has not yet written goes with that: the client would get less than the provider said.
 const WRITTEN_IN: Duration = Duration::from_millis(100);
 
@@ -38,6 +38,9 @@ pub(crate) enum AnswerEnd {
     /// The client left, or the provider broke off.
     Broken,
 }
+
+/// Why an answer broke off.
+type BreakCause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is done when an answer has ended.
 type OnAnswerEnd = Box<dyn FnOnce(AnswerEnd, Option<UsageReading>) + Send>;
@@ -62,7 +65,38 @@ pub(crate) struct ObservedAnswer {
     stripper: Option<IntentStripper>,
     done: Option<OnAnswerEnd>,
     /// Why the provider broke off, and when the client is to learn of it.
-    broken: Option<(hyper::Error, Pin<Box<Sleep>>)>,
+    broken: Option<(BreakCause, Pin<Box<Sleep>>)>,
+    silence: Silence,
+}
+
+/// How long the provider has said nothing in the middle of an answer. Whether the client still listens is not known: one that
+/// closed its connection looks like one that only has nothing more to say. So a silence must end, or the request never would.
+struct Silence {
+    limit: Duration,
+    /// When a look first found nothing since something came.
+    since: Option<Instant>,
+    /// Wakes up at the end of the limit. Made at the first look that finds nothing, and used again: most answers have many pauses.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Silence {
+    fn end(&mut self) {
+        self.since = None;
+    }
+
+    /// Tells whether it has lasted too long; if it has not, the task is woken when it will have.
+    fn is_too_long(&mut self, context: &mut Context<'_>) -> bool {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.limit)));
+        // A timer that was set before the last words came is set again when it goes off, not at every word.
+        while timer.as_mut().poll(context).is_ready() {
+            if since.elapsed() >= self.limit {
+                return true;
+            }
+            timer.as_mut().reset(since + self.limit);
+        }
+        false
+    }
 }
 
 /// What is done with frames.
@@ -79,6 +113,7 @@ impl ObservedAnswer {
         first: Bytes,
         inner: Option<Incoming>,
         looked_at: AnswerReaders,
+        silence: Duration,
         done: OnAnswerEnd,
     ) -> ObservedAnswer {
         let AnswerReaders { reader, stripper } = looked_at;
@@ -90,6 +125,7 @@ impl ObservedAnswer {
             stripper,
             done: Some(done),
             broken: None,
+            silence: Silence { limit: silence, since: None, timer: None },
         };
         if !first.is_empty() {
             body.read_frame(Frame::data(first));
@@ -112,6 +148,12 @@ impl ObservedAnswer {
         }
     }
 
+    /// Ends an answer that broke off.
+    fn break_off(&mut self, cause: BreakCause) {
+        self.finish(AnswerEnd::Broken);
+        self.broken = Some((cause, Box::pin(sleep(WRITTEN_IN))));
+    }
+
     fn finish(&mut self, end: AnswerEnd) {
         let Some(done) = self.done.take() else { return };
         done(end, self.reader.as_mut().map(UsageReader::finish));
@@ -124,15 +166,18 @@ impl ObservedAnswer {
             let Some(inner) = self.inner.as_mut().filter(|inner| !inner.is_end_stream()) else { break };
             match Pin::new(inner).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
+                    self.silence.end();
                     self.read_frame(frame);
                     self.stage = FrameStage::Collecting(0);
                 }
-                Poll::Ready(Some(Err(fault))) => {
-                    self.finish(AnswerEnd::Broken);
-                    self.broken = Some((fault, Box::pin(sleep(WRITTEN_IN))));
-                }
+                Poll::Ready(Some(Err(fault))) => self.break_off(fault.into()),
                 Poll::Ready(None) => self.inner = None,
-                Poll::Pending if self.ready.is_empty() => return Poll::Pending,
+                Poll::Pending if self.ready.is_empty() => {
+                    if !self.silence.is_too_long(context) {
+                        return Poll::Pending;
+                    }
+                    self.break_off("the provider stopped in the middle of its answer".into());
+                }
                 Poll::Pending => match self.stage {
                     FrameStage::Collecting(looks) if looks + 1 < LOOKS => {
                         self.stage = FrameStage::Collecting(looks + 1);
@@ -154,12 +199,12 @@ impl ObservedAnswer {
 
 impl Body for ObservedAnswer {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BreakCause;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BreakCause>>> {
         if self.ready.is_empty() || self.stage != FrameStage::Giving {
             ready!(self.collect_ready(context));
         }
@@ -202,7 +247,7 @@ impl Body for ObservedAnswer {
 
 impl Drop for ObservedAnswer {
     fn drop(&mut self) {
-        // The server need not ask for a frame behind the last.
+        // The server need not ask for a frame after the last.
         let end = if self.is_end_stream() { AnswerEnd::Whole } else { AnswerEnd::Broken };
         self.finish(end);
     }

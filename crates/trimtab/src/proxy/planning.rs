@@ -1,5 +1,5 @@
 //! What is sent instead of a request. Takes a request and the memory of its session; gives the fitted request in time, or
-//! the last good plan applied to it, or the request as it came. Never fails: whatever goes wrong is a [`PlanFailure`] beside what
+//! the last good plan applied to it, or the unchanged request. Never fails: a problem is a [`PlanFailure`] beside what
 //! is sent.
 
 use std::{
@@ -332,7 +332,7 @@ fn plan_at_once(planner: &Planner, job: &PlanJob) -> Option<Result<DraftRequest,
     planned.unwrap_or(Some(Err(NoPlan::Fault(PlanFailure::Panicked))))
 }
 
-/// Starts planning on a thread of its own: at once where few plans are being made, else as soon as that is so.
+/// Starts planning on a separate thread: at once if few plans are being made, else as soon as that is so.
 fn start_planning(
     planner: &Arc<Planner>,
     job: &PlanJob,
@@ -461,7 +461,7 @@ fn commit_draft(
 /// What is planned and not yet sent.
 struct DraftRequest {
     planned: PlannedFit,
-    /// The bytes to send; none where the request goes as it came.
+    /// The bytes to send; none if the request is sent unchanged.
     request: Option<Bytes>,
     about: PlannedRequest,
     chain: Vec<ChainHash>,

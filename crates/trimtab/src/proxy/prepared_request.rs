@@ -19,11 +19,11 @@ pub(crate) enum Treatment {
     /// Nothing was there to hide.
     Kept,
     Fitted,
-    /// Planned, and sent as it came.
+    /// Planned, and sent unchanged.
     Observed,
     /// Earlier verdicts alone, because there was no time or no way to plan.
     Resent,
-    /// As it came, because there was no time or no way to plan and nothing to repeat.
+    /// Sent unchanged, because there was no time or no way to plan and nothing to repeat.
     Raw,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum NoPlan {
 
 /// What is sent.
 pub(crate) struct PreparedRequest {
-    /// The bytes; none for the request as it came.
+    /// The bytes; none for the unchanged request.
     pub(crate) request: Option<Bytes>,
     pub(crate) how: Treatment,
     pub(crate) fault: Option<PlanFailure>,
@@ -62,7 +62,7 @@ pub(crate) struct PlannedRequest {
     pub(crate) session: Arc<ProxySession>,
     pub(crate) model: Option<Model>,
     pub(crate) model_name: String,
-    /// Tokens as it came, and as it is sent (or would be, while observing).
+    /// Tokens of the client's request, and of what is sent (or would be, while observing).
     pub(crate) raw: Tokens,
     pub(crate) sent: Tokens,
     /// What of the untouched request the provider's cache would hold.
@@ -71,7 +71,7 @@ pub(crate) struct PlannedRequest {
     pub(crate) dropped: usize,
     /// What the request may count, where that is known.
     pub(crate) budget: Option<Tokens>,
-    /// Whether the request as it came is within the window.
+    /// Whether the unchanged request is within the window.
     pub(crate) raw_fits: bool,
     /// Whether even the fitted request is beyond the budget.
     pub(crate) beyond: bool,
@@ -116,7 +116,7 @@ impl PlanFailure {
 }
 
 impl PreparedRequest {
-    /// A request that goes as it came because of a fault.
+    /// A request that is sent unchanged because of a fault.
     pub(crate) fn unchanged_because(fault: PlanFailure) -> PreparedRequest {
         PreparedRequest { request: None, how: Treatment::Raw, fault: Some(fault), about: None, awaited: None }
     }
@@ -136,13 +136,13 @@ impl PreparedRequest {
 }
 
 impl PlannedRequest {
-    /// Returns how full the window would be with the request as it came.
+    /// Returns how full the window would be with the unchanged request.
     pub(crate) fn window_share(&self) -> Option<f64> {
         let window = self.model.as_ref().map(|model| model.window.0).filter(|window| *window > 0)?;
         Some(float(self.raw.0) / float(window))
     }
 
-    /// Returns the same for a request that is sent as it came after all.
+    /// Returns the same for a request that is sent unchanged after all.
     pub(crate) fn as_sent_unchanged(&self) -> PlannedRequest {
         PlannedRequest { sent: self.raw, shortened: 0, dropped: 0, wanted: None, ..self.clone() }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::output::group_thousands;
 
-/// What the client is told in headers beside the answer.
+/// What headers beside the answer tell the client.
 #[derive(Default)]
 pub(super) struct ResponseNotes {
     pub(super) how: &'static str,

@@ -1,5 +1,5 @@
-//! A second try where the first was refused. Takes the provider's answer; gives it on, or the answer to a request that is
-//! shorter or as it came. Never tries a third time, and never hides an error that is not about us.
+//! A second try after the first was refused. Takes the provider's answer; gives it on, or the answer to a request that is
+//! shorter or unchanged. Never tries a third time, and never hides an error that is not about us.
 
 use std::{
     sync::Arc,
@@ -28,7 +28,7 @@ use super::{
 /// How much of an error is read to see what it says.
 const ERROR_BYTES: usize = 256 * 1024;
 
-/// How long an error may take to arrive. What has come by then is looked at, and the rest goes to the client as it comes.
+/// How long an error may take to arrive. The part that has arrived by then is examined, and the rest goes to the client on arrival.
 const ERROR_ARRIVES: Duration = Duration::from_secs(5);
 
 /// What of a request is sent again where the provider does not say by how much it was too long.
@@ -140,7 +140,7 @@ impl PreparedTurn<'_> {
         ));
     }
 
-    /// Sends a request as it came after the provider refused what we made of it.
+    /// Sends the unchanged request after the provider refused what we made of it.
     async fn as_it_came(
         &self,
         refused: &response::Parts,

@@ -27,7 +27,7 @@ pub(crate) enum RouteEndpoint {
     Answer(Format),
     /// How many tokens a conversation has.
     Count(Format),
-    /// A conversation in a shape that is not fitted, with the reason that is told.
+    /// A conversation in a shape that is not fitted, with the reason for the user.
     Unfitted(&'static str),
     /// Anything else: it passes as it is.
     Other,
@@ -66,7 +66,7 @@ enum RouteTarget {
     Wire(Provider),
     /// Anthropic, Gemini or OpenAI, by the headers: their paths are the same.
     ByHeaders,
-    /// The upstream of this name, which has an address of its own.
+    /// The upstream of this name, which has its own address.
     Named(&'static str),
     /// The upstream of this name, else that of the wire where the user gave it another address.
     NamedOr(&'static str, Provider),
@@ -154,7 +154,7 @@ const TABLE: &[RouteRow] = &[
     RouteRow("/openai/responses", RESPONSES, AZURE),
     RouteRow("/openai/v1/responses/input_tokens", COUNT_RESPONSES, AZURE),
     RouteRow("/openai/**", OTHER, AZURE),
-    // Gemini also speaks OpenAI's format, below a path of its own.
+    // Gemini also speaks OpenAI's format, below its own path.
     RouteRow("/v1beta/openai/chat/completions", CHAT, GEMINI),
     RouteRow(
         "/v1*/projects/*/locations/*/publishers/google/models/{model}:generateContent",
@@ -415,7 +415,7 @@ fn named_by_path<'a>(
     (versioned && !azure && !upstream.is_azure()).then_some((upstream, rest))
 }
 
-/// Routes what stands behind an upstream's name: the user named it, so that every path may go there, and a conversation is known
+/// Routes the path after an upstream's name: the user named it, so that every path may go there, and a conversation is known
 /// by the end of its path.
 fn below_a_name(
     upstream: Arc<Upstream>,
@@ -461,7 +461,7 @@ fn match_pattern(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
     left.next().is_none().then_some(model)
 }
 
-/// Returns a part of an address with its `%3A` as `:`; what is no text then stays as it is.
+/// Returns a part of an address with its `%3A` as `:`; an escape of anything but text is left alone.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut left = text.as_bytes();

@@ -40,8 +40,8 @@ pub(crate) fn seems_held(request: &[u8]) -> Option<Cow<'static, str>> {
     FIELDS.iter().find(|(field, _)| quoted(field)).map(|(_, name)| Cow::Borrowed(*name))
 }
 
-/// Returns the name of the first edit by which a server may clear or replace what we hide; an empty name where it cannot be
-/// told what the server does. Anthropic has an object with a list of edits, OpenAI the list itself.
+/// Returns the name of the first edit by which a server may clear or replace what we hide; an empty name if nobody can
+/// say what the server does. Anthropic has an object with a list of edits, OpenAI the list itself.
 fn clearing_edit(asked: &[u8]) -> Option<String> {
     let Ok(asked) = serde_json::from_slice::<Value>(asked) else { return Some(String::new()) };
     let edits = match &asked {

@@ -34,7 +34,7 @@ const LEAST_SAID: usize = 3;
 
 /// What is about to be sent, for whoever keeps it beyond this process.
 pub(crate) struct CommitRequest<'a> {
-    /// The request as it came.
+    /// The client's request.
     pub(crate) history: &'a Arc<History>,
     /// What becomes of every block.
     pub(crate) plan: &'a Arc<Plan>,
@@ -54,7 +54,7 @@ pub(crate) enum KeepWhen {
     Later,
 }
 
-/// The name of a request that is kept, by which its answer is told.
+/// The name of a request that is kept, by which its answer is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeptRequestId(pub(crate) u64);
 
@@ -136,7 +136,7 @@ pub(crate) struct KnownSession {
     pub(crate) state: SessionState,
     /// What the provider's answers taught about how much may be sent.
     pub(crate) size_limit: SizeLimit,
-    /// Whether the provider refused a changed request and took it as it came.
+    /// Whether the provider refused a changed request and accepted the original.
     pub(crate) refused: bool,
 }
 
@@ -145,7 +145,7 @@ struct ProxySessionState {
     known: KnownSession,
     /// What was sent and is not in memory yet, because the provider may refuse it.
     unanswered: UnansweredRequests,
-    /// Whether people were told that the session no longer fits without us.
+    /// Whether a message said that the session no longer fits without us.
     told_needed: bool,
     /// Whether a summary is being asked for.
     asking: bool,
@@ -253,7 +253,7 @@ impl ProxySessions {
             RequestToSend::Planned { history, .. } => history.as_ref(),
             RequestToSend::Again(resent) => &resent.history,
         };
-        // What is new is found by it from now on; what is old already is.
+        // From now on it finds what is new; the old is found already.
         let sent_as = match sending {
             RequestToSend::Planned { plan, .. } => SentForm::Planned(Arc::clone(plan)),
             RequestToSend::Again(resent) => SentForm::Again(Arc::clone(resent)),
@@ -356,7 +356,7 @@ impl ProxySessions {
         unanswered.memory_with_all(&known.state.memory)
     }
 
-    /// Keeps the pins of a session that came with its requests. What no block has is not kept.
+    /// Keeps the pins of a session that came with its requests, if a block has that handle.
     fn keep_pins(&self, session: &ProxySession, history: &Arc<History>, client: &Arc<ClientHeaders>) {
         let pins = std::mem::take(&mut lock_ignoring_poison(&session.state).unkept_pins);
         if let Some(writer) = self.keeping.store_writer().filter(|_| !pins.is_empty()) {
@@ -523,7 +523,7 @@ impl ProxySession {
         change(unanswered, &mut known.state.memory);
     }
 
-    /// Notes the size of a request as it came; returns what of it the provider's cache would hold had it never been changed.
+    /// Notes the size of the client's request; returns what the provider's cache would contain of it if it had never been changed.
     pub(crate) fn grown_to(&self, raw: Tokens, now: Millis) -> Tokens {
         let last = lock_ignoring_poison(&self.state).last.replace((raw, now));
         match last {

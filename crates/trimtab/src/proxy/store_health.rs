@@ -1,4 +1,4 @@
-//! How keeping goes: whether the store takes what it is given, what was not kept and why, and what people are to be told about
+//! How keeping goes: whether the store takes what it is given, what was not kept and why, and what the user must know about
 //! it. The thread that keeps writes it, requests read it.
 
 use std::{
@@ -94,7 +94,7 @@ impl StoreHealth {
         self.lock_state().trouble.is_some()
     }
 
-    /// Returns what people have not been told yet.
+    /// Returns what has not been reported yet.
     pub(crate) fn take_news(&self) -> Vec<String> {
         std::mem::take(&mut self.lock_state().news)
     }

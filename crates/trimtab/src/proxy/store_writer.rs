@@ -1,4 +1,4 @@
-//! Keeps what is sent in the store, on a thread of its own. Takes requests with their plans, and later what the provider
+//! Keeps what is sent in the store, on a separate thread. Takes requests with their plans, and later what the provider
 //! reported for them; whoever hides something for the first time waits until it is on disk, all others go on at once.
 //! Never holds more than some requests back: what does not fit into its queue is not kept, and counted. A store file that is
 //! deleted or replaced is opened again, and made where there is none.
@@ -40,7 +40,7 @@ const IDLE: Duration = Duration::from_secs(20);
 /// How many requests may be waiting for what their provider reports.
 const UNREPORTED: usize = 4096;
 
-/// The store behind its queue.
+/// The store and its queue.
 pub(crate) struct StoreWriter {
     place: Arc<OpenStore>,
     queue: Option<SyncSender<WriterMessage>>,
@@ -87,7 +87,7 @@ enum WriterMessage {
     Pin(Box<PinRequest>),
 }
 
-/// Blocks that a client asked to keep in sight, with the request that it asked in.
+/// Blocks that a client asked to keep visible, with the request that it asked in.
 struct PinRequest {
     history: Arc<History>,
     pins: Vec<Handle>,
@@ -234,7 +234,7 @@ impl StoreWriter {
         Ok(client.with_label(history, |label| store.wishes(history, chain, label))?)
     }
 
-    /// Keeps the pins that came with a request, behind the request itself, and waits until that is done.
+    /// Keeps the pins that came with a request, after the request itself, and waits until that is done.
     pub(crate) fn keep_pins(&self, history: &Arc<History>, pins: Vec<Handle>, client: &Arc<ClientHeaders>) {
         let (waiting, done) = sync_channel(1);
         let (history, client) = (Arc::clone(history), Arc::clone(client));
@@ -386,7 +386,7 @@ fn write_message(
             None
         }
         WriterMessage::Refused(name) => {
-            // It may be sent once more as it came, and answered.
+            // It may be sent once more unchanged, and answered.
             let is_kept = requests.get(&name).is_some_and(|request| store.record_refusal(*request).is_ok());
             (!is_kept).then_some(UnkeptReason::Report)
         }

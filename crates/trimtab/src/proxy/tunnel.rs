@@ -1,5 +1,5 @@
-//! Connections that leave HTTP behind, as web sockets do. Takes a request to upgrade; gives the provider's answer and then
-//! carries bytes both ways. Never looks into them: conversations held this way pass as they are.
+//! Connections that leave HTTP, as web sockets do. Takes a request to upgrade; gives the provider's answer and then
+//! carries bytes both ways. Never looks into them: such conversations pass unchanged.
 
 use std::sync::Arc;
 
@@ -41,7 +41,13 @@ pub(super) async fn upgrade_and_connect(
         let done = Box::new(move |_, _| drop(account));
         return Ok(Response::from_parts(
             parts,
-            Either::Right(ObservedAnswer::new(Bytes::new(), Some(incoming), AnswerReaders::default(), done)),
+            Either::Right(ObservedAnswer::new(
+                Bytes::new(),
+                Some(incoming),
+                AnswerReaders::default(),
+                proxy.config.limits.upstream,
+                done,
+            )),
         ));
     }
     let provider = hyper::upgrade::on(&mut response);

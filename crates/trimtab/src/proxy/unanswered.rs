@@ -1,5 +1,5 @@
 //! [`UnansweredRequests`]: what a session sent and no provider has answered yet, and [`AwaitedAnswer`], by which whoever sends a request
-//! tells what came of it. What a provider refuses is taken out again, so that only what it accepted is remembered.
+//! tells what came of it. Requests that a provider refuses are taken out again, so that only accepted ones are remembered.
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ struct UpstreamAddress {
     /// Whether the server is asked in HTTP/2.
     http2: bool,
     authority: String,
-    /// What stands before the path of a request; without a slash at its end.
+    /// What precedes the path of a request; without a slash at its end.
     base: String,
 }
 
@@ -275,7 +275,7 @@ fn apply_entry(given: &UpstreamEntry, all: &mut Vec<Upstream>, listen: SocketAdd
     }
     let known = all.iter().position(|upstream| upstream.name == name);
     let Some(upstream) = known.and_then(|at| all.get_mut(at)) else {
-        let address = Some(address.context("an upstream of your own needs a url")?);
+        let address = Some(address.context("an upstream with a name needs a url")?);
         let wire = wire.unwrap_or(Provider::OpenAi);
         let model_prefix = given.model_prefix.clone();
         all.push(Upstream { name: name.to_owned(), wire, address, given: true, model_prefix });
@@ -357,7 +357,7 @@ impl Upstream {
     }
 }
 
-/// Puts a path behind a base: as both are written, but nothing twice that both name. A version that neither names is the provider's
+/// Puts a path after a base: as both are written, but nothing twice that both name. A version that neither names is the provider's
 /// usual one: some clients take it to be part of the address that they are given.
 fn join_path(base: &str, path: &str, wire: Provider) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();

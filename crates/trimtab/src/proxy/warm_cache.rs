@@ -14,7 +14,7 @@ use super::buffers::BufferPool;
 /// How many conversations are kept warm: each is compared with every request, at some ten nanoseconds.
 const CONVERSATIONS: usize = 256;
 
-/// Behind which of the last messages a conversation is looked for, counted from the end. Agents move their cache markers
+/// After which of the last messages a conversation is looked for, counted from the end. Agents move their cache markers
 /// from request to request, so the last messages may come again with other bytes.
 const LOOKED_AT: [usize; 3] = [1, 3, 5];
 
@@ -212,7 +212,7 @@ impl WarmSlot {
             let start = end.checked_sub(TAIL);
             start.is_some_and(|start| request.get(start..*end) != Some(tail.as_slice()))
         };
-        // Two conversations may go on with the same words at the same place: what stands before must be the same too.
+        // Two conversations may go on with the same words at the same place: what precedes it must be the same too.
         let same = self.marks.iter().rposition(differs).map_or(0, |index| index + 1);
         self.marks.get(same).map(|(end, _)| *end).filter(|end| *end > 0)
     }

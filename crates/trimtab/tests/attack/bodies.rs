@@ -13,7 +13,7 @@ use crate::{
     conversations::{anthropic, chat, gemini, responses},
     good,
     running::Running,
-    tally::{Chance, Tally, resident_megabytes},
+    tally::{Chance, Tally, bystander, resident_megabytes},
     upstream::Upstream,
 };
 
@@ -187,7 +187,7 @@ fn check_tiny(tally: &mut Tally, (proxy, upstream): (&Running, &Upstream), messa
         let mut waited = Duration::ZERO;
         while !tiny.is_finished() {
             let asked = Instant::now();
-            proxy.post("/v1/messages", &anthropic(1));
+            proxy.post("/v1/messages", &bystander());
             waited = waited.max(asked.elapsed());
             thread::sleep(Duration::from_millis(50));
         }
@@ -237,7 +237,8 @@ fn check(lengths: &[usize], cuts: usize, tiny: usize) {
     }
     check_plain(&mut tally, "the log", &proxy.words());
     check_tiny(&mut tally, both, tiny);
-    tally.expect_alive(&proxy, &upstream);
+    tally.expect_served(&proxy, &upstream);
+    tally.expect_memory_after(&proxy, tiny);
     for arguments in [
         &["sessions", "--all", "--store", store][..],
         &["search", "value", "--all", "--store", store],

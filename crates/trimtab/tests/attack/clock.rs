@@ -28,7 +28,7 @@ fn library() -> PathBuf {
     found.expect("libfaketime is not installed: `apt-get install faketime`")
 }
 
-/// Returns the list of sessions as soon as there is one: it is kept behind the answer.
+/// Returns the list of sessions as soon as there is one: it is kept after the answer.
 fn first_listed(store: &str) -> String {
     let started = Instant::now();
     loop {

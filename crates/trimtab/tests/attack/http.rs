@@ -21,7 +21,7 @@ use crate::{
 enum Expected {
     /// The provider gets exactly the body, once.
     Forwarded,
-    /// The client is told that it cannot be; the provider gets nothing.
+    /// The client gets an error; the provider gets nothing.
     Refused,
     /// Either: HTTP allows both.
     Either,
@@ -50,7 +50,7 @@ fn post(lines: &[&str], body: &[u8]) -> Vec<u8> {
     request("POST /v1/messages HTTP/1.1", &[&["Host: 127.0.0.1"], lines].concat(), body)
 }
 
-/// A body in chunks, with what may stand behind the size of each and in place of the last line.
+/// A body in chunks, with what may follow the size of each and in place of the last line.
 fn chunked(size: usize, extension: &str, end: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for chunk in body().chunks(size) {
@@ -267,7 +267,7 @@ fn check_framing(tally: &mut Tally, came: &Came) {
     tally.expect(!came.head[0].contains("smuggled") || came.body.is_empty(), || format!("{:?}", came.head));
 }
 
-/// Returns the status line of an answer, without the version of HTTP that the client asked for. What begins in HTTP/2 is answered
+/// Returns the status line of an answer, without the version of HTTP that the client asked for. A request in HTTP/2 is answered
 /// in its frames, of which the first has settings: such an answer has no status line.
 fn status(answer: &[u8]) -> String {
     if let [0, 0, _, 4, ..] = answer {

@@ -1,5 +1,5 @@
 //! The store's file under a running proxy: deleted, replaced by something else, by another store, made read-only, overwritten,
-//! cut off. Every request is forwarded; what is hidden afterwards comes back, or nothing is hidden and the log says why.
+//! cut off. Every request is forwarded; every handle given afterwards brings its original back, or nothing is hidden and the log says why.
 
 use std::{
     fs::{self, OpenOptions},
@@ -161,7 +161,7 @@ fn check_harm(tally: &mut Tally, (name, harm, expected): (&'static str, Harm, Ex
             let wrong = lost.faults().iter().find(|fault| fault.contains("another text"));
             tally.expect(wrong.is_none(), || format!("{name}: {wrong:?}"));
         }
-        // What the file held before may be gone with it; whoever runs the proxy must then know.
+        // The file's earlier contents may be gone with it; whoever runs the proxy must then know.
         StaysBad => tally.expect(lost.is_good() || unavailable > 0 && said.contains("store"), || {
             format!(
                 "{name}: originals are lost and nothing is said ({unavailable} of the answers say so): {said}"

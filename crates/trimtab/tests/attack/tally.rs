@@ -13,6 +13,11 @@ const SHOWN: usize = 10;
 /// How much memory a proxy may have after an attack, in MB.
 const MOST_MEMORY: u64 = 400;
 
+/// What is remembered of a message while its session is one of the latest, in bytes at most: what became of it, by its identity, as
+/// sent and as last planned, with memory that the allocator and the store's writer keep for the next request. Measured: 500 without
+/// a store and 900 with one, for a million messages of one letter.
+const REMEMBERED: usize = 1_000;
+
 /// The counts of one part.
 pub(crate) struct Tally {
     part: &'static str,
@@ -48,9 +53,16 @@ impl Tally {
 
     /// Checks that a proxy still works for everybody else, and how much memory it has.
     pub(crate) fn expect_alive(&mut self, proxy: &Running, upstream: &Upstream) {
+        self.expect_served(proxy, upstream);
+        self.expect_memory(proxy);
+    }
+
+    /// Checks that a proxy still works for everybody else.
+    pub(crate) fn expect_served(&mut self, proxy: &Running, upstream: &Upstream) {
         let started = Instant::now();
-        // Small enough to fit into every budget here.
-        let body = anthropic(1);
+        // Small enough to fit into every budget here, and about something else: what was hidden of a conversation that begins
+        // with the same words would be hidden again.
+        let body = bystander();
         let answer = proxy.post("/v1/messages", &body);
         let arrived = upstream.came().into_iter().any(|came| came.body == body);
         self.expect(answer.head[0] == "HTTP/1.1 200 OK" && arrived, || {
@@ -61,13 +73,18 @@ impl Tally {
         });
         let panics = proxy.figure("trimtab_faults_total{kind=\"panic\"}").abs();
         self.expect(panics < 0.5, || format!("{panics} panics\n{}", proxy.words()));
-        self.expect_memory(proxy);
     }
 
     /// Checks that a proxy has not kept what it was given.
     pub(crate) fn expect_memory(&mut self, proxy: &Running) {
+        self.expect_memory_after(proxy, 0);
+    }
+
+    /// Does the same after conversations of so many messages in all.
+    pub(crate) fn expect_memory_after(&mut self, proxy: &Running, messages: usize) {
         let memory = resident_megabytes(proxy);
-        self.expect(memory <= MOST_MEMORY, || format!("{memory} MB resident"));
+        let most = MOST_MEMORY + u64::try_from((messages * REMEMBERED) >> 20).unwrap();
+        self.expect(memory <= most, || format!("{memory} MB resident, {most} MB at most"));
     }
 
     /// Tells whether there was no fault.
@@ -96,6 +113,11 @@ impl Tally {
         let shown = &self.faults[..self.faults.len().min(SHOWN)];
         assert!(self.faults.is_empty(), "{}: {} faults\n{}", self.part, self.faults.len(), shown.join("\n"));
     }
+}
+
+/// A request of a conversation that no attack has a part in.
+pub(crate) fn bystander() -> Vec<u8> {
+    String::from_utf8(anthropic(1)).unwrap().replacen("Find the value.", "A bystander asks.", 1).into_bytes()
 }
 
 /// Returns how much memory a proxy has; nothing where the system does not tell.

@@ -46,7 +46,7 @@ pub(crate) struct Driven {
     pub(crate) raw_dollars: f64,
     /// Share of the reported input that was read from the cache, as the proxy's metrics say.
     pub(crate) cache_read: f64,
-    /// What the proxy held a request back for, at the mean.
+    /// How long the proxy delayed a request, at the mean.
     pub(crate) overhead_ms: f64,
 }
 

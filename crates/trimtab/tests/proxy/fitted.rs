@@ -1,4 +1,4 @@
-//! What is hidden: valid in every format, repeated in the next request and after a kill, compressed as it came.
+//! What is hidden: valid in every format, repeated in the next request and after a kill, compressed like the original.
 
 use std::io::{Read, Write};
 

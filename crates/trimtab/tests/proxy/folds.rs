@@ -1,5 +1,5 @@
-//! Summaries that the proxy asks for in the background: good, empty, refusing, truncated, slow, failing, oversized, forged. Whatever
-//! comes of it, no turn waits and the session is folded.
+//! Summaries that the proxy asks for in the background: good, empty, refusing, truncated, slow, failing, oversized, forged. In
+//! every case no turn waits and the session is folded.
 
 use std::{
     thread,
@@ -229,6 +229,6 @@ fn a_restart_keeps_what_was_folded() {
     proxy.post("/v1/chat/completions", &chat(17));
     let after = upstream.last().body;
     let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
-    // Behind the messages stand the model's name and the end of the request.
+    // After the messages come the model's name and the end of the request.
     assert!(same + 60 > before.len(), "only {same} of {} bytes are sent again", before.len());
 }

@@ -193,6 +193,27 @@ fn an_error_that_stalls_reaches_the_client_as_far_as_it_came() {
 }
 
 #[test]
+fn an_answer_that_stops_in_the_middle_is_given_up_and_takes_no_place() {
+    let upstream = Upstream::start(|_, _| Script::Stalls("200 OK", b"data: {}\n\n".to_vec()));
+    let proxy = Running::before(&upstream, &["--upstream-timeout", "1"]);
+    let mut connection = proxy.connect();
+    send(&mut connection, &proxy.address, &["POST /v1/messages HTTP/1.1"], &anthropic(1));
+    let mut reader = BufReader::new(connection);
+    assert_eq!(read_head(&mut reader).expect("a head")[0], "HTTP/1.1 200 OK");
+    assert_eq!(read_chunk(&mut reader).expect("what came"), b"data: {}\n\n");
+    // A second client leaves without a word.
+    let mut leaving = proxy.connect();
+    send(&mut leaving, &proxy.address, &["POST /v1/messages HTTP/1.1"], &anthropic(1));
+    drop(leaving);
+    assert!(read_chunk(&mut reader).is_none(), "the answer breaks off");
+    let started = std::time::Instant::now();
+    while proxy.figure("trimtab_in_flight") > 0.5 {
+        assert!(started.elapsed() < Duration::from_secs(30), "a request is under way for ever");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
 fn a_file_that_may_not_grow_does_not_end_the_proxy() {
     let upstream = good();
     let proxy = Running::before(&upstream, &[]);

@@ -10,7 +10,7 @@ use crate::{
     upstream::Upstream,
 };
 
-/// A conversation whose client sets so many cache markers: at the end, behind tools and system, and one answer earlier.
+/// A conversation whose client sets so many cache markers: at the end, after tools and system, and one answer earlier.
 fn marked(results: usize, markers: usize) -> Value {
     let marker = json!({"type": "ephemeral"});
     let mut request: Value = serde_json::from_slice(&anthropic(results)).unwrap();

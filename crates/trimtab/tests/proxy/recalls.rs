@@ -293,7 +293,7 @@ fn a_picture_comes_back_as_a_picture() {
     assert_eq!(content, json!([picture]), "the server gives the picture itself");
     let given = agent.turn("mcp__trimtab__recall", &json!({"handle": handle}), &content);
     assert_eq!(last_result(&given), &content);
-    // A shell shows no pictures: it is told how to get at it, and gets it.
+    // A shell shows no pictures: the note says how to get it, and the agent gets it.
     let (printed, _) = agent.run(&command);
     assert!(printed.contains("--out FILE") && !printed.contains(PICTURE), "{printed}");
     let file = agent.folder.path().join("shot.png");

@@ -1,4 +1,4 @@
-//! The proxy under test as a process of its own, and a client that shows every byte. Takes flags; gives answers.
+//! The proxy under test as a separate process, and a client that shows every byte. Takes flags; gives answers.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,4 +1,4 @@
-//! What goes as it came though it is a conversation: switched off, held by the server, not understood, or without time to plan.
+//! Conversations that are forwarded unchanged: switched off, kept at the server, not understood, or without time to plan.
 
 use serde_json::{Value, json};
 

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-/// A request as it came over the wire.
+/// A request as read from the wire.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Came {
-    /// The request line and the header lines, spelt as they came.
+    /// The request line and the header lines, in the original spelling.
     pub(crate) head: Vec<String>,
     pub(crate) body: Vec<u8>,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Script {
     Whole(&'static str, Vec<String>, Vec<u8>),
     /// Chunks of a stream, each sent by itself after a pause.
     Chunks(Vec<String>, Vec<Vec<u8>>, Duration),
-    /// Chunks of a stream that breaks off behind them.
+    /// Chunks of a stream that breaks off after them.
     BreaksOff(Vec<String>, Vec<Vec<u8>>),
     /// The same after a pause.
     After(Duration, Box<Script>),
@@ -40,7 +40,7 @@ pub(crate) enum Script {
     Endless(Vec<u8>),
     /// Status line rest and the beginning of a body that never goes on.
     Stalls(&'static str, Vec<u8>),
-    /// Leaves HTTP behind and gives back in capitals what it is told.
+    /// Leaves HTTP and gives back in capitals what it receives.
     Upgrade,
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn read_message(reader: &mut impl BufRead) -> Option<Came> {
     let head = read_head(reader)?;
     let mut came = Came { head, body: Vec::new() };
     if let Some(length) = came.header("content-length").and_then(|length| length.parse::<usize>().ok()) {
-        // As it comes: a length is only an announcement.
+        // Piece by piece: a length is only an announcement.
         reader.by_ref().take(u64::try_from(length).ok()?).read_to_end(&mut came.body).ok()?;
         if came.body.len() < length {
             return None;

@@ -1,4 +1,4 @@
-//! Conversations inside other bodies, and those of servers with formats of their own: Code Assist, Bedrock, Ollama.
+//! Conversations inside other bodies, and those of servers with other formats: Code Assist, Bedrock, Ollama.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn before(upstream: &Upstream, flags: &[&str]) -> Running {
     Running::before(upstream, &[flags, &named].concat())
 }
 
-/// A request of gemini-cli with a Google account, with what stands before and behind the conversation.
+/// A request of gemini-cli with a Google account, with what precedes and follows the conversation.
 fn code_assist(results: usize) -> Vec<u8> {
     let inner = String::from_utf8(gemini(results)).unwrap();
     format!(

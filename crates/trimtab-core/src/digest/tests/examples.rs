@@ -1,4 +1,4 @@
-//! The examples of the seed documents: what each of them says must be told is told. Words may differ from theirs; facts may not.
+//! The examples of the seed documents: the digests say what each of them requires. Words may differ from theirs; facts may not.
 
 use std::fmt::Write;
 
@@ -111,7 +111,7 @@ fn a_long_diff_keeps_its_beginning_and_counts_what_changed() {
 
 #[test]
 fn a_command_over_ten_thousand_characters_keeps_two_thousand_at_each_end() {
-    // The table says 2k + 2k; the program behind the document kept 5k + 5k. The table is followed.
+    // The table says 2k + 2k; the program that the document describes kept 5k + 5k. The table is followed.
     let line = |n: usize| format!("{n:04} a line of output that is 50 characters long..\n");
     let text: String = "$ npm test\n".to_owned() + &(0..904).map(line).collect::<String>();
     let digest = find_digest("head-tail").expect("a digest");

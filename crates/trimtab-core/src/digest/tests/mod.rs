@@ -122,7 +122,7 @@ fn check_order(pieces: &[Piece], lines: usize) {
     }
 }
 
-/// Every line shown is a note, or a line of the original behind the one shown before.
+/// Every line shown is a note, or a line of the original after the one shown before.
 fn check_lines(name: &str, text: &str, rendered: &str) {
     if let Some(line) = stranger(text, rendered) {
         panic!("{name}: {line:?} is no line of {text:?} in its place\n{rendered}");

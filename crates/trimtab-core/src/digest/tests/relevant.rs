@@ -6,7 +6,7 @@ use super::{TextContext, shortened};
 use crate::digest::{find_digest, query_terms};
 use crate::facts::ContentKind;
 
-/// A page of forty parts, each about something of its own.
+/// A page of forty parts, each about something different.
 pub(super) fn manual() -> String {
     (0..40).fold("The manual\n\n".to_owned(), |mut text, part| {
         let _ = write!(

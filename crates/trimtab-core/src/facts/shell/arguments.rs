@@ -1,7 +1,7 @@
 //! Options and operands of one command. Takes its words and the options that take a value; gives both apart.
 //! Never knows a program: which options take values is the caller's to say.
 
-/// The words behind a program's name.
+/// The words after a program's name.
 pub(super) struct ProgramArguments<'a> {
     /// Options with their values, where they take one.
     pub(super) options: Vec<(&'a str, Option<&'a str>)>,

@@ -1,5 +1,5 @@
 //! Programs that show, search, list and change files. Takes a program's name and words; gives its actions with
-//! paths and line ranges. Never guesses a range: lines that cannot be told are a part.
+//! paths and line ranges. Never guesses a range: unknown lines are a part.
 
 use super::{arguments::ProgramArguments, command_subject, listings};
 use crate::facts::{
@@ -9,7 +9,7 @@ use crate::facts::{
     windows,
 };
 
-/// How many lines `head` and `tail` show when not told otherwise.
+/// How many lines `head` and `tail` show by default.
 const DEFAULT_LINES: u64 = 10;
 
 /// Reads a program that works on files; none for every other program.
@@ -431,7 +431,7 @@ fn swe_find(words: &[&str]) -> Vec<Action> {
     vec![Action::new(ToolKind::List, Subject::query(pattern, operands.next()))]
 }
 
-/// Reads the commands of SWE-agent's editor; which file is open is told by the result.
+/// Reads the commands of SWE-agent's editor; the result says which file is open.
 fn swe_editor(program: &str, words: &[&str]) -> Vec<Action> {
     let path = words.get(1).copied();
     let (kind, subject) = match (program, path) {

@@ -89,7 +89,7 @@ pub(super) fn find(words: &[&str]) -> Vec<Action> {
         if !inner.is_empty() {
             return inner.into_iter().map(|action| action.with_place(Some(place))).collect();
         }
-        // A reader that `find` hands its files to has no file of its own.
+        // A reader that `find` hands its files to names no file itself.
         if matches!(tests.get(at + 1), Some(&("cat" | "head" | "tail" | "sed" | "nl"))) {
             let pattern = value(&["-name", "-iname", "-path"]).unwrap_or("*");
             return vec![Action::new(ToolKind::Read, Subject::query(pattern, Some(place)))];

@@ -16,6 +16,8 @@ mod wrap;
 
 use std::borrow::Cow;
 
+use crate::notes::without_note;
+
 use super::{
     subject::{Subject, SubjectLines},
     tool::{Action, ToolKind},
@@ -37,6 +39,8 @@ pub(crate) struct ScriptActions {
 
 /// Reads a script that starts in a directory, where that is known.
 pub(crate) fn read(script: &str, cwd: Option<&str>) -> ScriptActions {
+    // A note that hides the rest of a script names a command, and is none.
+    let script = without_note(script);
     if let Some(action) = editor_command(script) {
         return ScriptActions { actions: vec![action], cwd: cwd.map(str::to_owned) };
     }

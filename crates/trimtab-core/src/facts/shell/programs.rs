@@ -182,7 +182,7 @@ fn python(words: &[&str], input: Option<&str>) -> Vec<Action> {
         let mut inner = vec![module.split('.').next().unwrap_or(module)];
         inner.extend(words.iter().skip(at + 1));
         let of_module = actions_of(&inner, None).unwrap_or_default();
-        // A module is a program of its name; what is no known program is shown with its interpreter.
+        // A module is a program of its name; an unknown one is shown with its interpreter.
         if of_module.iter().any(|action| action.kind != ToolKind::Run) {
             return of_module
                 .into_iter()
@@ -301,7 +301,7 @@ fn written_files(code: &str) -> Vec<String> {
     found.into_iter().filter(|path| path.contains(['.', '/'])).collect()
 }
 
-/// Reads a quoted text at the start of `text`; also gives what stands behind it.
+/// Reads a quoted text at the start of `text`; also gives what follows it.
 fn take_literal(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|letter| matches!(letter, '"' | '\'' | '`'))?;

@@ -1,6 +1,6 @@
 //! Shell text to simple commands. Takes a command line or script; gives its commands in order, each with its
 //! words unquoted, its redirections, its here-document and its place in a pipeline. Never runs or expands
-//! anything: variables, globs and substitutions stay as they are written.
+//! anything: variables, globs and substitutions are left unchanged.
 
 use super::super::windows::starts_with_drive;
 
@@ -39,7 +39,7 @@ pub(crate) enum RedirectDirection {
 /// Which paths a shell takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum PathStyle {
-    /// A backslash takes the meaning from the letter behind it.
+    /// A backslash takes the meaning from the letter after it.
     #[default]
     Posix,
     /// A backslash before a letter or digit separates names, as in `src\a.go`.
@@ -59,7 +59,7 @@ struct CommandSplitter<'a> {
     at: usize,
     commands: Vec<SplitCommand>,
     current: SplitCommand,
-    /// Here-documents whose text begins behind the next line break: end mark, whether tabs are stripped, and
+    /// Here-documents whose text begins after the next line break: end mark, whether tabs are stripped, and
     /// the number of the command they belong to.
     waiting: Vec<(String, bool, usize)>,
     depth: usize,
@@ -273,7 +273,7 @@ impl CommandSplitter<'_> {
         word
     }
 
-    /// Tells whether the backslash here separates the names of a Windows path: behind a drive, before a server, or, where the
+    /// Tells whether the backslash here separates the names of a Windows path: after a drive, before a server, or, where the
     /// shell takes such paths, before a name.
     fn is_path_separator(&self, word: &str) -> bool {
         let mut behind = self.remaining().chars().skip(1);
@@ -335,7 +335,7 @@ impl CommandSplitter<'_> {
         }
     }
 
-    /// Copies a bracketed piece as it stands, here-documents and quotes in it included.
+    /// Copies a bracketed piece unchanged, here-documents and quotes in it included.
     fn copy_nested(&mut self, before: usize, word: &mut String) {
         let open = self.remaining().as_bytes().get(before).copied().unwrap_or(b'(');
         let close = if open == b'{' { b'}' } else { b')' };

@@ -12,7 +12,7 @@ pub(super) enum WrappedCommand<'a> {
     Script(String),
 }
 
-/// Words that stand before a command without being one.
+/// Words that precede a command without being one.
 const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"];
 
 /// How many wrappers around one program are taken off.
@@ -49,7 +49,7 @@ fn unwrap_once<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     (!rest.is_empty()).then(|| rest.to_vec())
 }
 
-/// Returns the words behind leading options.
+/// Returns the words after leading options.
 pub(super) fn skip_options<'a, 'b>(words: &'b [&'a str], with_value: &[&str]) -> &'b [&'a str] {
     let mut rest = words;
     while let [first, tail @ ..] = rest {

@@ -188,7 +188,7 @@ fn literal_input(command: &SimpleCommand) -> Option<String> {
     (command.verbatim || !input.contains(['$', '`', '\\'])).then(|| input.to_owned())
 }
 
-/// Programs that rewrite files in place when told to by one of these words; always, where there is none.
+/// Programs that rewrite files in place if given one of these words; always, where there is none.
 const REWRITERS: &[(&str, &[&str])] = &[
     ("black", &[]),
     ("isort", &[]),
@@ -234,7 +234,7 @@ const ONLY_LOOKS: &[&str] = &[
 const REWRITING_TASKS: &[&str] =
     &["fmt", "format", "fix", "tidy", "generate", "codegen", "prettier", "biome", "bless", "snapshot"];
 
-/// Tells whether any file may be another one behind a command.
+/// Tells whether any file may be another one after a command.
 fn changes_anything(words: &[&str]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let program = first.rsplit('/').next().unwrap_or(first);

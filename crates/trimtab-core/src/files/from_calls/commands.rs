@@ -76,7 +76,7 @@ fn editor_effects(answer: &AnsweredCall<'_>, script: &str, path: String) -> Vec<
     changed.into_iter().chain(window).map(CallEffect::Operation).collect()
 }
 
-/// Reads `edit 4:7` with the new lines behind it.
+/// Reads `edit 4:7` with the new lines after it.
 fn window_edit(script: &str) -> Option<FileAction> {
     let (head, text) = script.strip_prefix("edit")?.split_once('\n')?;
     let (first, last) = head.trim().split_once(':')?;
@@ -189,7 +189,7 @@ fn shows_numbers(words: &[&str]) -> bool {
         && !is_other
 }
 
-/// Returns the one place that a search names behind its pattern.
+/// Returns the one place that a search names after its pattern.
 fn search_place(words: &[&str]) -> Option<String> {
     let mut operands = words.iter().filter(|word| !word.starts_with('-')).skip(1);
     let place = operands.next()?;

@@ -33,7 +33,7 @@ impl FileTimeline {
     /// Goes on with a history that was parsed after the one these files are of; costs what is new in it.
     ///
     /// The result is the same as that of [`files`]. Where something that names paths has become known since, such as the
-    /// session's root, all of it is told anew: every path has another name then.
+    /// session's root, all of it is read again: every path has another name then.
     pub fn extend(&mut self, history: &History, facts: &Facts) {
         if self.taken_in.1.as_ref() != Some(&facts.naming_key()) {
             *self = FileTimeline::default();
@@ -55,7 +55,7 @@ impl FileTimeline {
 
     fn add_result(&mut self, history: &History, facts: &Facts, id: BlockId, fact: &Fact) {
         let Some(call) = fact.partner.and_then(|call| history.block(call)) else { return };
-        // A heading that only names the tool answers nothing: what it printed stands behind it.
+        // A heading that only names the tool answers nothing: what it printed follows.
         let answers =
             |call: BlockId| facts.row(call).is_none_or(|call| call.partner.is_none_or(|own| own == id));
         let Some(whole) = history.block(id).map(|block| history.block_text(block)) else { return };

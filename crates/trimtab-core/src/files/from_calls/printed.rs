@@ -31,7 +31,7 @@ pub(super) fn printed_by<'a>(answer: &AnsweredCall<'a>) -> PrintedText<'a> {
 /// Takes off what a harness puts around the output of a command.
 fn unwrap_output(text: &str) -> PrintedText<'_> {
     if ["Chunk ID:", "Exit code:", "Wall time:"].iter().any(|head| text.starts_with(head)) {
-        // The head is taken off where lines are read: what was cut is told there.
+        // The head is taken off where lines are read: it says what was cut.
         let cut = text.contains("\nOutput:\nWarning: truncated output")
             || text.contains("\nOutput:\nTotal output lines: ");
         return PrintedText { text, exact: true, cut };
@@ -53,7 +53,7 @@ fn unwrap_output(text: &str) -> PrintedText<'_> {
     PrintedText { cut: elided || is_cut(text), text: body, exact: false }
 }
 
-/// Words with which harnesses go on behind an output, at the beginning of a line.
+/// Words with which harnesses go on after an output, at the beginning of a line.
 const TAILS: &[&str] = &[
     "\n(Open file: ",
     "\n[The command completed with exit code",

@@ -44,7 +44,7 @@ fn picture(files: &FileTimeline, path: &str) -> String {
     runs.collect::<Vec<_>>().join("|")
 }
 
-/// Tells calls (name, arguments, result) one after the other and pictures one file behind them.
+/// Tells calls (name, arguments, result) one after the other and pictures one file after them.
 fn check(calls: &[(&str, &str, &str)], path: &str, expected: &str) {
     let mut messages = vec![said("user", "Go")];
     for (number, (name, arguments, answer)) in calls.iter().enumerate() {

@@ -209,7 +209,7 @@ fn read_echo(answer: &AnsweredCall<'_>, path: Option<String>) -> Option<FileOper
     read(path.filter(|_| echoed)?, shown_numbered(answer.text, ReadExtent::Part))
 }
 
-/// Returns the file of SWE-agent's `[File: a.py (94 lines total)]`; the open file's whole path where that is told.
+/// Returns the file of SWE-agent's `[File: a.py (94 lines total)]`; the open file's whole path where the result names it.
 pub(super) fn window_file(text: &str) -> Option<String> {
     let header = text
         .lines()
@@ -254,7 +254,7 @@ fn lines_shown(text: &str, lines: SubjectLines) -> ShownLines {
         .split_once("] Result:\n")
         .filter(|(head, _)| head.starts_with('['))
         .map_or(text, |(_, body)| body);
-    // What begins with a tag or speaks of an error is no text of a file that could be told from the tool's words.
+    // What begins with a tag or speaks of an error cannot be distinguished from the tool's own words.
     let is_wrapped =
         ["<file", "<path", "<content", "<system-reminder>", "<error", "<tool_", "Error", "File: ", "["]
             .iter()
@@ -274,7 +274,7 @@ fn lines_shown(text: &str, lines: SubjectLines) -> ShownLines {
 /// How many lines are looked at to tell whether a text is numbered.
 const LOOKED_AT: usize = 400;
 
-/// How many lines of their own words tools put around numbered ones.
+/// How many lines of words tools put around numbered ones.
 const WORDS_AROUND: usize = 8;
 
 /// Reads numbered lines; none where the text is not in that form.

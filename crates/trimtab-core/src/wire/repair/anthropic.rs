@@ -1,6 +1,6 @@
-//! Mends Anthropic's messages: every call is answered in the user's message right behind it, results first.
+//! Repairs Anthropic's messages: every call is answered in the user's message right after it, results first.
 
-use super::{Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, set_member};
+use super::{RepairLog, RepairedMessages, fresh_id, given_none, id_of, json_list, json_text, set_member};
 use crate::{
     json::{Object, Value},
     notes::{BEGINNING, NO_RESULT},
@@ -29,7 +29,7 @@ enum AnthropicKind {
     Other,
 }
 
-pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(messages: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let last = messages.len().saturating_sub(1);
     let mut all: Vec<AnthropicMessage> = Vec::new();
@@ -112,7 +112,7 @@ fn is_blank(block: Value<'_>) -> bool {
     block.member_is("type", "text") && block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// Puts every result behind its call, a note where none came, and takes out what answers nothing.
+/// Puts every result after its call, a note where none came, and takes out what answers nothing.
 fn answer(mut all: Vec<AnthropicMessage>, log: &mut RepairLog) -> Vec<AnthropicMessage> {
     let mut done: Vec<AnthropicMessage> = Vec::new();
     let mut ids: Vec<String> = Vec::new();
@@ -178,7 +178,7 @@ fn unique(
     renamed
 }
 
-/// Orders the user's messages behind calls: their results first, one each.
+/// Orders the user's messages after calls: their results first, one each.
 fn add_results(
     calls: &[String],
     renamed: &[(String, String)],

@@ -1,8 +1,8 @@
-//! Mends messages of Chat Completions: behind a message with calls stand their results, one each, and nothing between.
+//! Repairs messages of Chat Completions: the results of a message's calls follow it, one each, and nothing between.
 
 use super::{
-    Repair, RepairLog, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments, mended_arguments,
-    set_member, without_member,
+    RepairLog, RepairedMessages, fresh_id, given_none, id_of, json_list, json_text, lacks_arguments,
+    mended_arguments, set_member, without_member,
 };
 use crate::{
     json::{Object, Value, scan},
@@ -19,7 +19,7 @@ struct RepairedMessage {
     answers: String,
 }
 
-pub(super) fn repair(messages: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(messages: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let mut rest: Vec<RepairedMessage> =
         messages.iter().enumerate().filter_map(|(index, message)| read(index, *message, &mut log)).collect();

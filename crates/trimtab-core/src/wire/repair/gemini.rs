@@ -1,6 +1,6 @@
-//! Mends Gemini's contents: roles alternate, and calls are answered in the next content, in their order, before other parts.
+//! Repairs Gemini's contents: roles alternate, and calls are answered in the next content, in their order, before other parts.
 
-use super::{Repair, RepairLog, given_none, json_list, set_member};
+use super::{RepairLog, RepairedMessages, given_none, json_list, set_member};
 use crate::{
     json::{Object, Value},
     notes::{BEGINNING, NO_RESULT},
@@ -28,7 +28,7 @@ enum GeminiKind {
     Other,
 }
 
-pub(super) fn repair(contents: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(contents: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let read: Vec<GeminiContent> =
         contents.iter().enumerate().map(|(index, content)| read(index, *content, &mut log)).collect();
@@ -94,7 +94,7 @@ fn alternating(contents: Vec<GeminiContent>, log: &mut RepairLog) -> Vec<GeminiC
     let mut all: Vec<GeminiContent> = Vec::new();
     for content in contents {
         if content.parts.is_empty() {
-            // One that was emptied on the way has been told of.
+            // One that was emptied on the way has been reported.
             if !content.changed {
                 log.say(content.index, "a content without parts, removed");
             }

@@ -1,7 +1,8 @@
-//! Mends items of Responses: every call has one output behind it, and reasoning stands before the item it belongs to.
+//! Repairs items of Responses: one output follows every call, and reasoning precedes the item it belongs to.
 
 use super::{
-    Repair, RepairLog, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments, set_member,
+    RepairLog, RepairedMessages, fresh_id, given_none, id_of, json_text, lacks_arguments, mended_arguments,
+    set_member,
 };
 use crate::{
     json::{Object, Value},
@@ -22,7 +23,7 @@ struct ResponsesItem {
 enum ResponsesKind {
     Call,
     Output,
-    /// Reasoning with an id, which needs the item behind it.
+    /// Reasoning with an id, which needs the item after it.
     Reasoning,
     /// Another item of the model.
     Model,
@@ -31,7 +32,7 @@ enum ResponsesKind {
     Other,
 }
 
-pub(super) fn repair(items: &[Value<'_>]) -> (Vec<Vec<u8>>, Vec<Repair>) {
+pub(in crate::wire) fn repair(items: &[Value<'_>]) -> RepairedMessages {
     let mut log = RepairLog::default();
     let read = items.iter().enumerate().filter_map(|(index, item)| read(index, *item, &mut log));
     let mut items: Vec<ResponsesItem> = read.collect();
@@ -169,7 +170,7 @@ fn answer_calls(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<Responses
             other.kind == ResponsesKind::Reference
                 || (other.kind == ResponsesKind::Call && same(other, &item))
         }) {
-            // Behind a reference stands perhaps the call: what is there is not judged.
+            // A reference may name the call: what follows is not judged.
             kept.push(item);
         } else {
             early.push(item);
@@ -181,7 +182,7 @@ fn answer_calls(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<Responses
     with_notes(kept, log)
 }
 
-/// Puts a note behind every run of calls of which some have no output.
+/// Puts a note after every run of calls of which some have no output.
 fn with_notes(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<ResponsesItem> {
     let outputs: Vec<(String, String)> = items
         .iter()
@@ -194,7 +195,7 @@ fn with_notes(items: Vec<ResponsesItem>, log: &mut RepairLog) -> Vec<ResponsesIt
     let mut done: Vec<ResponsesItem> = Vec::new();
     let mut missing: Vec<ResponsesItem> = Vec::new();
     for item in items {
-        // Parallel calls and the reasoning between them stay together: notes come behind them.
+        // Parallel calls and the reasoning between them stay together: notes follow them.
         if !matches!(
             item.kind,
             ResponsesKind::Call | ResponsesKind::Reasoning | ResponsesKind::Model | ResponsesKind::Reference

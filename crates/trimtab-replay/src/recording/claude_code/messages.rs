@@ -37,7 +37,7 @@ impl ClaudeMessages {
         self.all.truncate(messages);
     }
 
-    /// Tells whether an answer of the model stands at or behind `from`.
+    /// Tells whether an answer of the model is at or after `from`.
     pub(super) fn answered_since(&self, from: usize) -> bool {
         self.all.iter().skip(from).any(|message| message.assistant)
     }

@@ -1,5 +1,5 @@
 //! Claude Code transcripts: JSON lines linked by `parentUuid`. Takes the lines; gives a segment for the session,
-//! one behind each compaction, one for each rewound branch and one for each sub-agent.
+//! one after each compaction, one for each rewound branch and one for each sub-agent.
 //! System prompt and tools are not recorded; the usage of the requests tells their size.
 
 mod messages;
@@ -80,7 +80,7 @@ fn thread_of(agent: String, line: usize, others: &mut Vec<(String, ClaudeThread)
 struct ClaudeThread {
     segment: SegmentDraft,
     messages: ClaudeMessages,
-    /// The message to which each line of the file belongs, or behind which it stands.
+    /// The message to which each line of the file belongs, or which it follows.
     places: HashMap<String, usize>,
     /// When the last line that goes into a request was written: then the request was sent.
     sent: Option<Millis>,

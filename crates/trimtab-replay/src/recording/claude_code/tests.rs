@@ -4,7 +4,7 @@ use crate::recording::picture::{check, lines};
 
 const ASK: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"1970-01-01T00:00:02Z","message":{"role":"user","content":"Look."}}"#;
 
-/// Writes a line behind another one; `fields` are those of a user's or an assistant's line.
+/// Writes a line after another one; `fields` are those of a user's or an assistant's line.
 fn line(uuid: &str, parent: &str, fields: &str) -> String {
     format!(r#"{{"uuid":"{uuid}","parentUuid":"{parent}","timestamp":"1970-01-01T00:00:09Z",{fields}}}"#)
 }

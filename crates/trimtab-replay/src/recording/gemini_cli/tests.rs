@@ -27,7 +27,7 @@ fn answer(number: u8, text: &str, more: &str) -> String {
     said(number, "gemini", &format!("\"{text}\""), &format!(r#","model":"gemini-3-pro-preview"{more}"#))
 }
 
-/// Writes the calls of an answer; the result is what the tool gave, as the model is told it.
+/// Writes the calls of an answer; the result is what the tool gave, as the model reads it.
 fn call(id: &str, second: u8, response: &str) -> String {
     format!(
         r#"{{"id":"{id}","name":"read_file","args":{{"file_path":"a.rs"}},"status":"success","timestamp":"1970-01-01T00:00:0{second}Z",

@@ -1,5 +1,5 @@
 //! OpenHands events as Chat messages. Takes events in order; gives messages: the calls of one response joined, and
-//! each call with its result behind it. Never gives a result whose call is out of view.
+//! each call with its result after it. Never gives a result whose call is out of view.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub(super) struct OpenhandsMessages {
 
 struct OpenResponse {
     response: String,
-    /// How many messages stood before it.
+    /// How many messages preceded it.
     before: usize,
     content: Option<Vec<u8>>,
     calls: Vec<OpenhandsCall>,
@@ -69,7 +69,7 @@ impl OpenhandsMessages {
         }
     }
 
-    /// Tells whether a message without a source is the user's: at the beginning, and behind one of the agent.
+    /// Tells whether a message without a source is the user's: at the beginning, and after one of the agent.
     fn is_user_turn(&self) -> bool {
         self.all.is_empty() || self.agent_spoke_last
     }

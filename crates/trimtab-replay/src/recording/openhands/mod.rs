@@ -1,5 +1,5 @@
 //! OpenHands event streams: actions and observations, alone or in the rows of an evaluation. Takes the events;
-//! gives the messages that OpenHands makes of them: a segment for the session, one behind each condensation and
+//! gives the messages that OpenHands makes of them: a segment for the session, one after each condensation and
 //! one for each delegate. Tool calls are given as such for models, too, that were sent them as text.
 
 mod messages;
@@ -122,7 +122,7 @@ impl<'a> AgentStream<'a> {
         }
     }
 
-    /// Tells what the request behind an event used, from the sums that the session keeps.
+    /// Tells what the request of an event used, from the sums that the session keeps.
     fn usage_since(&mut self, event: Value<'_>) -> Option<Usage> {
         let sums = event.path(&["llm_metrics", "accumulated_token_usage"])?;
         let number = |key| sums.get(key).and_then(Value::number).unwrap_or_default();
@@ -153,7 +153,7 @@ struct OpenhandsAgent<'a> {
     /// The events it has in view, from which the messages are made again after a condensation.
     events: Vec<Value<'a>>,
     messages: OpenhandsMessages,
-    /// The last summary and how many events stand before it.
+    /// The last summary and how many events precede it.
     summary: Option<(usize, String)>,
     /// What a delegate was asked for, until it is in its messages.
     task: Option<String>,

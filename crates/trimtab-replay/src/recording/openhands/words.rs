@@ -40,7 +40,7 @@ pub(super) fn finish_text(event: Value<'_>) -> String {
     said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default().into_owned()
 }
 
-/// Returns an observation as the model reads it behind a tool call.
+/// Returns an observation as the model reads it after a tool call.
 pub(super) fn observation_text(event: Value<'_>) -> String {
     let content = text_field(event, "content");
     match event.text("observation").as_deref() {

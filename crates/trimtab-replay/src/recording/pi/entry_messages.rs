@@ -71,7 +71,7 @@ fn user_text(text: &str) -> PlainMessage {
     PlainMessage::User(vec![MessagePart::from_words(text)])
 }
 
-/// Reads a piece of what the model was told.
+/// Reads a piece of the model's input.
 fn told_piece(block: Value<'_>) -> Option<MessagePart> {
     match block.text("type").as_deref() {
         Some("text") => text_piece(block.get("text")?),

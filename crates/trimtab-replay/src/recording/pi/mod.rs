@@ -1,5 +1,5 @@
 //! pi sessions: JSON lines, linear in old files, a tree by `id` and `parentId` in new ones. Takes the lines; gives
-//! a segment for the session, one behind each compaction and one for each other way taken in the tree.
+//! a segment for the session, one after each compaction and one for each other way taken in the tree.
 //! System prompt and tools are not recorded; the usage of the requests tells their size.
 
 mod entry_messages;
@@ -196,7 +196,7 @@ impl<'e, 'a> PiPath<'e, 'a> {
         usize::try_from(compaction.get("firstKeptEntryIndex")?.number()?).ok()
     }
 
-    /// Tells whether going on from an entry leaves messages behind.
+    /// Tells whether going on from an entry leaves messages out.
     fn leaves_messages(&self, parent: Option<usize>) -> bool {
         let next: HashSet<usize> = self.path_to(parent).into_iter().collect();
         let left = self.path.iter().filter(|index| !next.contains(index));

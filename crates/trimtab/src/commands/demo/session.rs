@@ -34,7 +34,7 @@ pub(super) struct DemoSession {
     counter: Counter,
 }
 
-/// What one message of the person sets off.
+/// What one message of the user sets off.
 pub(super) struct DemoTurn {
     pub(super) prompt: String,
     pub(super) requests: Vec<DemoRequest>,
@@ -123,7 +123,7 @@ fn turn_at(history: &History, facts: &Facts, messages: usize) -> u32 {
     rows.last().map_or(0, |fact| fact.turn)
 }
 
-/// Returns the person's words that begin a turn.
+/// Returns the user's words that begin a turn.
 fn turn_prompt(history: &History, facts: &Facts, turn: u32) -> String {
     let said =
         history.blocks().iter().zip(facts.rows()).filter(|(_, fact)| {

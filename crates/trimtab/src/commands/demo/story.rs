@@ -17,7 +17,7 @@ const WIDTH: usize = 100;
 /// Columns of the bar that shows the window.
 const BAR: usize = 40;
 
-/// How many hidden blocks of a turn are told one by one: the largest.
+/// How many hidden blocks of a turn are listed one by one: the largest.
 const TOLD: usize = 5;
 
 /// After this many seconds the provider's cache has expired.
@@ -31,7 +31,7 @@ const DIM: Style = Style::new().dimmed();
 const HIDDEN: Style = AnsiColor::Yellow.on_default();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 
-/// What is told, and where.
+/// What is printed, and where.
 pub(super) struct Story<'a> {
     out: &'a mut Output,
     width: usize,
@@ -124,8 +124,7 @@ impl<'a> Story<'a> {
         }
         let totals = &played.totals;
         let tokens = percent_less(totals.input_tokens, totals.input_tokens_untrimmed);
-        let saved = totals.input_dollars_untrimmed - totals.input_dollars;
-        let share = saved / totals.input_dollars_untrimmed.max(f64::MIN_POSITIVE) * 100.0;
+        let difference = difference_in_words(totals.input_dollars, totals.input_dollars_untrimmed);
         self.out.write_line("")?;
         self.out.write_line(format_args!("{BOLD}Result{BOLD:#}"))?;
         self.print_row(
@@ -139,14 +138,14 @@ impl<'a> Story<'a> {
         self.print_row(
             "input cost",
             format_args!(
-                "${:.2} instead of ${:.2}: {GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}",
+                "${:.2} instead of ${:.2}: {difference}",
                 totals.input_dollars, totals.input_dollars_untrimmed
             ),
         )?;
         self.print_row(
             "hidden",
             format_args!(
-                "{}; trimtab keeps every original, and any of them can be recalled",
+                "{}; every original is kept and can be recalled",
                 count_with_noun(totals.blocks_hidden, "block", "blocks")
             ),
         )?;
@@ -173,7 +172,7 @@ impl<'a> Story<'a> {
         }
         let lines = original.lines().count();
         self.out.write_line(format_args!(
-            "  `trimtab recall {}` brings the original back, byte for byte ({}):",
+            "  `trimtab recall {}` prints it byte for byte ({}):",
             hidden.handle,
             count_with_noun(lines, "line", "lines")
         ))?;
@@ -211,8 +210,8 @@ impl<'a> Story<'a> {
 
 /// What to do next.
 const NEXT: &[(&str, &str)] = &[
-    ("trimtab replay", "what it would have saved in them; nothing is sent anywhere"),
-    ("trimtab wrap claude", "run an agent behind it (`wrap --list` lists agents)"),
+    ("trimtab replay", "what it would have saved in them; works offline"),
+    ("trimtab wrap claude", "run an agent through it; `wrap --list` lists agents"),
     ("trimtab proxy", "run it on its own, for any program"),
 ];
 
@@ -222,6 +221,28 @@ fn on_one_line_kept(line: &str, width: usize) -> String {
     " ".repeat(spaces) + &on_one_line(line, width.saturating_sub(spaces))
 }
 
+/// Says what was saved, or what it cost more: to hide much at once writes much of the cache again.
+fn difference_in_words(dollars: f64, untrimmed: f64) -> String {
+    let saved = untrimmed - dollars;
+    let share = saved.abs() / untrimmed.max(f64::MIN_POSITIVE) * 100.0;
+    if saved < 0.0 {
+        format!("${:.2} more ({share:.1} %)", -saved)
+    } else {
+        format!("{GOOD}${saved:.2} saved ({share:.1} %){GOOD:#}")
+    }
+}
+
 fn percent_less(now: u64, before: u64) -> f64 {
     ratio(before.saturating_sub(now), before) * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference_in_words;
+
+    #[test]
+    fn what_costs_more_is_not_called_a_saving() {
+        assert_eq!(difference_in_words(4.5, 3.0), "$1.50 more (50.0 %)");
+        assert!(difference_in_words(1.5, 3.0).contains("$1.50 saved (50.0 %)"));
+    }
 }

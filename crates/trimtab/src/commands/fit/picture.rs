@@ -92,7 +92,7 @@ fn say_sum(sum: &MomentSum) {
         }
     };
     print_line(format_args!(
-        "{:6} {} {}, {why}: {} tokens fewer at every request, {} written anew now{paid_back}",
+        "{:6} {} {}, {why}: {} tokens fewer at every request, {} written again now{paid_back}",
         sum.when.word(),
         sum.blocks,
         if sum.blocks == 1 { "block" } else { "blocks" },

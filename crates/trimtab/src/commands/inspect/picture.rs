@@ -54,7 +54,7 @@ pub(super) fn print_inspection(measured: &Inspection, out: &mut Output) -> Resul
 
 fn print_heading(measured: &Inspection, out: &mut Output) -> Result<()> {
     let Inspection { name, agent, messages, steps, tokens, segment, segments, start, .. } = measured;
-    let whose = if *agent == "request" { "a request".to_owned() } else { format!("a {agent} recording") };
+    let whose = if *agent == "request" { "a request".to_owned() } else { format!("a recording of {agent}") };
     out.write_line(format_args!("{BOLD}{}{BOLD:#}", escape_name(name)))?;
     out.write_line(whose)?;
     if *segments > 1 {

@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct InspectionSummary {
     files: usize,
     unreadable: Vec<Unreadable>,
-    /// Linear histories: a compaction, branch or sub-agent is one of its own.
+    /// Linear histories: a compaction, branch or sub-agent begins another.
     conversations: usize,
     mean_messages: f64,
     mean_tokens: f64,
@@ -173,7 +173,7 @@ pub(super) fn print_summary(summary: &InspectionSummary, all: &[Inspection], out
     }
     let InspectionSummary { files, conversations, .. } = summary;
     out.write_line(format_args!("{BOLD}{conversations} conversations in {files} files{BOLD:#}"))?;
-    out.write_line("(a compaction, a branch and a sub-agent each begin a conversation of their own;")?;
+    out.write_line("(a compaction, a branch and a sub-agent each begin another conversation;")?;
     out.write_line("what several of them hold counts in each)")?;
     if all.is_empty() {
         return Ok(());

@@ -274,7 +274,7 @@ fn say_timing(took: Duration, mut times: Vec<Duration>, jobs: usize) {
     ));
 }
 
-/// Returns the most memory that this process held, in megabytes, where the system tells.
+/// Returns the most memory that this process had, in megabytes, where the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// Sessions of a distribution that are drawn, at even ranks, the best and the worst among them.
 const DRAWN_SESSIONS: usize = 120;
 
-/// Misses that are told of each contender.
+/// Misses that are listed for each contender.
 const TOLD_MISSES: usize = 40;
 
 /// Sessions whose curves are in the page.
@@ -153,7 +153,7 @@ fn size_curves(replayed: &ReplayResults) -> Vec<SizeCurves<'_>> {
     curves.collect()
 }
 
-/// Returns misses of every contender, taking one of each session in turn, and how many are not told.
+/// Returns misses of every contender, taking one of each session in turn, and how many are not listed.
 fn select_misses(replayed: &ReplayResults) -> (Vec<MissRow<'_>>, u64) {
     let models = replayed.models.len().max(1);
     let (mut told, mut all) = (Vec::new(), 0);

@@ -134,7 +134,7 @@ mod tests {
         let sentences = summary_sentences(&replayed);
         assert!(
             sentences[0].starts_with("5 sessions with ")
-                && sentences[0].ends_with("at the prices of claude-opus-5.")
+                && sentences[0].contains(" at the prices of claude-opus-5. Caches live ")
         );
         assert_eq!(sentences.len(), 2, "{sentences:?}");
     }

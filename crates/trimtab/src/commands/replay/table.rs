@@ -194,7 +194,7 @@ fn table_line(name: &str, cells: impl Iterator<Item = (String, usize)>) -> Strin
     })
 }
 
-/// Returns a name of at most so many letters that still ends in its knob.
+/// Returns a name of at most so many letters that still ends in its setting.
 fn middle_cut(name: &str, width: usize) -> String {
     let (head, knob) = name.find('(').map_or((name, ""), |at| name.split_at(at));
     let room = width.saturating_sub(knob.chars().count() + 1);

@@ -144,7 +144,7 @@ fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Resu
     Ok(Replayed { scores, paid, took: began.elapsed() })
 }
 
-/// Replays a segment at the prices of its own model.
+/// Replays a segment at its own model's prices.
 fn replay_as_recorded(
     segment: &Segment,
     task: &ReplayTask<'_>,
@@ -163,7 +163,7 @@ fn replay_as_recorded(
     scores
 }
 
-/// Drops what no report of this run shows. What the page shows of single requests, it shows for the first model.
+/// Drops what no report of this run shows. The page shows single requests for the first model only.
 fn keep_details(session: &mut SessionScores, task: &ReplayTask<'_>, curve: ReplayDetails) {
     let models = task.prices.count();
     for (index, score) in session.scores.iter_mut().enumerate() {

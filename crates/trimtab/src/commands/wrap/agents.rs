@@ -7,7 +7,7 @@ pub(in crate::commands) struct AgentSetup {
     pub(in crate::commands) program: &'static str,
     pub(super) about: &'static str,
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// What stands before the arguments that the user gives.
+    /// What precedes the arguments that the user gives.
     pub(super) arguments: &'static [&'static str],
     /// A file that the arguments name.
     pub(super) file: Option<AgentFile>,

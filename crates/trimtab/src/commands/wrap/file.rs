@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::temporary::TemporaryFolder;
 
-/// A file in a folder of its own.
+/// A file in its own folder.
 pub(super) struct TemporaryFile {
     path: PathBuf,
     _folder: TemporaryFolder,

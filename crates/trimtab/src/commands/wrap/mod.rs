@@ -1,4 +1,4 @@
-//! `trimtab wrap`: runs an agent behind a proxy of its own. Takes the agent's name and arguments; gives the agent's exit
+//! `trimtab wrap`: runs an agent behind its own proxy. Takes the agent's name and arguments; gives the agent's exit
 //! code, and says at the end what was saved. Never changes the user's settings.
 
 pub(super) mod agents;

@@ -120,7 +120,7 @@ fn a_conversation_first_seen_in_mid_flight_counts_as_sent() {
     let planner = planner(Box::new(|_| Ok(())));
     let sent = prepared(&planner, 3).request.unwrap();
     let old = conversation(2);
-    assert!(sent.starts_with(old.strip_suffix(b"]}").unwrap()), "what was sent before us stays as it is");
+    assert!(sent.starts_with(old.strip_suffix(b"]}").unwrap()), "what was sent before us is unchanged");
     assert!(sent.len() < conversation(3).len(), "what is new is shortened");
 }
 
