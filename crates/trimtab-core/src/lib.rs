@@ -38,11 +38,14 @@
 //! | know what calls did, to what, and how they ended; what files looked like at any step | [`facts`](mod@facts), [`files`](mod@files) |
 //! | choose and write policies, read a user's configuration | [`policy`] |
 //! | look up windows, prices and rules of caches; read reported usage | [`prices`], [`usage`] |
+//! | know what a session has cost, and what it would have cost untouched | [`account`] |
+//! | know why a request read less from the cache than it could have | [`misses`] |
 //! | let a summary stand for the beginning of a conversation | [`summary`] |
 //! | keep what was sent, and wishes, across programs | [`memory`], [`session`] |
 //! | tell people and other programs what was done | [`plan`], [`report`], [`digest`] |
 //! | write another tool of this kind | [`json`], [`notes`], [`terminal`], [`intent`] |
 
+pub mod account;
 pub mod count;
 pub mod digest;
 pub mod facts;
@@ -56,6 +59,7 @@ pub mod intent;
 pub mod json;
 mod ledger;
 pub mod memory;
+pub mod misses;
 pub mod notes;
 pub mod plan;
 pub mod policy;
@@ -71,6 +75,7 @@ pub mod usage;
 mod verdict;
 pub mod wire;
 
+pub use account::SessionAccount;
 pub use count::{CountMemo, Counter};
 pub use facts::{Facts, facts};
 pub use files::{FileTimeline, files};

@@ -2,6 +2,8 @@
 //! one; gives [`Usage`], whose kinds do not overlap. The recordings, the proxy, summaries and the Python package all read here.
 //! Never makes up a figure: where no input is reported, there is no usage.
 
+use serde::Serialize;
+
 use crate::{
     history::Format,
     json::{Value, scan},
@@ -9,7 +11,7 @@ use crate::{
 };
 
 /// What a provider reported for one request, in tokens. The four kinds do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
     /// Input that was neither read from nor written to the cache.
     pub input: u64,
@@ -40,6 +42,18 @@ impl Usage {
     /// Returns all input tokens, cached or not.
     pub fn total_input(self) -> u64 {
         self.input + self.cache_read + self.cache_write
+    }
+
+    /// Returns both together.
+    #[must_use]
+    pub fn plus(self, other: Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            output: self.output.saturating_add(other.output),
+        }
     }
 }
 

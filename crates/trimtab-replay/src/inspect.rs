@@ -18,7 +18,10 @@ use trimtab_core::{
     usage::{Point, Usage},
 };
 
-use crate::recording::{Recording, Segment};
+use crate::{
+    head::{HeadCost, head_cost},
+    recording::{Recording, Segment},
+};
 
 /// How many of the latest steps count as recent in the priority classes.
 pub const RECENT_STEPS: u32 = 10;
@@ -79,6 +82,8 @@ pub struct Inspection {
     pub largest_request: Option<u64>,
     /// By who speaks.
     pub roles: Vec<InspectedPart>,
+    /// What every request begins with: system prompt and tools.
+    pub head: HeadCost,
     /// By tool, the most first.
     pub tools: Vec<ToolPart>,
     /// By file, the most first.
@@ -229,6 +234,7 @@ pub fn inspect(
         tokens: counts.total(),
         largest_request: sums.iter().map(|usage| usage.total_input()).max(),
         roles: view.tokens_by_role(),
+        head: head_cost(segment, &counts, known.as_ref()),
         tools: view.tokens_by_tool(),
         files: files_by_tokens(&view, &files, &segment.points),
         priorities: view.tokens_by_priority(),

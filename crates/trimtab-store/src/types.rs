@@ -234,6 +234,12 @@ pub struct RequestInfo {
     pub usage: Option<Usage>,
     /// The identity of its last block: a request that holds it begins with this one.
     pub tip: ChainHash,
+    /// The request that it goes on from.
+    pub base: Option<RequestId>,
+    /// How many leading blocks both have in common.
+    pub same_blocks: u32,
+    /// The first of these that is sent otherwise than in that request.
+    pub edited: Option<u32>,
 }
 
 /// A client's request.

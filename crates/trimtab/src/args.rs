@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Show what fills the context window
     Inspect(InspectArgs),
+    /// Show why the provider's cache was missed, and the cost
+    Why(WhyArgs),
     /// Show a file as the model knew it at a step
     FileAt(FileAtArgs),
     /// List the files that a session touched
@@ -184,6 +186,38 @@ pub(crate) struct InspectArgs {
     /// Which segment of a single recording, counted from 1 [default: the longest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) segment: Option<u32>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Of a stored session, tools, system prompt and messages are compared byte by byte. A recording holds the messages alone: \
+    reasons that can only be inferred say so.\n\n\
+    Examples:\n  trimtab why\n  trimtab why session.jsonl\n  trimtab why latest\n  trimtab why --stored --last 50\n  \
+    trimtab why --since 30d --json | jq .summary.reasons"
+)]
+pub(crate) struct WhyArgs {
+    /// Recordings, folders of them (.json, .jsonl, .traj), or the ID of a stored session (`latest`: the one used last); `-` for stdin
+    /// [default: the sessions that agents keep on this machine]
+    #[arg(value_name = "PATH|ID", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// The stored sessions of this project, the newest 20 or --last N
+    #[arg(long, conflicts_with_all = ["paths", "agents", "since"])]
+    pub(crate) stored: bool,
+
+    #[command(flatten)]
+    pub(crate) finding: Finding,
+
+    #[command(flatten)]
+    pub(crate) view: StoreViewArgs,
+
+    /// The most requests to show; all are in the sums
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
 
     /// Write JSON
     #[arg(long)]

@@ -9,13 +9,15 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use trimtab_core::{History, Role, json::MAX_JSON_BYTES, parse_as, wire::request_of};
-use trimtab_replay::{Problem, Recording, Segment, read};
+use trimtab_core::{History, Role, SessionAccount, json::MAX_JSON_BYTES, parse_as, wire::request_of};
+use trimtab_replay::{Problem, Recording, Segment, ToolCalls, read};
 
-use trimtab_store::SessionId;
+use trimtab_store::{SessionId, Store};
 
 use crate::{
+    accounts::account_of_requests,
     args::{InputArgs, StoreViewArgs},
+    heads::scope_calls,
     output,
     scope::{Asker, LATEST, StoreScope},
     store,
@@ -60,11 +62,29 @@ pub(crate) fn read_conversation(input: &InputArgs) -> Result<Conversation> {
 
 /// Reads a session that is kept, where its ID is given and no file has that name.
 pub(crate) fn stored_session(file: &Path, view: &StoreViewArgs) -> Result<Option<Recording>> {
+    let Some((scope, session)) = named_session(file, view)? else { return Ok(None) };
+    store::session_as_recording(scope.store(), session).map(Some)
+}
+
+/// Returns the account of a session that is kept, where its ID is given and no file has that name.
+pub(crate) fn stored_account(file: &Path, view: &StoreViewArgs) -> Result<Option<SessionAccount>> {
+    let Some((scope, session)) = named_session(file, view)? else { return Ok(None) };
+    Ok(Some(account_of_requests(&scope.store().requests(session)?)))
+}
+
+/// Returns the tools that the project's stored sessions called, where the ID of a stored session is given and no file has that name.
+pub(crate) fn stored_calls(file: &Path, view: &StoreViewArgs) -> Result<Option<ToolCalls>> {
+    let Some((scope, _)) = named_session(file, view)? else { return Ok(None) };
+    scope_calls(scope.store(), &scope.sessions()?.0).map(Some)
+}
+
+/// Finds the session that is kept and whose ID is given, where no file has that name.
+fn named_session(file: &Path, view: &StoreViewArgs) -> Result<Option<(StoreScope, SessionId)>> {
     let is_id = |word: &&str| *word == LATEST || SessionId::parse_name(word).is_some();
     let Some(word) = file.to_str().filter(is_id).filter(|_| !file.exists()) else { return Ok(None) };
     let scope = StoreScope::open(view, Asker::CommandLine)?;
     let session = scope.session_named(word)?;
-    store::session_as_recording(scope.store(), session).map(Some)
+    Ok(Some((scope, session)))
 }
 
 fn choose_segment(input: &InputArgs, name: String, recording: Recording) -> Result<Conversation> {

@@ -1,10 +1,12 @@
 //! The command line of trimtab. Takes arguments, files and standard input; gives data on standard output and
 //! messages on standard error. Never does the work itself: that is the library's.
 
+mod accounts;
 mod args;
 mod commands;
 mod discovery;
 mod endpoint;
+mod heads;
 mod hint;
 mod input;
 #[allow(dead_code, unused_imports, reason = "the charts of reports and of the page are one set")]
@@ -21,6 +23,7 @@ mod proxy;
 mod scope;
 mod settings;
 mod store;
+mod stored_misses;
 mod summarize;
 mod temporary;
 mod terminal;

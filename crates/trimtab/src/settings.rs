@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::CommandFactory as _;
 use trimtab_core::{
-    Model, Point, Policy, Tokens,
+    Model, Policy, Tokens,
     policy::{
         Circumstances, ConfigFile, Folding, SettingInfo, all_settings, find_knob, nearest_knob, policies,
     },
@@ -338,16 +338,6 @@ fn resolve_budget(
         },
         (None, None, None) => (None, None),
     })
-}
-
-/// Returns what a recorded session has cost so far, in dollars: the usage that was reported, at the prices of the table.
-pub(crate) fn dollars_spent(points: &[Point]) -> f64 {
-    points.iter().filter_map(request_cost).sum()
-}
-
-fn request_cost(point: &Point) -> Option<f64> {
-    let model = crate::prices::find_model(point.model.as_deref()?).ok()?;
-    Some(model.cost(point.usage?))
 }
 
 /// Names variables that look like settings and are none, each with the nearest that is.

@@ -48,13 +48,23 @@ impl CacheRules {
     /// The lifetime of what is written at the price for an hour.
     pub const HOUR_MS: i64 = 3_600_000;
 
+    /// The rules that are taken where nothing is known of a provider; a test holds them and the table's last row together.
+    pub const COMMON: CacheRules = CacheRules {
+        landing: CacheLanding::AnyPrefix,
+        minimum: Tokens(1024),
+        step: Tokens(1),
+        lifetime_ms: 300_000,
+        prefix_bound_reasoning: false,
+        drops_old_reasoning: false,
+    };
+
     /// Returns the rules for a model of a provider; those of the common kind where nothing is known.
     pub fn for_model(provider: &str, model: &str) -> CacheRules {
         let model = bare_model_name(model);
         let fitting =
             table_rows().filter_map(CacheRuleRow::parse).filter(|row| row.fits_model(provider, &model));
         let best = fitting.max_by_key(|row| (row.provider != ANY, row.model.len()));
-        best.map_or(COMMON, |row| row.rules)
+        best.map_or(CacheRules::COMMON, |row| row.rules)
     }
 }
 
@@ -62,16 +72,6 @@ const TABLE: &str = include_str!("cache.tsv");
 
 /// Fits every provider or model.
 const ANY: &str = "*";
-
-/// The last row of the table; a test holds the two together.
-const COMMON: CacheRules = CacheRules {
-    landing: CacheLanding::AnyPrefix,
-    minimum: Tokens(1024),
-    step: Tokens(1),
-    lifetime_ms: 300_000,
-    prefix_bound_reasoning: false,
-    drops_old_reasoning: false,
-};
 
 struct CacheRuleRow {
     provider: &'static str,
@@ -124,7 +124,7 @@ fn table_rows() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMON, CacheLanding, CacheRuleRow, CacheRules, table_rows};
+    use super::{CacheLanding, CacheRuleRow, CacheRules, table_rows};
     use crate::{
         prices::{find_model, models},
         units::Tokens,
@@ -141,8 +141,8 @@ mod tests {
     fn every_row_is_read_and_the_last_is_the_common_one() {
         let read: Vec<_> = table_rows().map_while(CacheRuleRow::parse).collect();
         assert_eq!(read.len(), table_rows().count());
-        assert_eq!(CacheRules::for_model("nobody", "nothing"), COMMON);
-        assert_eq!(read.last().map(|row| row.rules), Some(COMMON));
+        assert_eq!(CacheRules::for_model("nobody", "nothing"), CacheRules::COMMON);
+        assert_eq!(read.last().map(|row| row.rules), Some(CacheRules::COMMON));
     }
 
     #[test]

@@ -298,10 +298,8 @@ pub fn plan_latest(
     let (Some(history), Some(counter)) = (warm.latest.clone(), warm.counter) else {
         return Err(FitError::Wire(WireError::NotAConversation));
     };
-    let named = || history.model().map(Cow::into_owned);
-    let model = || settings.model.clone().or_else(named).unwrap_or_default();
     let exactness = counter.tokenizer().exactness();
-    let known = settings.prices.clone().or_else(|| warm.find_model(&model()));
+    let known = model_in_force(settings, &history, warm);
     let window = || known.as_ref().map(|model| model.request_budget(history.requested_output()));
     let allowed = settings.budget.or_else(window).map(|budget| settings.calibration.budget_here(budget));
     let asked = [allowed, settings.at_most].into_iter().flatten().min();
@@ -384,6 +382,13 @@ pub fn plan_latest(
         }
     }
     Ok(PlannedFit { history, plan: planned, budget: asked, exactness, counter })
+}
+
+/// Returns the model whose prices decide: the one of the settings, else the one that the request names.
+pub(super) fn model_in_force(settings: &Settings, history: &History, warm: &mut WarmState) -> Option<Model> {
+    let named = || history.model().map(Cow::into_owned);
+    let name = || settings.model.clone().or_else(named).unwrap_or_default();
+    settings.prices.clone().or_else(|| warm.find_model(&name()))
 }
 
 /// Writes what a plan sends; nothing if the request is sent unchanged.

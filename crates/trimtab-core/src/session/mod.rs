@@ -17,11 +17,15 @@ pub use repeat::{ResentRequest, as_sent, resend};
 pub use state::SessionState;
 pub use warm::WarmState;
 
+use fit::model_in_force;
+
 use crate::{
+    account::{AccountedRequest, SessionAccount},
     memory::Memory,
+    prices::Model,
     recall::recall,
     summary::{Rejection, SummaryAnswer, SummaryTask},
-    units::{Millis, Tokens},
+    units::Millis,
     usage::Usage,
     wire::WireError,
 };
@@ -51,8 +55,8 @@ pub struct Session {
     settings: Settings,
     state: SessionState,
     warm: WarmState,
-    /// What the latest request counted as it was sent.
-    last_sent: Option<Tokens>,
+    /// The latest request, until its usage is reported.
+    last_sent: Option<(AccountedRequest, Option<Model>)>,
     summary_wanted: Option<SummaryTask>,
 }
 
@@ -101,7 +105,8 @@ impl Session {
     /// Remembers that a fitted request was sent.
     pub fn sent(&mut self, fitted: &FittedRequest) {
         Arc::make_mut(&mut self.state.memory).remember_sent(&fitted.plan, fitted.at);
-        self.last_sent = Some(fitted.plan.after());
+        let model = model_in_force(&self.settings, &fitted.history, &mut self.warm);
+        self.last_sent = Some((AccountedRequest::of_plan(&fitted.plan, fitted.at), model));
         self.summary_wanted = fitted.summary_task();
     }
 
@@ -113,9 +118,14 @@ impl Session {
 
     /// Learns from what the provider reported for the request that was sent last.
     pub fn answered(&mut self, usage: Usage) {
-        if let Some(sent) = self.last_sent {
-            self.state.learn_usage(sent, usage);
+        if let Some((sent, model)) = &self.last_sent {
+            self.state.learn_usage(model.as_ref(), *sent, usage);
         }
+    }
+
+    /// Returns what the session has cost so far by reported usage, and what it would have cost untouched.
+    pub fn account(&self) -> &SessionAccount {
+        &self.state.account
     }
 
     /// Returns what to ask a model for, where the policy wants a summary of the old part of the conversation.

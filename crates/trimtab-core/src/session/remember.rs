@@ -3,6 +3,7 @@
 
 use super::ResentRequest;
 use crate::{
+    account::AccountedRequest,
     history::{Blocks, row_of},
     memory::Memory,
     plan::Plan,
@@ -57,6 +58,14 @@ impl Memory {
             let nothing = LastFold { step: 0, before: Tokens::ZERO, after: Tokens::ZERO, said: true };
             self.last_fold = Some(LastFold { said: true, ..self.last_fold.unwrap_or(nothing) });
         }
+    }
+}
+
+impl AccountedRequest {
+    /// Returns what the account of a session is to know of a plan that was sent at `at`.
+    pub fn of_plan(plan: &Plan, at: Millis) -> AccountedRequest {
+        let edited = plan.cache_break().is_some();
+        AccountedRequest { at, raw: plan.before(), sent: plan.after(), edited }
     }
 }
 

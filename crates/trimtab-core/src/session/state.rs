@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::{count::Calibration, memory::Memory, units::Tokens, usage::Usage};
+use crate::{
+    account::{AccountedRequest, SessionAccount},
+    count::Calibration,
+    memory::Memory,
+    prices::Model,
+    units::Tokens,
+    usage::Usage,
+};
 
 /// What was sent in a session, and what the provider's answers taught.
 #[derive(Debug, Clone, Default)]
@@ -11,11 +18,19 @@ pub struct SessionState {
     pub memory: Arc<Memory>,
     /// How the provider counts, beside how we do.
     pub calibration: Calibration,
+    /// What the session has cost so far, and what it would have cost untouched.
+    pub account: SessionAccount,
 }
 
 impl SessionState {
-    /// Learns from what the provider reported for a request that counted `sent` here.
-    pub fn learn_usage(&mut self, sent: Tokens, usage: Usage) {
+    /// Learns from what the provider reported for a request, and enters it in the account. Returns the dollars that were saved by it;
+    /// below zero where it cost more than untouched.
+    pub fn learn_usage(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
+        self.learn_counts(request.sent, usage);
+        self.account.enter_request(model, request, usage)
+    }
+
+    fn learn_counts(&mut self, sent: Tokens, usage: Usage) {
         let reported = Tokens(usage.total_input());
         if sent == Tokens::ZERO || reported == Tokens::ZERO {
             return;

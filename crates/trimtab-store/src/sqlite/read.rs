@@ -215,7 +215,7 @@ pub(super) fn verdict_history(
 }
 
 /// Reads what differs from the plan before: blocks and verdicts, 0 for those that are whole again.
-fn read_changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
+pub(super) fn read_changes(mut delta: &[u8]) -> Vec<(u32, i64)> {
     let mut changes = Vec::new();
     while let (Some(block), Some(verdict)) = (take_number(&mut delta), take_number(&mut delta)) {
         if let (Ok(block), Ok(verdict)) = (u32::try_from(block), i64::try_from(verdict)) {

@@ -6,6 +6,7 @@ use trimtab_core::{ChainHash, Format, Millis, Usage};
 use super::{
     WriteTransaction,
     contents::{ContentReader, ContentWriter},
+    read,
 };
 use crate::{
     DiskUsage, RequestId, RequestInfo, SessionId, SessionInfo, SessionPage, SessionPageQuery, StoreError,
@@ -106,8 +107,7 @@ fn with_sums(
     Ok(info)
 }
 
-const REQUEST: &str =
-    "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip FROM request WHERE";
+const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan FROM request WHERE";
 
 pub(super) fn list_requests(
     connection: &Connection,
@@ -143,6 +143,8 @@ pub(super) fn request_info(connection: &Connection, id: RequestId) -> Result<Req
 }
 
 fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
+    let same_blocks = row.get(10)?;
+    let changes = read::read_changes(row.get::<_, Option<Vec<u8>>>(11)?.as_deref().unwrap_or_default());
     Ok(RequestInfo {
         id: RequestId(row.get(0)?),
         session: SessionId(row.get(1)?),
@@ -153,6 +155,9 @@ fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
         tokens_after: row.get(6)?,
         usage: usage_of(row.get(7)?),
         tip: ChainHash(row.get(8)?),
+        base: row.get::<_, Option<i64>>(9)?.map(RequestId),
+        same_blocks,
+        edited: changes.into_iter().map(|(block, _)| block).filter(|block| *block < same_blocks).min(),
     })
 }
 

@@ -5,8 +5,8 @@ mod picture;
 
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
-    CacheHint, FittedRequest, Handle, Memory, Millis, RecallHint, Session, Settings, parse_as, recall,
-    report::fit_report, wire::repair,
+    CacheHint, FittedRequest, Handle, Memory, Millis, RecallHint, Session, SessionAccount, Settings,
+    parse_as, recall, report::fit_report, wire::repair,
 };
 use trimtab_store::{
     Append, Appended, NewWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
@@ -14,13 +14,14 @@ use trimtab_store::{
 };
 
 use crate::{
+    accounts::{account_of_points, account_of_requests, describe_account},
     args::FitArgs,
     hint::{HintReader, recall_hint},
     input::{self, Conversation},
     near::did_you_mean,
     output::{self, Output, group_thousands, print_line},
     prices,
-    settings::{CommandLineSettings, SettingsFiles, dollars_spent, in_force, warn_of_unknown_variables},
+    settings::{CommandLineSettings, SettingsFiles, in_force, warn_of_unknown_variables},
     store,
 };
 
@@ -35,7 +36,7 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
         budget: asked.budget,
         set: &asked.set,
         fold: asked.fold,
-        spent: asked.spent.unwrap_or_else(|| dollars_spent(&conversation.segment.points)),
+        spent: asked.spent.unwrap_or_else(|| account_of_points(&conversation.segment.points).paid_dollars),
         said_model: input::recorded_model(&conversation).or_else(said_model),
     };
     let in_force = in_force(&asked_for, &SettingsFiles::read()?)?;
@@ -105,6 +106,10 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
     }
     if asked.explain {
         picture::explain_fit(&fitted);
+        let account = account_so_far(asked, &conversation, store.as_ref().zip(known.as_ref()))?;
+        if let Some(words) = describe_account(&account) {
+            print_line(format_args!("the session so far: {words}"));
+        }
     }
     print_status(&fitted);
     let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
@@ -121,6 +126,19 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
         let _ = store.tidy();
     }
     Ok(())
+}
+
+/// Returns what the session has cost so far: as it is kept, else as the recording reports it.
+fn account_so_far(
+    asked: &FitArgs,
+    conversation: &Conversation,
+    kept: Option<(&Sqlite, &Recognized)>,
+) -> Result<SessionAccount> {
+    if let Some((store, session)) = kept.and_then(|(store, known)| Some((store, known.session?))) {
+        return Ok(account_of_requests(&store.requests(session)?));
+    }
+    let named = input::stored_account(&asked.input.file, &asked.input.view)?;
+    Ok(named.unwrap_or_else(|| account_of_points(&conversation.segment.points)))
 }
 
 /// Says why there is no budget, and what to do.

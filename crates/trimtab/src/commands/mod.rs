@@ -24,6 +24,7 @@ pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod sums;
+mod why;
 pub(crate) mod wish;
 mod wrap;
 
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Demo(asked) => demo::run(asked, out),
         Command::Show(asked) => show::run(asked, out),
         Command::Inspect(asked) => inspect::run(asked, out),
+        Command::Why(asked) => why::run(asked, out),
         Command::FileAt(asked) => file_at::run(asked, out),
         Command::Files(asked) => files::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),

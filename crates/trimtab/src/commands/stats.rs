@@ -5,14 +5,20 @@ pub(crate) mod reported;
 
 use anyhow::Result;
 use serde::Serialize;
+use trimtab_core::SessionAccount;
 use trimtab_store::Store;
 
 use crate::{
+    accounts::{account_of_requests, describe_account},
     args::StatsArgs,
-    output::{Output, count_with_noun, group_thousands},
+    heads::HeadTotals,
+    output::{Output, count_with_noun, group_thousands, pad_text},
     store,
 };
 use reported::UsageTotals;
+
+/// How many parts of the head are listed.
+const HEAD_PARTS: usize = 10;
 
 #[derive(Serialize)]
 struct StatsReport {
@@ -27,15 +33,16 @@ struct StatsReport {
     tokens_before: u64,
     tokens_after: u64,
     reported: UsageTotals,
+    head: HeadTotals,
 }
 
 pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
     let store = store::open_existing(&asked.store)?;
     let disk = store.disk_usage()?;
     let sessions = store.sessions()?;
-    let mut reported = UsageTotals::default();
+    let mut account = SessionAccount::default();
     for session in &sessions {
-        reported.add_session(&store.requests(session.id)?);
+        account.add_account(&account_of_requests(&store.requests(session.id)?));
     }
     let report = StatsReport {
         path: store.path().display().to_string(),
@@ -48,7 +55,8 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         block_bytes: disk.block_bytes,
         tokens_before: sessions.iter().map(|session| session.tokens_before).sum(),
         tokens_after: sessions.iter().map(|session| session.tokens_after).sum(),
-        reported,
+        reported: UsageTotals::from(&account),
+        head: HeadTotals::measure(&store, &sessions)?,
     };
     if asked.json {
         return out.write_json(&report);
@@ -77,41 +85,67 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         group_thousands(report.tokens_after),
         store::percent_saved(report.tokens_before, report.tokens_after)
     ))?;
-    describe_usage(&report.reported, report.requests).into_iter().try_for_each(|line| out.write_line(line))
+    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_line(line))?;
+    describe_heads(&report.head).into_iter().try_for_each(|line| out.write_line(line))
 }
 
 fn count(count: u64, one: &str, several: &str) -> String {
     count_with_noun(usize::try_from(count).unwrap_or(usize::MAX), one, several)
 }
 
+/// Says what the beginning of every request takes and costs.
+fn describe_heads(head: &HeadTotals) -> Vec<String> {
+    if head.sessions == 0 {
+        return Vec::new();
+    }
+    let sessions = count_with_noun(head.sessions, "session", "sessions");
+    let mut lines =
+        vec![format!("tools and system prompt of the newest {sessions} cost ${:.4}:", head.dollars)];
+    for (name, part) in head.parts_by_tokens().into_iter().take(HEAD_PARTS) {
+        let calls = count(part.calls, "call", "calls");
+        let tokens = group_thousands(part.tokens.0);
+        let calls = if name == "system prompt" { String::new() } else { format!(", {calls}") };
+        lines.push(format!(
+            "  {} {tokens:>8} tokens in a request, ${:.4}{calls}",
+            pad_text(name, 32),
+            part.dollars
+        ));
+    }
+    if head.deferring_saves > 0.0 {
+        lines.push(format!(
+            "  leaving out tools that no session of their project called would have saved ${:.4}",
+            head.deferring_saves
+        ));
+    }
+    lines
+}
+
 /// Says what providers reported.
-fn describe_usage(reported: &UsageTotals, requests: u64) -> Vec<String> {
-    if reported.requests == 0 {
+fn describe_usage(account: &SessionAccount, requests: u64) -> Vec<String> {
+    let usage = account.usage;
+    if account.requests == 0 {
         return vec!["no provider's usage is known: requests through `trimtab proxy` bring it".to_owned()];
     }
-    let mut lines = vec![
+    let mut lines = vec![format!(
+        "reported for {} of {} requests: {} input tokens ({} uncached, {} written to the cache, {} read from it), {} output",
+        group_thousands(account.requests),
+        group_thousands(requests),
+        group_thousands(usage.total_input()),
+        group_thousands(usage.input),
+        group_thousands(usage.cache_write),
+        group_thousands(usage.cache_read),
+        group_thousands(usage.output)
+    )];
+    lines.extend(describe_account(account).map(|words| {
         format!(
-            "reported for {} of {} requests: {} input tokens ({} uncached, {} written to the cache, {} read from it), {} output",
-            group_thousands(reported.requests),
-            group_thousands(requests),
-            group_thousands(reported.total_input()),
-            group_thousands(reported.uncached),
-            group_thousands(reported.cache_write),
-            group_thousands(reported.cache_read),
-            group_thousands(reported.output)
-        ),
-        format!(
-            "${:.4} spent, about ${:.4} {}; {} requests cost more than they would have untouched",
-            reported.dollars_spent,
-            reported.dollars_saved.abs(),
-            if reported.dollars_saved < 0.0 { "lost" } else { "saved" },
-            group_thousands(reported.requests_dearer)
-        ),
-    ];
-    if reported.requests_without_price > 0 {
+            "{words}; {} requests cost more than they would have untouched",
+            group_thousands(account.requests_dearer)
+        )
+    }));
+    if account.requests_without_price > 0 {
         lines.push(format!(
             "{} requests are of models whose prices are not known, and are not in the dollars",
-            group_thousands(reported.requests_without_price)
+            group_thousands(account.requests_without_price)
         ));
     }
     lines
@@ -119,29 +153,30 @@ fn describe_usage(reported: &UsageTotals, requests: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use trimtab_core::{Usage, find_model};
+
     use super::*;
 
     #[test]
     fn a_loss_is_called_a_loss() {
-        let reported = UsageTotals {
-            requests: 2,
-            requests_without_price: 1,
-            uncached: 5,
-            cache_read: 1000,
-            cache_write: 20,
-            output: 7,
-            dollars_spent: 0.5,
-            dollars_saved: -0.25,
-            requests_dearer: 1,
-        };
+        let mut account = SessionAccount::default();
+        let model = find_model("claude-opus-5").expect("a model");
+        // 10,000 tokens written at 6.25 dollars a million; untouched, they would have been read at 0.5.
+        let usage = Usage { cache_write: 10_000, output: 7, ..Usage::default() };
+        account.enter_usages(
+            Some(&model),
+            usage,
+            Usage { cache_read: 10_000, output: 7, ..Usage::default() },
+        );
+        account.enter_usages(None, Usage { input: 5, ..Usage::default() }, Usage::default());
         assert_eq!(
-            describe_usage(&reported, 3),
+            describe_usage(&account, 3),
             [
-                "reported for 2 of 3 requests: 1,025 input tokens (5 uncached, 20 written to the cache, 1,000 read from it), 7 output",
-                "$0.5000 spent, about $0.2500 lost; 1 requests cost more than they would have untouched",
+                "reported for 2 of 3 requests: 10,005 input tokens (5 uncached, 10,000 written to the cache, 0 read from it), 7 output",
+                "$0.0627 spent, about $0.0052 untouched: $0.0575 lost (hiding $-0.0575); 1 requests cost more than they would have untouched",
                 "1 requests are of models whose prices are not known, and are not in the dollars",
             ]
         );
-        assert_eq!(describe_usage(&UsageTotals::default(), 0).len(), 1);
+        assert_eq!(describe_usage(&SessionAccount::default(), 0).len(), 1);
     }
 }

@@ -8,16 +8,12 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use trimtab_core::{
-    BlockId, BlockKind, CountMemo, Counter, Facts, History, Model, Role, count::Counts, facts, facts::Fact,
-    parse_as,
+    BlockId, BlockKind, CountMemo, Counter, Facts, History, Model, Role, SessionAccount, count::Counts,
+    facts, facts::Fact, parse_as, prices::CacheRules,
 };
 use trimtab_store::{RequestId, RequestInfo, RequestVerdicts, SessionId, Store, VerdictHistory};
 
-use crate::{
-    commands::stats::reported::{PricedRequest, cache_lifetime_ms, price_requests},
-    prices,
-    scope::StoreScope,
-};
+use crate::{accounts::price_requests, prices, scope::StoreScope};
 
 /// Kinds of what fills a window, from the bottom of the picture to its top.
 pub(super) const KINDS: [&str; 8] =
@@ -30,7 +26,7 @@ const CACHED: usize = 4;
 pub(super) struct SessionContext {
     /// All requests, oldest first.
     pub(super) requests: Vec<RequestInfo>,
-    pub(super) priced: Vec<PricedRequest>,
+    pub(super) priced: Vec<SessionAccount>,
     /// What happened at each request.
     pub(super) moments: Vec<RequestMoment>,
     pub(super) latest: Arc<LatestRequest>,
@@ -233,7 +229,9 @@ fn cold_after(before: Option<&RequestInfo>, request: &RequestInfo) -> Option<i64
     let before = before?;
     let model = prices::find_model(request.model.as_deref()?).ok()?;
     let pause = request.at.0 - before.at.0;
-    (pause >= cache_lifetime_ms(&model, before.usage)).then_some(pause)
+    let for_an_hour = before.usage.is_some_and(|usage| usage.cache_write_1h > 0);
+    let lifetime_ms = if for_an_hour { CacheRules::HOUR_MS } else { model.cache.lifetime_ms };
+    (pause >= lifetime_ms).then_some(pause)
 }
 
 /// A hidden block of a request: since when, and at which moment that was.

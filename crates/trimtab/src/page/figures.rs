@@ -8,14 +8,10 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab_core::Millis;
+use trimtab_core::{Millis, SessionAccount};
 use trimtab_store::{SessionId, SessionInfo, SessionPageQuery, Store};
 
-use crate::{
-    commands::stats::reported::{UsageTotals, price_requests},
-    scope::StoreScope,
-    store,
-};
+use crate::{accounts::price_requests, scope::StoreScope, store};
 
 /// Milliseconds of a day.
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -38,7 +34,7 @@ pub(super) struct RequestTotals {
     pub(super) tokens_after: u64,
     /// Tokens as counted here of the requests whose usage was reported.
     pub(super) tokens_reported_for: u64,
-    pub(super) reported: UsageTotals,
+    pub(super) reported: SessionAccount,
 }
 
 impl RequestTotals {
@@ -48,7 +44,7 @@ impl RequestTotals {
         self.tokens_before += other.tokens_before;
         self.tokens_after += other.tokens_after;
         self.tokens_reported_for += other.tokens_reported_for;
-        self.reported.add_totals(&other.reported);
+        self.reported.add_account(&other.reported);
     }
 }
 
@@ -202,7 +198,7 @@ impl SessionTotals {
             day.tokens_before += request.tokens_before;
             day.tokens_after += request.tokens_after;
             day.tokens_reported_for += if request.usage.is_some() { request.tokens_after } else { 0 };
-            day.reported.add_request(&priced);
+            day.reported.add_account(&priced);
         }
         Ok(SessionTotals {
             last: session.last,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     look::{FigureTile, TableColumn, TileTone, dollars, percent, table, tiles, tokens_short},
     output::{count_with_noun, group_thousands},
-    proxy::money::float,
+    proxy::metrics::float,
     terminal::escape_name,
 };
 

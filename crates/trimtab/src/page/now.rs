@@ -15,11 +15,8 @@ use crate::{
         ChartAxis, ChartLine, FigureTile, LineChart, PointEmphasis, TableColumn, TileTone, dollars,
         line_chart, percent, table, tiles, tokens_short,
     },
-    output::{count_with_noun, group_thousands},
-    proxy::{
-        metrics::ProxySums,
-        money::{float, group_count},
-    },
+    output::{count_with_noun, group_count, group_thousands},
+    proxy::metrics::{ProxySums, float},
     store,
 };
 
@@ -99,26 +96,26 @@ fn headline(all: &RequestTotals) -> String {
             "{percent} % of the tokens of {of} were not sent; no provider reported what it charged"
         );
     }
-    let untouched = reported.dollars_spent + reported.dollars_saved;
-    if reported.dollars_saved < 0.0 {
-        format!("trimtab cost about {} more on {of}", dollars(-reported.dollars_saved))
+    let untouched = reported.untouched_dollars;
+    if reported.balance() < 0.0 {
+        format!("trimtab cost about {} more on {of}", dollars(-reported.balance()))
     } else {
-        format!("trimtab saved about {} of {} on {of}", dollars(reported.dollars_saved), dollars(untouched))
+        format!("trimtab saved about {} of {} on {of}", dollars(reported.balance()), dollars(untouched))
     }
 }
 
 fn total_tiles(all: &RequestTotals) -> Markup {
     let reported = &all.reported;
-    let saved_tone = match reported.dollars_saved {
+    let saved_tone = match reported.balance() {
         saved if saved < 0.0 => TileTone::Bad,
         saved if saved > 0.0 => TileTone::Good,
         _ => TileTone::Plain,
     };
     let dearer = if reported.requests_dearer > 0 { TileTone::Bad } else { TileTone::Plain };
     let mut all_tiles = vec![
-        FigureTile::new(dollars(reported.dollars_spent), "spent, as providers reported")
+        FigureTile::new(dollars(reported.paid_dollars), "spent, as providers reported")
             .with_name("dollars_spent"),
-        FigureTile::new(dollars(reported.dollars_saved), "saved, by estimate; below zero is a loss")
+        FigureTile::new(dollars(reported.balance()), "saved, by estimate; below zero is a loss")
             .with_tone(saved_tone)
             .with_name("dollars_saved"),
         FigureTile::new(hit_rate(all), "of the input was read from the provider's cache")
@@ -150,8 +147,12 @@ fn total_tiles(all: &RequestTotals) -> Markup {
 }
 
 fn hit_rate(totals: &RequestTotals) -> String {
-    let input = totals.reported.total_input();
-    if input == 0 { "–".to_owned() } else { percent(float(totals.reported.cache_read) / float(input)) }
+    let input = totals.reported.usage.total_input();
+    if input == 0 {
+        "–".to_owned()
+    } else {
+        percent(float(totals.reported.usage.cache_read) / float(input))
+    }
 }
 
 fn period_table(totals: &StoreTotals) -> Markup {
@@ -199,7 +200,7 @@ fn sum_columns(first: &str) -> Vec<TableColumn<'_>> {
 }
 
 fn row_of(name: Markup, sums: &RequestTotals) -> Vec<Markup> {
-    let saved = sums.reported.dollars_saved;
+    let saved = sums.reported.balance();
     vec![
         name,
         number(sums.sessions),
@@ -207,7 +208,7 @@ fn row_of(name: Markup, sums: &RequestTotals) -> Vec<Markup> {
         html! { (tokens_short(sums.tokens_before)) },
         html! { (tokens_short(sums.tokens_after)) },
         html! { (hit_rate(sums)) },
-        html! { (dollars(sums.reported.dollars_spent)) },
+        html! { (dollars(sums.reported.paid_dollars)) },
         html! { span.bad[saved < 0.0].good[saved > 0.0] { (dollars(saved)) } },
     ]
 }
@@ -220,8 +221,8 @@ fn daily_chart(totals: &StoreTotals) -> Markup {
         points: totals.days.iter().map(|(day, sums)| (place(*day), figure(sums))).collect(),
         emphasis,
     };
-    let untouched = |sums: &RequestTotals| sums.reported.dollars_spent + sums.reported.dollars_saved;
-    let highest = totals.days.iter().map(|(_, sums)| untouched(sums).max(sums.reported.dollars_spent));
+    let untouched = |sums: &RequestTotals| sums.reported.untouched_dollars;
+    let highest = totals.days.iter().map(|(_, sums)| untouched(sums).max(sums.reported.paid_dollars));
     let highest = highest.fold(0.01, f64::max) * 1.1;
     let ends = [totals.days.first(), totals.days.last()].map(|day| day.map_or(0, |(day, _)| *day));
     let every = (totals.days.len() / 5).max(1);
@@ -237,10 +238,8 @@ fn daily_chart(totals: &StoreTotals) -> Markup {
         x: ChartAxis { ticks, ..x },
         y: ChartAxis::new("dollars", 0.0, highest, dollars),
         lines: vec![
-            line("spent", PointEmphasis::Ours, |sums| sums.reported.dollars_spent),
-            line("untouched, by estimate", PointEmphasis::Other, |sums| {
-                sums.reported.dollars_spent + sums.reported.dollars_saved
-            }),
+            line("spent", PointEmphasis::Ours, |sums| sums.reported.paid_dollars),
+            line("untouched, by estimate", PointEmphasis::Other, |sums| sums.reported.untouched_dollars),
         ],
     };
     line_chart(&chart)
@@ -249,15 +248,15 @@ fn daily_chart(totals: &StoreTotals) -> Markup {
 /// Puts the provider's receipts beside our counts.
 fn receipts(all: &RequestTotals) -> Markup {
     let reported = &all.reported;
-    let difference = float(reported.total_input()) / float(all.tokens_reported_for.max(1)) - 1.0;
+    let difference = float(reported.usage.total_input()) / float(all.tokens_reported_for.max(1)) - 1.0;
     html! {
         @if reported.requests > 0 {
             h2 { "Receipts" }
             p {
-                "Providers reported " b data-figure="reported_input" { (number(reported.total_input())) } " input tokens for "
+                "Providers reported " b data-figure="reported_input" { (number(reported.usage.total_input())) } " input tokens for "
                 (number(reported.requests)) " of " (number(all.requests)) " requests: "
-                (number(reported.uncached)) " uncached, " (number(reported.cache_write)) " written to the cache, "
-                (number(reported.cache_read)) " read from it; " (number(reported.output)) " of output. trimtab had counted "
+                (number(reported.usage.input)) " uncached, " (number(reported.usage.cache_write)) " written to the cache, "
+                (number(reported.usage.cache_read)) " read from it; " (number(reported.usage.output)) " of output. trimtab had counted "
                 (number(all.tokens_reported_for)) " for the same requests (" (crate::look::percent_change(difference)) "). "
                 "What was spent is computed from the reports and the table of prices; what was saved is an estimate."
             }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use maud::{Markup, html};
-use trimtab_core::Tokens;
+use trimtab_core::{SessionAccount, Tokens, Usage};
 use trimtab_store::{RequestInfo, SessionId, SessionInfo};
 
 use super::{
@@ -15,13 +15,13 @@ use super::{
     },
 };
 use crate::{
-    commands::stats::reported::{PricedRequest, UsageTotals},
+    accounts::has_dollars,
     look::{
         ChartMark, FigureTile, LevelLine, MarkShape, StackLayer, StackedChart, TableColumn, TileTone,
         dollars, percent, stacked_chart, table, tiles, tokens_short,
     },
     output::{count_with_noun, group_thousands},
-    proxy::money::float,
+    proxy::metrics::float,
     store,
 };
 
@@ -148,19 +148,19 @@ fn about_session(info: &SessionInfo) -> Markup {
 }
 
 fn session_tiles(context: &SessionContext) -> Markup {
-    let mut totals = UsageTotals::default();
-    context.priced.iter().for_each(|priced| totals.add_request(priced));
+    let mut totals = SessionAccount::default();
+    context.priced.iter().for_each(|priced| totals.add_account(priced));
     let last = context.requests.last();
     let size = last.map_or(0, |last| last.tokens_after);
     let window = context.model.as_ref().map(|model| float(size) / float(model.window.0.max(1)));
     let before: u64 = context.requests.iter().map(|request| request.tokens_before).sum();
     let after: u64 = context.requests.iter().map(|request| request.tokens_after).sum();
-    let tone = match totals.dollars_saved {
+    let tone = match totals.balance() {
         saved if saved < 0.0 => TileTone::Bad,
         saved if saved > 0.0 => TileTone::Good,
         _ => TileTone::Plain,
     };
-    let hits = float(totals.cache_read) / float(totals.total_input().max(1));
+    let hits = float(totals.usage.cache_read) / float(totals.usage.total_input().max(1));
     tiles(&[
         FigureTile::new(
             group_thousands(u64::try_from(context.requests.len()).unwrap_or(u64::MAX)),
@@ -175,17 +175,17 @@ fn session_tiles(context: &SessionContext) -> Markup {
             .with_name("last_size"),
         FigureTile::new(format!("{} %", store::percent_saved(before, after)), "of all tokens were not sent")
             .with_name("not_sent"),
-        FigureTile::new(dollars(totals.dollars_spent), "spent")
+        FigureTile::new(dollars(totals.paid_dollars), "spent")
             .with_note(format!(
                 "{} requests cost more than untouched",
                 group_thousands(totals.requests_dearer)
             ))
             .with_name("session_spent"),
-        FigureTile::new(dollars(totals.dollars_saved), "saved, by estimate")
+        FigureTile::new(dollars(totals.balance()), "saved, by estimate")
             .with_tone(tone)
             .with_name("session_saved"),
         FigureTile::new(
-            if totals.total_input() == 0 { "–".to_owned() } else { percent(hits) },
+            if totals.usage.total_input() == 0 { "–".to_owned() } else { percent(hits) },
             "read from the cache",
         )
         .with_name("session_hits"),
@@ -222,11 +222,11 @@ fn request_table(context: &SessionContext, shown: impl Iterator<Item = usize>) -
 fn request_row(
     index: usize,
     request: &RequestInfo,
-    priced: &PricedRequest,
+    priced: &SessionAccount,
     moment: &RequestMoment,
 ) -> Vec<Markup> {
     let missing = || html! { span.soft { "–" } };
-    let reported = |figure: fn(&trimtab_core::Usage) -> u64| match &priced.usage {
+    let reported = |figure: fn(&Usage) -> u64| match &request.usage {
         Some(usage) => number(figure(usage)),
         None => missing(),
     };
@@ -238,11 +238,16 @@ fn request_row(
         reported(|usage| usage.cache_read),
         reported(|usage| usage.cache_write),
         reported(|usage| usage.input),
-        priced.dollars.map_or_else(missing, |dollars_of| html! { (dollars(dollars_of.spent)) }),
-        priced.dollars.map_or_else(missing, |dollars_of| {
-            let saved = dollars_of.saved;
-            html! { span.bad[saved < 0.0].good[saved > 0.0] { (dollars(saved)) } }
-        }),
+        if has_dollars(priced) {
+            html! { (dollars(priced.paid_dollars)) }
+        } else {
+            missing()
+        },
+        if has_dollars(priced) {
+            html! { span.bad[priced.balance() < 0.0].good[priced.balance() > 0.0] { (dollars(priced.balance())) } }
+        } else {
+            missing()
+        },
         what_happened(moment),
     ]
 }

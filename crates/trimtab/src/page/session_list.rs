@@ -13,7 +13,7 @@ use crate::{
     commands::sessions::{ago, title_of},
     look::{TableColumn, percent, table, tokens_short},
     prices,
-    proxy::money::float,
+    proxy::metrics::float,
     scope::StoreScope,
     store,
     terminal::escape_name,
@@ -144,7 +144,7 @@ impl PageServer {
             } @else {
                 (table("Blocks that hold all words, the best first", &columns, &rows))
             }
-            p.soft.small { "The same at the command line: " code { "trimtab search " (crate::terminal::escape_name(words)) } }
+            p.soft.small { "The same at the command line: " code { "trimtab search " (escape_name(words)) } }
         })
     }
 }

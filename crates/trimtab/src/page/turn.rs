@@ -20,7 +20,7 @@ use super::{
     shell::{self, BarPlace, cut_text, number, page_count, page_links, request_path, session_head, time_of},
 };
 use crate::{
-    commands::stats::reported::price_requests,
+    accounts::{has_dollars, price_requests},
     look::{FigureTile, dollars, tiles, tokens_short},
     output::{count_with_noun, group_thousands},
     store,
@@ -296,8 +296,8 @@ fn request_tiles(
 ) -> Markup {
     let info = &stored.info;
     let priced = price_requests(requests);
-    let dollars_of =
-        number_here.checked_sub(1).and_then(|at| priced.get(at)).and_then(|priced| priced.dollars);
+    let account =
+        number_here.checked_sub(1).and_then(|at| priced.get(at)).filter(|account| has_dollars(account));
     let mut all = vec![
         FigureTile::new(
             format!("{} → {}", tokens_short(info.tokens_before), tokens_short(info.tokens_after)),
@@ -310,10 +310,10 @@ fn request_tiles(
             format!("{} written, {} uncached", tokens_short(usage.cache_write), tokens_short(usage.input)),
         ));
     }
-    if let Some(dollars_of) = dollars_of {
+    if let Some(account) = account {
         all.push(
-            FigureTile::new(dollars(dollars_of.spent), "spent")
-                .with_note(format!("{} saved, by estimate", dollars(dollars_of.saved))),
+            FigureTile::new(dollars(account.paid_dollars), "spent")
+                .with_note(format!("{} saved, by estimate", dollars(account.balance()))),
         );
     }
     tiles(&all)

@@ -27,7 +27,7 @@ use crate::{
         percent_change, table, tokens_short,
     },
     prices,
-    proxy::money::float,
+    proxy::metrics::float,
     scope::StoreScope,
     store,
 };
@@ -329,7 +329,7 @@ fn size_chart(rows: &[WhatIfRow]) -> Markup {
 
 /// Says what the session cost in fact.
 fn actual_part(context: &SessionContext) -> Markup {
-    let spent: f64 = context.priced.iter().filter_map(|priced| Some(priced.dollars?.spent)).sum();
+    let spent: f64 = context.priced.iter().map(|account| account.paid_dollars).sum();
     html! {
         @if spent > 0.0 {
             p.soft { "In fact the session cost " (dollars(spent)) ", output included, as the provider reported." }

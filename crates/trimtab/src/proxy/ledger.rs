@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
-use trimtab_core::{Model, Tokens};
+use trimtab_core::{Tokens, account::AccountedRequest};
 
 use super::{
     Proxy,
-    metrics::Metric,
-    money::{self, UntouchedSizes, float},
+    metrics::{Metric, float},
     observed_answer::AnswerEnd,
     prepared_request::{PlannedRequest, Treatment},
     route::RouteEndpoint,
@@ -78,27 +77,25 @@ pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading:
     };
     metrics.record_usage(usage);
     let Some(about) = about else { return };
-    proxy.planner.sessions.record_usage(&about.session, about.kept_as, really_sent(&about, how), usage);
+    let request = accounted_request(&about, how, end);
+    let saved = proxy.planner.sessions.record_usage(&about, request, usage);
     let Some(model) = &about.model else { return };
-    metrics.add(Metric::Spent, money::dollars_spent(model, usage));
+    metrics.add(Metric::Spent, model.cost(usage));
     if how != Treatment::Observed && end == AnswerEnd::Whole {
-        metrics.add(Metric::Saved, dollars_saved(model, &about, usage));
+        metrics.add(Metric::Saved, saved);
     }
+}
+
+/// Returns the request as the session's account enters it. An answer that broke off may report only a part of what was used, so its
+/// request counts as unchanged.
+fn accounted_request(about: &PlannedRequest, how: Treatment, end: AnswerEnd) -> AccountedRequest {
+    let sent = really_sent(about, how);
+    let raw = if end == AnswerEnd::Whole { about.raw } else { sent };
+    AccountedRequest { at: about.at, raw, sent, edited: about.edited && how != Treatment::Observed }
 }
 
 fn really_sent(about: &PlannedRequest, how: Treatment) -> Tokens {
     if how == Treatment::Observed { about.raw } else { about.sent }
-}
-
-fn dollars_saved(model: &Model, about: &PlannedRequest, usage: trimtab_core::Usage) -> f64 {
-    if about.raw == about.sent {
-        return 0.0;
-    }
-    money::dollars_saved(
-        model,
-        usage,
-        UntouchedSizes { raw: about.raw, sent: about.sent, known: about.known },
-    )
 }
 
 fn count_tokens(proxy: &Proxy, about: &PlannedRequest, how: Treatment) {

@@ -10,8 +10,6 @@ use std::{
 
 use trimtab_core::{Tokens, Usage};
 
-use super::money::float;
-
 /// Something that is counted, with the labels it is counted by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Metric {
@@ -264,6 +262,11 @@ impl Metrics {
     fn lock_figures(&self) -> std::sync::MutexGuard<'_, MetricValues> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "no bill comes near 2^52 tokens")]
+pub(crate) fn float(number: u64) -> f64 {
+    number as f64
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ mod intents;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
-pub(crate) mod money;
 mod observed_answer;
 mod overflow;
 mod own_paths;

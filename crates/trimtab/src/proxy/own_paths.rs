@@ -14,12 +14,12 @@ use trimtab_core::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
 use super::{
     Proxy, body, guard,
-    metrics::Metric,
-    money::{float, group_count},
+    metrics::{Metric, float},
     planning::current_time,
     refusal::json_answer,
     route::percent_decoded,
 };
+use crate::output::group_count;
 
 /// Answers a request below `/trimtab/`.
 pub(crate) async fn answer_own_path(proxy: &Arc<Proxy>, request: Request<Incoming>) -> Response<Bytes> {

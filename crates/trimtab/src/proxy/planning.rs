@@ -489,7 +489,7 @@ fn plan_request(
     clock.pause_during(|| load_vocabulary(&model_name));
     warm.follow_request(&history, &model_name);
     let found = planner.sessions.find_session(&history, warm.chain());
-    let KnownSession { state: SessionState { memory, calibration }, size_limit, refused } =
+    let KnownSession { state: SessionState { memory, calibration, account: _ }, size_limit, refused } =
         found.session.known_now();
     let model = planner.find_model(&model_name);
     let window = model.as_ref().map(|model| model.request_budget(history.requested_output()));
@@ -507,11 +507,10 @@ fn plan_request(
     let memory = planner.sessions.apply_wishes(&found.session, memory, &history, warm.chain(), &job.client);
     let planned = plan_latest(warm, &memory, &settings, now)
         .map_err(|fault| PlanFailure::NotFitted(fault.to_string()))?;
-    let known = found.session.grown_to(planned.plan.before(), now);
     let surely = planned.plan.before().scale(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
     let about =
-        PlannedRequest { raw_fits, known, ..planned_request(&planned, job, &found, model, model_name) };
+        PlannedRequest { raw_fits, at: now, ..planned_request(&planned, job, &found, model, model_name) };
     let passive = refused && about.raw_fits;
     let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
     Ok(DraftRequest { planned, request, about, chain: warm.chain().to_vec(), passive, now })
@@ -542,7 +541,8 @@ fn planned_request(
         model_name,
         raw: plan.before(),
         sent: plan.after(),
-        known: Tokens::ZERO,
+        at: Millis(0),
+        edited: plan.cache_break().is_some(),
         shortened: of(|verdict| verdict.text().is_some()),
         dropped: of(Verdict::leaves_nothing),
         budget: planned.budget,

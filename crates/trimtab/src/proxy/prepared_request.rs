@@ -4,11 +4,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use trimtab_core::{Model, Tokens};
+use trimtab_core::{Millis, Model, Tokens};
 
 use super::{
     fold::SummaryRequest,
-    money::float,
+    metrics::float,
     sessions::{KeptRequestId, ProxySession, ProxySessions},
     unanswered::AwaitedAnswer,
 };
@@ -65,8 +65,10 @@ pub(crate) struct PlannedRequest {
     /// Tokens of the client's request, and of what is sent (or would be, while observing).
     pub(crate) raw: Tokens,
     pub(crate) sent: Tokens,
-    /// What of the untouched request the provider's cache would hold.
-    pub(crate) known: Tokens,
+    /// When it is sent.
+    pub(crate) at: Millis,
+    /// Whether it sends something otherwise than the request before.
+    pub(crate) edited: bool,
     pub(crate) shortened: usize,
     pub(crate) dropped: usize,
     /// What the request may count, where that is known.

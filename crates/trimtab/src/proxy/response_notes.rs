@@ -53,6 +53,13 @@ pub(super) fn add_notice_headers(headers: &mut HeaderMap, said: ResponseNotes) {
     if about.shortened + about.dropped > 0 {
         say("x-trimtab-hidden", format!("{} shortened, {} dropped", about.shortened, about.dropped));
     }
+    let account = about.session.account();
+    if account.requests > account.requests_without_price {
+        say(
+            "x-trimtab-session-dollars",
+            format!("{:.4} paid, {:.4} untouched", account.paid_dollars, account.untouched_dollars),
+        );
+    }
     if let Some(fill) = about.window_share().filter(|fill| *fill >= NEEDED_FROM) {
         say("x-trimtab-needed", format!("{fill:.2} of the window without trimtab"));
     }

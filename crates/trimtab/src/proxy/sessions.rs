@@ -11,20 +11,18 @@ use std::{
 
 use anyhow::Result;
 use trimtab_core::{
-    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Plan, ResentRequest, Role, SessionState,
-    Tokens, Usage, Verdict,
+    BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Model, Plan, ResentRequest, Role,
+    SessionAccount, SessionState, Tokens, Usage, Verdict, account::AccountedRequest,
 };
 
 use super::{
     headers::ClientHeaders,
+    prepared_request::PlannedRequest,
     size_limit::{OverflowProof, SizeLimit},
     store_health::{StoreHealth, UnkeptReason},
     store_writer::StoreWriter,
     unanswered::{AwaitedAnswer, SentForm, UnansweredRequests},
 };
-
-/// How long a provider keeps its cache, where nothing better is known: five minutes.
-const CACHE_LIFETIME_MS: i64 = 5 * 60 * 1000;
 
 /// A request that goes on in this share of a session's blocks continues the session; one that leaves it earlier is a branch.
 const CONTINUES: (usize, usize) = (4, 5);
@@ -155,7 +153,6 @@ struct ProxySessionState {
     kept_in: u64,
     /// Pins that came with requests and are not in the store yet.
     unkept_pins: Vec<Handle>,
-    last: Option<(Tokens, Millis)>,
     chain: Vec<ChainHash>,
     /// What the model said in the latest request.
     said: Vec<BlockHash>,
@@ -364,18 +361,19 @@ impl ProxySessions {
         }
     }
 
-    /// Notes what a provider reported for a request of `sent` tokens as counted here.
+    /// Notes what a provider reported for a request. Returns the dollars that were saved by it.
     pub(crate) fn record_usage(
         &self,
-        session: &ProxySession,
-        kept_as: Option<KeptRequestId>,
-        sent: Tokens,
+        about: &PlannedRequest,
+        request: AccountedRequest,
         usage: Usage,
-    ) {
-        session.learn_usage(sent, usage);
+    ) -> f64 {
+        let (session, kept_as) = (&about.session, about.kept_as);
+        let saved = session.learn_usage(about.model.as_ref(), request, usage);
         if let Some((writer, name)) = self.keeping.store_writer().zip(kept_as) {
             writer.record_usage(name, usage);
         }
+        saved
     }
 
     /// Notes that a provider refused a request that is kept.
@@ -497,7 +495,7 @@ impl ProxySessionState {
     /// Returns what is known if the provider takes all that is under way.
     fn known_now(&self) -> KnownSession {
         let memory = self.unanswered.memory_with_all(&self.known.state.memory);
-        let state = SessionState { memory, calibration: self.known.state.calibration };
+        let state = SessionState { memory, ..self.known.state.clone() };
         KnownSession { state, ..self.known.clone() }
     }
 }
@@ -523,17 +521,13 @@ impl ProxySession {
         change(unanswered, &mut known.state.memory);
     }
 
-    /// Notes the size of the client's request; returns what the provider's cache would contain of it if it had never been changed.
-    pub(crate) fn grown_to(&self, raw: Tokens, now: Millis) -> Tokens {
-        let last = lock_ignoring_poison(&self.state).last.replace((raw, now));
-        match last {
-            Some((before, at)) if now.0 - at.0 < CACHE_LIFETIME_MS => before.min(raw),
-            _ => Tokens::ZERO,
-        }
+    /// Returns what the session has cost since it is known here, and what it would have cost untouched.
+    pub(crate) fn account(&self) -> SessionAccount {
+        lock_ignoring_poison(&self.state).known.state.account.clone()
     }
 
-    fn learn_usage(&self, sent: Tokens, usage: Usage) {
-        lock_ignoring_poison(&self.state).known.state.learn_usage(sent, usage);
+    fn learn_usage(&self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
+        lock_ignoring_poison(&self.state).known.state.learn_usage(model, request, usage)
     }
 
     /// Changes what is remembered.

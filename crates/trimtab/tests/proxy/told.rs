@@ -102,6 +102,25 @@ fn what_providers_report_is_kept_with_its_request() {
     assert_eq!((&reported["requests"], &reported["uncached"]), (&json!(2), &json!(2000)), "{stats:#}");
     assert_eq!((&reported["cache_read"], &reported["output"]), (&json!(1000), &json!(14)), "{stats:#}");
     assert!(reported["dollars_spent"].as_f64().unwrap() > 0.0, "{stats:#}");
+    assert!(stats["head"]["sessions"].as_u64() > Some(0), "{stats:#}");
+    // The same requests are explained: each read less than the one before left.
+    let why = common::trimtab(&["why", "--stored", "--all", "--store", store, "--json"]).text();
+    let why: Value = serde_json::from_str(&why).unwrap();
+    assert_eq!(why["summary"]["requests"], 2, "{why:#}");
+    let explained = common::trimtab(&["fit", "latest", "--all", "--store", store, "--no-store", "--explain"]);
+    assert!(explained.words.contains("the session so far: $"), "{}", explained.words);
+}
+
+#[test]
+fn the_account_of_a_session_is_in_the_headers_of_its_next_answer() {
+    let upstream = good();
+    let proxy = Running::before(&upstream, &[]);
+    let first = proxy.post("/v1/messages", &anthropic(3));
+    assert!(first.header("x-trimtab-session-dollars").is_none(), "{:?}", first.head);
+    proxy.wait_for("trimtab_reported_tokens_total{kind=\"cache_read\"}", 500.0);
+    let next = proxy.post("/v1/messages", &anthropic(4));
+    let said = next.header("x-trimtab-session-dollars").expect("the account");
+    assert!(said.contains(" paid, ") && said.ends_with(" untouched"), "{said}");
 }
 
 #[test]

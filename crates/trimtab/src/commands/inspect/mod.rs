@@ -45,8 +45,12 @@ fn inspect_one(asked: &InspectArgs, path: &Path, out: &mut Output) -> Result<()>
         Some(number) => usize::try_from(number)?,
         None => recording.longest_number(),
     };
-    let measured =
+    let mut measured =
         inspect(&name, &recording, number, asked.model.as_deref(), models()?, &mut CountMemo::default())?;
+    // Of a stored session, it counts what any session of its project called.
+    if let Some(calls) = input::stored_calls(path, &asked.view)? {
+        measured.head.count_calls(&calls);
+    }
     if asked.json {
         return out.write_json(&measured);
     }

@@ -3,10 +3,11 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
-use trimtab_replay::{FileReads, InspectedPart, Inspection, RECENT_STEPS, ROLES, ratio};
+use trimtab_core::Tokens;
+use trimtab_replay::{FileReads, HeadCost, InspectedPart, Inspection, RECENT_STEPS, ROLES, ratio};
 
 use crate::{
-    output::{Output, end_of, group_thousands, on_one_line, pad_text},
+    output::{Output, count_with_noun, end_of, group_thousands, on_one_line, pad_text, wrap_text},
     terminal::escape_name,
 };
 
@@ -39,6 +40,7 @@ pub(super) fn print_inspection(measured: &Inspection, out: &mut Output) -> Resul
     print_heading(measured, out)?;
     print_window_bar(measured, out)?;
     print_parts("By role", &measured.roles, measured.tokens.0, out)?;
+    print_head(measured, out)?;
     print_tools(measured, out)?;
     print_files(measured, out)?;
     print_parts(
@@ -160,6 +162,86 @@ fn print_row(name: &str, counted: &str, tokens: u64, whole: u64, out: &mut Outpu
         group_thousands(tokens),
         percent(tokens, whole)
     ))
+}
+
+/// Prints what every request begins with, and what of it is never used.
+fn print_head(measured: &Inspection, out: &mut Output) -> Result<()> {
+    let HeadCost { recorded, tokens, requests, dollars, .. } = &measured.head;
+    if *tokens == Tokens::ZERO {
+        return Ok(());
+    }
+    let cost = match dollars {
+        Some(dollars) if *requests > 0 => format!("; ${dollars:.2} in {requests} requests"),
+        Some(_) | None => String::new(),
+    };
+    if !recorded {
+        out.write_line("")?;
+        return out.write_line(format_args!(
+            "{BOLD}Head{BOLD:#} (not recorded) about {} tokens of tools and system prompt, by the first report{cost}",
+            group_thousands(tokens.0)
+        ));
+    }
+    print_head_parts(&measured.head, measured.tokens.0, out)?;
+    if !cost.is_empty() {
+        out.write_line(format_args!("  {} tokens in every request{cost}", group_thousands(tokens.0)))?;
+    }
+    print_unused_tools(&measured.head, out)
+}
+
+fn print_head_parts(head: &HeadCost, whole: u64, out: &mut Output) -> Result<()> {
+    print_table_head("Head: what every request begins with", "calls", out)?;
+    let mut rows: Vec<(String, String, Tokens)> = head
+        .servers
+        .iter()
+        .map(|server| {
+            (
+                format!("MCP {} ({})", server.name, count_with_noun(server.tools, "tool", "tools")),
+                group_thousands(server.calls),
+                server.tokens,
+            )
+        })
+        .collect();
+    let own = head.tools.iter().filter(|tool| tool.server.is_none());
+    rows.extend(own.map(|tool| (format!("tool {}", tool.name), group_thousands(tool.calls), tool.tokens)));
+    rows.push(("system prompt".to_owned(), String::new(), head.system));
+    rows.sort_by_key(|(_, _, tokens)| std::cmp::Reverse(*tokens));
+    for (name, calls, tokens) in rows.iter().take(ROWS) {
+        print_row(name, calls, tokens.0, whole, out)?;
+    }
+    match rows.len().saturating_sub(ROWS) {
+        0 => Ok(()),
+        more => {
+            let tokens: Tokens = rows.iter().skip(ROWS).map(|(_, _, tokens)| *tokens).sum();
+            print_row(&format!("{more} more"), "", tokens.0, whole, out)
+        }
+    }
+}
+
+/// Names the tools that nobody called, and what leaving them out would have saved.
+fn print_unused_tools(head: &HeadCost, out: &mut Output) -> Result<()> {
+    if head.never_called == 0 {
+        return Ok(());
+    }
+    let conversations = count_with_noun(head.searched_conversations, "conversation", "conversations");
+    let tools = count_with_noun(head.never_called, "tool was", "tools were");
+    let saves = match head.deferring_saves {
+        Some(dollars) if head.requests > 0 => format!("; leaving them out would have saved ${dollars:.2}"),
+        Some(_) | None => String::new(),
+    };
+    let names: Vec<String> = head
+        .tools
+        .iter()
+        .filter(|tool| tool.calls == 0)
+        .take(ROWS)
+        .map(|tool| escape_name(&tool.name).into_owned())
+        .collect();
+    let more = if head.never_called > ROWS { ", …" } else { "" };
+    let words = format!(
+        "{tools} not called in {conversations}, {} tokens{saves}: {}{more}",
+        group_thousands(head.never_called_tokens.0),
+        names.join(", ")
+    );
+    wrap_text(&words, WIDTH - 4).into_iter().try_for_each(|line| out.write_line(line))
 }
 
 fn print_tools(measured: &Inspection, out: &mut Output) -> Result<()> {
