@@ -67,6 +67,7 @@ pub mod prices;
 mod recall;
 mod render;
 pub mod report;
+mod rewrite;
 pub mod session;
 pub mod summary;
 pub mod terminal;
@@ -87,6 +88,7 @@ pub use policy::Policy;
 pub use prices::{Model, find_model};
 pub use recall::{block_handle, block_original, recall};
 pub use render::RecallHint;
+pub use rewrite::RewriteForm;
 pub use session::{
     CacheHint, FitError, FittedRequest, ResentRequest, Session, SessionState, Settings, WarmState, fit,
     resend,

@@ -26,20 +26,46 @@ pub(crate) fn split_line_number(line: &str) -> Option<(&str, &str)> {
     if digits == 0 { None } else { line.split_at_checked(digits) }
 }
 
-fn without_escapes(line: &str) -> String {
+/// Returns a line without the sequences that tell a terminal something: colours, places, titles, links.
+pub(crate) fn without_escapes(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter != '\u{1b}' {
-            plain.push(letter);
-            continue;
-        }
-        match letters.next() {
-            // A control sequence ends with its first letter, an operating system command with a bell.
-            Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
-            Some(']') => while letters.next().is_some_and(|letter| letter != '\u{7}') {},
-            Some(_) | None => {}
-        }
+    let mut rest = line;
+    while let Some(at) = memchr(ESCAPE, rest.as_bytes()) {
+        let (before, sequence) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        plain.push_str(before);
+        rest = sequence.get(sequence_length(sequence)..).unwrap_or_default();
     }
+    plain.push_str(rest);
     plain
+}
+
+const ESCAPE: u8 = 0x1b;
+
+/// Returns how many bytes the sequence has with which a text begins.
+fn sequence_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, of: std::ops::RangeInclusive<u8>| {
+        bytes.iter().skip(from).take_while(|byte| of.contains(byte)).count()
+    };
+    match bytes.get(1) {
+        // A control sequence: parameters, what stands between, and one letter that ends it.
+        Some(b'[') => {
+            let parameters = 2 + run(2, 0x30..=0x3f);
+            let end = parameters + run(parameters, 0x20..=0x2f);
+            end + run(end, 0x40..=0x7e).min(1)
+        }
+        // A command for the terminal, a title or a link: it ends with a bell or with `ESC \`. One without an end is no command.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+            let rest = bytes.get(2..).unwrap_or_default();
+            let end = memchr2(0x07, ESCAPE, rest);
+            end.map_or(2, |end| 2 + end + if rest.get(end) == Some(&ESCAPE) { 2 } else { 1 })
+        }
+        // A choice of letters and the like: what stands between, and one byte that ends it.
+        Some(0x20..=0x2f) => {
+            let end = 1 + run(1, 0x20..=0x2f);
+            end + run(end, 0x30..=0x7e).min(1)
+        }
+        Some(0x30..=0x7e) => 2,
+        Some(_) | None => 1,
+    }
 }

@@ -4,9 +4,9 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::history::BlockId;
+use crate::{history::BlockId, rewrite::RewriteForm};
 
-/// Why a block is hidden.
+/// Why a block is not sent as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -71,6 +71,11 @@ pub enum Reason {
         /// The step at which it was folded.
         at: u32,
     },
+    /// It says the same in fewer tokens. Nothing of it is hidden.
+    Rewritten {
+        /// How it is written, in the order in which that was done.
+        forms: Vec<RewriteForm>,
+    },
     /// A rule of the user says so.
     Rule(String),
 }
@@ -94,6 +99,10 @@ impl fmt::Display for Reason {
             }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),
+            Reason::Rewritten { forms } => {
+                let forms: Vec<&str> = forms.iter().map(|form| form.about()).collect();
+                write!(f, "same content: {}", forms.join(", "))
+            }
             Reason::Rule(name) => write!(f, "rule {name}"),
         }
     }
@@ -128,6 +137,13 @@ pub enum Verdict {
         /// The name of the earlier block.
         handle: String,
     },
+    /// All of it is sent, written in fewer tokens.
+    Rewrite {
+        /// The text sent.
+        text: Arc<str>,
+        /// How it is written, in the order in which that was done.
+        forms: Vec<RewriteForm>,
+    },
     /// A summary replaces it and others: one message that takes the place of the last of them.
     Fold {
         /// The message; only for the block whose place it takes.
@@ -147,21 +163,23 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict that hides a block for a reason, with a text in its place or nothing. Stores keep verdicts as these two.
+    /// Returns the verdict that a text, or nothing, is sent in a block's place for a reason. Stores keep verdicts as these two.
     pub fn hiding(text: Option<Arc<str>>, reason: Reason) -> Verdict {
         match (text, reason) {
             (text, Reason::Folded { messages, through, at }) => Verdict::Fold { text, messages, through, at },
             (Some(text), Reason::Identical { to }) => Verdict::Point { text, to },
             (Some(text), Reason::Shown { at, handle }) => Verdict::Trim { text, at, handle },
+            (Some(text), Reason::Rewritten { forms }) => Verdict::Rewrite { text, forms },
             (Some(text), reason) => Verdict::Shorten { text, reason },
             (None, reason) => Verdict::Drop { reason },
         }
     }
 
-    /// Returns why the block is hidden; nothing for what is kept.
+    /// Returns why the block is not sent as it is; nothing for what is kept.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Verdict::Keep => None,
+            Verdict::Rewrite { forms, .. } => Some(Reason::Rewritten { forms: forms.clone() }),
             Verdict::Shorten { reason, .. } | Verdict::Drop { reason } => Some(reason.clone()),
             Verdict::Point { to, .. } => Some(Reason::Identical { to: *to }),
             Verdict::Trim { at, handle, .. } => Some(Reason::Shown { at: *at, handle: handle.clone() }),
@@ -174,9 +192,10 @@ impl Verdict {
     /// Returns the text that is sent in the block's place: its own, shorter, or the message that stands for what is folded.
     pub fn text(&self) -> Option<&Arc<str>> {
         match self {
-            Verdict::Shorten { text, .. } | Verdict::Point { text, .. } | Verdict::Trim { text, .. } => {
-                Some(text)
-            }
+            Verdict::Shorten { text, .. }
+            | Verdict::Point { text, .. }
+            | Verdict::Trim { text, .. }
+            | Verdict::Rewrite { text, .. } => Some(text),
             Verdict::Fold { text, .. } => text.as_ref(),
             Verdict::Keep | Verdict::Drop { .. } => None,
         }
@@ -185,6 +204,11 @@ impl Verdict {
     /// Returns what the block itself is sent as, where that is another text.
     pub fn own_text(&self) -> Option<&Arc<str>> {
         self.text().filter(|_| !self.is_fold())
+    }
+
+    /// Tells whether everything that the block says is sent in its place: it is kept, or only written otherwise.
+    pub fn shows_all(&self) -> bool {
+        matches!(self, Verdict::Keep | Verdict::Rewrite { .. })
     }
 
     /// Tells whether a summary stands for the block.
@@ -207,13 +231,14 @@ impl Verdict {
         (*self == Verdict::Keep) == (*other == Verdict::Keep) && self.text() == other.text()
     }
 
-    /// Returns the verdict in a word: keep, shorten, point, trim, fold or drop.
+    /// Returns the verdict in a word: keep, shorten, point, trim, rewrite, fold or drop.
     pub fn word(&self) -> &'static str {
         match self {
             Verdict::Keep => "keep",
             Verdict::Shorten { .. } => "shorten",
             Verdict::Point { .. } => "point",
             Verdict::Trim { .. } => "trim",
+            Verdict::Rewrite { .. } => "rewrite",
             Verdict::Fold { .. } => "fold",
             Verdict::Drop { .. } => "drop",
         }
@@ -243,7 +268,7 @@ impl Decision {
         Decision { block, verdict: Verdict::Keep, handle: None }
     }
 
-    /// Returns why the block is hidden; nothing for what is kept.
+    /// Returns why the block is not sent as it is; nothing for what is kept.
     pub fn reason(&self) -> Option<Reason> {
         self.verdict.reason()
     }
@@ -282,6 +307,7 @@ mod tests {
             (Reason::Identical { to: 5 }, "point", "drop"),
             (Reason::Shown { at: 5, handle: "ba9876543210".to_owned() }, "trim", "drop"),
             (Reason::Folded { messages: 7, through: 3, at: 9 }, "fold", "fold"),
+            (Reason::Rewritten { forms: vec![RewriteForm::Padding] }, "rewrite", "drop"),
             (Reason::Rule("mine".to_owned()), "shorten", "drop"),
         ];
         for (reason, with_text, without) in reasons {

@@ -17,7 +17,7 @@ use crate::{
         BlockSelection, EditedWhen, PolicyStep, Redundancy, SelectedKind, SelectionOrder, StepAction,
         StepMoment,
     },
-    verdict::{Reason, Verdict},
+    verdict::Reason,
 };
 
 /// Returns the blocks that a step selects, in order, each with the reason to hide it.
@@ -464,7 +464,7 @@ pub(super) fn find_redundancy(work: &Work<'_>, step: &PolicyStep, id: BlockId) -
         let holds =
             |other: BlockId| !holds_note(&work.request.history.block_text(&work.request.history[other]));
         if let Some((_, reason)) =
-            other.filter(|(other, _)| *work.verdict_of(*other) == Verdict::Keep && holds(*other))
+            other.filter(|(other, _)| work.verdict_of(*other).shows_all() && holds(*other))
         {
             return Some(reason);
         }

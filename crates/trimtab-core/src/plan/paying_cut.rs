@@ -13,13 +13,8 @@ use super::{
     work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, most_name_bytes, to_whole_number},
 };
 use crate::{
-    facts::ResultSort,
-    history::BlockId,
-    json::narrow,
-    memory::InputCosts,
-    policy::StepAction,
-    units::Tokens,
-    verdict::{Reason, Verdict},
+    facts::ResultSort, history::BlockId, json::narrow, memory::InputCosts, policy::StepAction, units::Tokens,
+    verdict::Reason,
 };
 
 /// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
@@ -172,7 +167,7 @@ fn newest_of_stale(work: &mut Work<'_>, going: &[Pending<'_>]) -> HashSet<BlockI
     let is_view = |id: &BlockId| {
         let shows = work.request.index.row(*id).shows;
         let is_view = matches!(shows, Some(ResultSort::File | ResultSort::ShellFile | ResultSort::Search));
-        is_view && (*work.verdict_of(*id) == Verdict::Keep || work.is_trimmed(*id))
+        is_view && (work.verdict_of(*id).shows_all() || work.is_trimmed(*id))
     };
     let views: Vec<BlockId> = work.request.history.ids().filter(is_view).collect();
     work.read_views(&views);
@@ -288,6 +283,7 @@ fn estimate_saving(work: &Work<'_>, pending: &Pending<'_>) -> Tokens {
         | StepAction::HeadTailLines { .. }
         | StepAction::Matching(_)
         | StepAction::Seen
+        | StepAction::Rewrite(_)
         | StepAction::Fold
         | StepAction::MakeRoom { .. } => tokens - tokens.scale(DIGEST_LEAVES),
     }

@@ -33,7 +33,8 @@ pub(super) fn repeat_sent(work: &mut Work<'_>) {
             }
             verdict @ (Verdict::Shorten { text, .. }
             | Verdict::Point { text, .. }
-            | Verdict::Trim { text, .. }) => {
+            | Verdict::Trim { text, .. }
+            | Verdict::Rewrite { text, .. }) => {
                 work.repeat_text(id, verdict, text);
             }
         }
@@ -78,11 +79,13 @@ fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: im
             }
             pointer @ (Verdict::Point { text, .. } | Verdict::Trim { text, .. }) => {
                 let source = work.source_block(id, pointer);
-                if source.is_some_and(|source| *work.verdict_of(source) == Verdict::Keep) {
+                if source.is_some_and(|source| work.verdict_of(source).shows_all()) {
                     work.repeat_text(id, pointer, text);
                 }
             }
-            shorter @ (Verdict::Shorten { text, .. } | Verdict::Fold { text: Some(text), .. }) => {
+            shorter @ (Verdict::Shorten { text, .. }
+            | Verdict::Rewrite { text, .. }
+            | Verdict::Fold { text: Some(text), .. }) => {
                 work.repeat_text(id, shorter, text);
             }
         }

@@ -55,7 +55,9 @@ fn take_step(work: &mut Work<'_>, step: &PolicyStep) {
         if step.when == StepMoment::Birth && work.context.was_sent(id) {
             continue;
         }
-        if step.when == StepMoment::Birth && is_cacheless(work, work.tokens(id)) {
+        // What is only written otherwise is weighed by what that saves.
+        let hides = !matches!(step.act, StepAction::Rewrite(_));
+        if step.when == StepMoment::Birth && hides && is_cacheless(work, work.tokens(id)) {
             continue;
         }
         work.apply_act(id, &step.act, &reason);

@@ -126,7 +126,8 @@ impl BlockWishes {
         let mut released = BTreeSet::new();
         for id in self.pinned.iter().chain(&self.granted) {
             let Some(sent) = work.context.sent_before(*id) else { continue };
-            if *sent.verdict() != Verdict::Keep {
+            // What is only written otherwise is not hidden: a pin leaves it so.
+            if !sent.verdict().shows_all() || self.granted.contains(id) {
                 released.insert(*id);
             }
             if sent.verdict().leaves_nothing() {
@@ -157,7 +158,11 @@ fn is_hidden(sent: &[Option<&SentVerdict>], id: BlockId) -> bool {
             false
         }
         Some(
-            Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. },
+            Verdict::Shorten { .. }
+            | Verdict::Point { .. }
+            | Verdict::Trim { .. }
+            | Verdict::Rewrite { .. }
+            | Verdict::Drop { .. },
         ) => true,
     }
 }

@@ -2,6 +2,7 @@
 //! after the other, and is told each time whether it was made: a block is hidden only where the protocol allows it and the request gets
 //! smaller.
 
+mod forms;
 mod texts;
 mod views;
 
@@ -67,7 +68,7 @@ impl<'a> Work<'a> {
 
     /// Tells whether the model has not seen what a block shows: it is new, or a new one points at it instead of showing the same.
     pub(super) fn shows_unseen(&self, id: BlockId) -> bool {
-        self.is_unseen(id) || (*self.verdict_of(id) == Verdict::Keep && self.is_unseen(self.latest_view(id)))
+        self.is_unseen(id) || (self.verdict_of(id).shows_all() && self.is_unseen(self.latest_view(id)))
     }
 
     /// Tells whether a block holds what the model asked back a few steps ago.
@@ -83,7 +84,7 @@ impl<'a> Work<'a> {
 
     /// Tells whether a block may still be hidden.
     pub(super) fn is_open(&self, id: BlockId) -> bool {
-        *self.verdict_of(id) == Verdict::Keep && !self.is_pinned(id)
+        self.verdict_of(id).shows_all() && !self.is_pinned(id)
     }
 
     /// Tells whether lines of a block are not sent because another one shows them; the others are.
@@ -153,6 +154,7 @@ impl<'a> Work<'a> {
             StepAction::Drop => self.drop_unit(id, reason),
             StepAction::Fold | StepAction::MakeRoom { .. } => false,
             StepAction::Seen => self.hide_seen(id),
+            StepAction::Rewrite(form) => self.rewrite_block(id, *form),
             StepAction::Digest(_)
             | StepAction::HeadTail { .. }
             | StepAction::MiddleOut { .. }
@@ -176,7 +178,11 @@ impl<'a> Work<'a> {
         match verdict {
             Verdict::Point { to, .. } => self.copy_at(id, *to),
             Verdict::Trim { handle, .. } => self.named_before(id, handle),
-            Verdict::Keep | Verdict::Shorten { .. } | Verdict::Fold { .. } | Verdict::Drop { .. } => None,
+            Verdict::Keep
+            | Verdict::Shorten { .. }
+            | Verdict::Rewrite { .. }
+            | Verdict::Fold { .. }
+            | Verdict::Drop { .. } => None,
         }
     }
 
@@ -190,7 +196,7 @@ impl<'a> Work<'a> {
     pub(super) fn named_before(&self, id: BlockId, handle: &str) -> Option<BlockId> {
         let hash = hash_of(handle)?;
         let blocks = || self.request.index.blocks_named(hash).iter().copied().take_while(|other| *other < id);
-        blocks().find(|other| *self.verdict_of(*other) == Verdict::Keep).or_else(|| blocks().next())
+        blocks().find(|other| self.verdict_of(*other).shows_all()).or_else(|| blocks().next())
     }
 
     /// Returns the earlier blocks of the same kind and content that are sent whole, the oldest first.
@@ -201,7 +207,7 @@ impl<'a> Work<'a> {
         let is_copy = move |other: &BlockId| {
             let copy = &self.request.facts[*other];
             let is_same = copy.digest == fact.digest && copy.acts_as == fact.acts_as;
-            is_same && *self.verdict_of(*other) == Verdict::Keep
+            is_same && self.verdict_of(*other).shows_all()
         };
         same_name.iter().copied().take_while(move |other| *other < id).filter(is_copy)
     }
@@ -221,7 +227,9 @@ impl<'a> Work<'a> {
 
     /// Sends a block as the text that it was sent as before.
     pub(super) fn repeat_text(&mut self, id: BlockId, verdict: &Verdict, text: &Arc<str>) {
-        if !self.is_open(id) || !may_shorten(self.request.history, id) {
+        // A pin forbids to hide: what was only written otherwise stays so.
+        let may_repeat = self.is_open(id) || (verdict.shows_all() && self.verdict_of(id).shows_all());
+        if !may_repeat || !may_shorten(self.request.history, id) {
             return;
         }
         let tokens = self
@@ -280,8 +288,9 @@ impl<'a> Work<'a> {
         }
         self.note_series(id, &verdict);
         let gone = verdict.is_gone();
-        let text_before = self.draft.visible.is_some().then(|| self.text_now(id)).flatten();
-        if let Some(visible) = &mut self.draft.visible {
+        let changes_names = self.draft.visible.is_some() && !verdict.shows_all();
+        let text_before = changes_names.then(|| self.text_now(id)).flatten();
+        if let Some(visible) = self.draft.visible.as_mut().filter(|_| changes_names) {
             visible.remove_text(&text_before.unwrap_or_default());
             if let Some(text) = verdict.text() {
                 visible.add_text(text);
@@ -304,10 +313,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the text that a block is sent as; nothing where it is not sent.
+    /// Returns what is said in a block's place; nothing where it is not sent. A rewritten block says what it said.
     fn text_now(&self, id: BlockId) -> Option<Cow<'a, str>> {
         match self.verdict_of(id) {
-            Verdict::Keep => Some(self.request.history.block_text(&self.request.history[id])),
+            Verdict::Keep | Verdict::Rewrite { .. } => {
+                Some(self.request.history.block_text(&self.request.history[id]))
+            }
             hidden => hidden.text().map(|text| Cow::Owned(text.to_string())),
         }
     }

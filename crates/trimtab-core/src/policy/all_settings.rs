@@ -192,6 +192,26 @@ pub(super) const KNOBS: &[SettingInfo] = &[
         "Fold repeated lines of runs, tests and builds from their first request on.",
     ),
     new_setting(
+        "birth_padding",
+        SettingUnit::Switch,
+        "Send line numbers without the blanks before them, from their first request on.",
+    ),
+    new_setting(
+        "birth_ansi",
+        SettingUnit::Switch,
+        "Send what commands printed without colours and overwritten progress, from its first request on.",
+    ),
+    new_setting(
+        "birth_paths",
+        SettingUnit::Switch,
+        "Send each path once above its search hits, as `rg --heading` prints them, from their first request on.",
+    ),
+    new_setting(
+        "birth_json",
+        SettingUnit::Switch,
+        "Send JSON without the blanks between its tokens, from its first request on.",
+    ),
+    new_setting(
         "file_need",
         SettingUnit::Need,
         "A view of a file may be hidden when it is expected to be needed less often than this for every 1,000 tokens.",

@@ -23,7 +23,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::Deserialize;
 
-use crate::{digest::InputShortening, facts::ResultSort, units::Tokens};
+use crate::{digest::InputShortening, facts::ResultSort, rewrite::RewriteForm, units::Tokens};
 
 /// A list of steps, run in order over verdicts that start as keep. A step may only hide more.
 #[derive(Debug, Clone, PartialEq)]
@@ -230,6 +230,8 @@ pub(crate) enum StepAction {
     Names,
     /// Notes in the place of lines that an earlier visible result shows.
     Seen,
+    /// All of it, in a form that takes fewer tokens.
+    Rewrite(RewriteForm),
     /// A note instead of it.
     Clear,
     /// The exchange goes.
@@ -257,6 +259,7 @@ impl Hash for StepAction {
             | StepAction::MakeRoom { cold: one } => one.to_bits().hash(state),
             StepAction::Matching(patterns) => patterns.hash(state),
             StepAction::Inputs(inputs) => inputs.hash(state),
+            StepAction::Rewrite(form) => form.hash(state),
             StepAction::Pin
             | StepAction::Hold
             | StepAction::Names

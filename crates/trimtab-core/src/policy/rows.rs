@@ -16,6 +16,7 @@ use super::{
 use crate::{
     digest::{self, InputShortening},
     facts::ResultSort,
+    rewrite::RewriteForm,
 };
 
 /// Lines that `head-tail` keeps at each end where nothing is said: as for files (seed 001).
@@ -24,7 +25,7 @@ const LINES_AT_EACH_END: f64 = 10.0;
 /// What a step can do.
 const STEP_ACTS: &[&str] = &[
     "pin", "hold", "digest", "head-tail", "head-tail-chars", "middle-out", "cap", "lines", "matching",
-    "names", "seen", "inputs", "clear", "drop", "fold", "make-room",
+    "names", "seen", "rewrite", "inputs", "clear", "drop", "fold", "make-room",
 ];
 
 /// What a rule can do.
@@ -207,6 +208,10 @@ impl RowReader<'_> {
                 wrong("do = \"inputs\" needs select = { what = \"calls\" }".to_owned())
             }
             StepAction::Inputs(_) | StepAction::Pin | StepAction::Hold | StepAction::Drop => Ok(step),
+            StepAction::Rewrite(_) if step.when != StepMoment::Birth => wrong(format!(
+                "do = {:?} needs when = \"birth\": what was sent is not written otherwise later",
+                row.act.get_ref()
+            )),
             _ if of_calls => wrong(format!(
                 "do = {:?}: the arguments of calls stay JSON; write do = \"inputs\" to shorten them",
                 row.act.get_ref()
@@ -367,6 +372,13 @@ impl RowReader<'_> {
             ["cap"] => StepAction::Cap { share: needed("share", SettingUnit::Share, &row.share)? },
             ["names"] => StepAction::Names,
             ["seen"] => StepAction::Seen,
+            ["rewrite", word] => {
+                let form = RewriteForm::ALL.into_iter().find(|form| form.word() == *word);
+                let forms = RewriteForm::ALL.map(RewriteForm::word).join(", ");
+                StepAction::Rewrite(
+                    form.ok_or_else(|| wrong(format!("there is no form {word:?}; there are: {forms}")))?,
+                )
+            }
             ["lines" | "matching"] => StepAction::Matching(self.read_patterns(row.lines.as_ref(), &at)?),
             ["clear"] => StepAction::Clear,
             ["drop"] => StepAction::Drop,
@@ -455,6 +467,8 @@ mod tests {
         );
         check("do = 'middle-out'", "line 3, column 6: do = \"middle-out\" needs bytes");
         check("do = 'inputs'", "do = \"inputs\" needs select");
+        check("do = 'rewrite padding'", "do = \"rewrite padding\" needs when = \"birth\"");
+        check("do = 'rewrite upside-down'", "there is no form \"upside-down\"; there are: padding, ansi,");
         check(
             "do = 'head-tail'\nkeep = 2000",
             "head-tail keeps lines: write head and tail, or do = \"head-tail-chars\"",

@@ -273,6 +273,7 @@ fn opening_words(text: &str, notes: &[&Note], shown: bool, context: &NoteContext
         | Reason::EditedOften { .. }
         | Reason::Unbound { .. }
         | Reason::Folded { .. }
+        | Reason::Rewritten { .. }
         | Reason::Rule(_) => {
             let purpose = if shown { "for the rest" } else { "if you need it" };
             let copy = match context.reason {
@@ -346,6 +347,8 @@ fn describe_reason(reason: &Reason) -> String {
             format!("one of {changes} changes between steps {first} and {last}")
         }
         Reason::Folded { through, .. } => format!("in the summary of steps 1-{through}"),
+        // What says all that it said has no note.
+        Reason::Rewritten { .. } => reason.to_string(),
         Reason::Rule(name) => format!("rule {}", clip_middle(name, NAME)),
     }
 }

@@ -103,7 +103,7 @@ fn with_rewritten(
         };
         let shows = |decision: &Decision| {
             decision.block < id
-                && decision.verdict == Verdict::Keep
+                && decision.verdict.shows_all()
                 && block_handle(history, &history[decision.block]) == target
         };
         if !decisions.iter().any(shows) {

@@ -9,6 +9,7 @@ mod inputs;
 mod pressure;
 mod referenced;
 mod relevant;
+mod rewritten;
 mod shipped;
 mod small;
 mod wishes;
@@ -289,7 +290,7 @@ fn monotone_a_smaller_budget_never_shows_more() {
             // How much is left of a text depends on the room there is; whether it is whole, shortened or gone does not get better.
             for (more_of_it, less_of_it) in more.plan.decisions().iter().zip(less.plan.decisions()) {
                 let hidden = |decision: &Decision| match decision.verdict {
-                    Verdict::Keep => 0,
+                    Verdict::Keep | Verdict::Rewrite { .. } => 0,
                     Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } => 1,
                     Verdict::Fold { .. } | Verdict::Drop { .. } => 2,
                 };
@@ -325,7 +326,9 @@ fn unseen_what_the_model_has_not_seen_is_hidden_last() {
         let is_seen = |decision: &&&Decision| usize::try_from(decision.block.0).expect("small") < seen;
         let pressed = |decision: &&Decision| {
             decision.reason().is_some_and(|reason| {
-                !matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
+                let shown_elsewhere =
+                    matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. });
+                !shown_elsewhere && !matches!(reason, Reason::Rewritten { .. })
             })
         };
         if !results.iter().filter(|result| !is_seen(result)).any(pressed) {
@@ -339,7 +342,7 @@ fn unseen_what_the_model_has_not_seen_is_hidden_last() {
             let (tokens, _) = fitted.plan.tokens_of(result.block);
             let may_stay = tokens <= Tokens(150) || facts.row(result.block).map(|fact| fact.entry) == latest;
             assert!(
-                may_stay || result.verdict != Verdict::Keep,
+                may_stay || !result.verdict.shows_all(),
                 "{}, block {}\n{}",
                 case.policy,
                 result.block.0,
@@ -434,10 +437,11 @@ fn same_again(earlier: &FittedRequest, later: &FittedRequest, policy: &str) {
         let pointer = |verdict: &Verdict| matches!(verdict, Verdict::Point { .. } | Verdict::Trim { .. });
         let same = match (&was.verdict, &is.verdict) {
             (was, is) if was.sends_same(is) => true,
-            (Verdict::Keep, is) => {
+            // What was sent, whole or rewritten, may be hidden later; it is not written in another way.
+            (was, is) if was.shows_all() => {
                 let late = is.reason() == Some(Reason::TooLong)
                     && matches!(policy, "ladder" | "steady" | "steady.safe" | "steady.bold");
-                !late
+                !late && !is.shows_all()
             }
             (was, Verdict::Drop { reason }) => {
                 let late = *reason == Reason::TooLong
@@ -459,7 +463,11 @@ fn honest_a_shortened_text_is_whole_lines_of_the_original_and_notes() {
             let Some(text) = decision.verdict.own_text() else { continue };
             let block = fitted.history.block(decision.block).expect("a block");
             let original = fitted.history.block_text(block);
-            if let Err(lie) = honest::check(&original, text) {
+            let checked = match &decision.verdict {
+                Verdict::Rewrite { .. } => rewritten::check(&original, text),
+                _ => honest::check(&original, text),
+            };
+            if let Err(lie) = checked {
                 panic!("{}: {lie:?} in\n{text}\n-- of --\n{original}", case.policy);
             }
         }

@@ -22,7 +22,7 @@ fn handle(fitted: &FittedRequest, block: BlockId) -> Handle {
 }
 
 fn hidden(fitted: &FittedRequest) -> impl Iterator<Item = &Decision> {
-    fitted.plan.decisions().iter().filter(|decision| decision.verdict != Verdict::Keep)
+    fitted.plan.decisions().iter().filter(|decision| !decision.verdict.shows_all())
 }
 
 /// Reasoning whose signature no longer holds goes, whatever is asked for, and so do summaries' blocks but for pins.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, thread};
 use serde_json::Value;
 use trimtab_core::{
     BlockKind, CacheHint, CountMemo, Counter, Decision, FittedRequest, Memory, Millis, Policy, Reason, Role,
-    Settings, Tokens, Verdict, WarmState, facts, fit, parse_as, policy::policies, session::fit_warm,
+    Settings, Tokens, WarmState, facts, fit, parse_as, policy::policies, session::fit_warm,
 };
 use trimtab_replay::Segment;
 
@@ -306,7 +306,10 @@ fn hidden_unseen(fitted: &FittedRequest) -> Option<u32> {
         || fitted.plan.decisions().iter().enumerate().filter(move |(_, decision)| is_result(decision));
     let makes_room = |decision: &Decision| {
         let shown_elsewhere = |reason: &Reason| {
-            matches!(reason, Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. })
+            matches!(
+                reason,
+                Reason::TooLong | Reason::Identical { .. } | Reason::Shown { .. } | Reason::Rewritten { .. }
+            )
         };
         decision.reason().is_some_and(|reason| !shown_elsewhere(&reason))
     };
@@ -318,7 +321,7 @@ fn hidden_unseen(fitted: &FittedRequest) -> Option<u32> {
         let block = history.block(decision.block);
         let came_shortened = block.is_some_and(|block| history.block_text(block).starts_with(PLACEHOLDER));
         let is_latest = entry_of(decision.block) == entry_of(latest);
-        decision.verdict == Verdict::Keep && tokens > SHORT && !is_latest && !came_shortened
+        decision.verdict.shows_all() && tokens > SHORT && !is_latest && !came_shortened
     };
     let whole = results().find(|(index, decision)| *index < seen && stays(decision));
     whole.map(|(_, decision)| decision.block.0)

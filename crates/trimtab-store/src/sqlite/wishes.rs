@@ -78,9 +78,11 @@ fn check_hidden(connection: &Connection, latest: &History, handle: Handle) -> Re
         match read::read_verdict(connection, &mut contents, id)?.verdict() {
             Verdict::Keep => {}
             Verdict::Fold { .. } => in_summary = true,
-            Verdict::Shorten { .. } | Verdict::Point { .. } | Verdict::Trim { .. } | Verdict::Drop { .. } => {
-                return Ok(());
-            }
+            Verdict::Shorten { .. }
+            | Verdict::Point { .. }
+            | Verdict::Trim { .. }
+            | Verdict::Rewrite { .. }
+            | Verdict::Drop { .. } => return Ok(()),
         }
     }
     let handle = handle.to_string();

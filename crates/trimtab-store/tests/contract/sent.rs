@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use trimtab_core::{
-    Policy, Settings, Tokens,
+    Policy, RewriteForm, SentVerdict, Settings, Tokens, Verdict, block_handle, parse,
     policy::{Folding, Markers},
 };
-use trimtab_store::{RequestId, Store};
+use trimtab_store::{RequestId, SessionLabel, Store};
 
-use crate::common::{fit_and_keep, long, request, settings, working};
+use crate::common::{Said, fit_and_keep, long, request, settings, tool, user, working};
 
 pub(crate) fn what_was_sent_comes_back_byte_for_byte(store: &dyn Store) {
     for (policy, budget, folding) in [
@@ -86,4 +86,33 @@ pub(crate) fn the_history_of_verdicts_tells_what_each_request_hid(store: &dyn St
     }
     assert_eq!(told.requests.len(), kept.len());
     assert!(plans.values().any(|plan| plan.len() > 3), "something is hidden");
+}
+
+/// A file that was printed with padded line numbers.
+fn printed_file(number: usize) -> Said {
+    let lines = (1..60).map(|line| format!("{line:>6}\tlet value_{line} = {};\n", line * 7 + number));
+    tool(&format!("cat -n src/part{number}.rs"), &lines.collect::<String>())
+}
+
+pub(crate) fn what_is_rewritten_stays_in_its_form_in_every_process_and_its_original_is_kept(
+    store: &dyn Store,
+) {
+    let settings = settings("steady", 100_000);
+    let said = |files: usize| [vec![user("Look.")], (0..files).map(printed_file).collect()].concat();
+    let first = fit_and_keep(store, request(&said(1)), &settings, 1000, None).unwrap();
+    let is_rewritten = |verdict: &SentVerdict| matches!(verdict.verdict(), Verdict::Rewrite { forms, .. } if *forms == [RewriteForm::Padding]);
+    let place =
+        SentVerdict::of_plan(&first.fitted.plan).iter().position(is_rewritten).expect("a rewritten block");
+    let block = &first.fitted.history.blocks()[place];
+    let original = store.recall(&block_handle(&first.fitted.history, block)).unwrap();
+    assert!(String::from_utf8(original).unwrap().contains("     1\tlet value_1"), "every byte of it");
+    // Another process knows the form, and repeats it.
+    let known = store.recognize(&parse(request(&said(2))).unwrap(), SessionLabel::with_name(None)).unwrap();
+    let hash = first.fitted.plan.chain()[place];
+    assert!(known.memory.verdicts().any(|(known, sent)| known == hash && is_rewritten(sent)));
+    let second = fit_and_keep(store, request(&said(2)), &settings, 2000, None).unwrap();
+    let end_of_messages = first.fitted.request.iter().rposition(|byte| *byte == b']').unwrap();
+    assert!(second.fitted.request.starts_with(&first.fitted.request[..end_of_messages]));
+    assert_eq!(SentVerdict::of_plan(&second.fitted.plan).iter().filter(|sent| is_rewritten(sent)).count(), 2);
+    assert!(store.request(second.request).unwrap().sent_bytes().unwrap() == second.fitted.request);
 }

@@ -284,6 +284,7 @@ fn verdict_words(verdict: &Verdict) -> &'static str {
         Verdict::Shorten { .. } => "shortened",
         Verdict::Point { .. } => "replaced by a pointer",
         Verdict::Trim { .. } => "without repeated lines",
+        Verdict::Rewrite { .. } => "written in fewer tokens",
         Verdict::Fold { .. } => "in a summary",
         Verdict::Drop { .. } => "left out",
     }

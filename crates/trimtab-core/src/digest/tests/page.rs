@@ -5,6 +5,7 @@ use std::{fmt::Write, path::Path, sync::LazyLock};
 use super::{DIGESTS, TextContext, relevant, savings, shortened};
 use crate::digest::query_terms;
 use crate::facts::Outcome;
+use crate::rewrite::{RewriteForm, rewrite_as};
 
 /// The words of the task in the example of `relevant`.
 static TASK: LazyLock<Vec<String>> = LazyLock::new(|| query_terms("How do I repair gadget_31?"));
@@ -28,7 +29,32 @@ fn the_page_is_what_the_list_says_of_itself() {
             printed(&short)
         );
     }
+    page.push_str("\n# Forms\n\nA form says all of a result in fewer tokens, before the result is first sent. A policy names it as `do = \"rewrite FORM\"`. The\noriginal comes back by `trimtab recall HANDLE`.\n");
+    for form in RewriteForm::ALL {
+        let text = form_example(form);
+        let rewritten = rewrite_as(&text, form).unwrap_or_else(|| panic!("{form}: no example"));
+        let shown = |text: &str| printed(&text.replace('\u{1b}', "ESC"));
+        let _ = write!(
+            page,
+            "\n## {form}\n\nGives {}.\n\nBefore:\n\n```text\n{}```\n\nAfter:\n\n```text\n{}```\n",
+            form.about(),
+            shown(&text),
+            shown(&rewritten)
+        );
+    }
     check_file("docs/digests.md", &page);
+}
+
+fn form_example(form: RewriteForm) -> String {
+    match form {
+        RewriteForm::Padding => "     9→fn main() {\n    10→    println!(\"Hello\");\n    11→}\n",
+        RewriteForm::Ansi => "\u{1b}[1m\u{1b}[32m   Compiling\u{1b}[0m hello v0.1.0\n\u{1b}[1m\u{1b}[32m    Finished\u{1b}[0m `dev` profile\n",
+        RewriteForm::Paths => {
+            "crates/core/src/lib.rs:12:pub mod count;\ncrates/core/src/lib.rs:15:pub mod digest;\ncrates/core/src/plan.rs:3:use crate::count;\n"
+        }
+        RewriteForm::Json => "[\n  {\n    \"id\": 1,\n    \"name\": \"one\"\n  },\n  {\n    \"id\": 2,\n    \"name\": \"two\"\n  }\n]\n",
+    }
+    .to_owned()
 }
 
 /// Compares a file of the project, or writes it when `TRIMTAB_BLESS` is set.

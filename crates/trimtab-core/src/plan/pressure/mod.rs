@@ -249,7 +249,7 @@ fn views(work: &Work<'_>) -> HashMap<u32, Vec<BlockId>> {
     for id in (0..narrow(work.draft.decisions.len())).map(BlockId) {
         let is_view =
             matches!(work.request.index.row(id).shows, Some(ResultSort::File | ResultSort::ShellFile));
-        if is_view && (*work.verdict_of(id) == Verdict::Keep || work.is_trimmed(id)) {
+        if is_view && (work.verdict_of(id).shows_all() || work.is_trimmed(id)) {
             work.request.index.files(id).iter().for_each(|file| views.entry(*file).or_default().push(id));
         }
     }

@@ -44,7 +44,9 @@ impl Work<'_> {
         if !open || !may_shorten(self.request.history, id) {
             return None;
         }
-        self.text_for(id, act, reason)
+        // What is written in fewer tokens already must get smaller still.
+        let now = self.tokens_now(id);
+        self.text_for(id, act, reason).filter(|(_, tokens)| *tokens < now)
     }
 
     pub(in crate::plan) fn text_for(
@@ -155,6 +157,7 @@ impl Work<'_> {
             | StepAction::Matching(_)
             | StepAction::Names
             | StepAction::Seen
+            | StepAction::Rewrite(_)
             | StepAction::Clear
             | StepAction::Drop
             | StepAction::Inputs(_)
@@ -335,7 +338,9 @@ impl Work<'_> {
                 let id = decision.block;
                 let read = || distinct_names(&history.block_text(&history[id]));
                 match (&decision.verdict, decision.verdict.text()) {
-                    (Verdict::Keep, _) => visible.add_names(self.made.names(id, read)),
+                    (Verdict::Keep | Verdict::Rewrite { .. }, _) => {
+                        visible.add_names(self.made.names(id, read));
+                    }
                     (_, Some(text)) => visible.add_text(text),
                     (_, None) => {}
                 }
@@ -401,6 +406,7 @@ fn pieces_for(
         }
         StepAction::Cap { .. }
         | StepAction::Seen
+        | StepAction::Rewrite(_)
         | StepAction::Pin
         | StepAction::Hold
         | StepAction::Inputs(_)

@@ -2,12 +2,7 @@
 //! hides what pays ask before they hide one of them.
 
 use super::{super::contradictions::LineFacts, Work};
-use crate::{
-    facts::ResultSort,
-    history::BlockId,
-    plan::may_shorten,
-    verdict::{Reason, Verdict},
-};
+use crate::{facts::ResultSort, history::BlockId, plan::may_shorten, verdict::Reason};
 
 impl Work<'_> {
     /// Puts notes in the place of lines that an earlier result in sight shows.
@@ -19,7 +14,9 @@ impl Work<'_> {
         self.made.lines.extend(self.request.history, self.request.facts);
         let is_view = matches!(shows, ResultSort::File | ResultSort::ShellFile);
         let in_sight = |source: BlockId| {
-            *self.verdict_of(source) == Verdict::Keep && (!is_view || self.is_newest_but(source, id))
+            self.verdict_of(source).shows_all()
+                && self.keeps_lines(source)
+                && (!is_view || self.is_newest_but(source, id))
         };
         let Some((source, pieces)) = self.made.lines.find_seen(id, shows, in_sight) else { return false };
         let at = self.request.facts[source].step;
@@ -69,8 +66,7 @@ impl Work<'_> {
         let mut others = (0..id.0).map(BlockId).filter(|other| *other != source && is_of_file(*other));
         is_of_file(source)
             && !others.any(|other| {
-                *self.verdict_of(other) == Verdict::Keep
-                    && self.request.index.changed_between(file, other, id)
+                self.verdict_of(other).shows_all() && self.request.index.changed_between(file, other, id)
             })
     }
 }

@@ -10,7 +10,8 @@ use trimtab_core::{json::scan, summary::FOLDED_HEAD as FOLDED, terminal::as_term
 /// A text in every way in which it may be read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NormalText {
-    /// As it stands; without line numbers, where it has any; what its JSON says, where it is JSON.
+    /// Unchanged; without line numbers, where it has any; with its path before every search hit, where a heading names it; what its
+    /// JSON says, where it is JSON.
     ways: Vec<String>,
 }
 
@@ -93,9 +94,10 @@ fn unquote_folded(text: &str) -> Option<String> {
 
 fn push_way(ways: &mut Vec<String>, text: &str) {
     let plain = plain_text(text);
-    let bare = without_numbers(&plain);
+    let (bare, with_paths) = (without_numbers(&plain), with_paths(&plain));
     ways.push(plain);
     ways.extend(bare);
+    ways.extend(with_paths);
 }
 
 /// Returns a text without colours, carriage returns and trailing blanks.
@@ -148,6 +150,36 @@ fn without_numbers(text: &str) -> Option<String> {
         });
     }
     Some(bare)
+}
+
+/// Writes the path that is the heading of search hits (`rg --heading`) before each of them; nothing where no line is such a heading.
+fn with_paths(text: &str) -> Option<String> {
+    let number_mark = |line: &str| {
+        skip_digits(line).and_then(|rest| rest.chars().next()).filter(|mark| ":-".contains(*mark))
+    };
+    let mut expanded = String::with_capacity(text.len());
+    let (mut heading, mut any): (Option<&str>, bool) = (None, false);
+    let mut lines = text.split('\n').peekable();
+    while let Some(line) = lines.next() {
+        let is_above_hit = lines.peek().is_some_and(|next| number_mark(next).is_some());
+        match (number_mark(line), heading) {
+            (Some(mark), Some(path)) => {
+                expanded.push_str(path);
+                expanded.push(mark);
+                expanded.extend([line, "\n"]);
+            }
+            (None, _)
+                if is_above_hit && line.contains(['.', '/']) && !line.contains([' ', '\t', '"', '(']) =>
+            {
+                (heading, any) = (Some(line), true);
+            }
+            _ => {
+                heading = heading.filter(|_| line == "--");
+                expanded.extend([line, "\n"]);
+            }
+        }
+    }
+    any.then_some(expanded)
 }
 
 /// Splits a line's number off, in any of the forms tools write: `12→`, `12->`, a tabulator, `12:`, `12|`, `12-`,

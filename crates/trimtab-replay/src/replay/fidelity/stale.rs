@@ -213,7 +213,8 @@ pub(super) fn count_unmarked(all: &[StaleLines], visible: &VisibleBlocks<'_>) ->
 }
 
 fn unmarked_at(stale: &StaleLines, request: usize, visible: &VisibleBlocks<'_>) -> Tokens {
-    let tells = |block: &BlockId| visible.is_whole(*block, request) || visible.is_pointed_at(*block, request);
+    let tells =
+        |block: &BlockId| visible.shows_all(*block, request) || visible.is_pointed_at(*block, request);
     if stale.newer.iter().any(tells) {
         return Tokens::ZERO;
     }

@@ -410,6 +410,51 @@ fn a_note_that_points_at_the_lines_that_stand_there_marks_old_ones_only_while_th
 }
 
 #[test]
+fn a_view_that_is_only_written_otherwise_shows_what_it_showed() {
+    let padded = "     1→alpha line\n     2→\tbeta(line);\n     3→gamma line";
+    let hits =
+        "src/some/deep-file.rs:7:alpha_hit();\nsrc/some/deep-file.rs-8-\tbeta_hit();\nsrc/b.rs:1:mod b_one;";
+    let coloured = "\u{1b}[32malpha_seen();\u{1b}[0m\n10%\r100% of gamma_seen";
+    let forms = [
+        (padded, padded.replace("     ", ""), "\tbeta(line);\ngamma line", 2),
+        (
+            hits,
+            "src/some/deep-file.rs\n7:alpha_hit();\n8-\tbeta_hit();\n\nsrc/b.rs\n1:mod b_one;".to_owned(),
+            "alpha_hit();\n\tbeta_hit();",
+            2,
+        ),
+        (coloured, "alpha_seen();\n100% of gamma_seen".to_owned(), "alpha_seen();\n100% of", 1),
+    ];
+    for (text, rewritten, anchor, lines) in forms {
+        let mut messages = read("1", "/app/a.rs", text).to_vec();
+        messages.extend(edit("2", "/app/a.rs", anchor, "other_text();"));
+        let expected = ["edit_anchors 1/1".to_owned(), format!("anchor_lines {lines}/{lines}")];
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check(&messages, &[], &expected);
+        check(&messages, &[As::Text("1", &rewritten)], &expected);
+        check(
+            &messages,
+            &[As::Text("1", rewritten.split_once('\n').expect("two lines").0)],
+            &["edit_anchors 0/1"],
+        );
+    }
+    // A path that is written once above its hits is in the line of each hit.
+    let mut messages = read("1", "/app/a.rs", hits).to_vec();
+    messages.push(call("2", "Write", json!({"file_path": "b", "content": "see src/some/deep-file.rs"})));
+    messages.push(result("2", "ok"));
+    let grouped = "src/some/deep-file.rs\n7:alpha_hit();\n8-\tbeta_hit();\n\nsrc/b.rs\n1:mod b_one;";
+    check(&messages, &[As::Text("1", grouped)], &["strict_references 1/1"]);
+    check(&messages, &[As::Text("1", "src/some/deep-file.rs")], &["strict_references 0/1"]);
+    // A newer view in fewer tokens says as well that an older one is no longer true.
+    let (old, new) = ("     1→alpha line\n     2→beta line", "     1→alpha line\n     2→new line");
+    let messages: Vec<Value> =
+        [("1", old), ("2", new)].iter().flat_map(|(id, text)| read(id, "a.txt", text)).collect();
+    let stale = |shown: &[As<'_>]| judged(&messages, shown).unmarked_stale;
+    assert_eq!(stale(&[As::Text("2", "1→alpha line\n2→new line")]), Tokens::ZERO);
+    assert!(stale(&[As::Text("2", "1→alpha line")]) > Tokens::ZERO);
+}
+
+#[test]
 fn a_hidden_block_whose_handle_is_shown_is_recoverable_but_not_visible() {
     let mut messages = read("1", "a.txt", "     1→alpha line").to_vec();
     messages.extend(edit("2", "a.txt", "alpha line", "x"));

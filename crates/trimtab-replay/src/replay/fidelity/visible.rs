@@ -28,6 +28,8 @@ pub(super) struct ViewSpan<'a> {
     pub(super) requests: Range<usize>,
     pub(super) shown: &'a ShownBlock,
     read: OnceCell<ReadText>,
+    /// Whether the text says all that the block says.
+    says_all: OnceCell<bool>,
 }
 
 /// A shown text that was read.
@@ -59,7 +61,12 @@ impl<'a> VisibleBlocks<'a> {
                 if let Some(last) = spans.last_mut() {
                     last.requests.end = request;
                 }
-                spans.push(ViewSpan { requests: request..end, shown: &change.shown, read: OnceCell::new() });
+                spans.push(ViewSpan {
+                    requests: request..end,
+                    shown: &change.shown,
+                    read: OnceCell::new(),
+                    says_all: OnceCell::new(),
+                });
             }
         }
         VisibleBlocks { track, changed }
@@ -70,9 +77,11 @@ impl<'a> VisibleBlocks<'a> {
         if request < arrival_request(self.track, block) {
             return &ShownBlock::Gone;
         }
-        let spans = self.changed.get(&block).map(Vec::as_slice).unwrap_or_default();
-        let span = spans.iter().rev().find(|span| span.requests.contains(&request));
-        span.map_or(&ShownBlock::Whole, |span| span.shown)
+        self.span_at(block, request).map_or(&ShownBlock::Whole, |span| span.shown)
+    }
+
+    fn span_at(&self, block: BlockId, request: usize) -> Option<&ViewSpan<'a>> {
+        self.view_spans(block).iter().rev().find(|span| span.requests.contains(&request))
     }
 
     /// Tells whether a request shows a block whole.
@@ -83,14 +92,28 @@ impl<'a> VisibleBlocks<'a> {
         }
     }
 
-    /// Tells whether a request shows, in the place of a block, a note that points at another one which it shows whole and which
+    /// Tells whether a request shows every line of a block: the block, or a text in its place that was only written otherwise. The
+    /// text is looked at.
+    pub(super) fn shows_all(&self, block: BlockId, request: usize) -> bool {
+        if self.is_whole(block, request) {
+            return true;
+        }
+        let Some(span) = self.span_at(block, request) else { return false };
+        let (Some(read), Some(found)) = (span.read(), self.track.history.block(block)) else { return false };
+        *span.says_all.get_or_init(|| {
+            let lines: HashSet<&str> = read.normal.lines().collect();
+            NormalText::from_text(&self.track.history.block_text(found)).has_only(&lines)
+        })
+    }
+
+    /// Tells whether a request shows, in the place of a block, a note that points at another one of which it shows all and which
     /// holds the lines that are missing. What the note says is looked up, not believed.
     pub(super) fn is_pointed_at(&self, block: BlockId, request: usize) -> bool {
         let history = self.track.history;
         let ShownBlock::Text { text, .. } = self.shown_block(block, request) else { return false };
         let (Some(hash), Some(missing)) = (points_at(text), history.block(block)) else { return false };
         let is_source = |id: &BlockId| {
-            let source = history.block(*id).filter(|_| self.is_whole(*id, request));
+            let source = history.block(*id).filter(|_| self.shows_all(*id, request));
             source.is_some_and(|source| hash_of(&block_handle(history, source)) == Some(hash))
         };
         let Some(source) = (0..block.0).map(BlockId).find(is_source).and_then(|id| history.block(id)) else {

@@ -273,7 +273,7 @@ impl DemoClient {
         let mut found = Vec::new();
         for (number, verdict) in self.store.request(latest.id)?.hidden {
             let SentVerdict::As(verdict) = verdict else { continue };
-            let Some(reason) = verdict.reason() else { continue };
+            let Some(reason) = verdict.reason().filter(|_| !verdict.shows_all()) else { continue };
             let note = verdict.text().map(ToString::to_string).unwrap_or_default();
             let Some((block, fact)) = session.block(number) else { continue };
             if !self.hidden.insert(number) {
