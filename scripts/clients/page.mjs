@@ -16,7 +16,7 @@ const openPage = async (browser, world, options = {}) => {
   const context = await browser.newContext({ viewport: DESKTOP, ...options });
   const page = await context.newPage();
   const faults = [];
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) faults.push(message.text()); });
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) faults.push(`${message.text()} ${message.location().url}`); });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("dialog", (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => { if (!request.url().startsWith(world.address)) faults.push(`asked for ${request.url()}`); });
@@ -231,7 +231,7 @@ const pictures = async (browser, world) => {
 
 mkdirSync(SHOTS, { recursive: true });
 const browser = await openBrowser();
-const world = await startWorld(trimtab, ["--policy", "recent", "--log", "quiet"]);
+const world = await startWorld(trimtab, ["--policy", "steady", "--budget", "40000", "--log", "quiet"]);
 try {
   if (what === "pictures") {
     await pictures(browser, world);

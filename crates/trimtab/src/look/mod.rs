@@ -29,7 +29,7 @@ pub(crate) use chart::{
     ScatterPoint, ScatterZone, StackLayer, StackedChart, line_chart, scatter_chart, stacked_chart,
 };
 pub(crate) use figures::{dollars, percent, percent_change, tokens_short};
-pub(crate) use frame::{NavigationLink, PageAssets, PageFrame, STYLE, navigation, page};
+pub(crate) use frame::{ICON, ICON_PATH, NavigationLink, PageAssets, PageFrame, STYLE, navigation, page};
 pub(crate) use table::{ColumnAlignment, TableColumn, table};
 pub(crate) use tiles::{FigureTile, TileTone, tiles};
 

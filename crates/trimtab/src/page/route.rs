@@ -42,7 +42,7 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
 pub(crate) fn is_page_path(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("/trimtab/") else { return false };
     let first = rest.split('/').next().unwrap_or_default();
-    matches!(first, "sessions" | "settings" | "events" | "login" | "page.css" | "page.js")
+    matches!(first, "sessions" | "settings" | "events" | "login" | "page.css" | "page.js" | "icon.svg")
 }
 
 /// What was asked, with its fields.
@@ -96,6 +96,7 @@ impl PageServer {
         match path {
             shell::STYLE_PATH => return asset("text/css; charset=utf-8", look::STYLE),
             shell::SCRIPT_PATH => return asset("text/javascript; charset=utf-8", SCRIPT),
+            look::ICON_PATH => return asset("image/svg+xml", look::ICON),
             _ => {}
         }
         let query = PageQuery::parse(parts.uri.query().unwrap_or_default());
@@ -281,7 +282,7 @@ fn add_headers(headers: &mut HeaderMap, kind: HeaderValue) {
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
+        ("referrer-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
     ] {
