@@ -49,7 +49,7 @@ fn a_block_is_pinned_on_the_page_and_the_next_request_has_it() {
     assert_eq!(session.status, 200, "{}", session.text);
     let shown = ask(&proxy.address, &["GET /trimtab/sessions/s1/requests/1 HTTP/1.1"], "");
     let first_line = format!("result {number}, line 0:");
-    let row = shown.text.split("<li id=\"b").find(|row| row.contains(&first_line)).expect("the block");
+    let row = shown.text.split(" id=\"b").find(|row| row.contains(&first_line)).expect("the block");
     assert!(row.contains("Hidden: ") && row.contains("data-sent"), "{row}");
     let handle = row.split_once("data-handle=\"").unwrap().1.split('"').next().unwrap().to_owned();
     let origin = format!("http://{}", proxy.address);
