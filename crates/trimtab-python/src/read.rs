@@ -314,7 +314,8 @@ pub(crate) fn replay<'py>(
     let found: Result<Vec<_>, _> = names.iter().map(|name| find_model(name)).collect();
     let found = found.map_err(|fault| wrong(fault.to_string()))?;
     let budget = budget.map(|tokens| ReplayBudget::Tokens(Tokens(tokens)));
-    let terms = ReplayTerms { budget, clock: since_start, ..ReplayTerms::default() };
+    let terms =
+        ReplayTerms { budgets: budget.into_iter().collect(), clock: since_start, ..ReplayTerms::default() };
     let sessions = py.detach(|| {
         let mut files = Vec::new();
         paths.iter().for_each(|path| files_of(path, &mut files));

@@ -18,7 +18,7 @@ pub use inspect::{
 pub use misses::{ExplainedRecording, ExplainedRequest, explain_recording};
 pub use recording::{Problem, ReadError, Recording, Segment, SegmentStart, agents, read, repository_name};
 pub use replay::{
-    CacheRetention, CacheSimulation, Contender, ContenderError, ContenderFamily, KnobRange, MissReport,
-    NeedSums, NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow,
-    SessionScores, UseProbe, contenders, pool_sessions, predicted_usage, probe_segment, replay,
+    BoundCheck, CacheRetention, CacheSimulation, Contender, ContenderError, ContenderFamily, KnobRange,
+    MissReport, NeedSums, NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow,
+    SessionScores, UseProbe, check_bounds, contenders, pool_sessions, predicted_usage, probe_segment, replay,
 };

@@ -475,7 +475,7 @@ pub(crate) struct RecallArgs {
     Files that cannot be replayed are listed on stderr; the others are replayed, and the exit code is 1.\n\n\
     Examples:\n  trimtab replay\n  trimtab replay --agent claude --last 20 --html report.html\n  \
     trimtab replay session.jsonl --policy steady --policy 'peer:mask(10)' --policy 'recent(keep_last=5)'\n  \
-    trimtab replay recordings --budget 35% --html report.html\n  \
+    trimtab replay recordings --budget 25%,35%,50%,75%\n  trimtab replay recordings --budget 16k --model local:llama.cpp@800\n  \
     trimtab replay recordings --json | jq '.[] | select(.policy == \"steady\") | .cost_vs_raw'"
 )]
 pub(crate) struct ReplayArgs {
@@ -495,7 +495,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "policies")]
     pub(crate) all: bool,
 
-    /// Use the prices of this model [default: the models in the recordings]
+    /// Use the prices of this model [default: the models in the recordings]; `local:llama.cpp`, `local:800` (tokens per second) or
+    /// `local:vllm@4000` counts seconds of waiting instead of dollars
     #[arg(long = "model", value_name = "NAME", env = "TRIMTAB_MODEL", value_parser = parse_model)]
     pub(crate) models: Vec<Model>,
 
@@ -503,10 +504,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "policies")]
     pub(crate) knobs: bool,
 
-    /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%) [default: what the
-    /// model's window leaves]
-    #[arg(long, value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_parser = parse_budget)]
-    pub(crate) budget: Option<ReplayBudget>,
+    /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%); several with
+    /// commas [default: what the model's window leaves]
+    #[arg(long = "budget", value_name = "TOKENS|SHARE%", env = "TRIMTAB_BUDGET", value_delimiter = ',', value_parser = parse_budget)]
+    pub(crate) budgets: Vec<ReplayBudget>,
 
     /// How long the provider keeps its cache, and at which price
     #[arg(long, value_enum, value_name = "LIFETIME", default_value_t)]

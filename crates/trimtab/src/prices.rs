@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::OnceLock};
 use anyhow::{Context, Result, anyhow};
 use trimtab_core::{
     Model,
-    prices::{find_model_in, models_with},
+    prices::{find_model_in, local_model, models_with},
 };
 
 use crate::settings;
@@ -18,8 +18,11 @@ pub(crate) fn models() -> Result<&'static [Model]> {
     table.as_deref().map_err(|fault| anyhow!("{fault}"))
 }
 
-/// Finds a model, past vendor prefixes, dates, variants and case.
+/// Finds a model, past vendor prefixes, dates, variants and case; `local:SERVER` is one that runs on this machine.
 pub(crate) fn find_model(name: &str) -> Result<Model> {
+    if let Some(local) = local_model(name) {
+        return Ok(local?);
+    }
     Ok(find_model_in(name, models()?)?)
 }
 

@@ -52,7 +52,7 @@ fn check(path: &Path, model: &str, budget: Option<u64>) {
     let store = folder.path().join("kept.db");
     let part = Part { segment: &segment, model: &priced, budget: budget.map(Tokens), store: &store };
     let terms = ReplayTerms {
-        budget: budget.map(|tokens| ReplayBudget::Tokens(Tokens(tokens))),
+        budgets: budget.map(|tokens| ReplayBudget::Tokens(Tokens(tokens))).into_iter().collect(),
         recall: recall_from(&store),
         ..ReplayTerms::default()
     };

@@ -21,12 +21,13 @@ use serde_json::Value;
 const RECORDING: &str = "fixtures/recordings/claude-code.jsonl";
 
 /// What others read from the report: these names are promised.
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 32] = [
     "policy", "model", "sessions", "requests", "tokens", "tokens_vs_raw", "input_cost", "cost_vs_raw",
     "worst_session_vs_raw", "sessions_dearer", "cache_breaks", "forced_refetches", "unmarked_stale_tokens",
     "edit_anchor_recall", "reference_recall", "error_retention", "instruction_retention",
     "strict_reference_recall", "copied_line_recall", "edit_anchors", "cost_net_vs_raw", "invalid_requests",
-    "over_budget_requests", "plan_us_p50", "plan_us_p99",
+    "over_budget_requests", "plan_us_p50", "plan_us_p99", "unit", "raw_cost", "net_cost", "cuts",
+    "rewritten_tokens", "prefill_tokens", "bound_recall_share",
 ];
 
 /// Replays with `--json` and returns the rows without the times of plans.
@@ -78,6 +79,57 @@ fn json_has_an_object_per_policy_and_model_with_the_promised_fields() {
     assert_eq!(rows[0]["cost_vs_raw"], 1.0);
     assert_eq!(rows[0]["tokens_vs_raw"], 1.0);
     assert_eq!(rows[0]["edit_anchor_recall"], 1.0);
+}
+
+#[test]
+fn several_budgets_are_replayed_in_one_run() {
+    let asked = ["--budget", "50%,64k,50%", "--policy", "steady", "--policy", "oracle:budget"];
+    let rows = rows(&[&[RECORDING][..], &asked].concat());
+    let names: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|row| (row["policy"].as_str().expect("a name"), row["budget"].as_str().expect("a budget")))
+        .collect();
+    let expected = [("steady", "50%"), ("steady", "64k"), ("oracle:budget", "50%"), ("oracle:budget", "64k")];
+    assert_eq!(names, expected);
+    let number = |row: usize, field: &str| rows[row][field].as_f64().expect(field);
+    assert!(number(0, "tokens") < number(1, "tokens"), "a small budget leaves less");
+    assert!(number(2, "edit_anchor_recall") >= number(0, "edit_anchor_recall"));
+    assert_eq!(number(2, "bound_recall_share"), 1.0);
+    assert_eq!(number(2, "over_budget_requests"), 0.0, "the bound keeps the budget");
+    let run = trimtab(&[&["replay", RECORDING][..], &asked].concat());
+    let text = run.text();
+    assert!(text.contains(", budget 50%: ") && text.contains(", budget 64k: "), "{text}");
+    assert!(text.contains("At a budget of 64k, steady would have "), "{text}");
+    for head in ["cuts", "rewr", "over", "bound"] {
+        assert!(text.contains(head), "{head}: {text}");
+    }
+}
+
+#[test]
+fn a_model_on_this_machine_is_paid_in_seconds() {
+    let asked = [RECORDING, "--model", "local:ollama@800", "--policy", "none", "--policy", "peer:mask(3)"];
+    let rows = rows(&asked);
+    assert_eq!(rows[0]["unit"], "seconds");
+    let number = |row: usize, field: &str| rows[row][field].as_f64().expect(field);
+    // What was in no cache, at 800 tokens a second.
+    assert!((number(0, "prefill_tokens") / 800.0 - number(0, "prefill_seconds")).abs() < 0.01, "{}", rows[0]);
+    assert!(
+        number(1, "cost_vs_raw") > 1.0 && number(1, "tokens_vs_raw") < 1.0,
+        "masking waits longer: {}",
+        rows[1]
+    );
+    let run = trimtab(&[&["replay"][..], &asked].concat());
+    let text = run.text();
+    assert!(text.contains("at 800 tokens per second") && text.contains("wait"), "{text}");
+    assert!(!text.contains('$') || text.contains("as $ and net $"), "{text}");
+    let wrong = trimtab(&["replay", RECORDING, "--model", "local:tgi"]);
+    assert!(
+        wrong.code == Some(2) && wrong.words.contains("llama.cpp, ollama, vllm, lm-studio"),
+        "{}",
+        wrong.words
+    );
+    let mixed = trimtab(&["replay", RECORDING, "--model", "local", "--model", "gpt-5"]);
+    assert!(mixed.code == Some(1) && mixed.words.contains("seconds and dollars"), "{}", mixed.words);
 }
 
 #[test]
@@ -329,7 +381,9 @@ fn a_page_of_a_hostile_recording_holds_no_markup_of_it() {
     let nasty = "</script><img src=x onerror=alert(1)>";
     let file = folder.join("a <img src=x onerror=alert(2)>.json");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let mut messages = vec![serde_json::json!({"role": "user", "content": nasty})];
+    // Words that begin with a tag would be taken for a client's reminder, and would not name the session.
+    let said = format!("Mend {nasty}");
+    let mut messages = vec![serde_json::json!({"role": "user", "content": said})];
     for number in 0..12 {
         let id = format!("call{number}");
         let call = serde_json::json!({"id": id, "type": "function", "function": {"name": nasty, "arguments":
@@ -348,7 +402,8 @@ fn a_page_of_a_hostile_recording_holds_no_markup_of_it() {
     assert!(run.text().contains("1 session with "), "{}", run.text());
     assert!(run.words.contains("sessions: 1; ") && run.words.contains(" at a time; "), "{}", run.words);
     let text = std::fs::read_to_string(&page).expect("a page");
-    assert!(text.contains("\\u003cimg src=x onerror=alert(2)\\u003e"), "the session is named");
-    assert!(!text.contains("<img") && text.matches("</script>").count() == 2, "markup got through");
+    assert!(text.contains("&lt;img src=x onerror=alert(1)&gt;"), "the session is named by its first words");
+    assert!(text.contains("&lt;img src=x onerror=alert(2)&gt;"), "and by its path");
+    assert!(!text.contains("<img") && !text.contains("<script"), "markup got through");
     std::fs::remove_dir_all(folder).expect("the folder");
 }

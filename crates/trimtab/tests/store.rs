@@ -156,8 +156,10 @@ fn a_cut_that_pays_is_made_where_another_process_goes_on_and_its_sum_is_told() {
         ["trimtab.db", "report.json"].map(|name| folder.path().join(name).display().to_string());
     let mut cut = None;
     for steps in 1..=24 {
-        let arguments =
-            ["fit", "-", "--store", &store, "--policy", "steady", "--explain", "--report", &report];
+        let arguments = [
+            "fit", "-", "--store", &store, "--policy", "steady", "--set", "other_need=1", "--explain",
+            "--report", &report,
+        ];
         let fitted = trimtab_reading(&arguments, &after(steps));
         assert_eq!(fitted.code, Some(0), "{}", fitted.words);
         let told: Value = serde_json::from_slice(&std::fs::read(&report).expect("a report")).expect("JSON");

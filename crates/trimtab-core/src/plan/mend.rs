@@ -8,7 +8,8 @@ pub(super) fn repair_pointers(work: &mut Work<'_>) -> bool {
     let pointers = work.request.history.ids();
     let broken: Vec<(BlockId, Reason)> = pointers
         .filter_map(|id| {
-            let reason = work.verdict_of(pointer_target(work, id)?).reason()?;
+            let target = work.verdict_of(pointer_target(work, id)?);
+            let reason = target.reason().filter(|_| !target.shows_all())?;
             // This block is in no summary itself, and what came before it says nothing about it.
             let step = work.request.facts[id].step;
             let reason = match reason {

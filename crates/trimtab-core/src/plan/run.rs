@@ -13,7 +13,7 @@ use super::{
     unbind::drop_bound_reasoning,
     work::Work,
 };
-use crate::{count::CountMemo, policy::StepMoment, units::Tokens};
+use crate::{count::CountMemo, policy::StepMoment};
 
 /// Decides what becomes of every block.
 pub(crate) fn plan(
@@ -59,12 +59,14 @@ fn take_what_is_free_now(work: &mut Work<'_>) -> bool {
     }
     work.draft.pass = PassName::Pays;
     let first = work.draft.total;
-    let mut before = Tokens::ZERO;
-    while work.draft.total != before {
-        before = work.draft.total;
+    loop {
+        let before = work.draft.total;
         take_what_pays(work);
+        // What is only said otherwise frees nothing.
+        if work.draft.total >= before {
+            return before < first;
+        }
     }
-    work.draft.total != first
 }
 
 /// Takes the steps again that leave alone what would make the request too small for the cache: with longer notes it may be large

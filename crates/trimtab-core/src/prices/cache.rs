@@ -22,6 +22,9 @@ pub struct CacheRules {
     pub prefix_bound_reasoning: bool,
     /// Whether the provider itself leaves out the reasoning of earlier turns once the user speaks.
     pub drops_old_reasoning: bool,
+    /// How many conversations a local server keeps at a time; 0: as many as fit. None at providers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
 }
 
 /// Where the part of a request that is read from the cache can end.
@@ -56,6 +59,7 @@ impl CacheRules {
         lifetime_ms: 300_000,
         prefix_bound_reasoning: false,
         drops_old_reasoning: false,
+        slots: None,
     };
 
     /// Returns the rules for a model of a provider; those of the common kind where nothing is known.
@@ -98,6 +102,7 @@ impl CacheRuleRow {
             lifetime_ms: column()?.parse::<i64>().ok()?.checked_mul(1000)?,
             prefix_bound_reasoning: parse_yes_no(column()?)?,
             drops_old_reasoning: parse_yes_no(column()?)?,
+            slots: column().map(str::parse).transpose().ok()?,
         };
         Some(CacheRuleRow { provider, model, rules })
     }
@@ -173,16 +178,19 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_of_earlier_turns_is_kept_from_claude_opus_4_5_on() {
+    fn reasoning_of_earlier_turns_is_kept_from_claude_opus_4_5_on_and_dropped_by_openai() {
         let drops = |model: &str| find_model(model).unwrap().cache.drops_old_reasoning;
         assert!(
-            ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-3-7-sonnet"]
-                .into_iter()
-                .all(drops)
+            [
+                "claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-3-7-sonnet", "gpt-5",
+                "gpt-5.6-sol"
+            ]
+            .into_iter()
+            .all(drops)
         );
         let kept = [
             "claude-opus-4-5", "claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-4-6", "claude-sonnet-5",
-            "gpt-5",
+            "deepseek-v4-pro",
         ];
         assert!(!kept.into_iter().any(drops));
     }

@@ -3,6 +3,7 @@
 //! new table, or a row of the user's own.
 
 mod cache;
+mod local;
 mod name;
 mod own_prices;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::name::bare_model_name;
 pub use self::{
     cache::{CacheLanding, CacheRules},
+    local::{CostUnit, LocalModelError, local_model, server_model},
     own_prices::{PricesError, models_with},
 };
 use crate::{units::Tokens, usage::Usage};

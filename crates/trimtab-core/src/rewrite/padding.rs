@@ -22,21 +22,21 @@ const STYLES: &[NumberStyle] = &[
 /// Takes the padding off; nothing where there is none, or where it could not be put back.
 pub(super) fn strip_padding(text: &str) -> Option<String> {
     let is_padded =
-        |style: &&NumberStyle| text.split('\n').skip(1).any(|line| style.unpadded(line).is_some());
+        |style: &&NumberStyle| text.split('\n').skip(1).any(|line| style.without_padding(line).is_some());
     let style = STYLES.iter().find(is_padded)?;
     let mut bare = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
             bare.push('\n');
         }
-        bare.push_str(style.unpadded(line).filter(|_| index > 0).unwrap_or(line));
+        bare.push_str(style.without_padding(line).filter(|_| index > 0).unwrap_or(line));
     }
     style.is_padded_again(&bare, text).then_some(bare)
 }
 
 impl NumberStyle {
     /// Returns a line from its number's first digit on; nothing for a line without padding.
-    fn unpadded<'a>(&self, line: &'a str) -> Option<&'a str> {
+    fn without_padding<'a>(&self, line: &'a str) -> Option<&'a str> {
         let first = line.chars().next()?;
         if first != self.fill {
             return None;

@@ -165,14 +165,6 @@ fn long_text() -> impl Strategy<Value = String> {
         1 => lines().prop_map(repeat("test module::case_# ... ok")),
         1 => lines().prop_map(|count| numbered("test case_# ... ok", count) + "error: it broke\nFAILED (failures=1)\n"),
         1 => lines().prop_map(repeat("src/file_#.rs:12: fn main() {")),
-        1 => lines().prop_map(repeat("src/some_longer_name.rs:#:    let value = #;")),
-        1 => (lines(), 1usize..1200).prop_map(|(count, first)| padded(count, first, '→')),
-        1 => (lines(), 1usize..1200).prop_map(|(count, first)| padded(count, first, '\t')),
-        1 => lines().prop_map(repeat("\u{1b}[1m\u{1b}[32m   Compiling\u{1b}[0m crate_# v0.1.0")),
-        1 => (1usize..40).prop_map(|rows| {
-            let rows: Vec<_> = (0..rows).map(|row| serde_json::json!({"id": row, "name": format!("row {row}")})).collect();
-            serde_json::to_string_pretty(&rows).unwrap_or_default()
-        }),
         1 => lines().prop_map(repeat("drwxr-xr-x 2 dev dev 4096 May  1 10:00 folder_#")),
         1 => lines().prop_map(repeat("+added line #\n-removed line #")),
         1 => (1usize..80).prop_map(|rows| {
@@ -187,12 +179,6 @@ fn long_text() -> impl Strategy<Value = String> {
 
 fn numbered(line: &str, count: usize) -> String {
     (0..count).map(|number| line.replace('#', &number.to_string()) + "\n").collect()
-}
-
-/// A file as agents show it: a number before every line.
-fn padded(count: usize, first: usize, mark: char) -> String {
-    let text = code(count);
-    text.lines().zip(first..).map(|(line, number)| format!("{number:>6}{mark}{line}\n")).collect()
 }
 
 fn code(count: usize) -> String {

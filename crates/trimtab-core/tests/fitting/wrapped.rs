@@ -3,7 +3,7 @@
 //! when it is fitted again; and originals come back byte for byte.
 
 use serde_json::{Value, json};
-use trimtab_core::{BlockKind, FittedRequest, Format, Memory, Policy, Settings, Tokens};
+use trimtab_core::{BlockKind, FittedRequest, Format, Memory, Policy, Settings, Tokens, Verdict};
 
 use super::{fitted, honest, shown};
 use crate::checker;
@@ -204,6 +204,11 @@ fn check(
         };
         shortened += 1;
         let original = history.block_text(block);
+        if matches!(decision.verdict, Verdict::Rewrite { .. }) {
+            super::rewritten::check(&original, text)
+                .unwrap_or_else(|lie| panic!("{name}, {policy}: {lie} in {text}"));
+            continue;
+        }
         if serde_json::from_str::<Value>(&original).is_err() {
             // A Gemini response with nothing but a text is that text.
             assert!(format == Format::Gemini && honest::check(&original, text).is_ok(), "{name}: {text}");

@@ -10,6 +10,7 @@
 )]
 
 mod bill;
+mod bounds;
 #[path = "../../../trimtab-core/tests/checker/mod.rs"]
 #[allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null where there is nothing")]
 mod checker;
@@ -36,6 +37,9 @@ type Table = (&'static str, fn(&[files::File]) -> bool);
 const OUTPUTS: &str = "outputs";
 const NEEDS: &str = "needs";
 
+/// Takes minutes, because every policy is played: only where it is named.
+const BOUNDS: &str = "bounds";
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(folder) = arguments.next() else {
@@ -43,7 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 12] = [
+    let tables: [Table; 13] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -56,10 +60,12 @@ fn main() -> ExitCode {
         ("compact", compact::table),
         (OUTPUTS, outputs::table),
         (NEEDS, needs::table),
+        (BOUNDS, bounds::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted = tables.iter().filter(|(name, _)| {
-        (asked.is_empty() && ![OUTPUTS, NEEDS].contains(name)) || asked.iter().any(|asked| asked == name)
+        (asked.is_empty() && ![OUTPUTS, NEEDS, BOUNDS].contains(name))
+            || asked.iter().any(|asked| asked == name)
     });
     let mut good = !files.is_empty();
     for (_, table) in wanted {

@@ -3,7 +3,12 @@
 //!
 //! The ledger of tokens depends on the cache rules only; two models with the same rules share one.
 
-use trimtab_core::{Tokens, prices::Model, session::CacheLifetime, usage::Usage};
+use trimtab_core::{
+    Tokens,
+    prices::{CacheLanding, CacheRules, Model},
+    session::CacheLifetime,
+    usage::Usage,
+};
 
 use super::{
     Track, Views,
@@ -24,6 +29,8 @@ pub(crate) struct RequestCharge {
     pub(crate) dollars: f64,
     /// Whether less was read than the request before left in a live cache: an edit broke the prefix.
     pub(crate) broke: bool,
+    /// Tokens that the request before carried too and that were cached again because of that.
+    pub(crate) rewritten: Tokens,
 }
 
 /// What all requests of a segment cost.
@@ -50,6 +57,61 @@ pub(crate) fn bill_segment(track: &Track<'_>, views: &Views, model: &Model) -> S
     price_ledger(&follow_cache(track, views, &model.cache, keeping, CacheLosses::AsRecorded), model, keeping)
 }
 
+/// Charges what is shown as if edits cost nothing: whatever the request before carried is read, as far as any cache of that
+/// lifetime could still hold it, wherever reads may end and however short they are. Where a provider caches its answers, those
+/// are read too.
+///
+/// Nobody who shows at least as much pays less: what is new must be written, and more than this cannot be read.
+pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> SegmentBill {
+    let keeping = cache_lifetime(track, model);
+    let ideal = CacheRules {
+        landing: CacheLanding::AnyPrefix,
+        minimum: Tokens::ZERO,
+        step: Tokens(1),
+        ..model.cache
+    };
+    let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
+    let raw = follow_cache(track, &untouched, &ideal, keeping, CacheLosses::AsRecorded);
+    let shown = follow_cache(track, views, &ideal, keeping, CacheLosses::AsRecorded);
+    let answers = match model.cache.landing {
+        CacheLanding::UnitEnds => {
+            let kept = CacheRules { landing: CacheLanding::UnitEnds, ..ideal };
+            let kept = follow_cache(track, &untouched, &kept, keeping, CacheLosses::AsRecorded);
+            kept.iter().zip(&raw).map(|(kept, raw)| kept.read - raw.read).collect()
+        }
+        _ => vec![Tokens::ZERO; raw.len()],
+    };
+    let charges = raw.iter().zip(&shown).zip(answers).map(|((raw, shown), answer)| {
+        let read = (raw.read.min(shown.carried) + answer).min(shown.tokens);
+        let line = CacheUse { read, written: shown.tokens - read, ..*shown };
+        let cached = model.input_cost(usage_of(&line, keeping));
+        // What is too short for the cache costs the plain price, which may be less than writing.
+        let plain = CacheUse { read: Tokens::ZERO, written: Tokens::ZERO, ..line };
+        let plain = model.input_cost(usage_of(&plain, keeping));
+        let dollars = if shown.tokens < model.cache.minimum { cached.min(plain) } else { cached };
+        let CacheUse { tokens, written, .. } = line;
+        RequestCharge { tokens, read, written, dollars, broke: false, rewritten: Tokens::ZERO }
+    });
+    SegmentBill { charges: charges.collect() }
+}
+
+/// Returns the dollars of one more request that brings a block back: its whole input is read, the block is written and
+/// then read by the requests that follow, and the call is written by the model.
+pub(crate) fn refetch_dollars(model: &Model, input: Tokens, block: Tokens) -> f64 {
+    let prices = &model.prices;
+    let dear = model.cliff.filter(|cliff| input > cliff.above);
+    let factor = dear.map_or(1.0, |cliff| cliff.input_factor);
+    let (input, block) = (input.to_float(), block.to_float());
+    let read = prices.cache_read * (input + REQUESTS_THAT_READ_IT * block);
+    (factor * (read + prices.cache_write * block) + prices.output * TOKENS_OF_A_CALL) / 1e6
+}
+
+/// What bringing something back takes beside its tokens, of output: a call with its arguments.
+const TOKENS_OF_A_CALL: f64 = 150.0;
+
+/// How many further requests read what was brought back.
+const REQUESTS_THAT_READ_IT: f64 = 10.0;
+
 /// Prices a ledger that was made with the rules of the model's cache.
 pub(crate) fn price_ledger(ledger: &[CacheUse], model: &Model, keeping: CacheLifetime) -> SegmentBill {
     let charge = |line: &CacheUse| RequestCharge {
@@ -58,6 +120,7 @@ pub(crate) fn price_ledger(ledger: &[CacheUse], model: &Model, keeping: CacheLif
         written: line.written,
         dollars: model.input_cost(usage_of(line, keeping)),
         broke: line.broke,
+        rewritten: if line.broke { line.carried - line.read } else { Tokens::ZERO },
     };
     SegmentBill { charges: ledger.iter().map(charge).collect() }
 }

@@ -35,6 +35,9 @@ pub(crate) struct CacheUse {
     pub(crate) written: Tokens,
     /// Whether less was read than the request before left in a live cache, because what it said was changed.
     pub(crate) broke: bool,
+    /// Of all input tokens, those of blocks that the request before carried too; of a first request, all. The ledger
+    /// fills it in.
+    pub(crate) carried: Tokens,
 }
 
 impl CacheUse {
@@ -210,7 +213,7 @@ impl SimulatedCache {
         self.kept = self.path.len();
         self.left = (self.path.len(), read.max(reaching));
         self.last = at;
-        CacheUse { tokens, read, written: reaching - read, broke }
+        CacheUse { tokens, read, written: reaching - read, broke, carried: Tokens::ZERO }
     }
 
     /// Returns how many pieces can be read from the cache.

@@ -18,6 +18,7 @@ const CLAUDE: CacheRules = CacheRules {
     lifetime_ms: 300_000,
     prefix_bound_reasoning: false,
     drops_old_reasoning: false,
+    slots: None,
 };
 const GPT: CacheRules = CacheRules { landing: CacheLanding::RequestEnds { latest: 80 }, ..CLAUDE };
 const PREFIX: CacheRules = CacheRules { landing: CacheLanding::AnyPrefix, ..CLAUDE };

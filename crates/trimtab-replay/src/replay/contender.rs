@@ -3,7 +3,7 @@
 
 use trimtab_core::policy::{Policy, PolicyError, policies};
 
-use super::peers::{Rival, rivals};
+use super::peers::{Rival, RivalRole, rivals};
 
 /// A policy of ours, another tool's, or a bound that knows the future.
 #[derive(Debug, Clone)]
@@ -176,7 +176,17 @@ impl Contender {
     pub(super) fn minds_prices(&self) -> bool {
         match &self.plays {
             ContenderKind::Policy(policy) => policy.depends_on_prices(),
-            ContenderKind::Rival(..) => false,
+            ContenderKind::Rival(rival, _) => rival.role == RivalRole::PaidPlan,
+        }
+    }
+
+    /// Tells whether it looks at the budget.
+    pub(super) fn minds_budget(&self) -> bool {
+        match &self.plays {
+            ContenderKind::Policy(_) => true,
+            ContenderKind::Rival(rival, _) => {
+                matches!(rival.role, RivalRole::FreeWithinBudget | RivalRole::PaidPlan)
+            }
         }
     }
 }
@@ -268,7 +278,7 @@ mod tests {
             name: "peer:mask",
             about: "",
             knob: ("results kept", &[10.0, 5.0]),
-            free_edits: false,
+            role: RivalRole::Peer,
             views: |_| crate::replay::Views::default(),
         };
         let of = |inside| {
@@ -286,7 +296,7 @@ mod tests {
         name: "oracle:block",
         about: "",
         knob: ("", &[]),
-        free_edits: true,
+        role: RivalRole::FreeEdits,
         views: |_| crate::replay::Views::default(),
     };
 

@@ -84,7 +84,10 @@ pub(crate) fn follow_cache(
         if let Some(block) = views.markers.get(&number).filter(|_| markers.len() < MAX_MARKERS) {
             markers.push(cache.pieces_before(block.0 + 1));
         }
-        lines.push(cache.send_request(at, &markers));
+        let before = number.checked_sub(1).and_then(|before| track.requests.get(before));
+        let carried = before.map_or(cache.len(), |before| cache.pieces_before(narrow(before.blocks)));
+        let carried = cache.tokens(carried);
+        lines.push(CacheUse { carried, ..cache.send_request(at, &markers) });
     }
     lines
 }

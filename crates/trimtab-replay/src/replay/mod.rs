@@ -5,6 +5,7 @@
 mod bill;
 #[cfg(test)]
 mod bill_tests;
+mod bounds;
 mod cache;
 #[cfg(test)]
 mod cache_tests;
@@ -21,21 +22,25 @@ mod prediction;
 mod report;
 mod score;
 mod simulated;
+mod terms;
 mod track;
 mod valid;
 mod view;
 
+#[doc(hidden)]
+pub use bounds::{BoundCheck, check_bounds};
 pub use contender::{Contender, ContenderError, ContenderFamily, KnobRange, contenders};
 pub use fidelity::NeededShare;
 pub use report::{ScoreRow, SessionScores, pool_sessions};
-pub use score::{CacheRetention, MissReport, ReplayBudget, ReplayTerms, Score, replay};
+pub use score::{MissReport, Score, replay};
 pub use simulated::CacheSimulation;
+pub use terms::{CacheRetention, ReplayBudget, ReplayTerms};
 
-pub(crate) use bill::{RequestCharge, SegmentBill, bill_segment};
+pub(crate) use bill::{SegmentBill, bill_segment};
 pub(crate) use fidelity::{Fidelity, HiddenMiss, SegmentUses, measure_fidelity};
 #[doc(hidden)]
 pub use fidelity::{NeedSums, ProbeFigure, UseProbe, probe_segment};
-pub(crate) use oracle::ResultNeed;
+pub(crate) use oracle::{NeedKind, ResultNeed};
 pub(crate) use peers::PeerCase;
 pub use prediction::{Prediction, predicted_usage};
 pub(crate) use track::{Track, TrackedRequest};

@@ -1,17 +1,24 @@
-//! What could be hidden if the future were known. Takes a track and what later answers use of earlier results; gives views in
-//! which every result is seen whole once and then only as long as it is still needed. Never brings a result back.
+//! What could be done if the future were known. Takes a track and what later answers use of earlier results; gives views in
+//! which nothing is hidden that is still needed. Never brings a result back.
 //!
-//! As bounds their edits are free. The scheduled one pays for them like everybody else.
+//! `oracle:floor`, `oracle:block` and `oracle:line` are bounds: their edits are free. `oracle:budget` and
+//! `oracle:budget-line` keep a budget with free edits. The paid ones are plans: they pay for their edits like everybody else.
+
+mod cuts;
+mod floor;
+mod paid;
+mod room;
 
 use std::{collections::HashMap, ops::Range};
 
 use trimtab_core::BlockId;
 
+pub(super) use floor::floor_oracle;
+
 use super::{
     Track, Views,
     peers::{
-        PeerCase, Rival,
-        schedule::{EditRule, schedule_edits},
+        Rival, RivalRole,
         walk::{PeerWalk, text_of},
     },
 };
@@ -19,22 +26,57 @@ use super::{
 /// Something in a result that a later answer uses. A use with several providers is a need of the latest of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResultNeed {
+    /// What it is.
+    pub(crate) kind: NeedKind,
     /// The result that provides it.
     pub(crate) provider: BlockId,
+    /// Whether nothing else in the request shows it.
+    pub(crate) only_there: bool,
     /// The request whose answer uses it, counted from 0.
     pub(crate) request: usize,
     /// The lines of the result's text that are used, counted from 0; empty where that cannot be told: then all of them are.
     pub(crate) lines: Vec<Range<usize>>,
 }
 
+/// What a later answer uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NeedKind {
+    /// A text that an edit replaces.
+    Anchor,
+    /// A name.
+    Name,
+    /// A line that is copied.
+    Line,
+}
+
+impl NeedKind {
+    /// Returns what losing it counts, where not all can be kept: an edit fails without its text; a name or a line is often
+    /// found elsewhere (the weights of the study that the bounds were first measured in).
+    fn weight(self) -> f64 {
+        match self {
+            NeedKind::Anchor => 1.0,
+            NeedKind::Name | NeedKind::Line => 0.25,
+        }
+    }
+}
+
 /// What stands in the place of a result that nobody needs any more. A bound says nothing that costs more.
 const HIDDEN: &str = "[hidden]";
+
+pub(super) const FLOOR: Rival = Rival {
+    name: "oracle:floor",
+    about: "Knows the future: shows of every result from the start only what is edited or copied later; edits are free. A bound for \
+            everything that hides results and loses nothing.",
+    knob: ("", &[]),
+    role: RivalRole::FreeEdits,
+    views: |case| floor_oracle(case.track, case.needs),
+};
 
 pub(super) const BLOCK: Rival = Rival {
     name: "oracle:block",
     about: "Knows the future: hides every result after its last use; edits are free. A bound, not a policy.",
     knob: ("", &[]),
-    free_edits: true,
+    role: RivalRole::FreeEdits,
     views: |case| block_oracle(case.track, case.needs),
 };
 
@@ -42,18 +84,43 @@ pub(super) const LINE: Rival = Rival {
     name: "oracle:line",
     about: "Knows the future: keeps of every result only the lines around later uses; edits are free. A bound, not a policy.",
     knob: ("", &[]),
-    free_edits: true,
+    role: RivalRole::FreeEdits,
     views: |case| line_oracle(case.track, case.needs),
 };
 
 pub(super) const BLOCK_PAID: Rival = Rival {
     name: "oracle:block-paid",
-    about: "Knows what is needed but not for how long the session lasts: hides results after their last use when that pays.",
-    knob: ("cost of a rewritten token in cached reads, (write - read) / read", &[11.5, 24.0, 49.0]),
-    free_edits: false,
-    views: |case: &PeerCase<'_>| {
-        schedule_edits(case.track, &block_oracle(case.track, case.needs), EditRule::AsLongAgain, case.knob)
-    },
+    about: "Knows the future: hides results after their last use at the moments where that saves most; edits are paid. The best plan \
+            that a search finds.",
+    knob: ("", &[]),
+    role: RivalRole::PaidPlan,
+    views: paid::paid_without_budget,
+};
+
+pub(super) const BUDGET: Rival = Rival {
+    name: "oracle:budget",
+    about: "Knows the future and keeps the budget: hides first what is never needed, then what is needed least per token; edits are \
+            free. A bound, not a policy.",
+    knob: ("", &[]),
+    role: RivalRole::FreeWithinBudget,
+    views: |case| room::views_within_room(case, room::ShownRest::Whole),
+};
+
+pub(super) const BUDGET_LINE: Rival = Rival {
+    name: "oracle:budget-line",
+    about: "The same, but keeps of every result only the lines around later uses. A bound, not a policy.",
+    knob: ("", &[]),
+    role: RivalRole::FreeWithinBudget,
+    views: |case| room::views_within_room(case, room::ShownRest::NeededLines),
+};
+
+pub(super) const BUDGET_PAID: Rival = Rival {
+    name: "oracle:budget-paid",
+    about: "Knows the future, keeps the budget and pays for its edits: when and how deep it cuts is the best of several plans for each \
+            segment.",
+    knob: ("", &[]),
+    role: RivalRole::PaidPlan,
+    views: paid::paid_within_budget,
 };
 
 /// Keeps every result from its arrival until its last use.

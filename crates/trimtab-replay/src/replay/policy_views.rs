@@ -25,7 +25,7 @@ pub(crate) struct PolicyViews {
 
 /// Returns what a budget leaves for what is recorded, in our own counts: what the recording leaves out of the head counts all
 /// the same.
-fn room_for(track: &Track<'_>, budget: Tokens) -> Tokens {
+pub(super) fn room_for(track: &Track<'_>, budget: Tokens) -> Tokens {
     (budget - track.unseen_head).scale(1.0 / track.scale)
 }
 

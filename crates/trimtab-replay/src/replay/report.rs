@@ -2,6 +2,7 @@
 //! session, and intervals from drawing repositories and their sessions again. Never averages ratios: a long session weighs what it costs.
 
 use serde::Serialize;
+use trimtab_core::prices::CostUnit;
 
 use super::{
     NeededShare,
@@ -11,6 +12,9 @@ use super::{
 /// Where the drawing of sessions begins: the same for every report, so that the same input gives the same intervals.
 const SEED: u64 = 0x7472_696d_7461_6221;
 
+/// The oracle that keeps the budget: what recalls are related to.
+const BOUND: &str = "oracle:budget";
+
 /// Dollars differ from those of the untrimmed session when they do by more than the rounding of sums.
 const ROUNDING: f64 = 1e-9;
 
@@ -19,6 +23,8 @@ const ROUNDING: f64 = 1e-9;
 pub struct SessionScores {
     /// The name by which people know it.
     pub name: String,
+    /// The project, day and first words by which people know it; empty where nobody looked.
+    pub title: String,
     /// The agent that recorded it; empty where that is not known.
     pub agent: String,
     /// The repository that it worked in; empty where the recording does not tell.
@@ -37,6 +43,11 @@ pub struct ScoreRow {
     pub policy: String,
     /// The model whose prices are paid.
     pub model: String,
+    /// The budget that was asked for: `64k`, or `35%` of the largest request of each segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
+    /// What costs are counted in: dollars, or seconds of waiting where the model runs on the user's own machine.
+    pub unit: CostUnit,
     /// How many sessions.
     pub sessions: u64,
     /// How many requests in them.
@@ -47,9 +58,13 @@ pub struct ScoreRow {
     pub tokens: u64,
     /// These in relation to the untrimmed sessions.
     pub tokens_vs_raw: f64,
-    /// Input dollars.
+    /// Input dollars, or seconds.
     pub input_cost: f64,
-    /// These in relation to the untrimmed sessions.
+    /// What the untrimmed sessions cost.
+    pub raw_cost: f64,
+    /// `input_cost` and what it costs to fetch again what was missed.
+    pub net_cost: f64,
+    /// The input cost in relation to the untrimmed sessions.
     pub cost_vs_raw: f64,
     /// The same of the session where that is largest.
     pub worst_session_vs_raw: f64,
@@ -57,6 +72,16 @@ pub struct ScoreRow {
     pub sessions_dearer: f64,
     /// Broken prefixes of a live cache, per session.
     pub cache_breaks: f64,
+    /// Requests that show something otherwise than the request before did, per session.
+    pub cuts: f64,
+    /// Tokens that were cached again because of a cut, per session.
+    pub rewritten_tokens: f64,
+    /// Tokens that were in no cache, per session: the model had to read them.
+    pub prefill_tokens: f64,
+    /// These in relation to the untrimmed sessions.
+    pub prefill_vs_raw: f64,
+    /// Seconds of reading them, per session, where the speed is known.
+    pub prefill_seconds: Option<f64>,
     /// Hidden blocks that had to be fetched again, per session.
     pub forced_refetches: f64,
     /// Tokens of visible lines that are no longer true and do not say so, summed over requests, per session.
@@ -75,6 +100,8 @@ pub struct ScoreRow {
     pub copied_line_recall: f64,
     /// How many texts to be replaced there were.
     pub edit_anchors: u64,
+    /// `edit_anchor_recall` in relation to that of `oracle:budget`, where that takes part.
+    pub bound_recall_share: Option<f64>,
     /// Dollars with those of fetching again, in relation to the untrimmed sessions.
     pub cost_net_vs_raw: f64,
     /// Requests that break a rule of the protocol.
@@ -137,7 +164,22 @@ pub fn pool_sessions(sessions: &[SessionScores], resamples: usize) -> Vec<ScoreR
         let scores = sessions.iter().filter_map(|session| Some((session, session.scores.get(column)?)));
         score_row(&scores.collect::<Vec<_>>(), drawn, samples)
     };
-    samples.into_iter().enumerate().filter_map(row).collect()
+    let mut rows: Vec<ScoreRow> = samples.into_iter().enumerate().filter_map(row).collect();
+    relate_to_bound(&mut rows);
+    rows
+}
+
+/// Relates the recall of every row to that of the bound which keeps the same budget.
+fn relate_to_bound(rows: &mut [ScoreRow]) {
+    let bounds: Vec<(String, Option<String>, f64)> = rows
+        .iter()
+        .filter(|row| row.policy == BOUND)
+        .map(|row| (row.model.clone(), row.budget.clone(), row.edit_anchor_recall))
+        .collect();
+    for row in rows.iter_mut().filter(|row| row.edit_anchors > 0) {
+        let bound = bounds.iter().find(|(model, budget, _)| *model == row.model && *budget == row.budget);
+        row.bound_recall_share = bound.map(|(.., recall)| ratio(row.edit_anchor_recall, *recall));
+    }
 }
 
 fn score_row(
@@ -161,16 +203,26 @@ fn score_row(
         group: None,
         policy: sum.policy.to_string(),
         model: sum.model.to_string(),
+        budget: sum.budget.map(|budget| budget.to_string()),
+        unit: sum.unit,
         sessions: count,
         requests: sum.requests,
         hour_requests: sum.hour_requests,
         tokens: sum.tokens.0,
         tokens_vs_raw: ratio(to_float(sum.tokens.0), to_float(sum.raw_tokens.0)),
         input_cost: sum.dollars,
+        raw_cost: sum.raw_dollars,
+        net_cost: sum.dollars + sum.refetch_dollars,
         cost_vs_raw: sum.cost_vs_raw(),
         worst_session_vs_raw: worst.1.cost_vs_raw(),
         sessions_dearer: each(u64::try_from(dearer).unwrap_or(u64::MAX)),
         cache_breaks: each(sum.cache_breaks),
+        cuts: each(sum.cuts),
+        rewritten_tokens: each(sum.rewritten.0),
+        prefill_tokens: each(sum.prefilled.0),
+        prefill_vs_raw: ratio(to_float(sum.prefilled.0), to_float(sum.raw_prefilled.0)),
+        // Where waiting is what is paid, reading is all that input costs.
+        prefill_seconds: (sum.unit == CostUnit::Seconds).then_some(sum.dollars / to_float(count)),
         forced_refetches: each(sum.refetches),
         unmarked_stale_tokens: each(sum.unmarked_stale.0),
         edit_anchor_recall: sum.edit_anchors.value(),
@@ -180,6 +232,7 @@ fn score_row(
         strict_reference_recall: sum.strict_references.value(),
         copied_line_recall: sum.copied_lines.value(),
         edit_anchors: sum.edit_anchors.of,
+        bound_recall_share: None,
         cost_net_vs_raw: ratio(sum.dollars + sum.refetch_dollars, sum.raw_dollars),
         invalid_requests: sum.invalid_requests,
         over_budget_requests: sum.over_budget_requests,

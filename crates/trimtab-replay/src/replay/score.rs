@@ -4,74 +4,28 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
-use trimtab_core::{RecallHint, Tokens, count::Counter, prices::Model, session::CacheLifetime};
+use trimtab_core::{
+    Tokens,
+    count::Counter,
+    json::widen,
+    prices::{CostUnit, Model},
+    session::CacheLifetime,
+};
 
 use super::{
-    Fidelity, HiddenMiss, NeededShare, PeerCase, RequestCharge, ResultNeed, SegmentBill, SegmentUses, Track,
-    Views,
-    bill::cache_lifetime,
+    Fidelity, HiddenMiss, NeededShare, PeerCase, ResultNeed, SegmentBill, SegmentUses, Track, Views,
+    bill::{bill_freely, cache_lifetime, refetch_dollars},
     bill_segment,
     contender::{Contender, ContenderKind},
     measure_fidelity,
-    policy_views::{PolicyViews, play_policy},
+    policy_views::{PolicyViews, play_policy, room_for},
+    terms::{CacheRetention, ReplayBudget, ReplayTerms},
     valid::invalid_requests,
 };
 use crate::recording::Segment;
 
 /// Misses of one segment that a score describes; all are counted.
 const MISSES_DESCRIBED: usize = 40;
-
-/// What bringing something back takes beside its tokens, of output: a call with its arguments.
-const TOKENS_OF_A_CALL: f64 = 150.0;
-
-/// How many further requests read what was brought back.
-const REQUESTS_THAT_READ_IT: f64 = 10.0;
-
-/// How a segment is replayed.
-#[derive(Debug, Clone)]
-pub struct ReplayTerms {
-    /// The most that a request may count; what the model's window leaves, where there is none.
-    pub budget: Option<ReplayBudget>,
-    /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
-    pub clock: fn() -> Duration,
-    /// How long the cache is kept, and at which price.
-    pub kept: CacheRetention,
-    /// How notes say that what is hidden comes back: long commands cost tokens too.
-    pub recall: RecallHint,
-}
-
-/// How long a provider's cache is kept in a replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CacheRetention {
-    /// As each provider does by itself, at its usual price: five minutes at Anthropic.
-    Usually,
-    /// For an hour, at its price, where the model sells that.
-    ForAnHour,
-    /// As the client of each recording had it, where the log tells; else as usual.
-    #[default]
-    AsRecorded,
-}
-
-/// A clock that stands still.
-impl Default for ReplayTerms {
-    fn default() -> ReplayTerms {
-        ReplayTerms {
-            budget: None,
-            clock: || Duration::ZERO,
-            kept: CacheRetention::default(),
-            recall: RecallHint::default(),
-        }
-    }
-}
-
-/// The most that a request may count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ReplayBudget {
-    /// So many tokens.
-    Tokens(Tokens),
-    /// A share of what is recorded of the largest request of the segment.
-    OfPeak(f64),
-}
 
 /// What one contender made of one segment at one model's prices, or of several segments added up.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -80,6 +34,10 @@ pub struct Score {
     pub policy: Arc<str>,
     /// The model whose prices are paid.
     pub model: Arc<str>,
+    /// The budget that was asked for.
+    pub budget: Option<ReplayBudget>,
+    /// What all costs are counted in; where they are seconds, read "seconds" for "dollars".
+    pub unit: CostUnit,
     /// How many requests were made.
     pub requests: u64,
     /// How many of them had their prefix cached for an hour.
@@ -96,6 +54,14 @@ pub struct Score {
     pub refetch_dollars: f64,
     /// Requests that read less of a live cache than was left there.
     pub cache_breaks: u64,
+    /// Requests that show something otherwise than the request before did.
+    pub cuts: u64,
+    /// Tokens that were cached again because of a cut.
+    pub rewritten: Tokens,
+    /// Tokens that were in no cache: the model had to read them.
+    pub prefilled: Tokens,
+    /// These of the untrimmed requests.
+    pub raw_prefilled: Tokens,
     /// Hidden blocks that had to be fetched again.
     pub refetches: u64,
     /// Tokens of visible lines that are no longer true and do not say so, summed over requests.
@@ -151,8 +117,9 @@ pub struct MissReport {
     pub recoverable: bool,
 }
 
-/// Replays a segment. Gives a score for each contender and model, models of one contender side by side; nothing where the
-/// segment holds no request.
+/// Replays a segment. Gives a score for each contender, budget and model, in this order; nothing where the segment holds no
+/// request. Models with slots and without are not replayed together: what the log tells of a provider's cache says nothing
+/// about a local server.
 pub fn replay(
     segment: &Segment,
     contenders: &[Contender],
@@ -169,9 +136,20 @@ pub fn replay(
         CacheRetention::ForAnHour => track.keep_for_an_hour(),
         CacheRetention::AsRecorded => {}
     }
+    if let Some(slots) = models.first().and_then(|model| model.cache.slots) {
+        track.serve_locally(slots, &terms.others);
+    }
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
-    let raws: Vec<RawCost> =
-        models.iter().map(|model| RawCost::for_model(&track, &untouched, model, terms)).collect();
+    let asked: Vec<Option<ReplayBudget>> = match terms.budgets.as_slice() {
+        [] => vec![None],
+        budgets => budgets.iter().copied().map(Some).collect(),
+    };
+    let raw = |budget| models.iter().map(move |model| (budget, model));
+    let raws: Vec<RawCost> = asked
+        .into_iter()
+        .flat_map(raw)
+        .map(|(budget, model)| RawCost::for_model(&track, &untouched, model, budget))
+        .collect();
     let uses = SegmentUses::find_in(&track);
     let needs = uses.result_needs(&track);
     let known = KnownSegment { track: &track, uses: &uses, needs: &needs };
@@ -189,6 +167,7 @@ struct KnownSegment<'a> {
 /// A model, what the untrimmed segment costs with it, and what a request may count.
 pub(super) struct RawCost {
     name: Arc<str>,
+    asked: Option<ReplayBudget>,
     /// With a budget, it takes no more than that.
     pub(super) model: Model,
     pub(super) budget: Tokens,
@@ -197,20 +176,31 @@ pub(super) struct RawCost {
 }
 
 impl RawCost {
-    fn for_model(track: &Track<'_>, untouched: &Views, model: &Model, terms: &ReplayTerms) -> RawCost {
+    pub(super) fn for_model(
+        track: &Track<'_>,
+        untouched: &Views,
+        model: &Model,
+        budget: Option<ReplayBudget>,
+    ) -> RawCost {
         let bill = bill_segment(track, untouched, model);
         let sizes = request_sizes(&bill);
         let mut model = model.clone();
         let peak = Tokens(sizes.iter().copied().max().unwrap_or_default());
-        let asked = terms.budget.map(|budget| match budget {
+        let asked = budget;
+        let most = asked.map(|budget| match budget {
             ReplayBudget::Tokens(tokens) => tokens,
             // What the recording leaves out of the head is no part of what can be hidden.
             ReplayBudget::OfPeak(share) => track.unseen_head + (peak - track.unseen_head).scale(share),
         });
-        model.max_input = asked.unwrap_or(model.max_input).min(model.max_input);
+        model.max_input = most.unwrap_or(model.max_input).min(model.max_input);
         let budget = model.request_budget(track.history.requested_output());
         let name = model.name.as_str().into();
-        RawCost { name, model, budget, bill, sizes }
+        RawCost { name, asked, model, budget, bill, sizes }
+    }
+
+    /// Returns the input dollars of the untrimmed segment.
+    pub(super) fn total_dollars(&self) -> f64 {
+        self.bill.total_dollars()
     }
 }
 
@@ -236,13 +226,14 @@ fn score_contender(
     let mut last: Option<(&RawCost, ContenderViews)> = None;
     let mut scores = Vec::new();
     for raw in raws {
-        let same = |other: &RawCost| match contender.plays {
-            ContenderKind::Rival(..) => true,
-            ContenderKind::Policy(_) => {
-                other.budget == raw.budget
-                    && other.model.provider == raw.model.provider
-                    && !contender.minds_prices()
-            }
+        let same = |other: &RawCost| {
+            (other.budget == raw.budget || !contender.minds_budget())
+                && match contender.plays {
+                    ContenderKind::Rival(..) => !contender.minds_prices(),
+                    ContenderKind::Policy(_) => {
+                        other.model.provider == raw.model.provider && !contender.minds_prices()
+                    }
+                }
         };
         let seen = match last.take() {
             Some((other, seen)) if same(other) => seen,
@@ -254,6 +245,24 @@ fn score_contender(
     scores
 }
 
+/// Returns what a contender shows of a segment, without its bill.
+pub(super) fn views_of(
+    track: &Track<'_>,
+    needs: &[ResultNeed],
+    contender: &Contender,
+    raw: &RawCost,
+    terms: &ReplayTerms,
+) -> PolicyViews {
+    match &contender.plays {
+        ContenderKind::Policy(policy) => play_policy(track, policy, raw, terms),
+        ContenderKind::Rival(rival, knob) => {
+            let room = room_for(track, raw.budget);
+            let case = PeerCase { track, knob: *knob, needs, room, model: &raw.model };
+            PolicyViews { views: (rival.views)(&case), times: Vec::new() }
+        }
+    }
+}
+
 fn view_contender(
     known: KnownSegment<'_>,
     contender: &Contender,
@@ -261,19 +270,14 @@ fn view_contender(
     terms: &ReplayTerms,
 ) -> ContenderViews {
     let KnownSegment { track, uses, needs } = known;
-    let PolicyViews { views, times } = match &contender.plays {
-        ContenderKind::Policy(policy) => play_policy(track, policy, raw, terms),
-        ContenderKind::Rival(rival, knob) => {
-            PolicyViews { views: (rival.views)(&PeerCase { track, knob: *knob, needs }), times: Vec::new() }
-        }
-    };
+    let PolicyViews { views, times } = views_of(track, needs, contender, raw, terms);
     let micros = |time: &Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
     let fidelity = measure_fidelity(track, uses, &views);
     let misses = fidelity.misses.iter().take(MISSES_DESCRIBED).map(|miss| describe_miss(track, miss));
     ContenderViews {
         invalid: invalid_requests(track, &views),
         plan_us: times.iter().map(micros).collect(),
-        free_edits: matches!(contender.plays, ContenderKind::Rival(rival, _) if rival.free_edits),
+        free_edits: matches!(contender.plays, ContenderKind::Rival(rival, _) if rival.role.has_free_edits()),
         misses: misses.collect(),
         fidelity,
         views,
@@ -281,8 +285,8 @@ fn view_contender(
 }
 
 fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &ContenderViews) -> Score {
-    let paid = bill_segment(track, &seen.views, &raw.model);
-    let bill = if seen.free_edits { bill_freely(&raw.bill, &paid, &raw.model) } else { paid };
+    let charge = if seen.free_edits { bill_freely } else { bill_segment };
+    let bill = charge(track, &seen.views, &raw.model);
     let found = &seen.fidelity;
     let again = found.refetches.iter().map(|(block, request)| {
         let at = bill.charges.get(*request).map_or(Tokens::ZERO, |charge| charge.tokens);
@@ -292,6 +296,8 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
     Score {
         policy: policy.clone(),
         model: raw.name.clone(),
+        budget: raw.asked,
+        unit: raw.model.cost_unit(),
         requests: count(track.requests.len()),
         hour_requests: match cache_lifetime(track, &raw.model) {
             CacheLifetime::Hour => count(track.requests.len()),
@@ -303,6 +309,10 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
         raw_dollars: raw.bill.total_dollars(),
         refetch_dollars: again.sum(),
         cache_breaks: count(bill.charges.iter().filter(|charge| charge.broke).count()),
+        cuts: count(cut_requests(track, &seen.views)),
+        rewritten: bill.charges.iter().map(|charge| charge.rewritten).sum(),
+        prefilled: prefilled_tokens(&bill),
+        raw_prefilled: prefilled_tokens(&raw.bill),
         refetches: count(found.refetches.len()),
         unmarked_stale: found.unmarked_stale,
         edit_anchors: found.edit_anchors,
@@ -322,35 +332,16 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
     }
 }
 
-/// Charges what is shown as if the cache were never broken: what is hidden is missing first from what the untrimmed request
-/// read, then from what it wrote.
-fn bill_freely(raw: &SegmentBill, shown: &SegmentBill, model: &Model) -> SegmentBill {
-    let prices = &model.prices;
-    let charges = raw.charges.iter().zip(&shown.charges).map(|(raw, shown)| {
-        let hidden = raw.tokens - shown.tokens;
-        let read = raw.read - hidden;
-        let written = raw.written - (hidden - raw.read);
-        let weight = |tokens: Tokens, read: Tokens, written: Tokens| {
-            let plain = to_float((tokens - read - written).0);
-            to_float(read.0) * prices.cache_read
-                + to_float(written.0) * prices.cache_write
-                + plain * prices.input
-        };
-        let part = ratio(weight(shown.tokens, read, written), weight(raw.tokens, raw.read, raw.written));
-        RequestCharge { tokens: shown.tokens, read, written, dollars: raw.dollars * part, broke: false }
-    });
-    SegmentBill { charges: charges.collect() }
+/// Returns the tokens that were not read from a cache.
+fn prefilled_tokens(bill: &SegmentBill) -> Tokens {
+    bill.charges.iter().map(|charge| charge.tokens - charge.read).sum()
 }
 
-/// Returns the dollars of one more request that brings a block back: its whole input is read, the block is written and
-/// then read by the requests that follow, and the call is written by the model.
-fn refetch_dollars(model: &Model, input: Tokens, block: Tokens) -> f64 {
-    let prices = &model.prices;
-    let dear = model.cliff.filter(|cliff| input > cliff.above);
-    let factor = dear.map_or(1.0, |cliff| cliff.input_factor);
-    let (input, block) = (to_float(input.0), to_float(block.0));
-    let read = prices.cache_read * (input + REQUESTS_THAT_READ_IT * block);
-    (factor * (read + prices.cache_write * block) + prices.output * TOKENS_OF_A_CALL) / 1e6
+/// Counts the requests that show something otherwise than the request before did.
+fn cut_requests(track: &Track<'_>, views: &Views) -> usize {
+    let carried = track.requests.iter().map(|request| request.blocks);
+    let earlier = views.changes.iter().skip(1).zip(carried);
+    earlier.filter(|(changes, carried)| changes.iter().any(|change| widen(change.block.0) < *carried)).count()
 }
 
 fn request_sizes(bill: &SegmentBill) -> Arc<[u64]> {
@@ -392,6 +383,10 @@ impl Score {
         self.raw_dollars += other.raw_dollars;
         self.refetch_dollars += other.refetch_dollars;
         self.cache_breaks += other.cache_breaks;
+        self.cuts += other.cuts;
+        self.rewritten += other.rewritten;
+        self.prefilled += other.prefilled;
+        self.raw_prefilled += other.raw_prefilled;
         self.refetches += other.refetches;
         self.unmarked_stale += other.unmarked_stale;
         self.edit_anchors = self.edit_anchors.plus_share(other.edit_anchors);
@@ -446,29 +441,29 @@ mod tests {
     };
     use trimtab_core::{policy::Policy, prices::find_model};
 
-    fn check(budget: Option<ReplayBudget>, models: &[&str]) -> Vec<Score> {
+    fn check(budgets: &[ReplayBudget], models: &[&str]) -> Vec<Score> {
         let recording = read(include_bytes!("../../../../fixtures/recordings/claude-code.jsonl")).unwrap();
         let segment = &recording.segments[recording.longest_number() - 1];
         let models: Vec<Model> = models.iter().map(|name| find_model(name).unwrap()).collect();
-        let terms = ReplayTerms { budget, ..ReplayTerms::default() };
+        let terms = ReplayTerms { budgets: budgets.to_vec(), ..ReplayTerms::default() };
         replay(segment, &contenders(KnobRange::Default), &models, &terms)
     }
 
     #[test]
     fn every_contender_is_scored_with_every_model_in_order() {
-        let scores = check(None, &["claude-opus-5", "claude-fable-5-1"]);
+        let scores = check(&[], &["claude-opus-5", "claude-fable-5-1"]);
         let names: Vec<(&str, &str)> = scores.iter().map(|score| (&*score.policy, &*score.model)).collect();
         assert_eq!(
             &names[..3],
             [("none", "claude-opus-5"), ("none", "claude-fable-5-1"), ("recent", "claude-opus-5")]
         );
         assert_eq!(names.len(), 2 * contenders(KnobRange::Default).len());
-        assert_eq!(scores, check(None, &["claude-opus-5", "claude-fable-5-1"]), "the same twice");
+        assert_eq!(scores, check(&[], &["claude-opus-5", "claude-fable-5-1"]), "the same twice");
     }
 
     #[test]
     fn a_policy_that_hides_nothing_costs_what_the_session_cost() {
-        let scores = check(None, &["claude-opus-5"]);
+        let scores = check(&[], &["claude-opus-5"]);
         let none = &scores[0];
         assert_eq!((none.tokens, none.dollars, none.missed), (none.raw_tokens, none.raw_dollars, 0));
         assert_eq!(none.sizes, none.raw_sizes);

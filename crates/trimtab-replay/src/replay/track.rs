@@ -142,6 +142,23 @@ impl<'a> Track<'a> {
         self.hour = true;
     }
 
+    /// Takes requests to be sent to a local server, which keeps the prefixes of so many conversations: what the log tells of a
+    /// provider's cache says nothing about it, and a slot is lost when as many others have made requests since.
+    pub(crate) fn serve_locally(&mut self, slots: usize, others: &[Vec<Millis>]) {
+        (self.hour, self.warm) = (false, Tokens::ZERO);
+        let mut last = None;
+        for request in &mut self.requests {
+            request.found = CacheFinding::AsRuled;
+            let Some(at) = request.at else { continue };
+            let between =
+                |times: &&Vec<Millis>| times.iter().any(|time| last < Some(time.0) && time.0 < at.0);
+            if last.is_some() && slots > 0 && others.iter().filter(between).count() >= slots {
+                request.found = CacheFinding::Nothing;
+            }
+            last = Some(at.0);
+        }
+    }
+
     /// Returns what a block counts when it is shown whole.
     pub(crate) fn tokens(&self, block: BlockId) -> Tokens {
         self.counts.blocks().get(widen(block.0)).copied().unwrap_or_default()

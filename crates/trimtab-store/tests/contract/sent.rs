@@ -97,8 +97,13 @@ fn printed_file(number: usize) -> Said {
 pub(crate) fn what_is_rewritten_stays_in_its_form_in_every_process_and_its_original_is_kept(
     store: &dyn Store,
 ) {
-    let settings = settings("steady", 100_000);
-    let said = |files: usize| [vec![user("Look.")], (0..files).map(printed_file).collect()].concat();
+    let policy =
+        Policy::shipped_with("steady", &[("birth_padding".to_owned(), 1.0), ("file_need".to_owned(), 0.0)])
+            .expect("a policy");
+    let settings = Settings::new(policy).with_budget(Tokens(100_000));
+    // A request that a cache takes: of a smaller one nothing is changed.
+    let words = "Look at all of it. ".repeat(2000);
+    let said = |files: usize| [vec![user(&words)], (0..files).map(printed_file).collect()].concat();
     let first = fit_and_keep(store, request(&said(1)), &settings, 1000, None).unwrap();
     let is_rewritten = |verdict: &SentVerdict| matches!(verdict.verdict(), Verdict::Rewrite { forms, .. } if *forms == [RewriteForm::Padding]);
     let place =

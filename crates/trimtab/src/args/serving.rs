@@ -17,7 +17,7 @@ Point the agent's base URL at it:
   GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8790
 If these variables are set when the proxy starts, it forwards to their addresses.
 Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. Known by name:
-  openrouter, deepseek, mistral, ollama, vllm, lm-studio, litellm
+  openrouter, deepseek, mistral, ollama, vllm, llama.cpp, lm-studio, litellm
   with --upstream NAME=URL: azure, vertex, bedrock, chatgpt, code-assist
 
 The header `x-trimtab-project: NAME` says which project a request belongs to; it is not forwarded.

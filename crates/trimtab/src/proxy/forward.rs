@@ -212,7 +212,9 @@ async fn forward_conversation(
         }
         None => (plain, arrived.clone()),
     };
-    let job = PlanJob { body: plain, format, model: route.model.clone().or(model), counts_only, client };
+    let server = route.upstream.known_name();
+    let job =
+        PlanJob { body: plain, format, model: route.model.clone().or(model), counts_only, client, server };
     let mut prepared = match planning::prepare_in_time(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => {

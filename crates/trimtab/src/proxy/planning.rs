@@ -20,6 +20,7 @@ use trimtab_core::{
     ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, ResentRequest, Role,
     SessionState, Settings, Tokens, Verdict, WarmState, chain, parse_as,
     policy::{Folding, Markers},
+    prices::server_model,
     resend,
     session::{PlannedFit, plan_latest},
 };
@@ -102,6 +103,8 @@ pub(crate) struct PlanJob {
     pub(crate) counts_only: bool,
     /// What the client says in headers.
     pub(crate) client: Arc<ClientHeaders>,
+    /// The server that answers, where it is one that is known by name.
+    pub(crate) server: &'static str,
 }
 
 /// Who decides about a request first: its plan, or the clock; and how long it was planned for.
@@ -209,6 +212,13 @@ impl Planner {
         }
         models.entry(name.to_owned()).or_insert_with(|| crate::prices::find_model(name).ok()).clone()
     }
+}
+
+/// Returns what reading costs at the user's own server, for models that no table has. The refusals of the server show how much its
+/// window takes.
+fn prices_of_server(server: &str) -> Option<Model> {
+    let unbounded = Tokens(u64::MAX / 4);
+    server_model(server).map(|model| Model { window: unbounded, max_input: unbounded, ..model })
 }
 
 /// Prepares a request in time; says why it must pass unchanged, where the server holds or edits its history.
@@ -496,7 +506,7 @@ fn plan_request(
     let mut settings = Settings::new(Arc::clone(&planner.policy))
         .with_model(model_name.clone())
         .with_format(job.format)
-        .with_prices(model.clone())
+        .with_prices(model.clone().or_else(|| prices_of_server(job.server)))
         .with_budget(planner.budget)
         .with_markers(Markers::OneMore)
         .with_folding(planner.folding)

@@ -98,6 +98,7 @@ const PRESETS: &[UpstreamPreset] = &[
     preset_upstream("mistral", Provider::OpenAi, "https://api.mistral.ai/v1"),
     preset_upstream("ollama", Provider::OpenAi, "http://127.0.0.1:11434"),
     preset_upstream("vllm", Provider::OpenAi, "http://127.0.0.1:8000"),
+    preset_upstream("llama.cpp", Provider::OpenAi, "http://127.0.0.1:8080"),
     preset_upstream("lm-studio", Provider::OpenAi, "http://127.0.0.1:1234"),
     preset_upstream("litellm", Provider::OpenAi, "http://127.0.0.1:4000"),
     without_url("azure", Provider::OpenAi, "https://RESOURCE.openai.azure.com", &["AZURE_OPENAI_ENDPOINT"]),

@@ -1,6 +1,8 @@
 //! What a segment used, and which blocks had shown it. Takes a track; gives every use with its holders. Never looks at a
 //! view: one value serves every policy.
 
+use std::{iter, ops::Range};
+
 use trimtab_core::{
     BlockId, BlockKind,
     json::{narrow, widen},
@@ -16,7 +18,7 @@ use super::{
     texts::SegmentTexts,
     visible::{VisibleBlocks, asked_by},
 };
-use crate::replay::{ResultNeed, Track};
+use crate::replay::{NeedKind, ResultNeed, Track};
 
 /// A text that a call used and that the request it answers showed, untrimmed.
 #[derive(Debug)]
@@ -76,20 +78,35 @@ impl SegmentUses {
 
     /// Returns what later answers need of results: of every anchor, name and copied line, the latest block that holds it.
     pub(crate) fn result_needs(&self, track: &Track<'_>) -> Vec<ResultNeed> {
-        let marked = self.anchors.iter().chain(&self.references).map(|(used, _)| used);
-        let need = |used: &TextUse| {
+        let need = |(kind, used): (NeedKind, &TextUse)| {
             let provider = *used.holders.last()?;
             let block = track.history.block(provider)?;
-            let text = track.history.block_text(block);
-            let wanted: Vec<&str> =
-                used.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            let lines = text.lines().enumerate();
-            let holds = lines.filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
-            let lines = holds.map(|(number, _)| number..number + 1).collect();
-            Some(ResultNeed { provider, request: used.request, lines })
+            let lines = lines_holding(&track.history.block_text(block), &used.text);
+            let only_there = used.holders.len() == 1;
+            Some(ResultNeed { kind, provider, only_there, request: used.request, lines })
         };
-        marked.chain(&self.copied).filter_map(need).collect()
+        let anchors = self.anchors.iter().map(|(used, _)| (NeedKind::Anchor, used));
+        let names = self.references.iter().map(|(used, _)| (NeedKind::Name, used));
+        let copied = self.copied.iter().map(|used| (NeedKind::Line, used));
+        anchors.chain(names).chain(copied).filter_map(need).collect()
     }
+}
+
+/// Returns the lines of a text that hold another text: those in which it stands as a whole; where it stands nowhere as a whole,
+/// all that hold a line of it.
+fn lines_holding(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let wanted: Vec<&str> = wanted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    if wanted.len() > 1 {
+        let stands_at =
+            |window: &[&str]| window.iter().zip(&wanted).all(|(line, wanted)| line.contains(wanted));
+        if let Some(first) = lines.windows(wanted.len()).position(stands_at) {
+            return iter::once(first..first + wanted.len()).collect();
+        }
+    }
+    let holds =
+        lines.iter().enumerate().filter(|(_, line)| wanted.iter().any(|wanted| line.contains(wanted)));
+    holds.map(|(number, _)| number..number + 1).collect()
 }
 
 /// Where a use is found.

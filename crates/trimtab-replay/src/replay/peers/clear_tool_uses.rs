@@ -4,7 +4,7 @@
 use trimtab_core::{BlockId, Tokens};
 
 use super::{
-    PeerCase, Rival, knob_as_budget,
+    PeerCase, Rival, RivalRole, knob_as_budget,
     messages::{carried_messages, estimate_tokens, messages_of, system_estimate},
     walk::PeerWalk,
 };
@@ -22,7 +22,7 @@ pub(super) const PROVIDER: Rival = Rival {
     name: "peer:clear-tool-uses",
     about: "Clears all tool results but the last 3 when the request, as it was cleared before, is above a trigger.",
     knob: KNOB,
-    free_edits: false,
+    role: RivalRole::Peer,
     views: by_provider,
 };
 
@@ -30,7 +30,7 @@ pub(super) const LIBRARY: Rival = Rival {
     name: "peer:clear-tool-uses-langchain",
     about: "Clears all tool results but the last 3 whenever the untrimmed history is above a trigger.",
     knob: KNOB,
-    free_edits: false,
+    role: RivalRole::Peer,
     views: by_library,
 };
 

@@ -13,7 +13,7 @@ use trimtab_core::{
 };
 
 use super::{
-    PeerCase, Rival,
+    PeerCase, Rival, RivalRole,
     messages::{ChatMessage, ChatSpeaker, carried_messages, messages_of},
     walk::{PeerWalk, text_of},
 };
@@ -32,7 +32,7 @@ pub(super) const RIVAL: Rival = Rival {
         "tokens of the window; 0: it replaces copies at every request and deletes nothing",
         &[200_000.0, 128_000.0, 64_000.0, 0.0],
     ),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: replace_rereads,
 };
 

@@ -8,14 +8,14 @@ use trimtab_core::{
     facts::{Outcome, Subject, ToolKind},
 };
 
-use super::{PeerCase, Rival, walk::PeerWalk};
+use super::{PeerCase, Rival, RivalRole, walk::PeerWalk};
 use crate::replay::Views;
 
 pub(super) const RIVAL: Rival = Rival {
     name: "peer:drop-read-on-edit",
     about: "Drops every read of a file once the file was changed.",
     knob: ("", &[]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: drop_reads,
 };
 

@@ -4,7 +4,7 @@
 use trimtab_core::{BlockId, BlockKind, json::narrow};
 
 use super::{
-    PeerCase, Rival,
+    PeerCase, Rival, RivalRole,
     walk::{PeerWalk, acts_as, text_of, tool_of},
 };
 use crate::replay::{Track, Views};
@@ -24,7 +24,7 @@ pub(super) const RIVAL: Rival = Rival {
     name: "peer:gemini-masking",
     about: "Masks tool output older than the newest 50,000 tokens of it by a preview, if that frees at least 30,000.",
     knob: ("", &[]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: mask_old,
 };
 

@@ -2,7 +2,7 @@
 //! is cut out, from its first request on. Never changes anything that was sent before.
 
 use super::{
-    PeerCase, Rival, knob_as_count,
+    PeerCase, Rival, RivalRole, knob_as_count,
     walk::{PeerWalk, text_of},
 };
 use crate::replay::Views;
@@ -15,7 +15,7 @@ pub(super) const RIVAL: Rival = Rival {
     about: "Cuts the middle out of every tool result above a cap when it comes in, and touches nothing later.",
     // 12,000: codex keeps 10,000 tokens, with a fifth more for what surrounds the output.
     knob: ("tokens of a result that are kept, a token being 4 bytes", &[12_000.0, 8_000.0, 2_000.0]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: cap_results,
 };
 

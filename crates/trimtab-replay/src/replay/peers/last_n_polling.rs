@@ -4,7 +4,7 @@
 use trimtab_core::{BlockId, BlockKind, Role, json::narrow};
 
 use super::{
-    PeerCase, Rival, knob_as_count,
+    PeerCase, Rival, RivalRole, knob_as_count,
     walk::{PeerWalk, acts_as, images_in, text_of},
 };
 use crate::replay::{Track, Views};
@@ -16,7 +16,7 @@ pub(super) const RIVAL: Rival = Rival {
     name: "peer:last-n-polling",
     about: "Keeps the task and the last 5 observations, moving the border only each time so many new ones have come.",
     knob: ("observations between two moves of the border", &[1.0, 5.0, 10.0]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: last_n,
 };
 

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use trimtab_core::BlockId;
 
 use super::{
-    PeerCase, Rival, knob_as_count,
-    schedule::{EditRule, schedule_edits},
+    PeerCase, Rival, RivalRole, knob_as_count,
+    schedule::schedule_edits,
     walk::{PeerWalk, text_of},
 };
 use crate::replay::{Track, Views};
@@ -19,7 +19,7 @@ pub(super) const MASK: Rival = Rival {
     name: "peer:mask",
     about: "Replaces every tool result older than the last steps by a sentence, at every request.",
     knob: ("steps whose results are kept", &[10.0, 5.0, 20.0]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: mask_old,
 };
 
@@ -27,7 +27,7 @@ pub(super) const BATCHED: Rival = Rival {
     name: "peer:mask-batched",
     about: "Masks all but the last 10 steps, but only each time so many new results have come.",
     knob: ("results between two flushes", &[10.0, 1.0, 3.0, 15.0, 30.0]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: mask_batched,
 };
 
@@ -35,7 +35,7 @@ pub(super) const SKI: Rival = Rival {
     name: "peer:mask-ski",
     about: "Masks all but the last 10 steps once waiting has cost as much as rewriting the tail, or when the cache is cold.",
     knob: ("cost of a rewritten token in cached reads, (write - read) / read", &[11.5, 24.0, 49.0]),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: mask_by_rent,
 };
 
@@ -54,7 +54,7 @@ fn mask_batched(case: &PeerCase<'_>) -> Views {
 }
 
 fn mask_by_rent(case: &PeerCase<'_>) -> Views {
-    schedule_edits(case.track, &mask_when_due(case.track, KEPT_STEPS, |_| true), EditRule::Rent, case.knob)
+    schedule_edits(case.track, &mask_when_due(case.track, KEPT_STEPS, |_| true), case.knob)
 }
 
 /// Masks what is old enough at the requests that are due; `due` is told how many results have come so far.

@@ -19,7 +19,9 @@ pub(in crate::replay) mod tests;
 mod trim_messages;
 pub(in crate::replay) mod walk;
 
-use trimtab_core::Tokens;
+use trimtab_core::{Tokens, prices::Model};
+
+pub(in crate::replay) use sliding_window::exchanges_of;
 
 use super::{
     Track, Views,
@@ -33,6 +35,30 @@ pub(crate) struct PeerCase<'a> {
     pub(crate) knob: f64,
     /// What later answers use of earlier blocks. Only the oracles look at it.
     pub(crate) needs: &'a [ResultNeed],
+    /// What of the budget is left for what is recorded, in our own counts. Only the oracles that keep it look at it.
+    pub(crate) room: Tokens,
+    /// Whose prices are paid. Only the oracles that pay for their edits look at it.
+    pub(crate) model: &'a Model,
+}
+
+/// What a rival looks at beside the recording, and how its edits are charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RivalRole {
+    /// Another tool's method: it looks at the recording alone and pays for its edits.
+    Peer,
+    /// A bound: it looks at the recording alone, and its edits cost nothing.
+    FreeEdits,
+    /// A bound that keeps the budget, and whose edits cost nothing.
+    FreeWithinBudget,
+    /// A plan made with hindsight: it looks at budget and prices, and pays for its edits.
+    PaidPlan,
+}
+
+impl RivalRole {
+    /// Tells whether edits are charged nothing.
+    pub(crate) fn has_free_edits(self) -> bool {
+        matches!(self, RivalRole::FreeEdits | RivalRole::FreeWithinBudget)
+    }
 }
 
 /// A policy that is not ours.
@@ -44,8 +70,7 @@ pub(crate) struct Rival {
     pub(crate) about: &'static str,
     /// What its number means and which values are compared; the first is its own default. Empty: it has no number.
     pub(crate) knob: (&'static str, &'static [f64]),
-    /// Whether its edits are charged nothing: then it is a bound and no policy.
-    pub(crate) free_edits: bool,
+    pub(crate) role: RivalRole,
     pub(crate) views: fn(&PeerCase<'_>) -> Views,
 }
 
@@ -66,9 +91,13 @@ const RIVALS: &[Rival] = &[
     sliding_window::RIVAL,
     ingest_cap::RIVAL,
     drop_read_on_edit::RIVAL,
+    oracle::FLOOR,
     oracle::BLOCK,
     oracle::LINE,
     oracle::BLOCK_PAID,
+    oracle::BUDGET,
+    oracle::BUDGET_LINE,
+    oracle::BUDGET_PAID,
 ];
 
 /// Returns all rivals.

@@ -4,7 +4,7 @@
 use trimtab_core::{BlockId, facts::Voice, json::narrow};
 
 use super::{
-    PeerCase, Rival, knob_as_count,
+    PeerCase, Rival, RivalRole, knob_as_count,
     walk::{PeerWalk, text_of, tool_of},
 };
 use crate::replay::{Track, Views};
@@ -21,7 +21,7 @@ pub(super) const RIVAL: Rival = Rival {
         "turns of the user that are exempt; 0: none, and it runs before every request, as a one-prompt run needs",
         &[2.0, 1.0, 0.0],
     ),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: prune_outputs,
 };
 

@@ -12,15 +12,6 @@ use crate::replay::{ShownBlock, Track, Views};
 /// How long a cache lives without being read, in milliseconds: the shortest lifetime that providers promise (five minutes).
 const LIFETIME: i64 = 5 * 60 * 1000;
 
-/// What decides that waiting edits are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::replay) enum EditRule {
-    /// Ski rental: the reads of what could be gone have cost as much as rewriting the tail.
-    Rent,
-    /// Lindy: as many requests are expected as were made.
-    AsLongAgain,
-}
-
 /// An edit that could be made.
 struct WaitingEdit {
     shown: ShownBlock,
@@ -28,13 +19,9 @@ struct WaitingEdit {
     since: usize,
 }
 
-/// Makes the edits of a rule when they pay.
-pub(in crate::replay) fn schedule_edits(
-    track: &Track<'_>,
-    at_once: &Views,
-    rule: EditRule,
-    kappa: f64,
-) -> Views {
+/// Makes the edits of a rule when they pay, as ski rental tells it: the reads of what could be gone have cost as much as
+/// rewriting what follows.
+pub(in crate::replay) fn schedule_edits(track: &Track<'_>, at_once: &Views, kappa: f64) -> Views {
     let mut walk = PeerWalk::new(track);
     let mut waiting: BTreeMap<BlockId, WaitingEdit> = BTreeMap::new();
     while let Some(request) = walk.next() {
@@ -49,7 +36,7 @@ pub(in crate::replay) fn schedule_edits(
         let cut = if is_cold(track, request) {
             Some(BlockId(0))
         } else {
-            best_cut(&walk, &waiting, rule, request, kappa)
+            earliest_paid_cut(&walk, &waiting, request, kappa)
         };
         // What no request has carried yet is in no cache: editing it costs nothing.
         let cut = cut.unwrap_or(BlockId(narrow(walk.blocks_before())));
@@ -60,40 +47,29 @@ pub(in crate::replay) fn schedule_edits(
     walk.into_views()
 }
 
-/// Finds the block from which on all waiting edits are made. All edits behind the first ride along, so one way from the end
-/// to the first finds it.
-fn best_cut(
+/// Finds the block from which on all waiting edits are made: whatever has paid its rent goes, however far back. All edits
+/// after the first ride along, so one way from the end to the first finds it.
+fn earliest_paid_cut(
     walk: &PeerWalk<'_>,
     waiting: &BTreeMap<BlockId, WaitingEdit>,
-    rule: EditRule,
     request: usize,
     kappa: f64,
 ) -> Option<BlockId> {
     let (first, cached) = (*waiting.keys().next()?, walk.blocks_before());
-    let (mut survives, mut saves, mut rent) = (0.0, 0.0, 0.0);
-    let mut best: Option<(BlockId, f64)> = None;
+    let (mut survives, mut rent) = (0.0, 0.0);
+    let mut cut = None;
     for block in (first.0..narrow(cached)).rev().map(BlockId) {
         let Some(edit) = waiting.get(&block) else {
             survives += to_number(walk.tokens_as(block, walk.shown_block(block)));
             continue;
         };
         survives += to_number(walk.tokens_as(block, &edit.shown));
-        saves += edit.saves;
         rent += edit.saves * to_number(Tokens::from_len(request - edit.since));
-        let gain = match rule {
-            EditRule::Rent => rent - kappa * survives,
-            EditRule::AsLongAgain => to_number(Tokens::from_len(request + 1)) * saves - kappa * survives,
-        };
-        let better = match rule {
-            // Whatever has paid its rent goes, however far back.
-            EditRule::Rent => gain >= 0.0,
-            EditRule::AsLongAgain => gain > best.map_or(0.0, |(_, most)| most),
-        };
-        if better {
-            best = Some((block, gain));
+        if rent >= kappa * survives {
+            cut = Some(block);
         }
     }
-    best.map(|(block, _)| block)
+    cut
 }
 
 /// Tells whether the cache has expired since the request before.

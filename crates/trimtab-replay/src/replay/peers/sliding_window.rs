@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, ops::Range};
 use trimtab_core::{BlockId, BlockKind, json::widen};
 
 use super::{
-    PeerCase, Rival, knob_as_budget,
+    PeerCase, Rival, RivalRole, knob_as_budget,
     messages::{ChatMessage, ChatSpeaker, messages_of},
     walk::{PeerWalk, acts_as},
 };
@@ -20,7 +20,7 @@ pub(super) const RIVAL: Rival = Rival {
         "tokens of the budget; below 1, a share of the segment's largest request",
         &[0.5, 32_000.0, 100_000.0],
     ),
-    free_edits: false,
+    role: RivalRole::Peer,
     views: slide_window,
 };
 
@@ -81,6 +81,13 @@ fn slide_window(case: &PeerCase<'_>) -> Views {
         }
     }
     walk.into_views()
+}
+
+/// Returns the exchanges and answers of a segment, each as the blocks that go together.
+pub(in crate::replay) fn exchanges_of(track: &Track<'_>) -> Vec<Range<u32>> {
+    let atoms = window_atoms(track).into_iter();
+    let model = atoms.filter(|atom| matches!(atom.kind, AtomKind::Exchange | AtomKind::Answer));
+    model.map(|atom| atom.blocks).collect()
 }
 
 fn window_atoms(track: &Track<'_>) -> Vec<WindowAtom> {

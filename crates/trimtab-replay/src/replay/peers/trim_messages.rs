@@ -4,7 +4,7 @@
 use trimtab_core::Tokens;
 
 use super::{
-    PeerCase, Rival, knob_as_budget,
+    PeerCase, Rival, RivalRole, knob_as_budget,
     messages::{ChatMessage, ChatSpeaker, carried_messages, estimate_tokens, messages_of, system_estimate},
     walk::PeerWalk,
 };
@@ -19,7 +19,7 @@ pub(super) const FROM_HUMAN: Rival = Rival {
     name: "peer:trim-messages",
     about: "Keeps the last messages that fit, beginning with a person's message; nothing but the system where none fits.",
     knob: KNOB,
-    free_edits: false,
+    role: RivalRole::Peer,
     views: |case| trim_to_budget(case, RunBegin::Human),
 };
 
@@ -27,7 +27,7 @@ pub(super) const ANYWHERE: Rival = Rival {
     name: "peer:trim-messages-raw",
     about: "Keeps the last messages that fit, beginning anywhere: results whose call is gone stay.",
     knob: KNOB,
-    free_edits: false,
+    role: RivalRole::Peer,
     views: |case| trim_to_budget(case, RunBegin::Anywhere),
 };
 
@@ -35,7 +35,7 @@ pub(super) const REPAIRED: Rival = Rival {
     name: "peer:trim-messages-repaired",
     about: "Keeps the last messages that fit, without results whose call is gone.",
     knob: KNOB,
-    free_edits: false,
+    role: RivalRole::Peer,
     views: |case| trim_to_budget(case, RunBegin::NotWithResults),
 };
 

@@ -177,7 +177,7 @@ fn print_head(measured: &Inspection, out: &mut Output) -> Result<()> {
     if !recorded {
         out.write_line("")?;
         return out.write_line(format_args!(
-            "{BOLD}Head{BOLD:#} (not recorded) about {} tokens of tools and system prompt, by the first report{cost}",
+            "{BOLD}Head{BOLD:#}  about {} tokens, not recorded{cost}",
             group_thousands(tokens.0)
         ));
     }

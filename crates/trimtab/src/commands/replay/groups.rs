@@ -46,6 +46,7 @@ mod tests {
             agent: agent.to_owned(),
             repository: repository.to_owned(),
             scores: vec![trimtab_replay::Score::default()],
+            ..SessionScores::default()
         };
         let sessions = [session("1", "pi", "app"), session("2", "codex", "app"), session("3", "codex", "")];
         let sizes = |by| -> Vec<(String, u64)> {

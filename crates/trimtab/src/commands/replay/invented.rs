@@ -41,17 +41,12 @@ pub(super) fn make_up_results(sessions: u32) -> ReplayResults {
     let models = MODELS.map(|name| find_model(name).expect(name)).to_vec();
     let entrant = |(name, ..): &(&str, f64, f64, f64)| Entrant {
         name: (*name).to_owned(),
-        curve: name.split('(').next().unwrap_or_default().to_owned(),
         family: match name.split_once(':') {
             Some(("peer", _)) => "peer",
             Some(_) => "oracle",
             None => "policy",
         },
         about: format!("What {name} does, in a sentence."),
-        knob: name
-            .split(['(', ')'])
-            .nth(1)
-            .and_then(|knob| Some(("its number".to_owned(), knob.parse().ok()?))),
     };
     let made: Vec<SessionScores> = (0..sessions).map(|number| make_up_session(number, &models)).collect();
     let rows = pool_sessions(&made, 200);
@@ -59,6 +54,7 @@ pub(super) fn make_up_results(sessions: u32) -> ReplayResults {
         groups: Vec::new(),
         entrants: CONTENDERS.iter().map(entrant).collect(),
         models,
+        budgets: vec![None],
         sessions: made,
         rows,
         unusable: 2,
@@ -116,6 +112,8 @@ fn make_up_score(
         policy: (*name).into(),
         model: model.name.as_str().into(),
         requests: u64::from(requests),
+        budget: None,
+        unit: trimtab_core::prices::CostUnit::Dollars,
         hour_requests: 0,
         tokens: Tokens(tokens),
         raw_tokens: Tokens(raw_tokens),
@@ -123,6 +121,10 @@ fn make_up_score(
         raw_dollars: dollars(raw_tokens),
         refetch_dollars: dollars(raw_tokens) * missed * 0.3,
         cache_breaks: Tokens(u64::from(requests)).scale(*breaks).0,
+        cuts: Tokens(u64::from(requests)).scale(*breaks * 1.2).0,
+        rewritten: Tokens(raw_tokens / 20).scale(*breaks),
+        prefilled: Tokens(raw_tokens / 12).scale(1.0 + breaks),
+        raw_prefilled: Tokens(raw_tokens / 12),
         refetches: Tokens(10).scale(*missed * swing * 3.0).0,
         unmarked_stale: Tokens(raw_tokens / 40).scale(1.0 - hidden),
         edit_anchors: anchors,

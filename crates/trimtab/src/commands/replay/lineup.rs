@@ -18,6 +18,9 @@ const PEERS: &[&str] = &[
     "peer:last-n-polling",
 ];
 
+/// What could be done with hindsight, where a budget is asked for: every recall is related to the first.
+const BUDGET_BOUNDS: &[&str] = &["oracle:budget", "oracle:budget-paid"];
+
 /// How many of them are shown.
 const BEST: usize = 3;
 
@@ -32,7 +35,8 @@ pub(super) fn is_usual(asked: &ReplayArgs) -> bool {
 /// Says which policy file cannot be read.
 pub(super) fn contenders_for(asked: &ReplayArgs) -> Result<Vec<Contender>> {
     if is_usual(asked) {
-        let names = OURS.iter().chain(PEERS);
+        let bounds: &[&str] = if asked.budgets.is_empty() { &[] } else { BUDGET_BOUNDS };
+        let names = OURS.iter().chain(PEERS).chain(bounds);
         return Ok(names.map(|name| Contender::parse(name)).collect::<Result<_, _>>()?);
     }
     if asked.policies.is_empty() {
@@ -59,11 +63,15 @@ pub(super) fn contenders_for(asked: &ReplayArgs) -> Result<Vec<Contender>> {
 
 /// Keeps of the others the best that no provider would reject: the cheapest, with what it costs to fetch again what was missed.
 pub(super) fn keep_best(replayed: &mut ReplayResults) {
-    let mut others: Vec<&ScoreRow> = replayed.rows.iter().filter(|row| !is_ours(&row.policy)).collect();
-    others.retain(|row| row.invalid_requests == 0);
+    let mut others: Vec<&ScoreRow> =
+        replayed.rows.iter().filter(|row| !is_always_shown(&row.policy)).collect();
+    // Rejected at one budget, rejected at all; compared at the first.
+    let rejected: HashSet<&str> =
+        replayed.rows.iter().filter(|row| row.invalid_requests > 0).map(|row| &*row.policy).collect();
+    others.retain(|row| !rejected.contains(&*row.policy) && Some(&row.budget) == replayed.budgets.first());
     others.sort_by(|one, other| one.cost_net_vs_raw.total_cmp(&other.cost_net_vs_raw));
     let best: HashSet<String> = others.iter().take(BEST).map(|row| row.policy.clone()).collect();
-    let is_kept = |name: &str| is_ours(name) || best.contains(name);
+    let is_kept = |name: &str| is_always_shown(name) || best.contains(name);
     replayed.entrants.retain(|entrant| is_kept(&entrant.name));
     let of_groups = replayed.groups.iter_mut().map(|group| &mut group.rows);
     for rows in of_groups.chain([&mut replayed.rows]) {
@@ -74,8 +82,8 @@ pub(super) fn keep_best(replayed: &mut ReplayResults) {
     }
 }
 
-fn is_ours(name: &str) -> bool {
-    OURS.contains(&name)
+fn is_always_shown(name: &str) -> bool {
+    OURS.contains(&name) || BUDGET_BOUNDS.contains(&name)
 }
 
 #[cfg(test)]
@@ -85,7 +93,7 @@ mod tests {
 
     #[test]
     fn everybody_who_takes_part_is_known() {
-        for name in OURS.iter().chain(PEERS) {
+        for name in OURS.iter().chain(PEERS).chain(BUDGET_BOUNDS) {
             assert!(Contender::parse(name).is_ok(), "{name}");
         }
     }

@@ -8,6 +8,7 @@ mod lineup;
 mod page;
 mod sentence;
 mod table;
+mod title;
 mod work;
 
 use std::{
@@ -19,9 +20,8 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use serde::Serialize;
 use trimtab_core::Model;
-use trimtab_replay::{Contender, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
+use trimtab_replay::{Contender, ReplayBudget, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
 
 use crate::{
     args::ReplayArgs,
@@ -46,21 +46,19 @@ const RECORDED: &str = "recorded";
 const SENTENCE_WIDTH: usize = 100;
 
 /// Who took part, as reports name it.
-#[derive(Serialize)]
 struct Entrant {
     name: String,
-    /// Contenders that share it lie on one curve.
-    curve: String,
     family: &'static str,
+    /// What it does, in a sentence.
     about: String,
-    /// What its number means, and its value.
-    knob: Option<(String, f64)>,
 }
 
 /// What came of all files.
 struct ReplayResults {
     entrants: Vec<Entrant>,
     models: Vec<Model>,
+    /// The budgets that were asked for, as people write them; one that is none where nothing was asked for.
+    budgets: Vec<Option<String>>,
     sessions: Vec<SessionScores>,
     rows: Vec<ScoreRow>,
     /// The rows of each group, where groups were asked for.
@@ -81,16 +79,22 @@ pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
     let default_model = prices::find_model(DEFAULT_MODEL)?;
     let prices =
         if models.is_empty() { ReplayPrices::Recorded(&default_model) } else { ReplayPrices::Of(&models) };
+    if models.iter().any(|model| model.cache.slots.is_some()) && models.len() > 1 {
+        bail!(
+            "seconds and dollars are not compared: name one local model with --model, or models of providers"
+        );
+    }
     let (files, mut unusable) = asked_files(asked)?;
     let task = work::ReplayTask {
         contenders: &contenders,
         prices,
         terms: ReplayTerms {
-            budget: asked.budget,
+            budgets: asked_budgets(asked),
             clock: since_start,
             kept: asked.cache.into(),
             ..ReplayTerms::default()
         },
+        columns: models.len().max(1) * asked.budgets.len().max(1),
         details: if asked.html.is_some() { work::ReplayDetails::Kept } else { work::ReplayDetails::Dropped },
     };
     let (replayed, failed) = work::replay_all(&files, &task, job_count(asked));
@@ -115,8 +119,13 @@ pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
     let rows = pool_sessions(&sessions, resamples);
     let groups = asked.by.map(|by| group_rows(&sessions, by, resamples)).unwrap_or_default();
     let entrants = contenders.iter().map(Entrant::from_contender).collect();
-    let mut replayed =
-        ReplayResults { entrants, models, sessions, rows, groups, unusable: unusable.len(), prices };
+    let mut budgets: Vec<Option<String>> =
+        asked_budgets(asked).iter().map(|budget| Some(budget.to_string())).collect();
+    if budgets.is_empty() {
+        budgets.push(None);
+    }
+    let unusable = unusable.len();
+    let mut replayed = ReplayResults { entrants, models, budgets, sessions, rows, groups, unusable, prices };
     if lineup::is_usual(asked) {
         lineup::keep_best(&mut replayed);
     }
@@ -140,10 +149,8 @@ impl Entrant {
     fn from_contender(contender: &Contender) -> Entrant {
         Entrant {
             name: contender.name().to_owned(),
-            curve: contender.curve_name().to_owned(),
             family: contender.family().name(),
             about: contender.about().to_owned(),
-            knob: contender.knob().map(|(meaning, value)| (meaning.to_owned(), value)),
         }
     }
 }
@@ -164,7 +171,7 @@ fn write_results(asked: &ReplayArgs, replayed: &ReplayResults, out: &mut Output)
         }
     }
     if let Some(file) = &asked.html {
-        let page = page::write_page(replayed)?;
+        let page = page::write_page(replayed);
         write_whole(file, &page)?;
         out.flush()?;
         let size = store::format_size(u64::try_from(page.len()).unwrap_or(u64::MAX));
@@ -216,6 +223,17 @@ fn asked_models(asked: &ReplayArgs) -> Vec<Model> {
         new
     });
     models
+}
+
+/// Returns the budgets that are asked for, each once.
+fn asked_budgets(asked: &ReplayArgs) -> Vec<ReplayBudget> {
+    let mut budgets: Vec<ReplayBudget> = Vec::new();
+    for budget in &asked.budgets {
+        if !budgets.contains(budget) {
+            budgets.push(*budget);
+        }
+    }
+    budgets
 }
 
 /// Returns the files to replay, each once, and the folders that cannot be listed.

@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use anstyle::Style;
 use anyhow::Result;
+use trimtab_core::{Model, prices::CostUnit};
 use trimtab_replay::ScoreRow;
 
-use super::{ReplayResults, rewrite_cost_in_reads};
+use super::{ReplayResults, rewrite_cost_in_reads, sentence::format_cost};
 use crate::output::{Output, count_with_noun, end_of, group_thousands, pad_text};
 
 const BOLD: Style = Style::new().bold();
@@ -20,61 +21,79 @@ const NARROW_NAME: usize = 22;
 /// Worst sessions that are named under each block.
 const WORST: usize = 3;
 
-/// A column: its heading, how early it goes where there is no room (the highest first), and its cells.
+/// A column: its heading, how early it goes where there is no room (the highest first), when it is shown at all, and its cells.
 struct ReportColumn {
     head: &'static str,
     spare: u8,
+    shown: ColumnUse,
     cell: fn(&ScoreRow) -> String,
 }
 
+/// When a column says something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ColumnUse {
+    Always,
+    WithBudget,
+    /// Where what is paid is time.
+    InSeconds,
+}
+
+const fn column(head: &'static str, spare: u8, cell: fn(&ScoreRow) -> String) -> ReportColumn {
+    ReportColumn { head, spare, shown: ColumnUse::Always, cell }
+}
+
+const fn column_where(
+    shown: ColumnUse,
+    head: &'static str,
+    spare: u8,
+    cell: fn(&ScoreRow) -> String,
+) -> ReportColumn {
+    ReportColumn { head, spare, shown, cell }
+}
+
 const COLUMNS: &[ReportColumn] = &[
-    ReportColumn { head: "tokens", spare: 2, cell: |row| percent_change(row.tokens_vs_raw) },
-    ReportColumn { head: "$", spare: 0, cell: |row| percent_change(row.cost_vs_raw) },
-    ReportColumn { head: "95 %", spare: 5, cell: |row| row.cost_vs_raw_95.map_or_else(dash, percent_span) },
-    ReportColumn { head: "net $", spare: 1, cell: |row| percent_change(row.cost_net_vs_raw) },
-    ReportColumn { head: "worst", spare: 3, cell: |row| whole_change(row.worst_session_vs_raw) },
-    ReportColumn { head: "worse", spare: 7, cell: |row| format!("{:.0}%", row.sessions_dearer * 100.0) },
-    ReportColumn { head: "breaks", spare: 8, cell: |row| format_mean(row.cache_breaks) },
-    ReportColumn {
-        head: "EAR",
-        spare: 0,
-        cell: |row| recall_share(row.edit_anchor_recall, row.edit_anchors),
-    },
-    ReportColumn {
-        head: "RR",
-        spare: 1,
-        cell: |row| recall_share(row.strict_reference_recall, row.strict_references),
-    },
-    ReportColumn {
-        head: "lines",
-        spare: 4,
-        cell: |row| recall_share(row.copied_line_recall, row.copied_lines),
-    },
-    ReportColumn { head: "errs", spare: 4, cell: |row| recall_share(row.error_retention, row.errors) },
-    ReportColumn {
-        head: "rules",
-        spare: 4,
-        cell: |row| recall_share(row.instruction_retention, row.instructions),
-    },
-    ReportColumn { head: "stale", spare: 9, cell: |row| short_number(row.unmarked_stale_tokens) },
-    ReportColumn { head: "again", spare: 6, cell: |row| format_mean(row.forced_refetches) },
-    ReportColumn { head: "bad", spare: 6, cell: |row| group_thousands(row.invalid_requests) },
-    ReportColumn {
-        head: "µs",
-        spare: 10,
-        cell: |row| row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time))),
-    },
+    column("tokens", 4, |row| percent_change(row.tokens_vs_raw)),
+    column("$", 0, |row| percent_change(row.cost_vs_raw)),
+    column("95 %", 5, |row| row.cost_vs_raw_95.map_or_else(dash, percent_span)),
+    column("net $", 1, |row| percent_change(row.cost_net_vs_raw)),
+    column("rejected", 1, |row| group_thousands(row.invalid_requests)),
+    column_where(ColumnUse::WithBudget, "over", 1, |row| group_thousands(row.over_budget_requests)),
+    column("worst", 3, |row| whole_change(row.worst_session_vs_raw)),
+    column("worse", 7, |row| format!("{:.0}%", row.sessions_dearer * 100.0)),
+    column("breaks", 8, |row| format_mean(row.cache_breaks)),
+    column_where(ColumnUse::WithBudget, "cuts", 3, |row| format_mean(row.cuts)),
+    column_where(ColumnUse::WithBudget, "rewr", 4, |row| short_number(row.rewritten_tokens)),
+    column_where(ColumnUse::InSeconds, "wait", 2, |row| row.prefill_seconds.map_or_else(dash, short_number)),
+    column("EAR", 0, |row| recall_share(row.edit_anchor_recall, row.edit_anchors)),
+    column_where(ColumnUse::WithBudget, "bound", 2, |row| {
+        row.bound_recall_share.map_or_else(dash, |share| recall_share(share, row.edit_anchors))
+    }),
+    column("RR", 1, |row| recall_share(row.strict_reference_recall, row.strict_references)),
+    column("lines", 4, |row| recall_share(row.copied_line_recall, row.copied_lines)),
+    column("errs", 4, |row| recall_share(row.error_retention, row.errors)),
+    column("rules", 4, |row| recall_share(row.instruction_retention, row.instructions)),
+    column("stale", 9, |row| short_number(row.unmarked_stale_tokens)),
+    column("again", 6, |row| format_mean(row.forced_refetches)),
+    column("µs", 10, |row| row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time)))),
 ];
 
 /// What the headings mean.
 const LEGEND: &str = "tokens, $, net $, worst: change of the input in per cent against sending everything (net $ adds the cost of \
     fetching again what was missed; worst is the worst session). worse: share of sessions that cost more. breaks, again, stale: broken \
     caches, blocks to fetch again, and outdated tokens without a marker, per session. EAR, RR, lines, errs, rules: share of texts to \
-    edit, names, copied lines, open errors and instructions that were still visible when needed. bad: requests that a provider would \
+    edit, names, copied lines, open errors and instructions that were still visible when needed. rejected: requests that a provider would \
     reject. µs: median time of a plan.";
 
+/// What the headings mean that are shown with a budget.
+const BUDGET_LEGEND: &str = "over: requests above the budget. cuts, rewr: requests that hide something sent before, and tokens that were \
+    cached again because of that, per session. bound: EAR as a share of what oracle:budget keeps, which knows the future.";
+
+/// What the headings mean where time is paid.
+const SECONDS_LEGEND: &str =
+    "s, net s: as $ and net $, in seconds of reading. wait: seconds of reading, per session.";
+
 /// What the table stands for.
-const CERTIFIES: &str = "Replay shows whether the agent later needed something that was hidden. It cannot show whether the task would \
+pub(super) const CERTIFIES: &str = "Replay shows whether the agent later needed something that was hidden. It cannot show whether the task would \
     still have succeeded, or whether an agent that sees less would have done the same.";
 
 pub(super) fn print_table(replayed: &ReplayResults, out: &mut Output) -> Result<()> {
@@ -99,23 +118,25 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         group_thousands(first.errors)
     );
     lines.extend(break_sentence(&size, width));
-    for model in &replayed.models {
-        let rows: Vec<&ScoreRow> = replayed.rows.iter().filter(|row| row.model == model.name).collect();
+    let blocks =
+        replayed.models.iter().flat_map(|model| replayed.budgets.iter().map(move |budget| (model, budget)));
+    for (model, budget) in blocks {
+        let rows: Vec<&ScoreRow> =
+            replayed.rows.iter().filter(|row| row.model == model.name && row.budget == *budget).collect();
         lines.push(String::new());
-        let raw = rows.first().map_or(0.0, |row| row.input_cost / row.cost_vs_raw.max(f64::MIN_POSITIVE));
-        let head = format!(
-            "{}: sending everything costs ${raw:.2}; rewriting a cached token costs {:.1} reads more",
-            model.name,
-            rewrite_cost_in_reads(model)
-        );
         let bold = format!("{BOLD}{}{BOLD:#}", model.name);
+        let head = block_head(model, budget.as_deref(), &rows);
         lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
         lines.extend(model_block(replayed, &rows, width));
         lines.extend(worst_sessions(&rows, width));
-        lines.extend(group_blocks(replayed, &model.name, width));
+        lines.extend(group_blocks(replayed, &model.name, budget.as_deref(), width));
     }
     lines.push(String::new());
-    for sentence in [LEGEND, CERTIFIES] {
+    let with_budget = replayed.budgets.iter().any(Option::is_some);
+    let in_seconds = replayed.models.iter().any(|model| model.cost_unit() == CostUnit::Seconds);
+    let legends =
+        [(LEGEND, true), (BUDGET_LEGEND, with_budget), (SECONDS_LEGEND, in_seconds), (CERTIFIES, true)];
+    for (sentence, _) in legends.into_iter().filter(|(_, shown)| *shown) {
         lines.extend(
             break_sentence(sentence, width.min(100))
                 .into_iter()
@@ -125,11 +146,32 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
     lines
 }
 
+/// Says what a block is about: whose prices, which budget, and what sending everything costs.
+fn block_head(model: &Model, budget: Option<&str>, rows: &[&ScoreRow]) -> String {
+    let raw = rows.first().map_or(0.0, |row| row.raw_cost);
+    let budget = budget.map_or_else(String::new, |budget| format!(", budget {budget}"));
+    match model.cost_unit() {
+        CostUnit::Dollars => format!(
+            "{}{budget}: sending everything costs ${raw:.2}; rewriting a cached token costs {:.1} reads more",
+            model.name,
+            rewrite_cost_in_reads(model)
+        ),
+        CostUnit::Seconds => format!(
+            "{}{budget}: sending everything takes {} of reading, at {:.0} tokens per second; a kept prefix takes none",
+            model.name,
+            format_cost(raw, CostUnit::Seconds),
+            1e6 / model.prices.input
+        ),
+    }
+}
+
 /// Returns a block for each group, headed by its name and how much there is of it.
-fn group_blocks(replayed: &ReplayResults, model: &str, width: usize) -> Vec<String> {
+fn group_blocks(replayed: &ReplayResults, model: &str, budget: Option<&str>, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &replayed.groups {
-        let rows: Vec<&ScoreRow> = group.rows.iter().filter(|row| row.model == model).collect();
+        let own = group.rows.iter();
+        let rows: Vec<&ScoreRow> =
+            own.filter(|row| row.model == model && row.budget.as_deref() == budget).collect();
         let Some(first) = rows.first() else { continue };
         let size = format!(
             ": {}, {}",
@@ -151,7 +193,7 @@ fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Ve
     let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
     let mut name = longest.clamp(6, NAME);
     let mut columns: Vec<(&ReportColumn, usize)> =
-        COLUMNS.iter().map(|column| (column, column_width(column, rows))).collect();
+        shown_columns(rows).map(|column| (column, column_width(column, rows))).collect();
     let needed =
         |columns: &[(&ReportColumn, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     while name + needed(&columns) > width && columns.len() > 2 {
@@ -166,7 +208,8 @@ fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Ve
     }
     // What the columns that went leave free is the name's again.
     name = longest.clamp(6, NAME).min(width.saturating_sub(needed(&columns)));
-    let head = columns.iter().map(|(column, width)| (column.head.to_owned(), *width));
+    let unit = rows.first().map_or(CostUnit::Dollars, |row| row.unit);
+    let head = columns.iter().map(|(column, width)| (column_head(column, unit), *width));
     let mut lines = vec![table_line(&pad_text("", name), head)];
     let mut family = None;
     for row in rows {
@@ -180,6 +223,24 @@ fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Ve
         lines.push(table_line(&pad_text(&middle_cut(&row.policy, name), name), cells));
     }
     lines
+}
+
+/// Returns the columns that say something about these rows.
+fn shown_columns(rows: &[&ScoreRow]) -> impl Iterator<Item = &'static ReportColumn> {
+    let with_budget = rows.iter().any(|row| row.budget.is_some());
+    let in_seconds = rows.iter().any(|row| row.unit == CostUnit::Seconds);
+    COLUMNS.iter().filter(move |column| match column.shown {
+        ColumnUse::Always => true,
+        ColumnUse::WithBudget => with_budget,
+        ColumnUse::InSeconds => in_seconds,
+    })
+}
+
+fn column_head(column: &ReportColumn, unit: CostUnit) -> String {
+    match unit {
+        CostUnit::Dollars => column.head.to_owned(),
+        CostUnit::Seconds => column.head.replace('$', "s"),
+    }
 }
 
 fn column_width(column: &ReportColumn, rows: &[&ScoreRow]) -> usize {
@@ -306,7 +367,8 @@ mod tests {
     fn a_wide_screen_shows_every_column() {
         let table = check(120);
         let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
-        assert!(COLUMNS.iter().all(|column| head.contains(column.head)), "{head}");
+        let always = COLUMNS.iter().filter(|column| column.shown == ColumnUse::Always);
+        assert!(always.into_iter().all(|column| head.contains(column.head)), "{head}");
         let words: Vec<&str> = table.split_whitespace().collect();
         assert!(words.join(" ").contains("It cannot show whether the task would"), "{table}");
     }
@@ -315,11 +377,40 @@ mod tests {
     fn a_narrow_screen_shows_what_matters_most() {
         let table = check(80);
         let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
-        for kept in ["$", "net $", "EAR", "RR", "worst", "tokens"] {
+        for kept in ["$", "net $", "rejected", "EAR", "RR", "worst"] {
             assert!(head.contains(kept), "{kept}: {head}");
         }
         assert!(!head.contains("stale"));
         check(60);
+    }
+
+    #[test]
+    fn a_budget_and_a_local_model_have_columns_of_their_own() {
+        let mut made = make_up_results(20);
+        made.models = vec![trimtab_core::prices::server_model("ollama").expect("a server")];
+        made.budgets = vec![Some("25%".to_owned()), Some("64k".to_owned())];
+        made.rows.retain(|row| row.model == "claude-opus-5");
+        let row = |row: &ScoreRow, budget: &str| ScoreRow {
+            model: made.models[0].name.clone(),
+            budget: Some(budget.to_owned()),
+            unit: CostUnit::Seconds,
+            prefill_seconds: Some(42.0),
+            bound_recall_share: Some(0.75),
+            ..row.clone()
+        };
+        made.rows = ["25%", "64k"]
+            .iter()
+            .flat_map(|budget| made.rows.iter().map(|one| row(one, budget)).collect::<Vec<_>>())
+            .collect();
+        let lines: Vec<String> =
+            table_lines(&made, 160).iter().map(|line| strip_str(line).to_string()).collect();
+        let table = lines.join("\n");
+        for words in [
+            "budget 25%:", "budget 64k:", " s ", "net s", "wait", "cuts", "rewr", "over", "bound", ".750",
+            "500 tokens per second",
+        ] {
+            assert!(table.contains(words), "{words}:\n{table}");
+        }
     }
 
     #[test]

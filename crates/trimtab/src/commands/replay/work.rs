@@ -13,10 +13,10 @@ use std::{
 };
 
 use anyhow::Result;
-use trimtab_core::Model;
+use trimtab_core::{Millis, Model};
 use trimtab_replay::{Contender, ReplayTerms, Score, Segment, SessionScores, read, replay, repository_name};
 
-use super::RECORDED;
+use super::{RECORDED, title::session_title};
 use crate::{
     input::{self, Unreadable},
     output::Progress,
@@ -37,6 +37,8 @@ pub(super) struct ReplayTask<'a> {
     pub(super) contenders: &'a [Contender],
     pub(super) prices: ReplayPrices<'a>,
     pub(super) terms: ReplayTerms,
+    /// How many scores each contender gets: one for each budget and model.
+    pub(super) columns: usize,
     pub(super) details: ReplayDetails,
 }
 
@@ -47,16 +49,6 @@ pub(super) enum ReplayPrices<'a> {
     Of(&'a [Model]),
     /// Those of the model that a session was recorded with; of this one where that is not known.
     Recorded(&'a Model),
-}
-
-impl ReplayPrices<'_> {
-    /// Returns how many scores each contender gets.
-    fn count(self) -> usize {
-        match self {
-            ReplayPrices::Of(models) => models.len().max(1),
-            ReplayPrices::Recorded(_) => 1,
-        }
-    }
 }
 
 /// A session that was replayed.
@@ -132,16 +124,28 @@ fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Resu
     let repository = repository_name(&bytes).unwrap_or_default();
     drop(bytes);
     let mut paid = Vec::new();
-    let segments = recording.segments.iter();
-    let scores = segments.map(|segment| match task.prices {
-        ReplayPrices::Of(models) => replay(segment, task.contenders, models, &task.terms),
+    let segments = recording.segments.iter().enumerate();
+    let scores = segments.map(|(number, segment)| match task.prices {
+        ReplayPrices::Of(models) => {
+            let others = request_times_of_others(&recording.segments, number);
+            replay(segment, task.contenders, models, &ReplayTerms { others, ..task.terms.clone() })
+        }
         ReplayPrices::Recorded(other) => replay_as_recorded(segment, task, other, &mut paid),
     });
     let mut scores = SessionScores::from_segments(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
+    if task.details == ReplayDetails::Kept {
+        scores.title = session_title(&recording, &repository);
+    }
     (scores.agent, scores.repository) = (recording.agent.to_owned(), repository);
     keep_details(&mut scores, task, curve);
     Ok(Replayed { scores, paid, took: began.elapsed() })
+}
+
+/// Returns when each other segment of a recording made its requests: sub-agents share the server with their parent.
+fn request_times_of_others(segments: &[Segment], number: usize) -> Vec<Vec<Millis>> {
+    let others = segments.iter().enumerate().filter(|(other, _)| *other != number);
+    others.map(|(_, other)| other.points.iter().filter_map(|point| point.at).collect()).collect()
 }
 
 /// Replays a segment at its own model's prices.
@@ -165,9 +169,8 @@ fn replay_as_recorded(
 
 /// Drops what no report of this run shows. The page shows single requests for the first model only.
 fn keep_details(session: &mut SessionScores, task: &ReplayTask<'_>, curve: ReplayDetails) {
-    let models = task.prices.count();
     for (index, score) in session.scores.iter_mut().enumerate() {
-        let wanted = task.details == ReplayDetails::Kept && index.is_multiple_of(models);
+        let wanted = task.details == ReplayDetails::Kept && index.is_multiple_of(task.columns);
         if wanted && curve == ReplayDetails::Kept {
             score.sizes = thin_out(&score.sizes).into();
             score.raw_sizes = thin_out(&score.raw_sizes).into();

@@ -19,6 +19,8 @@ pub(crate) struct ScatterChart<'a> {
     pub(crate) zone: Option<ScatterZone>,
     /// Where a dashed line stands: the bill as it was.
     pub(crate) zero: Option<f64>,
+    /// The line that nobody can cross, through its points in their order; empty where there is none.
+    pub(crate) bound: Vec<(f64, f64)>,
 }
 
 /// One point.
@@ -87,6 +89,10 @@ pub(crate) fn scatter_chart(chart: &ScatterChart<'_>) -> Markup {
             names.push((point, label));
         }
     }
+    let corners = chart.bound.iter().map(|(x, y)| {
+        format!("{} {}", coordinate(area.place_x(&chart.x, *x)), coordinate(area.place_y(&chart.y, *y)))
+    });
+    let outline = format!("M{}", corners.collect::<Vec<_>>().join("L"));
     let picture = html! {
         @if let Some(zone) = &chart.zone {
             @let (left, right) = (area.place_x(&chart.x, zone.x.0), area.place_x(&chart.x, zone.x.1));
@@ -98,6 +104,9 @@ pub(crate) fn scatter_chart(chart: &ScatterChart<'_>) -> Markup {
         @if let Some(zero) = chart.zero {
             @let x = area.place_x(&chart.x, zero);
             line.zero x1=(coordinate(x)) x2=(coordinate(x)) y1=(coordinate(area.top)) y2=(coordinate(area.height - area.bottom)) {}
+        }
+        @if chart.bound.len() > 1 {
+            path.line.reference d=(outline) { title { "with hindsight" } }
         }
         @for point in &chart.points {
             @let (x, y) = place(point);
@@ -193,6 +202,7 @@ mod tests {
             points,
             zone: Some(ScatterZone { name: "cheaper and safe".to_owned(), x: (-0.3, 0.0), y: (0.99, 1.0) }),
             zero: Some(0.0),
+            bound: vec![(-0.4, 0.9), (-0.2, 1.0)],
         };
         let picture = scatter_chart(&chart).into_string();
         assert!(picture.contains("policy &lt;0&gt;") && picture.contains("class=\"rejected\""));

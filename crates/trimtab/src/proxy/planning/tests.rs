@@ -22,7 +22,14 @@ fn conversation(runs: usize) -> Vec<u8> {
 
 fn job(runs: usize) -> PlanJob {
     let body = Arc::new(conversation(runs));
-    PlanJob { body, format: Format::Chat, model: None, counts_only: false, client: Arc::default() }
+    PlanJob {
+        body,
+        format: Format::Chat,
+        model: None,
+        counts_only: false,
+        client: Arc::default(),
+        server: "",
+    }
 }
 
 fn planner(keep: ScriptedStore) -> Arc<Planner> {

@@ -96,6 +96,7 @@ fn servers_that_are_known_by_name_need_no_address() {
         ("mistral", "https://api.mistral.ai/v1/chat/completions"),
         ("ollama", "http://127.0.0.1:11434/v1/chat/completions"),
         ("vllm", "http://127.0.0.1:8000/v1/chat/completions"),
+        ("llama.cpp", "http://127.0.0.1:8080/v1/chat/completions"),
         ("lm-studio", "http://127.0.0.1:1234/v1/chat/completions"),
         ("litellm", "http://127.0.0.1:4000/v1/chat/completions"),
     ] {

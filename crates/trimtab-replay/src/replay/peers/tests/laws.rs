@@ -6,7 +6,7 @@ use trimtab_core::{BlockId, json::widen};
 
 use super::{joined, reads, segment, track, views};
 use crate::replay::{
-    ResultNeed, Track, Views, VisibleRequest,
+    NeedKind, ResultNeed, Track, Views, VisibleRequest,
     peers::{find_rival, rivals},
 };
 
@@ -28,7 +28,9 @@ fn session() -> Vec<String> {
 
 fn needs() -> Vec<ResultNeed> {
     let need = |provider, request, lines: &[std::ops::Range<usize>]| ResultNeed {
+        kind: NeedKind::Anchor,
         provider: BlockId(provider),
+        only_there: true,
         request,
         lines: lines.to_vec(),
     };

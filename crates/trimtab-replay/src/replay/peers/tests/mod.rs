@@ -7,8 +7,9 @@ mod results;
 
 use serde_json::{Value, json};
 use trimtab_core::{
-    BlockId, BlockKind, Format, Millis, Role,
+    BlockId, BlockKind, Format, Millis, Role, Tokens,
     count::{Counter, Tokenizer},
+    prices::find_model,
     wire,
 };
 
@@ -95,6 +96,9 @@ pub(in crate::replay) fn reads(count: usize, characters: usize) -> Vec<String> {
     (0..count).flat_map(|number| [format!("c Read {number}.rs"), format!("r #{characters}")]).collect()
 }
 
+/// The room in which the oracles that keep a budget are tried: the sessions of the laws are twice as large.
+const TEST_ROOM: Tokens = Tokens(60_000);
+
 /// Joins parts of a session.
 pub(in crate::replay) fn joined<'a>(parts: &[&'a [String]], begin: &[&'a str]) -> Vec<&'a str> {
     let rest = parts.iter().flat_map(|part| part.iter().map(String::as_str));
@@ -114,11 +118,21 @@ pub(in crate::replay) fn pictures(session: &[&str], asked: &str, needs: &[Result
 }
 
 pub(in crate::replay) fn views(track: &Track<'_>, asked: &str, needs: &[ResultNeed]) -> Views {
-    let (rival, knob) = find_rival(asked).expect("a rival");
-    (rival.views)(&PeerCase { track, knob, needs })
+    views_in_room(track, asked, needs, TEST_ROOM)
 }
 
-fn drawn(track: &Track<'_>, views: &Views) -> Vec<String> {
+pub(in crate::replay) fn views_in_room(
+    track: &Track<'_>,
+    asked: &str,
+    needs: &[ResultNeed],
+    room: Tokens,
+) -> Views {
+    let (rival, knob) = find_rival(asked).expect("a rival");
+    let model = find_model("claude-opus-5").expect("a model");
+    (rival.views)(&PeerCase { track, knob, needs, room, model: &model })
+}
+
+pub(in crate::replay) fn drawn(track: &Track<'_>, views: &Views) -> Vec<String> {
     let mut showing = VisibleRequest::default();
     let requests = track.requests.iter().zip(&views.changes).map(|(request, changes)| {
         showing.advance_to(request.blocks, changes);
