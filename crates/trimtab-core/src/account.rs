@@ -145,6 +145,20 @@ impl SessionAccount {
         }
     }
 
+    /// Returns what was entered so far and goes on from zero, with the last request in mind: what one request comes to, or one day.
+    ///
+    /// ```
+    /// use trimtab_core::{Usage, account::SessionAccount};
+    /// let mut account = SessionAccount::default();
+    /// let usage = Usage { input: 1000, ..Usage::default() };
+    /// account.enter_usages(None, usage, usage);
+    /// assert_eq!((account.take_sums().requests, account.requests), (1, 0));
+    /// ```
+    pub fn take_sums(&mut self) -> SessionAccount {
+        let rest = SessionAccount { last: self.last, ..SessionAccount::default() };
+        std::mem::replace(self, rest)
+    }
+
     /// Returns the dollars that the session is ahead of the untouched conversation; below zero where it has paid more.
     pub fn balance(&self) -> f64 {
         self.untouched_dollars - self.paid_dollars

@@ -39,8 +39,9 @@ pub use secrets::{COVERED, Secrets};
 pub use sqlite::Sqlite;
 pub use types::{
     Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
-    Recognized, RequestId, RequestInfo, Retention, RunMode, SearchHit, SearchQuery, SearchWithin, SessionId,
-    SessionInfo, SessionLabel, StoredRequest, StoredSummary, TidyOutcome, Wish, WishKind,
+    Recognized, RequestId, RequestInfo, RequestVerdicts, Retention, RunMode, SearchHit, SearchQuery,
+    SearchWithin, SessionId, SessionInfo, SessionLabel, SessionPage, SessionPageQuery, StoredRequest,
+    StoredSummary, TidyOutcome, VerdictHistory, Wish, WishKind,
 };
 
 use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
@@ -143,11 +144,35 @@ pub trait Store: Send + Sync {
     /// Says what is wrong with the store.
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError>;
 
+    /// Returns one session.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn session(&self, session: SessionId) -> Result<SessionInfo, StoreError>;
+
+    /// Returns some sessions of a list, the newest first. Costs what it returns, however many there are.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store.
+    fn session_page(&self, asked: &SessionPageQuery<'_>) -> Result<SessionPage, StoreError>;
+
+    /// Returns what became of the blocks of every request of a session, without reading the requests.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn verdict_history(&self, session: SessionId) -> Result<VerdictHistory, StoreError>;
+
     /// Returns the requests of a session in the order in which they were made.
     ///
     /// # Errors
     /// Says what is wrong with the store, or that there is no such session.
     fn requests(&self, session: SessionId) -> Result<Vec<RequestInfo>, StoreError>;
+
+    /// Returns the first and the last request of a session.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such session.
+    fn first_and_last(&self, session: SessionId) -> Result<(RequestInfo, RequestInfo), StoreError>;
 
     /// Returns the client's request, with what became of its blocks.
     ///

@@ -1,5 +1,7 @@
 //! What is said to a store and what it answers: plain values, the same for every engine.
 
+use std::collections::BTreeMap;
+
 use trimtab_core::{
     BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, Usage, memory::UndoWhen,
     parse_as, session::as_sent,
@@ -163,6 +165,52 @@ pub struct HoldingSession {
     pub name: Option<String>,
     /// The project that the agent worked in.
     pub project: Option<String>,
+}
+
+/// Which sessions of a long list are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionPageQuery<'a> {
+    /// Those that belong to it, as [`SessionInfo::scope`] says; all where nothing is said.
+    pub scope: Option<&'a str>,
+    /// Of these, those of one project.
+    pub project: Option<&'a str>,
+    /// How many of the newest are left out.
+    pub skip: u32,
+    /// The most to return.
+    pub most: u32,
+}
+
+/// Some sessions of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPage {
+    /// The sessions, the newest first.
+    pub sessions: Vec<SessionInfo>,
+    /// How many the whole list has.
+    pub count: u64,
+    /// How many sessions belong to others.
+    pub others: u64,
+}
+
+/// What became of the blocks of one request, as its difference from an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestVerdicts {
+    /// The request.
+    pub request: RequestId,
+    /// The request that it differs from; none where the row lists all of them.
+    pub base: Option<RequestId>,
+    /// How many leading blocks it shares with that request. Its verdicts about later blocks do not count.
+    pub same_blocks: u32,
+    /// Blocks with the number of their verdict; nothing for those that are sent whole again.
+    pub changes: Vec<(u32, Option<i64>)>,
+}
+
+/// What became of the blocks of all requests of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VerdictHistory {
+    /// The requests, oldest first.
+    pub requests: Vec<RequestVerdicts>,
+    /// The verdicts by their numbers.
+    pub verdicts: BTreeMap<i64, SentVerdict>,
 }
 
 /// A request as a list shows it.

@@ -66,6 +66,8 @@ contract::contract! { empty:
     scopes::a_block_tells_who_holds_it
     scopes::secrets_are_neither_shown_nor_found
     scopes::a_retention_forgets_the_oldest_and_spares_what_is_live
+    scopes::a_list_of_sessions_is_read_page_by_page
+    sent::the_history_of_verdicts_tells_what_each_request_hid
     sent::what_was_sent_comes_back_byte_for_byte
     sent::a_cache_marker_that_was_added_is_part_of_what_was_sent
     sent::what_is_rewritten_stays_in_its_form_in_every_process_and_its_original_is_kept

@@ -19,7 +19,7 @@
 
 use std::{
     convert::Infallible,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     net::SocketAddr,
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -73,12 +73,16 @@ fn main() {
     let store = folder.path().join("store.db");
     let plain = Trimtab::start(provider, &["--no-store"]);
     let keeping = Trimtab::start(provider, &["--store", store.to_str().expect("a path")]);
+    let seen = folder.path().join("seen.db");
+    let watched = Trimtab::start(provider, &["--store", seen.to_str().expect("a path")]);
+    watch_page(watched.address);
     let targets = [
         Target { name: "direct", address: provider, switch: "" },
         Target { name: "minimal", address: minimal.address, switch: "" },
         Target { name: "trimtab off", address: plain.address, switch: "off" },
         Target { name: "trimtab", address: plain.address, switch: "on" },
         Target { name: "with store", address: keeping.address, switch: "on" },
+        Target { name: "page open", address: watched.address, switch: "on" },
     ];
     println!(
         "{:10} {:12} {:>9} {:>9} {:>12} {:>8} {:>8}",
@@ -107,11 +111,31 @@ fn main() {
     if only.is_none() {
         connections(provider, &minimal, &plain);
     }
-    drop((plain, keeping));
+    drop((plain, keeping, watched));
     if only.is_none() {
         sessions(provider);
         starts(provider);
     }
+}
+
+/// Does what an open page does: listens for news, and asks for the first page again when there is some.
+fn watch_page(address: SocketAddr) {
+    let get = move |path: &str, accept: &str| {
+        let mut connection = std::net::TcpStream::connect(address).expect("a connection");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+        );
+        connection.write_all(head.as_bytes()).expect("a request");
+        BufReader::new(connection)
+    };
+    thread::spawn(move || {
+        let events = get("/trimtab/events", "text/event-stream");
+        for line in events.lines().map_while(Result::ok) {
+            if line == "event: news" {
+                std::io::copy(&mut get("/", "text/html"), &mut std::io::sink()).expect("a page");
+            }
+        }
+    });
 }
 
 /// What a new connection costs: the minimal pass-through without and with a look at the first bytes, and trimtab. Then the look alone.

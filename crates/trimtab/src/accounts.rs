@@ -1,6 +1,8 @@
 //! The accounts of sessions that are kept: [`account_of_requests`] for a stored session, [`account_of_points`] for a recording. Both
 //! enter every request in the library's [`SessionAccount`], as the proxy does while it runs.
 
+use std::collections::HashMap;
+
 use trimtab_core::{
     Model, SessionAccount, Tokens,
     account::{AccountedRequest, Lever, LeverSum},
@@ -13,17 +15,40 @@ use crate::prices;
 /// Enters the requests of one session, in the order in which they were made.
 pub(crate) fn account_of_requests(requests: &[RequestInfo]) -> SessionAccount {
     let mut account = SessionAccount::default();
+    price_requests(requests).iter().for_each(|alone| account.add_account(alone));
+    account
+}
+
+/// Returns what each request of one session comes to alone, in the order in which they were made; an empty account where nothing was
+/// reported.
+pub(crate) fn price_requests(requests: &[RequestInfo]) -> Vec<SessionAccount> {
+    // Requests of a session are nearly all of one model: looking it up goes past every row of the table.
+    let mut models: HashMap<&str, Option<Model>> = HashMap::new();
+    let mut account = SessionAccount::default();
+    let mut all = Vec::with_capacity(requests.len());
     for request in requests {
-        let Some(usage) = request.usage else { continue };
+        let Some(usage) = request.usage else {
+            all.push(SessionAccount::default());
+            continue;
+        };
+        let name = request.model.as_deref();
+        let model =
+            name.and_then(|name| models.entry(name).or_insert_with(|| model_named(Some(name))).as_ref());
         let entered = AccountedRequest {
             at: request.at,
             raw: Tokens(request.tokens_before),
             sent: Tokens(request.tokens_after),
             edited: request.edited.is_some(),
         };
-        account.enter_request(model_named(request.model.as_deref()).as_ref(), entered, usage);
+        account.enter_request(model, entered, usage);
+        all.push(account.take_sums());
     }
-    account
+    all
+}
+
+/// Tells whether dollars are known of what was entered.
+pub(crate) fn has_dollars(account: &SessionAccount) -> bool {
+    account.requests > account.requests_without_price
 }
 
 /// Enters the requests of a recording, which nobody changed.
@@ -39,7 +64,7 @@ pub(crate) fn account_of_points(points: &[Point]) -> SessionAccount {
 /// Says what a session has cost, what it would have cost untouched, and what made the difference; nothing where no usage with a price
 /// was reported.
 pub(crate) fn describe_account(account: &SessionAccount) -> Option<String> {
-    if account.requests == account.requests_without_price {
+    if !has_dollars(account) {
         return None;
     }
     let entry = |(lever, sum): (&Lever, &LeverSum)| format!("{} ${:.4}", lever.word(), sum.saved_dollars);

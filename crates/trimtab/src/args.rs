@@ -24,7 +24,7 @@ pub(crate) use self::{
     groups::command,
     human::{Amount, parse_address, parse_long_age, parse_size, tokens_or_share},
     replay_choices::{CacheChoice, ReplayGroups},
-    serving::{FittingArgs, ProxyArgs, WrapArgs},
+    serving::{FittingArgs, PageArgs, PageScope, ProxyArgs, WrapArgs},
     view::{KeepLimitArgs, StoreViewArgs},
     wishes::{PinArgs, RestoreArgs, SessionArgs, UndoArgs, UnpinArgs},
 };
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Changelog(ChangelogArgs),
     /// Trim one request to a number of tokens
     Fit(FitArgs),
+    /// Show what is stored, in a browser: sessions, requests, what was hidden and saved
+    Page(PageArgs),
     /// Run the proxy that trims the requests of any agent
     Proxy(Box<ProxyArgs>),
     /// Run an agent with its requests trimmed

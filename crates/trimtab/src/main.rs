@@ -9,12 +9,13 @@ mod endpoint;
 mod heads;
 mod hint;
 mod input;
-#[allow(dead_code, unused_imports, reason = "components are there for every page and report")]
+#[allow(dead_code, unused_imports, reason = "the charts of reports and of the page are one set")]
 mod look;
 mod mcp;
 mod near;
 mod output;
 mod own_sessions;
+mod page;
 mod pictures;
 mod prices;
 mod programs;

@@ -11,6 +11,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anyhow::{Context, Error};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use trimtab_core::Tokens;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
@@ -296,6 +297,11 @@ pub(crate) fn group_thousands(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// Returns a count that is kept as a sum, with its thousands apart.
+pub(crate) fn group_count(count: f64) -> String {
+    group_thousands(Tokens(1).scale(count).0)
 }
 
 #[cfg(test)]

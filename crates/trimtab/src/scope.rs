@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use trimtab_core::Handle;
 use trimtab_store::{
-    HoldingSession, SearchHit, SearchQuery, SearchWithin, Secrets, SessionId, SessionInfo, Sqlite, Store,
-    StoreError, current_project, project_named,
+    HoldingSession, RequestId, SearchHit, SearchQuery, SearchWithin, Secrets, SessionId, SessionInfo,
+    SessionPage, SessionPageQuery, Sqlite, Store, StoreError, StoredRequest, current_project, project_named,
 };
 
 use crate::{args::StoreViewArgs, near::did_you_mean, output::count_with_noun, store};
@@ -73,6 +73,34 @@ impl StoreScope {
         Ok((own, others.len()))
     }
 
+    /// Returns some of the sessions that are seen, the newest first.
+    pub(crate) fn session_page(&self, asked: &SessionPageQuery<'_>) -> Result<SessionPage> {
+        Ok(self.store.session_page(&SessionPageQuery { scope: self.project.as_deref(), ..*asked })?)
+    }
+
+    /// Returns a session that is seen.
+    pub(crate) fn own_session(&self, id: SessionId) -> Result<SessionInfo> {
+        let session = self.store.session(id)?;
+        if self.is_own(session.scope()) {
+            return Ok(session);
+        }
+        bail!(
+            "session {id} belongs to another project, or its project is not known: {}{}",
+            self.asker.how_to_see_all(),
+            self.by_handle()
+        )
+    }
+
+    /// Returns a request of a session that is seen.
+    pub(crate) fn own_request(&self, session: SessionId, id: RequestId) -> Result<StoredRequest> {
+        self.own_session(session)?;
+        let request = self.store.request(id)?;
+        if request.info.session != session {
+            bail!("request {} is not of session {session}", id.0);
+        }
+        Ok(request)
+    }
+
     /// Says how many sessions are not seen, and how they would be.
     pub(crate) fn about_others(&self, others: usize) -> Option<String> {
         let remedy = self.asker.how_to_see_all();
@@ -91,17 +119,14 @@ impl StoreScope {
         if Handle::parse(word).is_some() {
             return self.holder_of(word);
         }
+        if let Some(id) = SessionId::parse_name(word) {
+            return self.own_session(id).map(|session| session.id);
+        }
         let sessions = self.store.sessions()?;
-        let id = SessionId::parse_name(word);
-        let is_meant = |session: &&SessionInfo| match id {
-            Some(id) => session.id == id,
-            None => session.name.as_deref() == Some(word),
-        };
+        let is_meant = |session: &&SessionInfo| session.name.as_deref() == Some(word);
         let meant: Vec<&SessionInfo> = sessions.iter().filter(is_meant).collect();
         // Who knows the name that the client gave a conversation without a project is that client.
-        let may_see = |session: &&&SessionInfo| {
-            self.is_own(session.scope()) || (id.is_none() && session.project.is_none())
-        };
+        let may_see = |session: &&&SessionInfo| self.is_own(session.scope()) || session.project.is_none();
         match (meant.iter().find(may_see), meant.is_empty()) {
             (Some(session), _) => Ok(session.id),
             (None, true) => {

@@ -91,7 +91,7 @@ pub(crate) fn open_existing(place: &StorePathArgs) -> Result<Sqlite> {
 /// Reads a session as a recording: one segment for each way that it took, with the requests that were made on it as points.
 pub(crate) fn session_as_recording(store: &dyn Store, session: SessionId) -> Result<Recording> {
     let mut left = store.requests(session)?;
-    let name = store.sessions()?.into_iter().find(|info| info.id == session).and_then(|info| info.name);
+    let name = store.session(session)?.name;
     let mut segments: Vec<(RequestId, Segment)> = Vec::new();
     // The newest request holds those that it goes on from; others went another way.
     while let Some(newest) = left.last() {
@@ -102,14 +102,7 @@ pub(crate) fn session_as_recording(store: &dyn Store, session: SessionId) -> Res
         let on_the_way = |request: &RequestInfo| request.id == id || carried.contains_key(&request.tip);
         let (own, others): (Vec<_>, Vec<_>) = left.into_iter().partition(on_the_way);
         left = others;
-        let all = history.messages().len();
-        let point = |request: &RequestInfo| Point {
-            messages: carried.get(&request.tip).copied().unwrap_or(all),
-            at: Some(request.at),
-            model: request.model.clone(),
-            usage: request.usage,
-        };
-        let points = own.iter().map(point).collect();
+        let points = own.iter().map(|request| point_of(&history, &carried, request)).collect();
         let first = own.first().map_or(id, |request| request.id);
         segments.push((first, Segment { name: name.clone(), start: SegmentStart::Branch, history, points }));
     }
@@ -118,6 +111,22 @@ pub(crate) fn session_as_recording(store: &dyn Store, session: SessionId) -> Res
     segments.first_mut().with_context(|| format!("{session}: has no requests"))?.start =
         SegmentStart::Session;
     Ok(Recording { agent: "request", segments, problems: Vec::new() })
+}
+
+/// Returns the requests of a session that the latest one goes on from, and itself, as points of a recording.
+pub(crate) fn points_on_the_way(history: &History, requests: &[RequestInfo]) -> Vec<Point> {
+    let carried = messages_by_chain(history);
+    let own = requests.iter().filter(|request| carried.contains_key(&request.tip));
+    own.map(|request| point_of(history, &carried, request)).collect()
+}
+
+fn point_of(history: &History, carried: &HashMap<ChainHash, usize>, request: &RequestInfo) -> Point {
+    Point {
+        messages: carried.get(&request.tip).copied().unwrap_or(history.messages().len()),
+        at: Some(request.at),
+        model: request.model.clone(),
+        usage: request.usage,
+    }
 }
 
 /// Returns how many messages a request carried that ended in each message's last block.

@@ -31,7 +31,8 @@ use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
 use crate::{
     Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
     Recognized, RequestId, RequestInfo, RunMode, SearchHit, SearchQuery, SessionId, SessionInfo,
-    SessionLabel, Store, StoreError, StoredRequest, StoredSummary, TidyOutcome, Wish,
+    SessionLabel, SessionPage, SessionPageQuery, Store, StoreError, StoredRequest, StoredSummary,
+    TidyOutcome, VerdictHistory, Wish,
 };
 use file::FileIdentity;
 use recent::RecentRequests;
@@ -286,8 +287,24 @@ impl Store for Sqlite {
         self.read(sessions::list_sessions)
     }
 
+    fn session(&self, session: SessionId) -> Result<SessionInfo, StoreError> {
+        self.read(|connection| sessions::session_info(connection, session))
+    }
+
+    fn session_page(&self, asked: &SessionPageQuery<'_>) -> Result<SessionPage, StoreError> {
+        self.read(|connection| sessions::session_page(connection, asked))
+    }
+
+    fn verdict_history(&self, session: SessionId) -> Result<VerdictHistory, StoreError> {
+        self.read(|connection| read::verdict_history(connection, session))
+    }
+
     fn requests(&self, session: SessionId) -> Result<Vec<RequestInfo>, StoreError> {
         self.read(|connection| sessions::list_requests(connection, session))
+    }
+
+    fn first_and_last(&self, session: SessionId) -> Result<(RequestInfo, RequestInfo), StoreError> {
+        self.read(|connection| sessions::first_and_last(connection, session))
     }
 
     fn request(&self, request: RequestId) -> Result<StoredRequest, StoreError> {

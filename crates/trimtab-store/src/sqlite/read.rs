@@ -10,7 +10,7 @@ use super::{
     sessions,
 };
 use crate::{
-    HoldingSession, RequestId, SessionId, StoreError, StoredRequest,
+    HoldingSession, RequestId, RequestVerdicts, SessionId, StoreError, StoredRequest, VerdictHistory,
     codec::{StoredHash, take_number, to_size},
     error::damage_error,
     parts,
@@ -180,6 +180,38 @@ pub(super) fn read_verdicts(connection: &Connection, id: RequestId) -> Result<Ve
             Ok((block, (verdict, digest)))
         })
         .collect()
+}
+
+/// Returns what became of the blocks of every request of a session.
+pub(super) fn verdict_history(
+    connection: &Connection,
+    session: SessionId,
+) -> Result<VerdictHistory, StoreError> {
+    sessions::check_known(connection, session)?;
+    let mut statement = connection
+        .prepare_cached("SELECT id, base, same_blocks, plan FROM request WHERE session = ? ORDER BY id")?;
+    let mut rows = statement.query([session.0])?;
+    let mut history = VerdictHistory::default();
+    let mut contents = ContentReader::new(connection)?;
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        let base = row.get::<_, Option<i64>>(1)?.filter(|base| *base < id).map(RequestId);
+        let delta: Option<Vec<u8>> = row.get(3)?;
+        let changes = read_changes(delta.as_deref().unwrap_or_default());
+        for (_, verdict) in changes.iter().filter(|(_, verdict)| *verdict != 0) {
+            if !history.verdicts.contains_key(verdict) {
+                history.verdicts.insert(*verdict, read_verdict(connection, &mut contents, *verdict)?);
+            }
+        }
+        let changes = changes.into_iter().map(|(block, verdict)| (block, (verdict != 0).then_some(verdict)));
+        history.requests.push(RequestVerdicts {
+            request: RequestId(id),
+            base,
+            same_blocks: row.get(2)?,
+            changes: changes.collect(),
+        });
+    }
+    Ok(history)
 }
 
 /// Reads what differs from the plan before: blocks and verdicts, 0 for those that are whole again.

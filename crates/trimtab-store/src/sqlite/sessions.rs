@@ -1,6 +1,6 @@
 //! Lists of sessions and requests, reported usage, summaries, sizes. Takes numbers; gives rows as plain values.
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, params};
 use trimtab_core::{ChainHash, Format, Millis, Usage};
 
 use super::{
@@ -9,7 +9,8 @@ use super::{
     read,
 };
 use crate::{
-    DiskUsage, RequestId, RequestInfo, SessionId, SessionInfo, StoreError, StoredSummary,
+    DiskUsage, RequestId, RequestInfo, SessionId, SessionInfo, SessionPage, SessionPageQuery, StoreError,
+    StoredSummary,
     codec::{StoredKind, put_number, take_number},
     error::damage_error,
 };
@@ -17,47 +18,93 @@ use crate::{
 /// Number, name, project, times of the first and last request, count of requests.
 type SessionRow = (SessionId, Option<String>, Option<String>, (Millis, Millis), u32);
 
+const SESSION: &str = "SELECT id, name, first_at, last_at, requests, project FROM session";
+
 pub(super) fn list_sessions(connection: &Connection) -> Result<Vec<SessionInfo>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, name, first_at, last_at, requests, project FROM session ORDER BY last_at DESC, id DESC",
-    )?;
-    let rows = statement.query_map([], |row| {
+    let sql = format!("{SESSION} ORDER BY last_at DESC, id DESC");
+    select_sessions(connection, &sql, [])
+}
+
+/// Returns one session.
+pub(super) fn session_info(connection: &Connection, id: SessionId) -> Result<SessionInfo, StoreError> {
+    let found = select_sessions(connection, &format!("{SESSION} WHERE id = ?"), [id.0])?;
+    found.into_iter().next().ok_or_else(|| StoreError::UnknownSession(id.to_string()))
+}
+
+/// Returns some sessions of a list, with how many it has and how many there are beside it.
+pub(super) fn session_page(
+    connection: &Connection,
+    asked: &SessionPageQuery<'_>,
+) -> Result<SessionPage, StoreError> {
+    const IS_SEEN: &str = "(?1 IS NULL OR coalesce(project, name) = ?1)";
+    const IS_ASKED: &str = "(?2 IS NULL OR project = ?2)";
+    let count = |condition: &str| -> Result<u64, StoreError> {
+        // Every condition names the same parameters, so that one call serves all.
+        let sql =
+            format!("SELECT count(*) FROM session WHERE {condition} AND (?2 IS NULL OR ?2 IS NOT NULL)");
+        Ok(connection
+            .prepare_cached(&sql)?
+            .query_row(params![asked.scope, asked.project], |row| row.get(0))?)
+    };
+    let seen = count(IS_SEEN)?;
+    let sql =
+        format!("{SESSION} WHERE {IS_SEEN} AND {IS_ASKED} ORDER BY last_at DESC, id DESC LIMIT ?3 OFFSET ?4");
+    let sessions =
+        select_sessions(connection, &sql, params![asked.scope, asked.project, asked.most, asked.skip])?;
+    Ok(SessionPage {
+        sessions,
+        count: count(&format!("{IS_SEEN} AND {IS_ASKED}"))?,
+        others: count("?1 IS NULL OR ?1 IS NOT NULL")? - seen,
+    })
+}
+
+/// Returns the sessions that a query selects, each with the sums over its requests.
+fn select_sessions(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+) -> Result<Vec<SessionInfo>, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(parameters, |row| {
         let times = (Millis(row.get(2)?), Millis(row.get(3)?));
         Ok((SessionId(row.get(0)?), row.get(1)?, row.get(5)?, times, row.get(4)?))
     })?;
     let rows: Vec<SessionRow> = rows.collect::<Result<_, _>>()?;
+    rows.into_iter().map(|row| with_sums(connection, row)).collect()
+}
+
+fn with_sums(
+    connection: &Connection,
+    (id, name, project, (first, last), requests): SessionRow,
+) -> Result<SessionInfo, StoreError> {
     let mut latest = connection.prepare_cached(
         "SELECT format, model, bytes FROM request WHERE session = ? ORDER BY id DESC LIMIT 1",
     )?;
+    let (format, model, bytes) =
+        latest.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut info = SessionInfo {
+        id,
+        name,
+        project,
+        format: format_named(&format)?,
+        model,
+        first,
+        last,
+        requests,
+        bytes,
+        tokens_before: 0,
+        tokens_after: 0,
+        usage: Usage::default(),
+    };
     let mut sums = connection
         .prepare_cached("SELECT tokens_before, tokens_after, usage FROM request WHERE session = ?")?;
-    let mut sessions = Vec::with_capacity(rows.len());
-    for (id, name, project, (first, last), requests) in rows {
-        let (format, model, bytes) =
-            latest.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))?;
-        let mut info = SessionInfo {
-            id,
-            name,
-            project,
-            format: format_named(&format)?,
-            model,
-            first,
-            last,
-            requests,
-            bytes,
-            tokens_before: 0,
-            tokens_after: 0,
-            usage: Usage::default(),
-        };
-        let mut rows = sums.query([id.0])?;
-        while let Some(row) = rows.next()? {
-            info.tokens_before += row.get::<_, u64>(0)?;
-            info.tokens_after += row.get::<_, u64>(1)?;
-            add_usage(&mut info.usage, usage_of(row.get(2)?).unwrap_or_default());
-        }
-        sessions.push(info);
+    let mut rows = sums.query([id.0])?;
+    while let Some(row) = rows.next()? {
+        info.tokens_before += row.get::<_, u64>(0)?;
+        info.tokens_after += row.get::<_, u64>(1)?;
+        add_usage(&mut info.usage, usage_of(row.get(2)?).unwrap_or_default());
     }
-    Ok(sessions)
+    Ok(info)
 }
 
 const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan FROM request WHERE";
@@ -74,6 +121,18 @@ pub(super) fn list_requests(
     }
     // A session without requests cannot be.
     if requests.is_empty() { Err(StoreError::UnknownSession(session.to_string())) } else { Ok(requests) }
+}
+
+/// Returns the first and the last request of a session.
+pub(super) fn first_and_last(
+    connection: &Connection,
+    session: SessionId,
+) -> Result<(RequestInfo, RequestInfo), StoreError> {
+    let ends: (Option<i64>, Option<i64>) = connection
+        .prepare_cached("SELECT min(id), max(id) FROM request WHERE session = ?")?
+        .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (Some(first), Some(last)) = ends else { return Err(StoreError::UnknownSession(session.to_string())) };
+    Ok((request_info(connection, RequestId(first))?, request_info(connection, RequestId(last))?))
 }
 
 pub(super) fn request_info(connection: &Connection, id: RequestId) -> Result<RequestInfo, StoreError> {

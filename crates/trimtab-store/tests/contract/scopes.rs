@@ -2,7 +2,8 @@
 
 use trimtab_core::{Millis, block_handle};
 use trimtab_store::{
-    ForgetSelection, Retention, RunMode, SearchQuery, SearchWithin, Secrets, SessionLabel, Store,
+    ForgetSelection, Retention, RunMode, SearchQuery, SearchWithin, Secrets, SessionId, SessionLabel,
+    SessionPageQuery, Store,
 };
 
 use crate::common::{Kept, Said, fit_and_keep_as, keep, keep_named, model, request, settings, tool, user};
@@ -120,4 +121,30 @@ pub(crate) fn a_retention_forgets_the_oldest_and_spares_what_is_live(store: &dyn
     keep(store, &[user("once more")], now - 3 * DAY);
     assert_eq!(left(Retention { keep_for: None, keep_at_most: Some(0) }), 1);
     assert_eq!(found(store, "live", SearchWithin::Everything).len(), 1);
+}
+
+pub(crate) fn a_list_of_sessions_is_read_page_by_page(store: &dyn Store) {
+    for number in 0..7 {
+        let project = if number % 2 == 0 { "/a" } else { "/b" };
+        keep_in(store, Some(project), &[user(&format!("Number {number}."))], number);
+    }
+    let page = |scope, project, skip| {
+        store.session_page(&SessionPageQuery { scope, project, skip, most: 2 }).unwrap()
+    };
+    let all = store.sessions().unwrap();
+    let first = page(None, None, 0);
+    assert_eq!((first.sessions.as_slice(), first.count, first.others), (&all[..2], 7, 0));
+    assert_eq!(page(None, None, 6).sessions, all[6..]);
+    let own: Vec<_> = all.iter().filter(|session| session.scope() == Some("/b")).cloned().collect();
+    let second = page(Some("/b"), None, 2);
+    assert_eq!((second.sessions.as_slice(), second.count, second.others), (&own[2..], 3, 4));
+    assert_eq!(page(Some("/b"), Some("/a"), 0).count, 0, "another project is not in the own scope");
+    assert_eq!(page(None, Some("/a"), 0).count, 4);
+    assert_eq!(store.session(own[0].id).unwrap(), own[0]);
+    assert!(store.session(SessionId(999)).is_err() && store.first_and_last(SessionId(999)).is_err());
+    let requests = store.requests(own[0].id).unwrap();
+    assert_eq!(
+        store.first_and_last(own[0].id).unwrap(),
+        (requests[0].clone(), requests.last().unwrap().clone())
+    );
 }

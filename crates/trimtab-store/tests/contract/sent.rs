@@ -1,10 +1,12 @@
 //! What every engine promises about what was sent: it comes back byte for byte, like what came.
 
+use std::collections::BTreeMap;
+
 use trimtab_core::{
     Policy, RewriteForm, SentVerdict, Settings, Tokens, Verdict, block_handle, parse,
     policy::{Folding, Markers},
 };
-use trimtab_store::{SessionLabel, Store};
+use trimtab_store::{RequestId, SessionLabel, Store};
 
 use crate::common::{Said, fit_and_keep, long, request, settings, tool, user, working};
 
@@ -57,6 +59,33 @@ pub(crate) fn a_cache_marker_that_was_added_is_part_of_what_was_sent(store: &dyn
         markers += usize::from(String::from_utf8(kept.fitted.request).unwrap().contains("cache_control"));
     }
     assert!(markers > 0, "a marker is added");
+}
+
+pub(crate) fn the_history_of_verdicts_tells_what_each_request_hid(store: &dyn Store) {
+    let settings = settings("ladder", 7_000);
+    let mut kept = Vec::new();
+    for steps in [1, 12, 20, 21, 30] {
+        let at = i64::try_from(steps).unwrap() * 1000;
+        kept.push(fit_and_keep(store, request(&working(steps)), &settings, at, Some("told")).unwrap());
+    }
+    let told = store.verdict_history(kept[0].session).unwrap();
+    let mut plans: BTreeMap<RequestId, BTreeMap<u32, i64>> = BTreeMap::new();
+    for row in &told.requests {
+        let mut plan = row.base.map(|base| plans[&base].clone()).unwrap_or_default();
+        plan.split_off(&row.same_blocks);
+        for (block, verdict) in &row.changes {
+            match verdict {
+                Some(verdict) => plan.insert(*block, *verdict),
+                None => plan.remove(block),
+            };
+        }
+        let hidden: Vec<_> =
+            plan.iter().map(|(block, verdict)| (*block, told.verdicts[verdict].clone())).collect();
+        assert_eq!(hidden, store.request(row.request).unwrap().hidden);
+        plans.insert(row.request, plan);
+    }
+    assert_eq!(told.requests.len(), kept.len());
+    assert!(plans.values().any(|plan| plan.len() > 3), "something is hidden");
 }
 
 /// A file that was printed with padded line numbers.

@@ -18,7 +18,7 @@ const FIRST: &[(&str, &str)] = &[
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["wrap", "proxy", "mcp", "fit", "compact"]),
     ("Measure", &["demo", "replay", "policies", "models"]),
-    ("Look", &["inspect", "why", "show", "files", "file-at", "changelog"]),
+    ("Look", &["page", "inspect", "why", "show", "files", "file-at", "changelog"]),
     (
         "Stored sessions",
         &["sessions", "search", "recall", "pin", "unpin", "undo", "restore", "stats", "backup", "forget"],

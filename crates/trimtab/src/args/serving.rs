@@ -2,11 +2,11 @@
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
-use clap::{Args as ClapArgs, builder::FalseyValueParser};
+use clap::{Args as ClapArgs, ValueEnum, builder::FalseyValueParser};
 
 use trimtab_core::Tokens;
 
-use super::{FoldChoice, KeepLimitArgs, StorePathArgs, human};
+use super::{FoldChoice, KeepLimitArgs, StorePathArgs, StoreViewArgs, human};
 use crate::proxy::log::LogLevel;
 
 #[derive(Debug, ClapArgs)]
@@ -22,7 +22,7 @@ Other servers are named in the path, as in http://127.0.0.1:8790/openrouter/v1. 
 
 The header `x-trimtab-project: NAME` says which project a request belongs to; it is not forwarded.
 A request with the header `x-trimtab: off` passes unchanged; so does everything with TRIMTAB_OFF=1.
-The proxy's own pages: / (what it saved), /trimtab/health, /trimtab/metrics (Prometheus), and
+The proxy's own pages: / (in a browser: everything that is stored; else what it saved), /trimtab/health, /trimtab/metrics (Prometheus), and
 /trimtab/fit (POST a request, ?budget=TOKENS).
 
 Examples:
@@ -40,6 +40,10 @@ pub(crate) struct ProxyArgs {
 
     #[command(flatten)]
     pub(crate) fitting: FittingArgs,
+
+    /// Whose stored sessions the page at / shows
+    #[arg(long, value_name = "WHOSE", value_enum, default_value = "own", env = "TRIMTAB_PAGE")]
+    pub(crate) page: PageScope,
 
     /// Leave the x-trimtab headers out of responses
     #[arg(long, env = "TRIMTAB_NO_HEADERS", value_parser = FalseyValueParser::new())]
@@ -84,6 +88,39 @@ pub(crate) struct ProxyArgs {
     /// How much to log to stderr
     #[arg(long, value_name = "LEVEL", default_value = "normal", env = "TRIMTAB_LOG")]
     pub(crate) log: LogLevel,
+}
+
+/// Whose sessions a proxy's page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageScope {
+    /// Those of the project that --project names; of all projects if it names none
+    Own,
+    /// Those of all projects
+    All,
+    /// There is no page
+    Off,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+The page is served on this machine only, asks no other server for anything, and works without JavaScript. It changes nothing but pins
+and undos, which a running proxy obeys from its next request on. A proxy serves the same page at its own address.
+
+Examples:
+  trimtab page
+  trimtab page --all --port 9000
+  trimtab page --store backup.db")]
+pub(crate) struct PageArgs {
+    /// The port to listen at; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8791)]
+    pub(crate) port: u16,
+
+    /// Show passwords, tokens and keys in texts
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+
+    #[command(flatten)]
+    pub(crate) view: StoreViewArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -13,7 +13,7 @@ use crate::{
     args::{self, DoctorArgs, FoldChoice, KeepLimitArgs},
     output::{Output, count_with_noun, wrapped_at},
     settings::{
-        CommandLineSettings, SettingsFiles, in_force,
+        CommandLineSettings, SettingsFiles, SettingsInForce, in_force,
         keeping::{resolve_retention, resolve_secrets},
     },
 };
@@ -119,14 +119,25 @@ fn print_check(DoctorCheck { name, state, found, fix, .. }: &DoctorCheck, out: &
 
 /// Lists every setting in force with its origin, or what is wrong with one.
 fn check_settings(files: &SettingsFiles) -> Vec<DoctorCheck> {
-    let bad = |error: &anyhow::Error| vec![DoctorCheck::bad("settings", format!("{error:#}"), None)];
     let mut checks = Vec::new();
+    match settings_in_force(files) {
+        Ok(in_force) => {
+            checks.extend(in_force.rows.into_iter().map(|row| {
+                DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
+            }));
+        }
+        Err(error) => checks.push(DoctorCheck::bad("settings", format!("{error:#}"), None)),
+    }
+    checks.extend(check_retention(files));
+    checks
+}
+
+/// Returns what is in force where only the environment and the files say something.
+pub(crate) fn settings_in_force(files: &SettingsFiles) -> Result<SettingsInForce> {
     let asked = |name: &str| std::env::var(name).ok();
     let (policy, model) = (asked("TRIMTAB_POLICY"), asked("TRIMTAB_MODEL"));
-    let fold = match asked("TRIMTAB_FOLD").map(|fold| FoldChoice::from_str(&fold, false)).transpose() {
-        Ok(fold) => fold,
-        Err(fault) => return bad(&anyhow!("TRIMTAB_FOLD: {fault}")),
-    };
+    let fold = asked("TRIMTAB_FOLD").map(|fold| FoldChoice::from_str(&fold, false)).transpose();
+    let fold = fold.map_err(|fault| anyhow!("TRIMTAB_FOLD: {fault}"))?;
     let budget = asked("TRIMTAB_BUDGET").and_then(|budget| args::tokens_or_share(&budget).ok());
     let spent = asked("TRIMTAB_SPENT").and_then(|spent| spent.parse().ok()).unwrap_or_default();
     let asked = CommandLineSettings {
@@ -137,28 +148,12 @@ fn check_settings(files: &SettingsFiles) -> Vec<DoctorCheck> {
         fold,
         ..CommandLineSettings::default()
     };
-    match in_force(&asked, files) {
-        Ok(in_force) => {
-            checks.extend(in_force.rows.into_iter().map(|row| {
-                DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
-            }));
-        }
-        Err(error) => checks.extend(bad(&error)),
-    }
-    checks.extend(check_retention(files));
-    checks
+    in_force(&asked, files)
 }
 
 /// Lists what says how long conversations are kept, and whether the patterns of secrets can be read.
 fn check_retention(files: &SettingsFiles) -> Vec<DoctorCheck> {
-    let limits = KeepLimitArgs {
-        keep_for: std::env::var("TRIMTAB_KEEP_FOR").ok().and_then(|words| args::parse_long_age(&words).ok()),
-        keep_at_most: std::env::var("TRIMTAB_KEEP_AT_MOST")
-            .ok()
-            .and_then(|words| args::parse_size(&words).ok()),
-    };
-    let rows =
-        resolve_retention(&limits, files).and_then(|(_, rows)| resolve_secrets(false, files).map(|_| rows));
+    let rows = retention_rows(files).and_then(|rows| resolve_secrets(false, files).map(|_| rows));
     match rows {
         Ok(rows) => {
             let shown = |row: SettingRow| {
@@ -168,4 +163,15 @@ fn check_retention(files: &SettingsFiles) -> Vec<DoctorCheck> {
         }
         Err(error) => vec![DoctorCheck::bad("settings", format!("{error:#}"), None)],
     }
+}
+
+/// Returns what says how long conversations are kept.
+pub(crate) fn retention_rows(files: &SettingsFiles) -> Result<Vec<SettingRow>> {
+    let limits = KeepLimitArgs {
+        keep_for: std::env::var("TRIMTAB_KEEP_FOR").ok().and_then(|words| args::parse_long_age(&words).ok()),
+        keep_at_most: std::env::var("TRIMTAB_KEEP_AT_MOST")
+            .ok()
+            .and_then(|words| args::parse_size(&words).ok()),
+    };
+    resolve_retention(&limits, files).map(|(_, rows)| rows)
 }

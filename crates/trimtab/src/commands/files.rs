@@ -84,7 +84,7 @@ pub(crate) fn describe_file(file: &FilePart, step: u32) -> String {
     clauses.join("; ")
 }
 
-fn past_tense(operation: &str) -> &str {
+pub(crate) fn past_tense(operation: &str) -> &str {
     match operation {
         "create" => "written",
         "edit" => "edited",

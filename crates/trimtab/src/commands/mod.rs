@@ -4,7 +4,7 @@ mod backup;
 mod changelog;
 mod compact;
 mod demo;
-mod doctor;
+pub(crate) mod doctor;
 pub(crate) mod file_at;
 pub(crate) mod files;
 mod fit;
@@ -13,15 +13,16 @@ mod inspect;
 mod man;
 mod mcp;
 mod models;
+mod page;
 mod policies;
 mod proxy;
 pub(crate) mod recall;
 mod replay;
 mod restore;
 mod search;
-mod sessions;
-mod show;
-mod stats;
+pub(crate) mod sessions;
+pub(crate) mod show;
+pub(crate) mod stats;
 mod sums;
 mod why;
 pub(crate) mod wish;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> Result<()> {
         Command::Files(asked) => files::run(asked, out),
         Command::Changelog(asked) => changelog::run(asked, out),
         Command::Fit(asked) => fit::run(asked, out),
+        Command::Page(asked) => page::run(asked),
         Command::Proxy(asked) => proxy::run(asked),
         Command::Wrap(asked) => wrap::run(asked, out),
         Command::Compact(asked) => compact::run(asked, out),

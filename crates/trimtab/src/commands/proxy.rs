@@ -13,16 +13,20 @@ use trimtab_store::project_named;
 
 use super::sums::say_sums;
 use crate::{
-    args::{Amount, FittingArgs, ProxyArgs as Args},
+    args::{Amount, FittingArgs, PageScope, ProxyArgs as Args, StoreViewArgs},
     hint::{HintReader, absolute_path, recall_hint},
     output,
+    page::PageOptions,
     proxy::{
         self, ClientTls, Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource, UpstreamEntry,
         fold::SummarySettings,
         log::{LogLevel, ProxyLog},
         store_writer::StoreWriter,
     },
-    settings::{self, SettingsFiles, in_force, keeping::resolve_retention},
+    settings::{
+        self, SettingsFiles, in_force,
+        keeping::{resolve_retention, resolve_secrets},
+    },
     store,
 };
 
@@ -42,6 +46,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     listen.set_port(asked.port.unwrap_or(listen.port()));
     let reader = if listen.ip().is_loopback() { HintReader::Neighbour } else { HintReader::Anybody };
     let mut wanted = proxy_options(&asked.fitting, limits, reader)?;
+    wanted.page = page_options(&asked.fitting, asked.page, &wanted.recall)?;
     wanted.announce = !asked.no_headers;
     wanted.token.clone_from(&asked.token);
     wanted.allowed_hosts.clone_from(&asked.allow_host);
@@ -83,6 +88,9 @@ fn banner(asked: &Args, policy: &str, scheme: &str, address: SocketAddr) -> Resu
         None => "nothing is stored".to_owned(),
     };
     output::print_note(format_args!("{does}; {kept}"));
+    if asked.page != PageScope::Off {
+        output::print_note(format_args!("see what it does: open {scheme}://{address}/ in a browser"));
+    }
     // What listens everywhere is reached by the name of this machine.
     let host =
         if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() };
@@ -99,18 +107,9 @@ pub(super) fn proxy_options(
     limits: ProxyLimits,
     reader: HintReader,
 ) -> Result<ProxyOptions> {
-    let asked = settings::CommandLineSettings {
-        policy: fitting.policy.as_deref(),
-        model: None,
-        budget: fitting.budget.map(Amount::Tokens),
-        set: &fitting.set,
-        fold: fitting.fold,
-        spent: 0.0,
-        said_model: None,
-    };
     settings::warn_of_unknown_variables();
     let files = SettingsFiles::read()?;
-    let in_force = in_force(&asked, &files)?;
+    let in_force = in_force(&asked_settings(fitting), &files)?;
     Ok(ProxyOptions {
         upstream: fitting.upstream.clone(),
         upstream_tables: upstream_tables(&files),
@@ -135,7 +134,48 @@ pub(super) fn proxy_options(
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
         tls: None,
+        page: None,
     })
+}
+
+/// Says what browsers are shown; nothing where there is no page. Where nothing is stored, what the proxy did is shown all the same.
+fn page_options(fitting: &FittingArgs, whose: PageScope, recall: &RecallHint) -> Result<Option<PageOptions>> {
+    if whose == PageScope::Off {
+        return Ok(None);
+    }
+    let files = SettingsFiles::read()?;
+    let view = StoreViewArgs {
+        store: fitting.store.clone(),
+        project: fitting.project.clone(),
+        // A proxy for every project shows every project, also sessions whose project nobody named.
+        all: whose == PageScope::All || fitting.project.is_none(),
+    };
+    let (_, kept_rows) = resolve_retention(&fitting.keep, &files)?;
+    let mut settings = in_force(&asked_settings(fitting), &files)?.rows;
+    settings.extend(kept_rows);
+    Ok(Some(PageOptions {
+        view: kept_in(fitting)?.map(|_| view),
+        secrets: resolve_secrets(false, &files)?,
+        settings,
+        budget: fitting.budget,
+        recall: recall.clone(),
+        token: None,
+        allowed_hosts: Vec::new(),
+        metrics: None,
+    }))
+}
+
+/// Returns what the command line says about settings.
+fn asked_settings(fitting: &FittingArgs) -> settings::CommandLineSettings<'_> {
+    settings::CommandLineSettings {
+        policy: fitting.policy.as_deref(),
+        model: None,
+        budget: fitting.budget.map(Amount::Tokens),
+        set: &fitting.set,
+        fold: fitting.fold,
+        spent: 0.0,
+        said_model: None,
+    }
 }
 
 /// Returns the upstreams that files give: the user's first, which those of a project do not change.
@@ -193,7 +233,7 @@ pub(super) fn mebibytes_to_bytes(count: u32) -> usize {
 
 /// Returns what ends when somebody asks the program to stop.
 #[cfg(unix)]
-fn stop_asked() -> Result<impl Future<Output = ()>> {
+pub(super) fn stop_asked() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -208,7 +248,7 @@ fn stop_asked() -> Result<impl Future<Output = ()>> {
 /// Returns what ends when somebody asks the program to stop.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "as on other systems, where it can fail")]
-fn stop_asked() -> Result<impl Future<Output = ()>> {
+pub(super) fn stop_asked() -> Result<impl Future<Output = ()>> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })

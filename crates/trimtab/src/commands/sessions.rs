@@ -100,7 +100,7 @@ pub(super) fn print_session(session: &SessionInfo, title: Option<&str>, out: &mu
 }
 
 /// Says how long ago something was, in milliseconds: `5m ago`.
-fn ago(ms: i64) -> String {
+pub(crate) fn ago(ms: i64) -> String {
     let minutes = ms / 60_000;
     match minutes {
         ..=0 => "now".to_owned(),
@@ -111,9 +111,9 @@ fn ago(ms: i64) -> String {
 }
 
 /// Returns the first words of the user in a session, without secrets.
-fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Option<String> {
-    let first = store.requests(session.id).ok()?.first()?.id;
-    let request = store.request(first).ok()?;
+pub(crate) fn title_of(store: &impl Store, session: &SessionInfo, secrets: &Secrets) -> Option<String> {
+    let (first, _) = store.first_and_last(session.id).ok()?;
+    let request = store.request(first.id).ok()?;
     let history = parse_as(request.bytes, request.info.format).ok()?;
     let facts = facts(&history);
     let said = history.blocks().iter().zip(facts.rows());

@@ -1,7 +1,7 @@
 //! `trimtab stats`: how much is kept, what providers reported for it, and what was saved or lost. Takes the store; gives a few
 //! lines or JSON.
 
-mod reported;
+pub(crate) mod reported;
 
 use anyhow::Result;
 use serde::Serialize;

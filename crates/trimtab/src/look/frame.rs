@@ -6,6 +6,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// The stylesheet of all pages.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
+/// Where the icon of pages with linked assets is: without one, a browser asks for `/favicon.ico`, which no page answers.
+pub(crate) const ICON_PATH: &str = "/trimtab/icon.svg";
+
+/// A frame with a part cut away.
+pub(crate) const ICON: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#2563eb" d="M2 2h12v4H2zM2 7h7v3H2zM2 11h12v3H2z"/></svg>"##;
+
 /// What surrounds the main part of a page.
 pub(crate) struct PageFrame<'a> {
     pub(crate) title: &'a str,
@@ -50,10 +56,11 @@ pub(crate) fn page(frame: &PageFrame<'_>, main: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
+                meta name="referrer" content="same-origin";
                 @match &frame.assets {
                     PageAssets::Linked { style, script } => {
                         link rel="stylesheet" href=(style);
+                        link rel="icon" type="image/svg+xml" href=(ICON_PATH);
                         script src=(script) defer {}
                     }
                     PageAssets::Inline { script } => {

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Text that comes from outside is given as `&str` or `String`, which [`maud`] escapes. Only `PreEscaped` is taken as markup, and it
-//! occurs in `frame.rs` alone, for the stylesheet and a script of our own. Pages are shown under a policy that forbids inline
+//! occurs in `frame.rs` alone, for the stylesheet and trimtab's own script. Pages are shown under a policy that forbids inline
 //! styles, so markup has classes and the attributes of SVG, and never `style="…"`. Classes that are there to be used are listed in
 //! `style.css`, each group with a comment.
 
@@ -29,7 +29,7 @@ pub(crate) use chart::{
     ScatterPoint, ScatterZone, StackLayer, StackedChart, line_chart, scatter_chart, stacked_chart,
 };
 pub(crate) use figures::{dollars, percent, percent_change, tokens_short};
-pub(crate) use frame::{NavigationLink, PageAssets, PageFrame, STYLE, navigation, page};
+pub(crate) use frame::{ICON, ICON_PATH, NavigationLink, PageAssets, PageFrame, STYLE, navigation, page};
 pub(crate) use table::{ColumnAlignment, TableColumn, table};
 pub(crate) use tiles::{FigureTile, TileTone, tiles};
 

@@ -15,6 +15,8 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use trimtab_core::Format;
 
+use crate::page;
+
 use super::{
     AnswerBody, Proxy, RequestBody, body,
     encoding::{DecodeError, RequestEncoding},
@@ -63,6 +65,10 @@ pub(crate) async fn answer_request(proxy: Arc<Proxy>, request: Request<Incoming>
             StatusCode::METHOD_NOT_ALLOWED,
             "this is no proxy for other hosts; set the base URL instead",
         );
+    }
+    let is_page = page::is_page_path(uri.path()) || uri.path() == "/" && page::wants_page(request.headers());
+    if let Some(page) = proxy.page.as_ref().filter(|_| is_page) {
+        return page.answer(request).await.map(Either::Left);
     }
     if uri.path() == "/" && matches!(*request.method(), Method::GET | Method::HEAD) {
         return own_paths::status_page(&proxy, request.headers()).map(full_answer_body);
@@ -398,5 +404,5 @@ pub(super) fn full_request_body(body: Bytes) -> RequestBody {
 }
 
 pub(super) fn full_answer_body(body: Bytes) -> AnswerBody {
-    Either::Left(Full::new(body))
+    Either::Left(Either::Left(Full::new(body)))
 }

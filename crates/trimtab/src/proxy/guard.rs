@@ -71,7 +71,7 @@ pub(crate) fn has_token(headers: &HeaderMap, token: Option<&str>) -> bool {
 }
 
 /// Compares in a time that does not tell where the first difference is.
-fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other)) == 0
 }
 

@@ -11,7 +11,7 @@ mod event_stream;
 pub(crate) mod fold;
 mod forward;
 mod forward_threads;
-mod guard;
+pub(crate) mod guard;
 mod headers;
 mod intents;
 mod ledger;
@@ -25,7 +25,7 @@ mod prepared_request;
 mod refusal;
 mod response_notes;
 mod retry;
-mod route;
+pub(crate) mod route;
 mod send;
 mod server_history;
 pub(crate) mod sessions;
@@ -63,6 +63,8 @@ use tokio::{
 };
 use trimtab_core::{Policy, RecallHint, Tokens};
 
+use crate::page::{PageBody, PageOptions, PageServer};
+
 use self::{
     connect::{Connector, TimeLimitedConnector},
     fold::SummarySettings,
@@ -88,7 +90,7 @@ pub(crate) use self::{
 pub(crate) type RequestBody = Either<Full<Bytes>, Incoming>;
 
 /// The body of an answer to a client.
-pub(crate) type AnswerBody = Either<Full<Bytes>, ObservedAnswer>;
+pub(crate) type AnswerBody = Either<PageBody, ObservedAnswer>;
 
 /// How long the head of a request may take to arrive; also how long a client may keep a connection idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(120);
@@ -134,6 +136,8 @@ pub(crate) struct ProxyOptions {
     pub(crate) time: TimeSource,
     /// What clients are answered with in TLS; without it they are in plain HTTP.
     pub(crate) tls: Option<ClientTls>,
+    /// What browsers are shown; nothing where there is no page.
+    pub(crate) page: Option<PageOptions>,
 }
 
 /// How much and how long.
@@ -161,6 +165,7 @@ pub(crate) struct Proxy {
     /// What asks the servers that are to be asked in HTTP/2; nothing where there is none.
     client_http2: Option<Client<ProviderConnector, RequestBody>>,
     in_flight: Arc<Semaphore>,
+    page: Option<Arc<PageServer>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<ProxyLog>,
 }
@@ -202,6 +207,13 @@ impl Proxy {
             .with_folding(asked.summaries.folding)
             .with_recall(asked.recall)
             .with_time(asked.time);
+        let metrics: Arc<Metrics> = Arc::default();
+        let shown = asked.page.map(|page| PageOptions {
+            token: asked.token.clone(),
+            allowed_hosts: asked.allowed_hosts.clone(),
+            metrics: Some(Arc::clone(&metrics)),
+            ..page
+        });
         let connector = make_connector(HttpVersion::One);
         let connector_http2 = upstreams.any_speaks_http2().then(|| make_connector(HttpVersion::Two));
         Ok(Proxy {
@@ -211,7 +223,8 @@ impl Proxy {
             connector_http2,
             planner: Arc::new(planner),
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
-            metrics: Arc::default(),
+            page: shown.map(PageServer::new).transpose()?.map(Arc::new),
+            metrics,
             log: Arc::new(log),
             config: Arc::new(ProxyConfig {
                 upstreams,
@@ -251,6 +264,7 @@ impl Proxy {
             client_http2: self.connector_http2.clone().map(client_http2),
             connector_http2: self.connector_http2.clone(),
             in_flight: Arc::clone(&self.in_flight),
+            page: self.page.clone(),
             metrics: Arc::clone(&self.metrics),
             log: Arc::clone(&self.log),
         }
@@ -335,6 +349,9 @@ pub(crate) async fn serve(
             continue;
         };
         forward_threads.hand_over(connection, open.clone());
+    }
+    if let Some(page) = &proxy.page {
+        page.stop();
     }
     drop((listener, stopping, open));
     let grace = proxy.config.limits.grace;

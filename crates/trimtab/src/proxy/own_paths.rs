@@ -19,7 +19,7 @@ use super::{
     refusal::json_answer,
     route::percent_decoded,
 };
-use crate::output::group_thousands;
+use crate::output::group_count;
 
 /// Answers a request below `/trimtab/`.
 pub(crate) async fn answer_own_path(proxy: &Arc<Proxy>, request: Request<Incoming>) -> Response<Bytes> {
@@ -59,16 +59,15 @@ pub(crate) fn status_page(proxy: &Proxy, headers: &HeaderMap) -> Response<Bytes>
             (false, false) => "",
         };
         let sums = proxy.metrics.sums();
-        let number = |count: f64| group_thousands(Tokens(1).scale(count).0);
         let less = if sums.raw > 0.0 { (sums.raw - sums.sent) / sums.raw * 100.0 } else { 0.0 };
         let (what, saved) = if sums.saved < 0.0 { ("lost", -sums.saved) } else { ("saved", sums.saved) };
         text += &format!(
             "\npolicy    {}{mode}\nrequests  {}\ntokens    {} came, {} were sent ({less:.1} % less)\ndollars   ${:.2} spent, about \
              ${saved:.2} {what}\n\nJSON: /trimtab/health   Prometheus: /trimtab/metrics\n",
             proxy.planner.policy.name,
-            number(sums.conversations),
-            number(sums.raw),
-            number(sums.sent),
+            group_count(sums.conversations),
+            group_count(sums.raw),
+            group_count(sums.sent),
             sums.spent,
         );
     }

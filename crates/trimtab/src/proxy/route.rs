@@ -462,7 +462,7 @@ fn match_pattern(pattern: &str, segments: &[&str]) -> Option<Option<String>> {
 }
 
 /// Returns a part of an address with its `%3A` as `:`; an escape of anything but text is left alone.
-pub(super) fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut left = text.as_bytes();
     while let Some((first, rest)) = left.split_first() {

@@ -201,6 +201,7 @@ fn proxy_options(
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),
         tls: None,
+        page: None,
     })
 }
 

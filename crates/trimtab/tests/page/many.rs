@@ -1,0 +1,57 @@
+//! Long lists: 20,000 sessions, and a session of 2,000 requests. A page shows a part and reads no more.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::server::{World, working};
+
+/// How long a page may take here: the promise is a second, and tests run unoptimized beside each other.
+const LONGEST: Duration = Duration::from_secs(8);
+
+#[test]
+fn twenty_thousand_sessions_and_two_thousand_requests_are_shown_in_parts() {
+    let world = World::new();
+    world.keep("a", &working("First of many.", 2), "none", 50_000, 1_000);
+    world.keep("a", &working("First of many.", 4), "none", 50_000, 2_000);
+    let database = Connection::open(world.path("kept.db")).unwrap();
+    // The same request again and again, each at another time; then the same session.
+    let columns = "at, format, model, bytes, tokens_before, tokens_after, base, front, back, parts, same_blocks, plan, tip, extended, usage";
+    let number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <";
+    let copied = columns.replace("at, format", "2000 + i * 1000, format");
+    let script = format!(
+        "{number} 1998) INSERT INTO request (session, {columns}) SELECT session, {copied} FROM request, n WHERE id = 2;
+         UPDATE session SET requests = 2000, last_at = 2000000;
+         {number} 19999) INSERT INTO session (name, first_at, last_at, requests, project) SELECT NULL, 1000, 1000 + i, 1, project FROM session, n WHERE id = 1;
+         INSERT INTO request (session, {columns}) SELECT s.id, {} FROM session s, request r WHERE s.id > 1 AND r.id = 1;",
+        columns.split(", ").map(|name| format!("r.{name}")).collect::<Vec<_>>().join(", ")
+    );
+    database.execute_batch(&script).unwrap();
+    drop(database);
+    let page = world.page("a", &[]);
+    let timed = |path: &str| {
+        let began = Instant::now();
+        let shown = page.get(path);
+        assert_eq!(shown.status, 200, "{path}: {}", shown.text);
+        assert!(began.elapsed() < LONGEST, "{path} took {:?}", began.elapsed());
+        assert!(shown.text.len() < 400_000, "{path} has {} bytes", shown.text.len());
+        eprintln!("{path}: {:?}, {} bytes", began.elapsed(), shown.text.len());
+        shown
+    };
+    let first = timed("/");
+    assert!(first.text.contains("Still adding up"), "the first page does not wait for all of them");
+    let list = timed("/trimtab/sessions");
+    assert!(list.text.contains("20,000 sessions") && list.text.contains("part 1 of 400"));
+    timed("/trimtab/sessions?page=400");
+    let session = timed("/trimtab/sessions/s1");
+    assert_eq!(session.figure("requests"), "2,000");
+    assert!(session.text.contains("part 1 of 20"));
+    timed("/trimtab/sessions/s1?page=20");
+    timed("/trimtab/sessions/s1/requests/2");
+    // Looking again goes on adding up, until all are in.
+    let mut looks = 0;
+    while timed("/").text.contains("Still adding up") {
+        looks += 1;
+        assert!(looks < 100);
+    }
+}
