@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Changelog(ChangelogArgs),
     /// Trim one request to a number of tokens
     Fit(FitArgs),
-    /// Show what is stored, in a browser: sessions, requests, what was hidden and saved
+    /// Show sessions, requests and what was hidden in a browser
     Page(PageArgs),
     /// Run the proxy that trims the requests of any agent
     Proxy(Box<ProxyArgs>),

@@ -220,7 +220,11 @@ fn run_task(
     let models = [model];
     for (words, budget) in &task.budgets {
         for contender in &task.contenders {
-            let terms = ReplayTerms { budgets: budget.iter().copied().collect(), recall: recall.clone(), ..ReplayTerms::default() };
+            let terms = ReplayTerms {
+                budgets: budget.iter().copied().collect(),
+                recall: recall.clone(),
+                ..ReplayTerms::default()
+            };
             let scores = replay(segment, std::slice::from_ref(contender), &models, &terms);
             let mut job = job.lock().unwrap_or_else(PoisonError::into_inner);
             job.rows.extend(scores.into_iter().map(|score| WhatIfRow { budget: words.clone(), score }));
