@@ -355,7 +355,7 @@ mod tests {
         };
         let mut plans = Vec::new();
         follow_verdicts(&told, |row, plan| {
-            plans.push((row.request.0, plan.clone().into_iter().collect::<Vec<_>>()))
+            plans.push((row.request.0, plan.clone().into_iter().collect::<Vec<_>>()));
         });
         assert_eq!(
             plans,

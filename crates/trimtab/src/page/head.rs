@@ -54,7 +54,7 @@ fn head_part(context: &SessionContext) -> Markup {
             latest
                 .history
                 .tool_name(block)
-                .map_or_else(|| "without a name".to_owned(), |name| name.into_owned())
+                .map_or_else(|| "without a name".to_owned(), std::borrow::Cow::into_owned)
         };
         match (fact.role, block.kind) {
             (Role::System, _) => system += tokens.0,
