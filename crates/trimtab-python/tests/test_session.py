@@ -32,8 +32,8 @@ def test_what_was_sent_is_sent_again_in_the_same_words(format):
     for before, after in zip(sent, sent[1:]):
         broken += after.messages[: len(before.messages)] != before.messages
     assert sent[-1].tokens_before > 40_000 and sent[-1].tokens <= 20_000
-    # Only where the budget presses does the beginning change, and then for some turns at once.
-    assert 0 < broken < len(sent) / 2
+    # Only where the budget presses does anything change that was sent: its beginning for some turns at once, its end where that is cheap.
+    assert 0 < broken < len(sent) * 3 / 4
 
 
 def test_a_message_is_given_back_as_the_same_object_every_turn():
@@ -71,10 +71,12 @@ def test_a_changed_copy_that_was_given_back_is_made_anew():
 
 def test_a_conversation_first_seen_in_mid_flight_is_taken_as_cached():
     messages = anthropic(60, lines=60)
-    cold = trimtab.fit(messages, model="claude-opus-4-6", cold=True)
+    # By its usual limit the policy would keep these files even on a cold cache.
+    bold = {"file_need": 0.1}
+    cold = trimtab.fit(messages, model="claude-opus-4-6", settings=bold, cold=True)
     assert cold.tokens < trimtab.count(messages, model="claude-opus-4-6")
-    session = trimtab.Session(model="claude-opus-4-6")
-    for fitted in (session.fit(messages), trimtab.fit(messages, model="claude-opus-4-6")):
+    session = trimtab.Session(model="claude-opus-4-6", settings=bold)
+    for fitted in (session.fit(messages), trimtab.fit(messages, model="claude-opus-4-6", settings=bold)):
         assert all(one is other for one, other in zip(fitted.messages, messages, strict=True))
 
 
