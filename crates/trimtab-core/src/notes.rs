@@ -37,6 +37,9 @@ const REASONS: [&str; 11] = [
     "rule ",
 ];
 
+/// What the reasons begin with for which something is hidden after it was sent whole, or might have been.
+const LATER_REASONS: [&str; 4] = ["too old", "superseded by step ", TO_FIT, "stale since the edit at step "];
+
 /// Tells whether a text is one of our notes and nothing else.
 #[cfg(test)]
 pub(crate) fn is_note(text: &str) -> bool {
@@ -63,6 +66,20 @@ pub(crate) fn makes_room(text: &str) -> bool {
     let last = last_line(text);
     let of_series = || last.starts_with("[one of the ") || tells_series(last);
     is_closing(last) && (last.contains(TO_FIT) || of_series())
+}
+
+/// Tells whether a text was hidden by us when it was no longer new: its closing note says so, or a note in one of its JSON strings.
+pub(crate) fn was_hidden_later(text: &str) -> bool {
+    let is_later = |note: &str| {
+        let is_later = |reason: &str| LATER_REASONS.iter().any(|start| reason.starts_with(start));
+        BEFORE_REASON.iter().any(|mark| {
+            let reasons =
+                memchr::memmem::find_iter(note.as_bytes(), mark).filter_map(|at| note.get(at + mark.len()..));
+            reasons.into_iter().any(is_later)
+        })
+    };
+    let last = last_line(text);
+    (is_closing(last) && is_later(last)) || (!is_closing(last) && is_later(text) && holds_note(text))
 }
 
 /// Returns the path of the file whose content was hidden, as the closing note of a text names it.

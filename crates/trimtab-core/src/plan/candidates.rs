@@ -365,7 +365,8 @@ fn meets_conditions(work: &Work<'_>, select: &BlockSelection, id: BlockId) -> bo
 /// hiding it costs nothing, so that it may be needed more often.
 fn is_needed_less(work: &Work<'_>, id: BlockId, limit: f64) -> bool {
     let end = BlockId(narrow(work.draft.decisions.len()));
-    let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end };
+    let decisions = work.is_first_fit().then_some(&work.draft.decisions);
+    let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end, decisions };
     let tokens = work.tokens(id);
     let Some(features) = moment.features(id, work.latest_view(id), tokens) else { return false };
     let needs = &work.context.policy.needs;

@@ -11,7 +11,7 @@ use crate::{
     facts::{Fact, Facts, Outcome, ResultSort, Subject, ToolKind, sort_of_result},
     history::{Block, BlockId, BlockKind, Blocks, History, PartKind},
     json::{narrow, widen},
-    notes::{hash_of, hash_of_handle, makes_room, points_at},
+    notes::{hash_of, hash_of_handle, makes_room, points_at, was_hidden_later},
     recall::block_handle,
     units::Tokens,
 };
@@ -33,6 +33,8 @@ pub(crate) struct IndexRow {
     pub(crate) points_at: Option<[u8; 6]>,
     /// Whether it came as an earlier fit left it that made room, or told a series of edits.
     made_room: bool,
+    /// Whether it came as an earlier fit left it that hid what was no longer new.
+    was_hidden_later: bool,
     /// How many characters it says, where it is a result.
     pub(crate) chars: u32,
     /// How many bytes its distinct names have.
@@ -133,6 +135,11 @@ impl PlanIndex {
             is_media: history.parts_of(block).iter().any(|part| medium(part.kind)),
             points_at: points_at(&text),
             made_room: makes_room(&text),
+            was_hidden_later: if is_result {
+                was_hidden_later(&text)
+            } else {
+                arguments_part(history, block).is_some_and(|part| was_hidden_later(&history.part_text(part)))
+            },
             chars: narrow(text.chars().count()),
             names: narrow(names_bytes(&text)),
             leaves: measure_leaves(history, block),
@@ -174,6 +181,11 @@ impl PlanIndex {
         self.rows.ids().rfind(|id| self.rows[*id].made_room)
     }
 
+    /// Returns the last block that came as an earlier fit left it that hid what was no longer new: it looked at all up to here.
+    pub(crate) fn last_looked_at(&self) -> Option<BlockId> {
+        self.rows.ids().rfind(|id| self.rows[*id].was_hidden_later)
+    }
+
     /// Returns how many results that count came after a block.
     pub(crate) fn later_results(&self, id: BlockId) -> u32 {
         self.rows.last().map_or(0, |last| last.results) - self.row(id).results
@@ -193,14 +205,20 @@ impl PlanIndex {
         })
     }
 
-    /// Returns when the files that a block shows were changed, as far as the blocks before `end` tell.
-    pub(crate) fn changes_around(&self, id: BlockId, end: BlockId) -> ChangesAround {
+    /// Returns when the files that a block shows were changed, as far as the blocks before `end` tell that `is_known` accepts.
+    pub(crate) fn changes_around(
+        &self,
+        id: BlockId,
+        end: BlockId,
+        is_known: impl Fn(BlockId) -> bool,
+    ) -> ChangesAround {
         let mut around = ChangesAround::default();
         for file in self.files(id) {
             let changes = self.changes_of(*file);
-            around.before |= changes.first().is_some_and(|change| change.block < id);
             let known = changes.get(..changes.partition_point(|change| change.block < end));
-            let last = known.and_then(|known| known.last()).filter(|change| change.block > id);
+            let mut known = known.into_iter().flatten().filter(|change| is_known(change.block));
+            around.before |= known.clone().next().is_some_and(|change| change.block < id);
+            let last = known.rfind(|change| change.block > id);
             around.last_after = around.last_after.max(last.map(|change| change.results));
         }
         around

@@ -110,10 +110,12 @@ fn spare_the_young(work: &mut Work<'_>, pending: &mut Vec<Pending<'_>>) {
 fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
     let context: &'a PlanContext<'a> = work.context;
     let sources = pointed_at(work);
+    let looked_at = looked_at_before(work);
     let mut pending: Vec<Pending<'a>> = Vec::new();
     let is_short = is_short_of_room(work);
     for step in context.policy.steps.iter().filter(|step| context.waits_to_pay(step)) {
-        let found = find_candidates(work, step).into_iter().filter(|(id, _)| !sources.contains(id));
+        let is_open = |id: &BlockId| !sources.contains(id) && Some(*id) > looked_at;
+        let found = find_candidates(work, step).into_iter().filter(|(id, _)| is_open(id));
         pending.extend(found.map(|(block, reason)| Pending {
             block,
             reason,
@@ -225,6 +227,12 @@ fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
     let blocks = work.request.history.ids();
     let handles = blocks.filter_map(|id| work.request.index.row(id).points_at);
     handles.flat_map(|handle| work.request.index.blocks_named(handle)).copied().collect()
+}
+
+/// Returns the last block that an earlier fit looked at, where only its notes tell of it. What it left whole, it left on purpose: what
+/// it hid may have said where a command ran or what a call did, so that the rest now seems less needed than it is.
+fn looked_at_before(work: &Work<'_>) -> Option<BlockId> {
+    work.request.index.last_looked_at().filter(|_| work.is_first_fit())
 }
 
 /// Tells whether a block is worth hiding even where all its names stand nowhere else: which do depends on what else is hidden,

@@ -60,6 +60,11 @@ impl<'a> Work<'a> {
         Work { request, context, memo, made, draft: Draft::new(request), task_words: None }
     }
 
+    /// Tells whether nothing is known but the request itself: what it came with says what an earlier fit did.
+    pub(super) fn is_first_fit(&self) -> bool {
+        self.context.before.memory.request_count() == 0
+    }
+
     /// Tells whether the model has said nothing since a block came: results that came together are seen together.
     pub(super) fn is_unseen(&self, id: BlockId) -> bool {
         let is_said = |fact: &Fact| fact.acts_as != BlockKind::Call && fact.role != Role::Assistant;

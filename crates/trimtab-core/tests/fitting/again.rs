@@ -119,3 +119,80 @@ fn a_turn_that_begins_beside_results_goes_with_the_turn_before() {
         }
     }
 }
+
+/// Draws numbers, the same for the same seed.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % end
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+}
+
+/// A session about few files under several spellings, with changes of folder, long commands, views by shell and by tool, and edits.
+fn session_of_spellings(seed: u64) -> Vec<u8> {
+    let mut draw = Draw(seed);
+    let mut messages = vec![json!({"role": "user", "content": "Raise the settings in the services."})];
+    for step in 0..20 + draw.below(25) {
+        let file = draw.one_of(&["config.py", "main.py", "util/io.py"]);
+        let spelled = draw.one_of(&["/app/services/", "services/", ""]).to_owned() + file;
+        let lines = |line: &str, count: usize| -> String {
+            (0..count).map(|number| line.replace('#', &number.to_string()) + "\n").collect()
+        };
+        let view = lines(&format!("setting_{file}_# = 7"), 20 + draw.below(110));
+        let more = draw.below(60);
+        match draw.below(20) {
+            0..2 => {
+                let command = draw.one_of(&["cd services", "cd /app", "cd /app/services && pwd"]);
+                call(&mut messages, "run_shell", &json!({"command": command}), "/app/services\n");
+            }
+            2..6 => call(&mut messages, "run_shell", &json!({"command": format!("cat {file}")}), &view),
+            6..10 => call(&mut messages, "read_file", &json!({"path": spelled}), &view),
+            10..14 => {
+                let old = lines(&format!("setting_{step}_#"), 1 + more / 8);
+                let change = json!({"file_path": spelled, "old_string": old, "new_string": "extra\n".repeat(1 + more / 8)});
+                let receipt = format!("The file {file} was updated.{}", " Good.".repeat(more));
+                call(&mut messages, "edit_file", &change, &receipt);
+            }
+            14..16 => {
+                let command =
+                    format!("sed -i 's/setting_{step}/x/' {file} # {}", "a long comment ".repeat(more));
+                call(&mut messages, "run_shell", &json!({"command": command}), "");
+            }
+            16..18 => {
+                let hits = lines(&format!("services/{file}:#:setting = 1"), 5 + more);
+                call(&mut messages, "run_shell", &json!({"command": "rg -n setting"}), &hits);
+            }
+            _ => {
+                let output = lines(&format!("compiling part # of {step}"), 5 + more);
+                call(&mut messages, "run_shell", &json!({"command": format!("make {step}")}), &output);
+            }
+        }
+        if draw.below(10) == 0 {
+            let words = format!("Go on. {}", "And mind the rest. ".repeat(draw.below(20)));
+            messages.push(json!({"role": "user", "content": words}));
+        }
+    }
+    call(&mut messages, "run_shell", &json!({"command": "make"}), "done");
+    chat(&messages)
+}
+
+/// What an earlier fit hid may have said in which folder a command ran, which file was changed, or what a call did. Without it, what
+/// that fit left whole may seem to be needed less than it is.
+#[test]
+fn what_an_earlier_fit_left_whole_stays_whole_whatever_is_no_longer_known() {
+    for seed in 0..60 {
+        let bytes = session_of_spellings(seed);
+        let tokens = u64::try_from(bytes.len()).expect("few bytes") / 4;
+        for policy in ["steady", "steady.bold", "steady.safe"] {
+            for budget in [tokens * 50, tokens * 3 / 4, tokens / 2, tokens / 4] {
+                changes_nothing_twice(&bytes, Format::Chat, policy, budget);
+            }
+        }
+    }
+}

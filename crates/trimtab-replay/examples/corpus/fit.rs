@@ -60,10 +60,16 @@ struct Found {
     rows: BTreeMap<(usize, usize, usize), Row>,
 }
 
-/// Prints the table; tells whether every law was kept. `TRIMTAB_EVERY=N` takes every Nth segment only.
+/// Prints the table; tells whether every law was kept. `TRIMTAB_EVERY=N` takes every Nth segment only, `TRIMTAB_POLICIES=A,B` only
+/// these policies.
 pub(crate) fn table(files: &[File]) -> bool {
     let every = std::env::var("TRIMTAB_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
-    let policies: Vec<Policy> = policies().filter_map(|(name, _)| Policy::find_shipped(name).ok()).collect();
+    let asked = std::env::var("TRIMTAB_POLICIES").unwrap_or_default();
+    let is_asked = |name: &str| asked.is_empty() || asked.split(',').any(|asked| asked == name);
+    let policies: Vec<Policy> = policies()
+        .filter(|(name, _)| is_asked(name))
+        .filter_map(|(name, _)| Policy::find_shipped(name).ok())
+        .collect();
     let recordings =
         files.iter().filter_map(|file| Some((file.path.as_path(), file.recording.as_ref().ok()?)));
     let segments: Vec<(&Path, &Segment)> = recordings

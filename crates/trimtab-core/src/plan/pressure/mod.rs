@@ -142,7 +142,7 @@ fn reason(work: &Work<'_>, id: BlockId) -> Reason {
 fn find(work: &Work<'_>, goal: Tokens) -> Hideable {
     let mut found = Hideable { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
     let end = BlockId(narrow(work.draft.decisions.len()));
-    let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end };
+    let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end, decisions: None };
     let latest = work.request.units.all_units().iter().rposition(is_exchange);
     let mut part_of: HashMap<BlockId, usize> = HashMap::new();
     for (number, unit) in work.request.units.all_units().iter().enumerate() {

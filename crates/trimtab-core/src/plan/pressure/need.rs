@@ -6,8 +6,9 @@ use super::super::PlanIndex;
 use crate::{
     count::Counts,
     facts::{ContentKind, Facts, Outcome, ResultSort, Subject, SubjectLines, ToolKind},
-    history::{BlockId, BlockKind, History},
+    history::{BlockId, BlockKind, Blocks, History},
     units::Tokens,
+    verdict::Decision,
 };
 
 /// What is known about a block at one moment: pairs of a factor's name and its level.
@@ -20,6 +21,8 @@ pub(crate) struct BlockMoment<'a> {
     pub(crate) index: &'a PlanIndex,
     /// The first block that has not come yet.
     pub(crate) end: BlockId,
+    /// What is decided so far, where blocks that are gone are to say nothing: whoever fits what is left does not know them.
+    pub(crate) decisions: Option<&'a Blocks<Decision>>,
 }
 
 impl BlockMoment<'_> {
@@ -37,7 +40,8 @@ impl BlockMoment<'_> {
         };
         let is_call = fact.acts_as == BlockKind::Call;
         let kind = self.kind(result, is_call)?;
-        let changes = self.index.changes_around(result, self.end);
+        let is_known = |id: BlockId| self.decisions.is_none_or(|decisions| !decisions[id].verdict.is_gone());
+        let changes = self.index.changes_around(result, self.end, is_known);
         let now = self.index.results_before(self.end);
         let since = |results: u32| now.saturating_sub(results);
         let shown = self.index.row(result.max(seen_at)).results;
@@ -164,8 +168,8 @@ impl<'a> BlockFeatures<'a> {
     /// Describes a result or a call as it is known when `end` is the first block that has not come yet: factors and levels as one
     /// line of a table; nothing for other blocks.
     pub fn of(&self, block: BlockId, end: BlockId, tokens: Tokens) -> Option<String> {
-        let features =
-            BlockMoment { facts: self.facts, index: &self.index, end }.features(block, block, tokens)?;
+        let features = BlockMoment { facts: self.facts, index: &self.index, end, decisions: None }
+            .features(block, block, tokens)?;
         let pairs: Vec<String> = features.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
         Some(pairs.join("\t"))
     }
