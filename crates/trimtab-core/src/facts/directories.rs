@@ -54,6 +54,12 @@ impl KnownDirectories {
         format!("{} {:?}", self.root().unwrap_or_default(), self.drives())
     }
 
+    /// Tells whether a block is where the names of later paths come from: it moved to another folder, or named the root.
+    pub(crate) fn is_named_by(&self, block: BlockId) -> bool {
+        let is_move = || self.cwds.binary_search_by_key(&block, |(moved, _)| *moved).is_ok();
+        self.names_known_at() == Some(block) || is_move()
+    }
+
     pub(crate) fn cwd(&self) -> Option<&str> {
         self.cwds.last().map(|(_, cwd)| cwd.as_str())
     }

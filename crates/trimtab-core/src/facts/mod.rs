@@ -213,6 +213,11 @@ impl Facts {
         self.places.cwd_before(call)
     }
 
+    /// Tells whether the names of later paths depend on what a block says about folders.
+    pub(crate) fn names_folder(&self, block: BlockId) -> bool {
+        self.places.is_named_by(block)
+    }
+
     /// Returns what decides about the names of files; all of them may be others where it changes.
     pub(crate) fn naming_key(&self) -> String {
         self.places.naming_key()

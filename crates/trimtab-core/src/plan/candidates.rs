@@ -324,7 +324,11 @@ pub(super) fn leaves_to_hide(
     let shown = since.map(|since| Reason::Superseded { by: work.request.facts[since].step });
     match inputs {
         InputShortening::Off => None,
-        InputShortening::Commands => (!changes && fact.actions.len() == 1).then_some((LeafSet::All, None)),
+        // Without the command that moved to another folder, nobody knows where later ones ran.
+        InputShortening::Commands => {
+            let is_spared = changes || fact.actions.len() != 1 || work.request.facts.names_folder(id);
+            (!is_spared).then_some((LeafSet::All, None))
+        }
         InputShortening::All => Some((LeafSet::All, shown)),
         InputShortening::Safe if shown.is_some() => Some((LeafSet::Contents, shown)),
         InputShortening::Safe => {

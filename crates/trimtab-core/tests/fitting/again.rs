@@ -186,7 +186,7 @@ fn session_of_spellings(seed: u64) -> Vec<u8> {
 /// that fit left whole may seem to be needed less than it is.
 #[test]
 fn what_an_earlier_fit_left_whole_stays_whole_whatever_is_no_longer_known() {
-    for seed in 0..60 {
+    for seed in 0..100 {
         let bytes = session_of_spellings(seed);
         let tokens = u64::try_from(bytes.len()).expect("few bytes") / 4;
         for policy in ["steady", "steady.bold", "steady.safe"] {

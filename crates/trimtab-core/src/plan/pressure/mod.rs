@@ -174,7 +174,11 @@ fn find(work: &Work<'_>, goal: Tokens) -> Hideable {
     for (number, unit) in work.request.units.all_units().iter().enumerate() {
         let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
         let stays = |id: &BlockId| {
-            let is_left = work.is_pinned(*id) || work.is_held(*id) || work.is_out(*id);
+            // Without the step that moved to another folder, nobody knows where later commands ran.
+            let is_left = work.is_pinned(*id)
+                || work.is_held(*id)
+                || work.is_out(*id)
+                || work.request.facts.names_folder(*id);
             is_left || work.shows_unseen(*id) || work.is_fresh_recall(*id) || work.is_wanted_whole(*id)
         };
         if !unit.may_go || Some(number) == latest || unit.blocks.iter().any(stays) {
@@ -229,7 +233,8 @@ fn frees(work: &Work<'_>, id: BlockId) -> Option<f64> {
         (BlockKind::Call, _) => {
             let is_recent =
                 work.request.facts.age(id).is_none_or(|age| age <= work.context.policy.recent_steps);
-            if is_recent || !work.context.policy.inputs_under_pressure {
+            if is_recent || work.request.facts.names_folder(id) || !work.context.policy.inputs_under_pressure
+            {
                 return None;
             }
             let long = work.request.index.row(id).leaves.bytes_of(LeafSet::All);
