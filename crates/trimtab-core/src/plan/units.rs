@@ -61,7 +61,7 @@ pub(crate) fn group_units(history: &History, facts: &Facts) -> Vec<MessageUnit> 
             unit.may_go = may_go;
         }
     }
-    note_turns(history, facts, bounds.alternates, &mut units);
+    note_turns(history, facts, &bounds, &mut units);
     units
 }
 
@@ -100,8 +100,10 @@ pub(crate) fn going_turns(
 }
 
 /// Counts turns, and tells which may go as a whole: all before the last that hold nothing but talk, calls and results.
-fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [MessageUnit]) {
-    let mut turn = 0;
+fn note_turns(history: &History, facts: &Facts, bounds: &UnitBounds, units: &mut [MessageUnit]) {
+    // The running loop begins with thinking. Without a turn of it, it would begin where the next one speaks beside results.
+    let thinks_in_loop = units.iter().skip(bounds.loop_start).any(|unit| begins_with_thinking(history, unit));
+    let (mut turn, mut end) = (0, 0);
     for unit in units.iter_mut() {
         turn += u32::from(by_person(unit, facts));
         unit.turn = turn;
@@ -111,6 +113,7 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [M
         fact.instructions || matches!(fact.voice, Some(Voice::Instructions | Voice::Summary))
     };
     for of_turn in units.chunk_by_mut(|one, other| one.turn == other.turn) {
+        end += of_turn.len();
         let number = of_turn.first().map_or(0, |unit| unit.turn);
         let said = || of_turn.iter().filter(|unit| unit.kind != UnitKind::Head);
         let blocks: Vec<BlockId> = said().flat_map(|unit| unit.blocks.clone()).collect();
@@ -122,10 +125,11 @@ fn note_turns(history: &History, facts: &Facts, alternates: bool, units: &mut [M
             && number < turn
             && answered
             && !has_empty_message
+            && !(thinks_in_loop && end > bounds.loop_start)
             && are_understood(history, &blocks)
             && are_paired(facts, &blocks)
             && !blocks.iter().any(instructs);
-        let follows_in_message = alternates && begins_inside_a_message(history, &blocks);
+        let follows_in_message = bounds.alternates && begins_inside_a_message(history, &blocks);
         for unit in of_turn.iter_mut().filter(|unit| unit.kind != UnitKind::Head) {
             unit.turn_may_go = goes;
             unit.follows_in_message = follows_in_message;

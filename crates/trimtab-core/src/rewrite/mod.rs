@@ -102,7 +102,8 @@ fn rewrite_leaves(json: &str, wrapped: &WrappedResult, form: RewriteForm) -> Opt
     let mut at = 0;
     for leaf in &wrapped.leaves {
         let said = wrapped.text.get(leaf.bytes.clone())?;
-        let Some(rewritten) = form.rewrite_plain(said) else { continue };
+        // A client may wrap what was wrapped before it.
+        let Some(rewritten) = rewrite_as(said, form) else { continue };
         written.extend_from_slice(json.get(at..leaf.span.start)?.as_bytes());
         encode(&rewritten, &mut written);
         at = leaf.span.end;

@@ -140,7 +140,7 @@ fn session_of_spellings(seed: u64) -> Vec<u8> {
     let mut messages = vec![json!({"role": "user", "content": "Raise the settings in the services."})];
     for step in 0..20 + draw.below(25) {
         let file = draw.one_of(&["config.py", "main.py", "util/io.py"]);
-        let spelled = draw.one_of(&["/app/services/", "services/", ""]).to_owned() + file;
+        let spelled = draw.one_of(&["/app/services/", ""]).to_owned() + file;
         let lines = |line: &str, count: usize| -> String {
             (0..count).map(|number| line.replace('#', &number.to_string()) + "\n").collect()
         };

@@ -452,6 +452,34 @@ fn words_beside_a_result_do_not_become_the_beginning_of_a_loop_that_does_not_thi
         messages.push(json!({"role": "user", "content": [result(id)]}));
     }
     let input = json!({"model": "claude-opus-4-6", "max_tokens": 100, "messages": messages});
+    stays_valid_under_every_budget(&input);
+}
+
+/// The turn in which the loop began with thinking does not go while a later one speaks beside its results.
+#[test]
+fn a_turn_stays_that_begins_a_loop_with_thinking_which_the_next_turns_go_on_with() {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": id}});
+    let result = |id: &str, times: usize| json!({"type": "tool_result", "tool_use_id": id, "content": format!("{id} says so\n").repeat(times)});
+    let thinking = json!({"type": "thinking", "thinking": "First I look.", "signature": "c2ln"});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let mut messages = vec![
+        json!({"role": "user", "content": "Begin."}),
+        json!({"role": "assistant", "content": [text("Done.")]}),
+        json!({"role": "user", "content": "Make the change."}),
+        json!({"role": "assistant", "content": [thinking, call("a")]}),
+        json!({"role": "user", "content": [result("a", 60), text("No, the other one.")]}),
+    ];
+    for id in ["b", "c", "d"] {
+        messages.push(json!({"role": "assistant", "content": [call(id)]}));
+        messages.push(json!({"role": "user", "content": [result(id, 60)]}));
+    }
+    stays_valid_under_every_budget(
+        &json!({"model": "claude-opus-4-6", "max_tokens": 100, "messages": messages}),
+    );
+}
+
+/// Fits a request by every policy into many budgets, and has the checker judge what comes out.
+fn stays_valid_under_every_budget(input: &Value) {
     for (policy, _) in trimtab_core::policy::policies() {
         for budget in (200..4000).step_by(200) {
             let settings =
@@ -460,7 +488,7 @@ fn words_beside_a_result_do_not_become_the_beginning_of_a_loop_that_does_not_thi
             let bytes = input.to_string().into_bytes();
             let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).expect("a fit");
             let output: Value = serde_json::from_slice(&fitted.request).expect("JSON");
-            let faults = crate::checker::new_faults("anthropic", &input, &output);
+            let faults = crate::checker::new_faults("anthropic", input, &output);
             assert_eq!(faults, Vec::<String>::new(), "{policy} {budget}");
         }
     }
