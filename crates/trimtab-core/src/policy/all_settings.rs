@@ -222,6 +222,12 @@ pub(super) const KNOBS: &[SettingInfo] = &[
         "The same for all other results: commands, searches, reports and receipts.",
     ),
     new_setting(
+        "input_need",
+        SettingUnit::Need,
+        "The same for the arguments of old edits and writes, but the latest three; of those that may be needed more often, what was \
+         replaced or is shown by a later step. 0 leaves them all.",
+    ),
+    new_setting(
         "cold_ages",
         SettingUnit::Share,
         "When the provider's cache holds nothing, ages are multiplied by this, and what may be hidden may be needed as many times more \

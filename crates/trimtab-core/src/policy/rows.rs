@@ -244,15 +244,19 @@ impl RowReader<'_> {
         self.settings.get(bare).copied().ok_or_else(|| format!("there is no setting {bare:?}"))
     }
 
-    /// Tells whether a step with a switch is on: `$name`, or `not $name`.
+    /// Tells whether a step with switches is on: `$name` or `not $name`, several joined by ` and `.
     pub(super) fn is_on(&self, switch: Option<&Spanned<String>>) -> Result<bool, PolicyError> {
         let Some(switch) = switch else { return Ok(true) };
-        let (name, off) = match switch.get_ref().strip_prefix("not ") {
-            Some(name) => (name, true),
-            None => (switch.get_ref().as_str(), false),
-        };
-        let value = self.read_setting(name).map_err(|what| self.source.fault_at(&switch.span(), what))?;
-        Ok((value == 0.0) == off)
+        let mut is_on = true;
+        for words in switch.get_ref().split(" and ") {
+            let (name, off) = match words.strip_prefix("not ") {
+                Some(name) => (name, true),
+                None => (words, false),
+            };
+            let value = self.read_setting(name).map_err(|what| self.source.fault_at(&switch.span(), what))?;
+            is_on &= (value == 0.0) == off;
+        }
+        Ok(is_on)
     }
 
     /// Reads the words that say when a step is taken.
@@ -338,6 +342,9 @@ impl RowReader<'_> {
         let act = match words.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["pin"] => StepAction::Pin,
             ["hold"] => StepAction::Hold,
+            ["inputs", "commands"] => StepAction::Inputs(InputShortening::Commands),
+            ["inputs", "safe"] => StepAction::Inputs(InputShortening::Safe),
+            ["inputs", "all"] => StepAction::Inputs(InputShortening::All),
             ["inputs"] => StepAction::Inputs(match self.settings.get("inputs") {
                 Some(value) if *value >= COMMANDS => InputShortening::Commands,
                 Some(value) if *value >= 2.0 => InputShortening::All,

@@ -125,6 +125,10 @@ pub struct ScoreRow {
     pub strict_reference_recall_95: Option<[f64; 2]>,
     /// How often sessions were drawn again for the intervals.
     pub resamples: usize,
+    /// Share of texts to be replaced that were still whole, whatever had shown them: also the agent's own earlier calls.
+    pub all_anchor_recall: f64,
+    /// How many of these there were.
+    pub all_anchors: u64,
     /// Share of lines of texts to be replaced that were still visible.
     pub anchor_line_recall: f64,
     /// How many names were first used.
@@ -244,6 +248,8 @@ fn score_row(
         edit_anchor_recall_95: interval_95(samples.anchors),
         strict_reference_recall_95: interval_95(samples.strict),
         resamples,
+        all_anchor_recall: sum.all_anchors.value(),
+        all_anchors: sum.all_anchors.of,
         anchor_line_recall: sum.anchor_lines.value(),
         references: sum.references.of,
         strict_references: sum.strict_references.of,

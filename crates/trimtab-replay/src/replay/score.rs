@@ -68,6 +68,8 @@ pub struct Score {
     pub unmarked_stale: Tokens,
     /// Texts to be replaced that the agent still saw whole.
     pub edit_anchors: NeededShare,
+    /// The same, whatever had shown them: also the agent's own earlier calls and the person.
+    pub all_anchors: NeededShare,
     /// Lines of these texts.
     pub anchor_lines: NeededShare,
     /// Names first used after they stood in a tool's result alone.
@@ -316,6 +318,7 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
         refetches: count(found.refetches.len()),
         unmarked_stale: found.unmarked_stale,
         edit_anchors: found.edit_anchors,
+        all_anchors: found.all_anchors,
         anchor_lines: found.anchor_lines,
         references: found.references,
         strict_references: found.strict_references,
@@ -390,6 +393,7 @@ impl Score {
         self.refetches += other.refetches;
         self.unmarked_stale += other.unmarked_stale;
         self.edit_anchors = self.edit_anchors.plus_share(other.edit_anchors);
+        self.all_anchors = self.all_anchors.plus_share(other.all_anchors);
         self.anchor_lines = self.anchor_lines.plus_share(other.anchor_lines);
         self.references = self.references.plus_share(other.references);
         self.strict_references = self.strict_references.plus_share(other.strict_references);

@@ -128,6 +128,7 @@ fn make_up_score(
         refetches: Tokens(10).scale(*missed * swing * 3.0).0,
         unmarked_stale: Tokens(raw_tokens / 40).scale(1.0 - hidden),
         edit_anchors: anchors,
+        all_anchors: anchors,
         anchor_lines: anchors,
         references: share(90, missed * 0.8),
         strict_references: share(70, missed * 0.9),
