@@ -161,12 +161,12 @@ fn is_spared(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
     work.is_fresh_recall(id) || (!may_be_unseen && work.shows_unseen(id))
 }
 
-/// Tells whether a step weighs by need a block that answers a call whose arguments came with a note of ours: they no longer say what it
-/// shows, and who hid them weighed the result too.
+/// Tells whether a step asks what a block shows that answers a call whose arguments came with a note of ours: they no longer say that,
+/// and who hid them looked at the result too.
 fn answers_a_note(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
     let fact = &work.request.facts[id];
-    let call =
-        fact.partner.filter(|_| fact.acts_as == BlockKind::Result && step.select.needed_under.is_some());
+    let asks = step.select.needed_under.is_some() || matches!(step.act, StepAction::Rewrite(_));
+    let call = fact.partner.filter(|_| fact.acts_as == BlockKind::Result && asks);
     call.is_some_and(|call| holds_note(&work.request.history.block_text(&work.request.history[call])))
 }
 

@@ -196,3 +196,28 @@ fn what_an_earlier_fit_left_whole_stays_whole_whatever_is_no_longer_known() {
         }
     }
 }
+
+/// A copy that points at a text keeps it as it is, also when the pointer came with the request; and a result whose command became a note
+/// no longer says whether it shows a file.
+#[test]
+fn what_was_not_written_otherwise_is_not_the_next_time() {
+    let rows: Vec<Value> = (0..40).map(|row| json!({"id": row, "tags": ["one", "two"]})).collect();
+    let pretty = serde_json::to_string_pretty(&rows).expect("JSON");
+    let coloured: String =
+        (0..60).map(|line| format!("\u{1b}[32mline {line} of the file\u{1b}[0m\n")).collect();
+    for seed in 0..6 {
+        let mut messages = vec![json!({"role": "user", "content": "Mend it. ".repeat(2_000)})];
+        call(&mut messages, "fetch_rows", &json!({"table": "users"}), &pretty);
+        let command = format!("cat {}colours.txt", "/a/long/way/down/to/".repeat(20));
+        call(&mut messages, "run_shell", &json!({"command": command}), &coloured);
+        for step in 0..12 + seed {
+            let output = format!("line of step {step}\n").repeat(120);
+            call(&mut messages, "run_shell", &json!({"command": format!("make {step}")}), &output);
+        }
+        call(&mut messages, "fetch_rows", &json!({"table": "users"}), &pretty);
+        call(&mut messages, "run_shell", &json!({"command": "make"}), "done");
+        for budget in [100_000, 9_000, 7_000, 6_000] {
+            changes_nothing_twice(&chat(&messages), Format::Chat, "steady", budget);
+        }
+    }
+}

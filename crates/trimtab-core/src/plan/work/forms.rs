@@ -21,10 +21,6 @@ impl Work<'_> {
         if !self.is_open(id) || !self.is_one_text(id) || !may_shorten(self.request.history, id) {
             return false;
         }
-        // A note that points at lines of it says which.
-        if !form.keeps_lines() && self.draft.pointed_at.contains_key(&id) {
-            return false;
-        }
         let rewritten = match self.verdict_of(id).text() {
             Some(text) => rewrite_as(text, form),
             None => rewrite_as(&self.request.history.block_text(&self.request.history[id]), form),
@@ -33,13 +29,26 @@ impl Work<'_> {
         let text: Arc<str> = text.into();
         let tokens = self.count_as(id, &text);
         let saves = self.tokens_now(id) - tokens;
-        if saves < FORM_SAVES_AT_LEAST || is_cacheless(self, saves) {
+        // A note that points at lines of it says which.
+        if saves < FORM_SAVES_AT_LEAST
+            || is_cacheless(self, saves)
+            || (!form.keeps_lines() && self.is_pointed_at(id))
+        {
             return false;
         }
         let mut forms = self.forms_of(id).to_vec();
         forms.push(form);
         self.hide_block(id, Verdict::Rewrite { text, forms }, tokens);
         true
+    }
+
+    /// Tells whether a note points at a block: one of this request, or one that the request came with.
+    fn is_pointed_at(&self, id: BlockId) -> bool {
+        let index = self.request.index;
+        let came_with = |other: BlockId| {
+            index.row(other).points_at.is_some_and(|hash| index.blocks_named(hash).contains(&id))
+        };
+        self.draft.pointed_at.contains_key(&id) || self.request.history.ids().any(came_with)
     }
 
     /// Tells whether every line of a block is sent as the line of its number.
