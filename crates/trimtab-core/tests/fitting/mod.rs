@@ -12,6 +12,7 @@ mod relevant;
 mod rewritten;
 mod shipped;
 mod small;
+mod thoughts;
 mod wishes;
 mod wrapped;
 mod written;
