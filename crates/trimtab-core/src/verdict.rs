@@ -62,6 +62,8 @@ pub enum Reason {
         /// The step of what was edited.
         edit: u32,
     },
+    /// It is reasoning of an earlier turn, and the request would not fit.
+    EarlierThought,
     /// A summary replaces it.
     Folded {
         /// How many messages precede the summary.
@@ -98,6 +100,7 @@ impl fmt::Display for Reason {
                 write!(f, "one of the {changes} changes told at step {at}")
             }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
+            Reason::EarlierThought => f.write_str("reasoning of an earlier turn"),
             Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),
             Reason::Rewritten { forms } => {
                 let forms: Vec<&str> = forms.iter().map(|form| form.about()).collect();
@@ -219,6 +222,11 @@ impl Verdict {
     /// Tells whether the block itself is not sent: it is dropped, or a summary replaces it.
     pub fn is_gone(&self) -> bool {
         matches!(self, Verdict::Drop { .. } | Verdict::Fold { .. })
+    }
+
+    /// Tells whether it lets reasoning go while the exchange that it belongs to may stay.
+    pub fn goes_alone(&self) -> bool {
+        matches!(self, Verdict::Drop { reason: Reason::Unbound { .. } | Reason::EarlierThought })
     }
 
     /// Tells whether nothing at all is sent in the block's place.

@@ -57,7 +57,7 @@ use crate::{
     policy::Markers,
     summary::FoldRequest,
     units::{Millis, Tokens},
-    verdict::{Decision, Reason, Verdict},
+    verdict::{Decision, Verdict},
 };
 
 /// What cannot be hidden, where the request does not fit however much is.
@@ -363,11 +363,9 @@ fn is_whole_turn_gone(turn: &[&MessageUnit], decisions: &[Decision]) -> bool {
 
 /// A unit goes as a whole or not at all.
 fn check_unit(unit: &MessageUnit, may_go: bool, decisions: &[Decision]) -> Result<(), PlanError> {
-    // Reasoning whose signature no longer holds goes alone, and what is folded is checked by itself.
+    // Some reasoning goes alone, and what is folded is checked by itself.
     let verdict = |id: &BlockId| &row_of(decisions, *id).verdict;
-    let alone = |verdict: &Verdict| {
-        matches!(verdict, Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } })
-    };
+    let alone = |verdict: &Verdict| verdict.is_fold() || verdict.goes_alone();
     let dropped = |id: &BlockId| matches!(verdict(id), Verdict::Drop { .. }) && !alone(verdict(id));
     let Some(gone) = unit.blocks.iter().find(|id| dropped(id)) else { return Ok(()) };
     if !may_go {

@@ -27,7 +27,7 @@ pub(super) fn repeat_sent(work: &mut Work<'_>) {
         match sent.verdict() {
             // What a summary stood for is whole again where the summary is not in this conversation.
             Verdict::Keep | Verdict::Fold { .. } => {}
-            Verdict::Drop { reason: reason @ Reason::Unbound { .. } } => work.drop_alone(id, reason),
+            gone @ Verdict::Drop { reason } if gone.goes_alone() => work.drop_alone(id, reason),
             Verdict::Drop { reason } => {
                 work.drop_unit(id, reason);
             }
@@ -70,7 +70,7 @@ fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: im
         let Some(sent) = context.before.sent_elsewhere(id) else { continue };
         match sent.verdict() {
             Verdict::Keep => {}
-            Verdict::Drop { reason: reason @ Reason::Unbound { .. } } => work.drop_alone(id, reason),
+            gone @ Verdict::Drop { reason } if gone.goes_alone() => work.drop_alone(id, reason),
             hidden @ (Verdict::Drop { .. } | Verdict::Fold { text: None, .. }) => {
                 let whole = work.unit_of_block(id).is_some_and(|unit| unit.blocks.iter().all(&dropped));
                 if let Some(reason) = hidden.reason().filter(|_| whole) {

@@ -257,12 +257,14 @@ impl<'a> Work<'a> {
     /// Lets a whole unit go; blocks of it that were shortened before go as well.
     pub(super) fn drop_unit(&mut self, id: BlockId, reason: &Reason) -> bool {
         let Some(unit) = self.unit_that_may_go(id) else { return false };
-        let pinned = |id: &BlockId| self.is_pinned(*id) || self.is_held(*id) || self.is_out(*id);
-        if unit.blocks.iter().any(pinned) {
+        let left = |id: &&BlockId| !self.verdict_of(**id).goes_alone();
+        let left: Vec<BlockId> = unit.blocks.iter().filter(left).copied().collect();
+        let stays = |id: &BlockId| self.is_pinned(*id) || self.is_held(*id) || self.is_out(*id);
+        if left.iter().any(stays) {
             return false;
         }
-        for id in &unit.blocks {
-            self.hide_block(*id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
+        for id in left {
+            self.hide_block(id, Verdict::hiding(None, reason.clone()), Tokens::ZERO);
         }
         true
     }

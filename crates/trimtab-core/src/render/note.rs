@@ -272,6 +272,7 @@ fn opening_words(text: &str, notes: &[&Note], shown: bool, context: &NoteContext
         | Reason::ReadOften { .. }
         | Reason::EditedOften { .. }
         | Reason::Unbound { .. }
+        | Reason::EarlierThought
         | Reason::Folded { .. }
         | Reason::Rewritten { .. }
         | Reason::Rule(_) => {
@@ -337,9 +338,9 @@ fn describe_reason(reason: &Reason) -> String {
         Reason::Superseded { by } => format!("superseded by step {by}"),
         Reason::Identical { to } => format!("same as at step {to}, shown there"),
         Reason::Shown { at, handle } => format!("shown at step {at} ({})", clip_middle(handle, NAME)),
-        Reason::OverBudget => TO_FIT.to_owned(),
+        // Reasoning goes without a word: no note stands in its place.
+        Reason::OverBudget | Reason::EarlierThought => TO_FIT.to_owned(),
         Reason::TooLong => "too long".to_owned(),
-        // Unbound reasoning goes without a word: no note stands in its place.
         Reason::Stale { edit } | Reason::Unbound { edit } => format!("stale since the edit at step {edit}"),
         Reason::ReadOften { first, last } => format!("read often, shown at steps {first} and {last}"),
         Reason::EditedOften { changes, told: Some(at), .. } => series::told_at(*changes, *at),

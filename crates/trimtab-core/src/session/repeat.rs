@@ -137,8 +137,7 @@ fn keep_parts_of_exchanges(
         let kept: Vec<BlockId> = parts.flat_map(|unit| unit.blocks.iter().copied()).collect();
         for id in kept {
             let verdict = &decisions[id].verdict;
-            let goes_alone = matches!(verdict, Verdict::Drop { reason: Reason::Unbound { .. } });
-            if row_of(elsewhere, id).is_some() && verdict.is_gone() && !goes_alone {
+            if row_of(elsewhere, id).is_some() && verdict.is_gone() && !verdict.goes_alone() {
                 decisions[id] = Decision::keep(id);
             }
         }

@@ -306,6 +306,14 @@ fn one_output_over_a_share_of_the_budget_is_shortened_by_its_kind_before_it_is_s
 }
 
 #[test]
+fn a_new_file_of_a_third_of_the_budget_is_seen_whole_once() {
+    let calls = [read(0, 40), read(1, 40), read(2, 200)];
+    // The budget is twice the request: the file takes 36 % of it.
+    let sent = sent_results("steady", &[], &calls, 2.0);
+    assert_eq!(sent[2].as_ref(), Some(&calls[2].2));
+}
+
+#[test]
 fn of_two_equal_reads_one_stays() {
     let calls = [read(0, 60), read(1, 60), read(0, 60), read(2, 60)];
     let on = [("deduplication".to_owned(), 1.0), ("deduplication_threshold".to_owned(), 0.1)];

@@ -10,7 +10,7 @@ use trimtab_core::{
     wire::parse,
 };
 
-use super::{Contender, ReplayTerms, replay};
+use super::{Contender, ReplayBudget, ReplayTerms, replay};
 use crate::recording::{Segment, SegmentStart};
 
 /// One step: what is called, how many lines come back, and how long the next request waits, in seconds.
@@ -108,6 +108,28 @@ fn a_cut_that_saves_less_than_it_seems_is_not_made() {
         calls.push(call("Bash", 1, lines, true));
         calls.extend(vec![call("Edit", 0, 3, false); 4]);
         check(&calls, 2500);
+    }
+}
+
+#[test]
+fn behind_a_fixed_head_steady_cuts_at_most_twice_as_often_as_the_plan_that_knows_the_future() {
+    let calls: Vec<Call> =
+        (0..90).map(|file| Call { tool: "Read", file, lines: 60, errors: false, pause: 20 }).collect();
+    let segment = segment(&calls, 200);
+    let contenders = ["steady", "oracle:budget-paid"].map(|name| Contender::parse(name).unwrap());
+    let budgets = [0.75, 0.5, 0.25].map(ReplayBudget::OfPeak).to_vec();
+    let terms = ReplayTerms { budgets, ..ReplayTerms::default() };
+    let scores = replay(&segment, &contenders, &[find_model("claude-opus-5").unwrap()], &terms);
+    let (ours, bound) = scores.split_at(3);
+    for (ours, bound) in ours.iter().zip(bound) {
+        assert!(
+            bound.cuts > 0 && ours.cuts <= 2 * bound.cuts,
+            "{:?}: {} {}",
+            ours.budget,
+            ours.cuts,
+            bound.cuts
+        );
+        assert_eq!((ours.over_budget_requests, ours.invalid_requests), (0, 0), "{:?}", ours.budget);
     }
 }
 

@@ -6,7 +6,9 @@ mod picture;
 use anyhow::{Context, Result, bail};
 use trimtab_core::{
     CacheHint, FittedRequest, Handle, Memory, Millis, RecallHint, Session, SessionAccount, Settings,
-    parse_as, recall, report::fit_report, wire::repair,
+    parse_as, recall,
+    report::{TightWindow, fit_report},
+    wire::repair,
 };
 use trimtab_store::{
     Append, Appended, NewWish, Recognized, SessionLabel, Sqlite, Store, WishKind, current_project,
@@ -78,13 +80,18 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
             .map(|(class, tokens)| format!("{class} {}", group_thousands(tokens.0)))
             .collect();
         bail!(
-            "{}: does not fit into {} tokens: {} cannot be hidden ({}){}; raise the budget to at least {}",
+            "{}: does not fit into {} tokens: {} cannot be hidden ({}){}; raise the budget to at least {}{}",
             conversation.name,
             group_thousands(budget.0),
             group_thousands(floor.tokens.0),
             made_of.join(", "),
             if fitted.exactness.guard() > 1.0 { ", and the count is an estimate" } else { "" },
-            group_thousands(floor.tokens.scale(fitted.exactness.guard()).0 + 1)
+            group_thousands(floor.tokens.scale(fitted.exactness.guard()).0 + 1),
+            if tight_window(&fitted).is_some() {
+                format!(", or {}", TightWindow::REMEDY)
+            } else {
+                String::new()
+            }
         );
     }
     // What is hidden is kept before anything is given away.
@@ -112,6 +119,9 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
         }
     }
     print_status(&fitted);
+    if let Some(tight) = tight_window(&fitted) {
+        print_line(format_args!("{tight}"));
+    }
     let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
     if fits_whole && fitted.plan.leaves_cache_alone() {
         print_line(format_args!(
@@ -196,6 +206,10 @@ fn request_to_fit(
     let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
     mended.iter().for_each(|mended| output::print_note(format_args!("{}: {mended}", conversation.name)));
     Ok((request, mended))
+}
+
+fn tight_window(fitted: &FittedRequest) -> Option<TightWindow> {
+    TightWindow::find(&fitted.history, &fitted.plan, fitted.budget)
 }
 
 /// Says how full the window is.

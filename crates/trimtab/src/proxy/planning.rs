@@ -21,6 +21,7 @@ use trimtab_core::{
     SessionState, Settings, Tokens, Verdict, WarmState, chain, parse_as,
     policy::{Folding, Markers},
     prices::server_model,
+    report::TightWindow,
     resend,
     session::{PlannedFit, plan_latest},
 };
@@ -545,6 +546,7 @@ fn planned_request(
     let of = |wanted: fn(&Verdict) -> bool| {
         plan.decisions().iter().filter(|decision| wanted(&decision.verdict)).count()
     };
+    let is_first = found.new && !planned.history.entries().iter().any(|entry| entry.role == Role::Assistant);
     PlannedRequest {
         session: Arc::clone(&found.session),
         model,
@@ -558,6 +560,7 @@ fn planned_request(
         budget: planned.budget,
         raw_fits: false,
         beyond: plan.floor().is_some(),
+        tight: TightWindow::find(&planned.history, plan, planned.budget.filter(|_| is_first)),
         kept_as: None,
         wanted: plan.fold_request().cloned().map(|request| SummaryRequest {
             history: Arc::clone(&planned.history),

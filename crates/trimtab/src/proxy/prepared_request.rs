@@ -4,7 +4,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use trimtab_core::{Millis, Model, Tokens};
+use trimtab_core::{Millis, Model, Tokens, report::TightWindow};
 
 use super::{
     fold::SummaryRequest,
@@ -77,6 +77,8 @@ pub(crate) struct PlannedRequest {
     pub(crate) raw_fits: bool,
     /// Whether even the fitted request is beyond the budget.
     pub(crate) beyond: bool,
+    /// How tight the window is for what every request carries, at the first request of a conversation.
+    pub(crate) tight: Option<TightWindow>,
     /// The name under which the request is kept.
     pub(crate) kept_as: Option<KeptRequestId>,
     /// The summary that the plan wants.

@@ -114,6 +114,9 @@ pub(super) fn record_treatment(proxy: &Proxy, route: &Route, prepared: &Prepared
         about.dropped,
         started.elapsed().as_secs_f64() * 1000.0
     ));
+    if let Some(tight) = &about.tight {
+        proxy.log.warn(format_args!("session {}: {tight}", about.session.name));
+    }
     if hidden > Tokens::ZERO && about.beyond {
         let budget = about.budget.unwrap_or_default();
         proxy.log.warn(format_args!(

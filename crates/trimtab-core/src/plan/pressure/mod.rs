@@ -7,6 +7,7 @@ mod need;
 
 pub use need::BlockFeatures;
 pub(super) use need::BlockMoment;
+use need::Features;
 
 use std::collections::HashMap;
 
@@ -15,12 +16,13 @@ use super::{
     cost::{request_cost, tokens_anew},
     may_shorten,
     paying_cut::may_cost,
+    units::running_loop,
     work::{Work, is_exchange},
 };
 use crate::{
     digest::{InputShortening, LONGEST, LeafSet},
     facts::{ResultSort, ToolKind},
-    history::{BlockId, BlockKind},
+    history::{BlockId, BlockKind, Format, Role},
     json::{narrow, widen},
     policy::StepAction,
     units::Tokens,
@@ -102,10 +104,12 @@ fn hide(work: &mut Work<'_>, found: &Hideable, take: Take) {
         Take::Part(number) => {
             let Some(id) = found.parts.get(number).copied() else { return };
             let reason = reason(work, id);
-            if work.request.history.block(id).is_some_and(|block| block.kind == BlockKind::Call) {
-                work.apply_act(id, &StepAction::Inputs(InputShortening::All), &reason);
-            } else {
-                put_note(work, id, &reason);
+            match work.request.history[id].kind {
+                BlockKind::Call => {
+                    work.apply_act(id, &StepAction::Inputs(InputShortening::All), &reason);
+                }
+                BlockKind::Reasoning => work.drop_alone(id, &Reason::EarlierThought),
+                _ => put_note(work, id, &reason),
             }
         }
         Take::Exchange(number) => {
@@ -138,25 +142,30 @@ fn reason(work: &Work<'_>, id: BlockId) -> Reason {
     }
 }
 
-/// Finds all that may be hidden: results and arguments of calls that the model has seen, and whole exchanges.
+/// Finds all that may be hidden: results and arguments of calls that the model has seen, its reasoning in earlier turns, and whole
+/// exchanges.
 fn find(work: &Work<'_>, goal: Tokens) -> Hideable {
     let mut found = Hideable { room: Room::default(), parts: Vec::new(), exchanges: Vec::new() };
     let end = BlockId(narrow(work.draft.decisions.len()));
     let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end, decisions: None };
     let latest = work.request.units.all_units().iter().rposition(is_exchange);
     let mut part_of: HashMap<BlockId, usize> = HashMap::new();
+    let is_thought = |id: BlockId| work.request.history[id].kind == BlockKind::Reasoning;
+    let thoughts_end = end_of_earlier_thoughts(work);
     for (number, unit) in work.request.units.all_units().iter().enumerate() {
         for id in unit.blocks.iter().copied().filter(|_| Some(number) != latest) {
-            let Some(frees) = frees(work, id) else { continue };
-            let Some(features) = moment.features(id, work.latest_view(id), work.tokens(id)) else { continue };
+            let weighed = if is_thought(id) {
+                // Nothing that an agent copies or edits stands in its reasoning alone.
+                may_forget(work, id, thoughts_end).then(|| (work.tokens_now(id).to_float(), 0.0))
+            } else {
+                let need = |features: Features| work.context.policy.needs.product(&features);
+                let features = moment.features(id, work.latest_view(id), work.tokens(id));
+                frees(work, id).zip(features.map(need))
+            };
+            let Some((frees, need)) = weighed else { continue };
             part_of.insert(id, found.parts.len());
             found.parts.push(id);
-            found.room.parts.push(HideablePart {
-                place: widen(id.0),
-                frees,
-                need: work.context.policy.needs.product(&features),
-                first: Vec::new(),
-            });
+            found.room.parts.push(HideablePart { place: widen(id.0), frees, need, first: Vec::new() });
         }
     }
     let views = views(work);
@@ -174,11 +183,10 @@ fn find(work: &Work<'_>, goal: Tokens) -> Hideable {
     for (number, unit) in work.request.units.all_units().iter().enumerate() {
         let Some(first) = unit.blocks.first().filter(|_| unit.kind == UnitKind::Exchange) else { continue };
         let stays = |id: &BlockId| {
+            let is_out = work.is_out(*id) && !work.verdict_of(*id).goes_alone();
             // Without the step that moved to another folder, nobody knows where later commands ran.
-            let is_left = work.is_pinned(*id)
-                || work.is_held(*id)
-                || work.is_out(*id)
-                || work.request.facts.names_folder(*id);
+            let is_left =
+                work.is_pinned(*id) || work.is_held(*id) || is_out || work.request.facts.names_folder(*id);
             is_left || work.shows_unseen(*id) || work.is_fresh_recall(*id) || work.is_wanted_whole(*id)
         };
         if !unit.may_go || Some(number) == latest || unit.blocks.iter().any(stays) {
@@ -218,6 +226,30 @@ fn is_capped(work: &Work<'_>, id: BlockId) -> bool {
 /// shortened depends on the budget, and what is hidden first must not.
 fn tokens_to_weigh(work: &Work<'_>, id: BlockId) -> Tokens {
     if is_capped(work, id) { work.tokens(id) } else { work.tokens_now(id) }
+}
+
+/// Returns the first block after the reasoning that may go alone: a running tool loop keeps its reasoning, and so does the latest answer.
+fn end_of_earlier_thoughts(work: &Work<'_>) -> BlockId {
+    let units = work.request.units.all_units();
+    let in_loop = units.iter().skip(running_loop(units, work.request.facts));
+    let first = in_loop.flat_map(|unit| unit.blocks.first()).min().copied();
+    let latest = work.request.history.messages().iter().rfind(|entry| entry.role == Role::Assistant);
+    let ends = [first, latest.map(|entry| entry.first_block).map(BlockId)];
+    ends.into_iter().flatten().min().unwrap_or(BlockId(0))
+}
+
+/// Tells whether reasoning of an earlier turn may go while what it led to stays. Only Anthropic's format allows that, and only models
+/// that bind no reasoning to what precedes it.
+fn may_forget(work: &Work<'_>, id: BlockId, end: BlockId) -> bool {
+    let history = work.request.history;
+    let stays = history.format() != Format::Anthropic || work.context.cache.binds_reasoning || id >= end;
+    if stays || work.is_out(id) || work.is_pinned(id) || work.is_held(id) {
+        return false;
+    }
+    let entry = history.entry_of(&history[id]);
+    let others = entry.map(|entry| entry.first_block..entry.first_block + entry.blocks);
+    let is_left = |other: BlockId| history[other].kind != BlockKind::Reasoning && !work.is_out(other);
+    others.into_iter().flatten().map(BlockId).any(is_left)
 }
 
 /// Returns how many tokens hiding a block frees, about; nothing for what may not be hidden or is not worth it.
