@@ -736,7 +736,7 @@ fn parse_contender(words: &str) -> Result<PolicyChoice, String> {
             let known: Vec<&str> = known.split(", ").collect();
             let near = did_you_mean(&name, &known);
             format!(
-                "there is no policy {name:?}{near}; `trimtab policies` lists ours, `trimtab policies --peers` the methods of \
+                "there is no policy {name:?}{near}: `trimtab policies` lists ours, `trimtab policies --peers` the methods of \
                  others; or name a TOML file"
             )
         }

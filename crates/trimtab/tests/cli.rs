@@ -175,7 +175,7 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (
             &["fit", "--budget", "9000", "--set", "low_watr=1", LONG],
             2,
-            "policy \"steady\" has no setting \"low_watr\", did you mean \"low_water\"?; it has: ",
+            "policy \"steady\" has no setting \"low_watr\" (did you mean \"low_water\"?); it has: ",
         ),
         (
             &["fit", "--budget", "9000", "--set", "low_water=85", LONG],

@@ -155,11 +155,11 @@ fn a_table_has_a_block_per_model_and_a_line_per_policy() {
     assert!(lines[0].starts_with("1 session, "), "{text}");
     assert!(
         lines[2].starts_with("claude-opus-5: sending everything costs $")
-            && lines[2].contains("11.5 reads more"),
+            && lines[2].contains("11.5 extra cache reads"),
         "{text}"
     );
     assert!(
-        lines[3].contains("EAR") && lines[4].starts_with("none ") && lines[5].starts_with("steady "),
+        lines[3].contains("edits") && lines[4].starts_with("none ") && lines[5].starts_with("steady "),
         "{text}"
     );
     let words: Vec<&str> = text.split_whitespace().collect();

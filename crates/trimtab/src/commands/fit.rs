@@ -19,7 +19,7 @@ use crate::{
     hint::{HintReader, recall_hint},
     input::{self, Conversation},
     near::did_you_mean,
-    output::{self, Output, group_thousands, print_line},
+    output::{self, Output, group_thousands, print_line, print_note},
     prices,
     settings::{CommandLineSettings, SettingsFiles, in_force, warn_of_unknown_variables},
     store,
@@ -114,10 +114,10 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
     print_status(&fitted);
     let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
     if fits_whole && fitted.plan.leaves_cache_alone() {
-        print_line(format_args!(
-            "it fits, so what the model has answered is sent as it came: the provider's cache may hold it; --cold hides what \
-             is no longer needed"
-        ));
+        print_note(
+            "the request fits, so everything up to the model's last answer is sent unchanged: the provider's cache may hold it. \
+             --cold treats the cache as expired and hides what is no longer needed",
+        );
     }
     out.write_bytes(&fitted.request)?;
     out.flush()?;
@@ -194,7 +194,7 @@ fn request_to_fit(
         return Ok((request, Vec::new()));
     }
     let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
-    mended.iter().for_each(|mended| output::print_note(format_args!("{}: {mended}", conversation.name)));
+    mended.iter().for_each(|mended| print_note(format_args!("{}: {mended}", conversation.name)));
     Ok((request, mended))
 }
 

@@ -16,14 +16,16 @@ const FAINT: Style = Style::new().dimmed();
 
 /// The widest name that is shown whole, and how narrow it gets before a column goes.
 const NAME: usize = 30;
-const NARROW_NAME: usize = 22;
+const NARROW_NAME: usize = 20;
 
 /// Worst sessions that are named under each block.
 const WORST: usize = 3;
 
-/// A column: its heading, how early it goes where there is no room (the highest first), when it is shown at all, and its cells.
+/// A column: its heading, what it means, how early it goes where there is no room (the highest first), when it is shown at all, and
+/// its cells.
 struct ReportColumn {
     head: &'static str,
+    means: &'static str,
     spare: u8,
     shown: ColumnUse,
     cell: fn(&ScoreRow) -> String,
@@ -38,59 +40,80 @@ enum ColumnUse {
     InSeconds,
 }
 
-const fn column(head: &'static str, spare: u8, cell: fn(&ScoreRow) -> String) -> ReportColumn {
-    ReportColumn { head, spare, shown: ColumnUse::Always, cell }
+const fn column(
+    head: &'static str,
+    means: &'static str,
+    spare: u8,
+    cell: fn(&ScoreRow) -> String,
+) -> ReportColumn {
+    ReportColumn { head, means, spare, shown: ColumnUse::Always, cell }
 }
 
 const fn column_where(
     shown: ColumnUse,
     head: &'static str,
+    means: &'static str,
     spare: u8,
     cell: fn(&ScoreRow) -> String,
 ) -> ReportColumn {
-    ReportColumn { head, spare, shown, cell }
+    ReportColumn { head, means, spare, shown, cell }
 }
 
 const COLUMNS: &[ReportColumn] = &[
-    column("tokens", 4, |row| percent_change(row.tokens_vs_raw)),
-    column("$", 0, |row| percent_change(row.cost_vs_raw)),
-    column("95 %", 5, |row| row.cost_vs_raw_95.map_or_else(dash, percent_span)),
-    column("net $", 1, |row| percent_change(row.cost_net_vs_raw)),
-    column("rejected", 1, |row| group_thousands(row.invalid_requests)),
-    column_where(ColumnUse::WithBudget, "over", 1, |row| group_thousands(row.over_budget_requests)),
-    column("worst", 3, |row| whole_change(row.worst_session_vs_raw)),
-    column("worse", 7, |row| format!("{:.0}%", row.sessions_dearer * 100.0)),
-    column("breaks", 8, |row| format_mean(row.cache_breaks)),
-    column_where(ColumnUse::WithBudget, "cuts", 3, |row| format_mean(row.cuts)),
-    column_where(ColumnUse::WithBudget, "rewr", 4, |row| short_number(row.rewritten_tokens)),
-    column_where(ColumnUse::InSeconds, "wait", 2, |row| row.prefill_seconds.map_or_else(dash, short_number)),
-    column("EAR", 0, |row| recall_share(row.edit_anchor_recall, row.edit_anchors)),
-    column_where(ColumnUse::WithBudget, "bound", 2, |row| {
-        row.bound_recall_share.map_or_else(dash, |share| recall_share(share, row.edit_anchors))
+    column("tokens", "change of the input tokens in per cent", 4, |row| percent_change(row.tokens_vs_raw)),
+    column("$", "change of the input cost in per cent", 0, |row| percent_change(row.cost_vs_raw)),
+    column("95 %", "the interval that holds $ with 95 % confidence", 5, |row| {
+        row.cost_vs_raw_95.map_or_else(dash, percent_span)
     }),
-    column("RR", 1, |row| recall_share(row.strict_reference_recall, row.strict_references)),
-    column("lines", 4, |row| recall_share(row.copied_line_recall, row.copied_lines)),
-    column("errs", 4, |row| recall_share(row.error_retention, row.errors)),
-    column("rules", 4, |row| recall_share(row.instruction_retention, row.instructions)),
-    column("stale", 9, |row| short_number(row.unmarked_stale_tokens)),
-    column("again", 6, |row| format_mean(row.forced_refetches)),
-    column("µs", 10, |row| row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time)))),
+    column("net $", "$ with the cost of reading again what was missed", 1, |row| {
+        percent_change(row.cost_net_vs_raw)
+    }),
+    column("rejected", "requests that a provider would reject", 1, |row| group_thousands(row.invalid_requests)),
+    column_where(ColumnUse::WithBudget, "over", "requests above the budget", 1, |row| {
+        group_thousands(row.over_budget_requests)
+    }),
+    column("worst", "$ of the session that it suits least", 3, |row| whole_change(row.worst_session_vs_raw)),
+    column("worse", "share of the sessions that cost more", 7, |row| {
+        format!("{:.0}%", row.sessions_dearer * 100.0)
+    }),
+    column("breaks", "broken caches per session", 8, |row| format_mean(row.cache_breaks)),
+    column_where(
+        ColumnUse::WithBudget,
+        "cuts",
+        "requests per session that hide something sent before",
+        3,
+        |row| format_mean(row.cuts),
+    ),
+    column_where(ColumnUse::WithBudget, "rewr", "tokens per session cached again because of that", 4, |row| {
+        short_number(row.rewritten_tokens)
+    }),
+    column_where(ColumnUse::InSeconds, "wait", "seconds of reading per session", 2, |row| {
+        row.prefill_seconds.map_or_else(dash, short_number)
+    }),
+    column("edits", "share of the texts to edit that were visible when needed", 0, |row| {
+        recall_share(row.edit_anchor_recall, row.edit_anchors)
+    }),
+    column_where(
+        ColumnUse::WithBudget,
+        "bound",
+        "edits as a share of what oracle:budget keeps, which knows the future",
+        2,
+        |row| row.bound_recall_share.map_or_else(dash, |share| recall_share(share, row.edit_anchors)),
+    ),
+    column("names", "the same for names that cannot be guessed", 1, |row| {
+        recall_share(row.strict_reference_recall, row.strict_references)
+    }),
+    column("lines", "for lines that were copied", 4, |row| recall_share(row.copied_line_recall, row.copied_lines)),
+    column("errs", "for errors not solved yet", 4, |row| recall_share(row.error_retention, row.errors)),
+    column("rules", "for instructions", 4, |row| recall_share(row.instruction_retention, row.instructions)),
+    column("stale", "outdated tokens without a marker, per session", 9, |row| {
+        short_number(row.unmarked_stale_tokens)
+    }),
+    column("again", "blocks to fetch again per session", 6, |row| format_mean(row.forced_refetches)),
+    column("µs", "median time of a plan", 10, |row| {
+        row.plan_us_p50.map_or_else(dash, |time| short_number(f64::from(time)))
+    }),
 ];
-
-/// What the headings mean.
-const LEGEND: &str = "tokens, $, net $, worst: change of the input in per cent against sending everything (net $ adds the cost of \
-    fetching again what was missed; worst is the worst session). worse: share of sessions that cost more. breaks, again, stale: broken \
-    caches, blocks to fetch again, and outdated tokens without a marker, per session. EAR, RR, lines, errs, rules: share of texts to \
-    edit, names, copied lines, open errors and instructions that were still visible when needed. rejected: requests that a provider would \
-    reject. µs: median time of a plan.";
-
-/// What the headings mean that are shown with a budget.
-const BUDGET_LEGEND: &str = "over: requests above the budget. cuts, rewr: requests that hide something sent before, and tokens that were \
-    cached again because of that, per session. bound: EAR as a share of what oracle:budget keeps, which knows the future.";
-
-/// What the headings mean where time is paid.
-const SECONDS_LEGEND: &str =
-    "s, net s: as $ and net $, in seconds of reading. wait: seconds of reading, per session.";
 
 /// What the table stands for.
 pub(super) const CERTIFIES: &str = "Replay shows whether the agent later needed something that was hidden. It cannot show whether the task would \
@@ -108,10 +131,9 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(first) = replayed.rows.first() else { return lines };
     let size = format!(
-        "{} session{}, {} requests: {} edit anchors, {} names, {} copied lines, {} open errors",
-        group_thousands(first.sessions),
-        if first.sessions == 1 { "" } else { "s" },
-        group_thousands(first.requests),
+        "{}, {}. The agents later needed {} texts to edit, {} names, {} lines to copy, {} errors to solve.",
+        count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions"),
+        count_with_noun(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests"),
         group_thousands(first.edit_anchors),
         group_thousands(first.strict_references),
         group_thousands(first.copied_lines),
@@ -132,11 +154,8 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         lines.extend(group_blocks(replayed, &model.name, budget.as_deref(), width));
     }
     lines.push(String::new());
-    let with_budget = replayed.budgets.iter().any(Option::is_some);
-    let in_seconds = replayed.models.iter().any(|model| model.cost_unit() == CostUnit::Seconds);
-    let legends =
-        [(LEGEND, true), (BUDGET_LEGEND, with_budget), (SECONDS_LEGEND, in_seconds), (CERTIFIES, true)];
-    for (sentence, _) in legends.into_iter().filter(|(_, shown)| *shown) {
+    let legend = describe_columns(replayed, width);
+    for sentence in [legend.as_str(), CERTIFIES] {
         lines.extend(
             break_sentence(sentence, width.min(100))
                 .into_iter()
@@ -146,13 +165,32 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
     lines
 }
 
+/// Says what the headings mean that are shown in some block.
+fn describe_columns(replayed: &ReplayResults, width: usize) -> String {
+    let mut shown: Vec<(String, &'static str)> = Vec::new();
+    for model in &replayed.models {
+        for budget in &replayed.budgets {
+            let rows: Vec<&ScoreRow> = replayed
+                .rows
+                .iter()
+                .filter(|row| row.model == model.name && row.budget == *budget)
+                .collect();
+            let (columns, _) = fitting_columns(&rows, width);
+            let heads = columns.iter().map(|(column, _)| (column_head(column, model.cost_unit()), column.means));
+            shown.extend(heads.filter(|head| !shown.contains(head)).collect::<Vec<_>>());
+        }
+    }
+    let meanings: Vec<String> = shown.iter().map(|(head, means)| format!("{head}: {means}")).collect();
+    format!("Against sending everything. {}.", meanings.join("; "))
+}
+
 /// Says what a block is about: whose prices, which budget, and what sending everything costs.
 fn block_head(model: &Model, budget: Option<&str>, rows: &[&ScoreRow]) -> String {
     let raw = rows.first().map_or(0.0, |row| row.raw_cost);
     let budget = budget.map_or_else(String::new, |budget| format!(", budget {budget}"));
     match model.cost_unit() {
         CostUnit::Dollars => format!(
-            "{}{budget}: sending everything costs ${raw:.2}; rewriting a cached token costs {:.1} reads more",
+            "{}{budget}: sending everything costs ${raw:.2}; each token cached again costs {:.1} extra cache reads",
             model.name,
             rewrite_cost_in_reads(model)
         ),
@@ -178,8 +216,8 @@ fn group_blocks(replayed: &ReplayResults, model: &str, budget: Option<&str>, wid
             count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions"),
             count_with_noun(
                 usize::try_from(first.edit_anchors).unwrap_or(usize::MAX),
-                "edit anchor",
-                "edit anchors"
+                "text to edit",
+                "texts to edit"
             )
         );
         let name = end_of(&group.name, width.saturating_sub(size.chars().count()).max(12));
@@ -190,24 +228,7 @@ fn group_blocks(replayed: &ReplayResults, model: &str, budget: Option<&str>, wid
 }
 
 fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Vec<String> {
-    let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
-    let mut name = longest.clamp(6, NAME);
-    let mut columns: Vec<(&ReportColumn, usize)> =
-        shown_columns(rows).map(|column| (column, column_width(column, rows))).collect();
-    let needed =
-        |columns: &[(&ReportColumn, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
-    while name + needed(&columns) > width && columns.len() > 2 {
-        if name > NARROW_NAME {
-            name -= 1;
-            continue;
-        }
-        let spare = columns.iter().map(|(column, _)| column.spare).max().unwrap_or_default();
-        // The last of equals goes first: what stands left is read first.
-        let last = columns.iter().rposition(|(column, _)| column.spare == spare).unwrap_or_default();
-        columns.remove(last);
-    }
-    // What the columns that went leave free is the name's again.
-    name = longest.clamp(6, NAME).min(width.saturating_sub(needed(&columns)));
+    let (columns, name) = fitting_columns(rows, width);
     let unit = rows.first().map_or(CostUnit::Dollars, |row| row.unit);
     let head = columns.iter().map(|(column, width)| (column_head(column, unit), *width));
     let mut lines = vec![table_line(&pad_text("", name), head)];
@@ -216,13 +237,38 @@ fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Ve
         let own =
             replayed.entrants.iter().find(|entrant| entrant.name == row.policy).map(|entrant| entrant.family);
         if family.is_some() && family != own {
-            lines.push(format!("{FAINT}{}{FAINT:#}", "-".repeat(name + needed(&columns))));
+            lines.push(format!("{FAINT}{}{FAINT:#}", "-".repeat(name + columns_width(&columns))));
         }
         family = own;
         let cells = columns.iter().map(|(column, width)| ((column.cell)(row), *width));
         lines.push(table_line(&pad_text(&middle_cut(&row.policy, name), name), cells));
     }
     lines
+}
+
+/// Returns the columns that there is room for, with their widths, and the width of the names.
+fn fitting_columns(rows: &[&ScoreRow], width: usize) -> (Vec<(&'static ReportColumn, usize)>, usize) {
+    let longest = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or_default();
+    let mut name = longest.clamp(6, NAME);
+    let mut columns: Vec<(&ReportColumn, usize)> =
+        shown_columns(rows).map(|column| (column, column_width(column, rows))).collect();
+    while name + columns_width(&columns) > width && columns.len() > 2 {
+        if name > NARROW_NAME {
+            name -= 1;
+            continue;
+        }
+        let spare = columns.iter().map(|(column, _)| column.spare).max().unwrap_or_default();
+        // The last of equals goes first: what is left of it is read first.
+        let last = columns.iter().rposition(|(column, _)| column.spare == spare).unwrap_or_default();
+        columns.remove(last);
+    }
+    // What the columns that went leave free is the name's again.
+    name = longest.clamp(6, NAME).min(width.saturating_sub(columns_width(&columns)));
+    (columns, name)
+}
+
+fn columns_width(columns: &[(&ReportColumn, usize)]) -> usize {
+    columns.iter().map(|(_, width)| width + 1).sum()
 }
 
 /// Returns the columns that say something about these rows.
@@ -366,7 +412,7 @@ mod tests {
     #[test]
     fn a_wide_screen_shows_every_column() {
         let table = check(120);
-        let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
+        let head = table.lines().find(|line| line.contains(" edits ")).expect("a heading");
         let always = COLUMNS.iter().filter(|column| column.shown == ColumnUse::Always);
         assert!(always.into_iter().all(|column| head.contains(column.head)), "{head}");
         let words: Vec<&str> = table.split_whitespace().collect();
@@ -376,8 +422,8 @@ mod tests {
     #[test]
     fn a_narrow_screen_shows_what_matters_most() {
         let table = check(80);
-        let head = table.lines().find(|line| line.contains("EAR")).expect("a heading");
-        for kept in ["$", "net $", "rejected", "EAR", "RR", "worst"] {
+        let head = table.lines().find(|line| line.contains(" edits ")).expect("a heading");
+        for kept in ["$", "net $", "rejected", "edits", "names", "worst"] {
             assert!(head.contains(kept), "{kept}: {head}");
         }
         assert!(!head.contains("stale"));
@@ -416,8 +462,8 @@ mod tests {
     #[test]
     fn figures_stand_under_each_other() {
         let table = check(120);
-        let block: Vec<&str> = table.lines().skip_while(|line| !line.contains("EAR")).take(9).collect();
-        let end = block[0].find(" EAR").expect("a heading") + 4;
+        let block: Vec<&str> = table.lines().skip_while(|line| !line.contains(" edits ")).take(9).collect();
+        let end = block[0].find(" edits").expect("a heading") + 6;
         for row in &block[1..] {
             let cell: String = row.chars().take(end).collect::<String>().chars().rev().take(1).collect();
             assert!(cell == "1" || cell.parse::<u8>().is_ok() || cell == "-", "{row}");
