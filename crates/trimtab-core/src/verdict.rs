@@ -95,7 +95,7 @@ impl fmt::Display for Reason {
                 write!(f, "one of {changes} changes between steps {first} and {last}")
             }
             Reason::EditedOften { changes, told: Some(at), .. } => {
-                write!(f, "one of the {changes} changes told at step {at}")
+                write!(f, "one of the {changes} changes listed at step {at}")
             }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::Folded { through, .. } => write!(f, "in the summary of steps 1-{through}"),

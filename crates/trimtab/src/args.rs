@@ -501,8 +501,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) models: Vec<Model>,
 
     /// Like --all, with several values of each method's parameter
-    #[arg(long, conflicts_with = "policies")]
-    pub(crate) knobs: bool,
+    #[arg(long, alias = "knobs", conflicts_with = "policies")]
+    pub(crate) values: bool,
 
     /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%); several with
     /// commas [default: what the model's window leaves]

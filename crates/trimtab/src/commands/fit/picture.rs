@@ -11,7 +11,7 @@ use crate::output::{error_width, group_thousands, on_one_line, pad_text, print_l
 /// Columns of the beginning of each block where no terminal says how many there are.
 const TEXT_WIDTH: usize = 48;
 
-/// From so many columns on, role and moment have columns, and a reason stands before its handle.
+/// From so many columns on, role and moment have columns, and a reason precedes its handle.
 const WIDE: usize = 110;
 
 /// How the columns before the text are set.
