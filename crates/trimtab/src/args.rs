@@ -576,7 +576,7 @@ pub(crate) struct InputArgs {
 /// Where conversations are kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct StorePathArgs {
-    /// The file that sessions are stored in [default: `trimtab/trimtab.db` in the XDG data folder]
+    /// The file that sessions are stored in [default: `trimtab/trimtab.db` in your data folder]
     #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
     pub(crate) path: Option<PathBuf>,
 }
