@@ -324,7 +324,7 @@ fn nothing_to_replay_is_said() {
 #[test]
 fn wrong_words_are_refused_with_what_is_expected() {
     for (arguments, sentence) in [
-        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"; `trimtab policies` lists ours"),
+        (&["--policy", "sloppy"][..], "there is no policy \"sloppy\"\n  `trimtab policies` lists ours"),
         (
             &["--policy", "recent(keep=1)"],
             "policy \"recent\" has no setting \"keep\"; it has: batch, deduplication",

@@ -151,7 +151,7 @@ fn no_budget(model: Option<&str>) -> String {
         .unwrap_or_default();
     let near = did_you_mean(name, &names);
     format!(
-        "the model {name:?} is not in the table{near}; `trimtab models` lists all, --budget TOKENS does without"
+        "the model {name:?} is not in the table{near}; `trimtab models` lists all; or give --budget TOKENS"
     )
 }
 

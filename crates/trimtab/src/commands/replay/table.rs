@@ -8,7 +8,7 @@ use anyhow::Result;
 use trimtab_core::{Model, prices::CostUnit};
 use trimtab_replay::ScoreRow;
 
-use super::{ReplayResults, rewrite_cost_in_reads, sentence::format_cost};
+use super::{RECORDED, ReplayResults, rewrite_cost_in_reads, sentence::format_cost};
 use crate::output::{Output, count_with_noun, end_of, group_thousands, pad_text};
 
 const BOLD: Style = Style::new().bold();
@@ -146,9 +146,9 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         let rows: Vec<&ScoreRow> =
             replayed.rows.iter().filter(|row| row.model == model.name && row.budget == *budget).collect();
         lines.push(String::new());
-        let bold = format!("{BOLD}{}{BOLD:#}", model.name);
+        let bold = format!("{BOLD}{}{BOLD:#}", block_title(model));
         let head = block_head(model, budget.as_deref(), &rows);
-        lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(&model.name, &bold, 1)));
+        lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(block_title(model), &bold, 1)));
         lines.extend(model_block(replayed, &rows, width));
         lines.extend(worst_sessions(&rows, width));
         lines.extend(group_blocks(replayed, &model.name, budget.as_deref(), width));
@@ -187,20 +187,24 @@ fn describe_columns(replayed: &ReplayResults, width: usize) -> String {
 /// Says what a block is about: whose prices, which budget, and what sending everything costs.
 fn block_head(model: &Model, budget: Option<&str>, rows: &[&ScoreRow]) -> String {
     let raw = rows.first().map_or(0.0, |row| row.raw_cost);
+    let name = block_title(model);
     let budget = budget.map_or_else(String::new, |budget| format!(", budget {budget}"));
     match model.cost_unit() {
         CostUnit::Dollars => format!(
-            "{}{budget}: sending everything costs ${raw:.2}; each token cached again costs {:.1} extra cache reads",
-            model.name,
+            "{name}{budget}: sending everything costs ${raw:.2}; each token cached again costs {:.1} extra cache reads",
             rewrite_cost_in_reads(model)
         ),
         CostUnit::Seconds => format!(
-            "{}{budget}: sending everything takes {} of reading, at {:.0} tokens per second; a kept prefix takes none",
-            model.name,
+            "{name}{budget}: sending everything takes {} of reading, at {:.0} tokens per second; a kept prefix takes none",
             format_cost(raw, CostUnit::Seconds),
             1e6 / model.prices.input
         ),
     }
+}
+
+/// Returns the name of a block: where each session has its recorded model's prices, no model is named.
+fn block_title(model: &Model) -> &str {
+    if model.name == RECORDED { "recorded models" } else { &model.name }
 }
 
 /// Returns a block for each group, headed by its name and how much there is of it.
