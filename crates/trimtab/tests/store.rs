@@ -97,7 +97,7 @@ fn words_are_found_and_the_session_is_forgotten() {
         (Some(0), Some(0.0))
     );
     let words = trimtab(&["stats", "--store", &store]).text();
-    assert!(words.contains("no provider's usage is known"), "{words}");
+    assert!(words.contains("no provider reported usage"), "{words}");
     let told = trimtab(&["forget", "s1", "--dry-run", "--store", &store]);
     assert!(told.words.contains("1 session would be deleted"), "{}", told.words);
     let unasked = trimtab(&["forget", "s1", "--store", &store]);

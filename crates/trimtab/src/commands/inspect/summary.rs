@@ -250,7 +250,7 @@ fn tool_rows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
             tokens: tool.tokens,
         })
         .collect();
-    picture::print_table("By kind of tool, tool in brackets", "calls", &rows, summary.tokens.0, out)
+    picture::print_table("By what calls do (tool)", "calls", &rows, summary.tokens.0, out)
 }
 
 fn print_longest(all: &[Inspection], out: &mut Output) -> Result<()> {
