@@ -95,6 +95,9 @@ fn the_page_about_agents_names_every_agent_that_wrap_knows() {
     let known = trimtab(&["wrap", "--list"]).text();
     assert!(known.lines().count() > 5, "{known}");
     for name in known.lines().filter_map(|line| line.split_whitespace().next()) {
-        assert!(page.contains(&format!("`trimtab wrap {name}`")), "docs/agents/index.md has no row for {name}");
+        assert!(
+            page.contains(&format!("`trimtab wrap {name}`")),
+            "docs/agents/index.md has no row for {name}"
+        );
     }
 }

@@ -49,8 +49,7 @@ pub(crate) fn folded_opening(last_step: u32, messages: usize, tokens: u64) -> St
 
 /// Reads the last step back from what `folded_opening` wrote.
 pub(crate) fn last_step_of(line: &str) -> Option<u32> {
-    let (step, _) =
-        line.strip_prefix("[Steps 1-")?.split_once(" of this conversation ")?;
+    let (step, _) = line.strip_prefix("[Steps 1-")?.split_once(" of this conversation ")?;
     step.parse().ok()
 }
 

@@ -40,9 +40,8 @@ pub(crate) fn run(asked: &ModelsArgs, out: &mut Output) -> Result<()> {
         ["model", "provider", "window", "max output", "input", "cached", "write", "output", "tokens"],
     ))?;
     for ModelRow { model, exact } in &rows {
-        let prices = [
-            model.prices.input, model.prices.cache_read, model.prices.cache_write, model.prices.output,
-        ];
+        let prices =
+            [model.prices.input, model.prices.cache_read, model.prices.cache_write, model.prices.output];
         let [input, cached, write, output] = prices.map(|price| price.to_string());
         let largest = model.max_output.map_or_else(|| "-".to_owned(), |tokens| group_thousands(tokens.0));
         out.write_line(table_line(
@@ -68,11 +67,8 @@ const WIDE: usize = 101;
 
 fn table_line(is_wide: bool, cells: [&str; 9]) -> String {
     let [model, provider, window, largest, input, cached, write, output, tokens] = cells;
-    let about = if is_wide {
-        format!("{provider:10} {window:>10} {largest:>10}")
-    } else {
-        format!("{window:>10}")
-    };
+    let about =
+        if is_wide { format!("{provider:10} {window:>10} {largest:>10}") } else { format!("{window:>10}") };
     format!("{model:26} {about} {input:>7} {cached:>7} {write:>7} {output:>7}  {tokens}")
 }
 

@@ -141,10 +141,7 @@ fn describe_usage(account: &SessionAccount, requests: u64) -> Vec<String> {
         group_thousands(usage.output)
     )];
     lines.extend(describe_account(account).map(|words| {
-        format!(
-            "{words}; {} cost more than untouched",
-            count(account.requests_dearer, "request", "requests")
-        )
+        format!("{words}; {} cost more than untouched", count(account.requests_dearer, "request", "requests"))
     }));
     if account.requests_without_price > 0 {
         lines.push(format!(

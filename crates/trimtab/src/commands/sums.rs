@@ -36,7 +36,10 @@ fn describe_sums(sums: &ProxySums, if_silent: &str) -> Vec<String> {
         vec!["nothing was saved: no request reached trimtab".to_owned(), if_silent.to_owned()]
     } else if sums.conversations < 0.5 {
         let came = count_with_word(sums.others, "request", "requests");
-        vec![format!("nothing was saved: {came} arrived, but none asked a model for an answer"), if_silent.to_owned()]
+        vec![
+            format!("nothing was saved: {came} arrived, but none asked a model for an answer"),
+            if_silent.to_owned(),
+        ]
     } else {
         [Some(saved_words(sums)), usage_words(sums)].into_iter().flatten().collect()
     };
@@ -197,7 +200,10 @@ mod tests {
     fn silence_is_told_with_what_to_do() {
         check(&ProxySums::default(), &["nothing was saved: no request reached trimtab", "do this"]);
         let sums = ProxySums { others: 1.0, ..ProxySums::default() };
-        check(&sums, &["nothing was saved: 1 request arrived, but none asked a model for an answer", "do this"]);
+        check(
+            &sums,
+            &["nothing was saved: 1 request arrived, but none asked a model for an answer", "do this"],
+        );
     }
 
     #[test]

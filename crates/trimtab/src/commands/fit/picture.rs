@@ -29,7 +29,13 @@ impl PictureLayout {
     }
 
     /// Returns a line.
-    fn line(&self, number: &str, step: &str, [role, kind, verdict, when]: [&str; 4], tokens: [&str; 2]) -> String {
+    fn line(
+        &self,
+        number: &str,
+        step: &str,
+        [role, kind, verdict, when]: [&str; 4],
+        tokens: [&str; 2],
+    ) -> String {
         let (verdict, [before, after]) = (pad_text(verdict, 8), tokens);
         if self.is_wide {
             format!("{number:>4} {step:>5}  {role:10} {kind:9} {verdict} {when:6} {before:>8} {after:>8}  ")

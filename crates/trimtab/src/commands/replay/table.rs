@@ -68,7 +68,9 @@ const COLUMNS: &[ReportColumn] = &[
     column("net $", "$ with the cost of reading again what was missed", 1, |row| {
         percent_change(row.cost_net_vs_raw)
     }),
-    column("rejected", "requests that a provider would reject", 1, |row| group_thousands(row.invalid_requests)),
+    column("rejected", "requests that a provider would reject", 1, |row| {
+        group_thousands(row.invalid_requests)
+    }),
     column_where(ColumnUse::WithBudget, "over", "requests above the budget", 1, |row| {
         group_thousands(row.over_budget_requests)
     }),
@@ -84,9 +86,13 @@ const COLUMNS: &[ReportColumn] = &[
         3,
         |row| format_mean(row.cuts),
     ),
-    column_where(ColumnUse::WithBudget, "rewr", "tokens per session cached again because of that", 4, |row| {
-        short_number(row.rewritten_tokens)
-    }),
+    column_where(
+        ColumnUse::WithBudget,
+        "rewr",
+        "tokens per session cached again because of that",
+        4,
+        |row| short_number(row.rewritten_tokens),
+    ),
     column_where(ColumnUse::InSeconds, "wait", "seconds of reading per session", 2, |row| {
         row.prefill_seconds.map_or_else(dash, short_number)
     }),
@@ -103,7 +109,9 @@ const COLUMNS: &[ReportColumn] = &[
     column("names", "the same for names that cannot be guessed", 1, |row| {
         recall_share(row.strict_reference_recall, row.strict_references)
     }),
-    column("lines", "for lines that were copied", 4, |row| recall_share(row.copied_line_recall, row.copied_lines)),
+    column("lines", "for lines that were copied", 4, |row| {
+        recall_share(row.copied_line_recall, row.copied_lines)
+    }),
     column("errs", "for errors not solved yet", 4, |row| recall_share(row.error_retention, row.errors)),
     column("rules", "for instructions", 4, |row| recall_share(row.instruction_retention, row.instructions)),
     column("stale", "outdated tokens without a marker, per session", 9, |row| {
@@ -148,7 +156,9 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         lines.push(String::new());
         let bold = format!("{BOLD}{}{BOLD:#}", block_title(model));
         let head = block_head(model, budget.as_deref(), &rows);
-        lines.extend(break_sentence(&head, width).iter().map(|line| line.replacen(block_title(model), &bold, 1)));
+        lines.extend(
+            break_sentence(&head, width).iter().map(|line| line.replacen(block_title(model), &bold, 1)),
+        );
         lines.extend(model_block(replayed, &rows, width));
         lines.extend(worst_sessions(&rows, width));
         lines.extend(group_blocks(replayed, &model.name, budget.as_deref(), width));
@@ -170,13 +180,11 @@ fn describe_columns(replayed: &ReplayResults, width: usize) -> String {
     let mut shown: Vec<(String, &'static str)> = Vec::new();
     for model in &replayed.models {
         for budget in &replayed.budgets {
-            let rows: Vec<&ScoreRow> = replayed
-                .rows
-                .iter()
-                .filter(|row| row.model == model.name && row.budget == *budget)
-                .collect();
+            let rows: Vec<&ScoreRow> =
+                replayed.rows.iter().filter(|row| row.model == model.name && row.budget == *budget).collect();
             let (columns, _) = fitting_columns(&rows, width);
-            let heads = columns.iter().map(|(column, _)| (column_head(column, model.cost_unit()), column.means));
+            let heads =
+                columns.iter().map(|(column, _)| (column_head(column, model.cost_unit()), column.means));
             shown.extend(heads.filter(|head| !shown.contains(head)).collect::<Vec<_>>());
         }
     }

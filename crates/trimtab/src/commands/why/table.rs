@@ -11,7 +11,9 @@ use trimtab_replay::{ExplainedRequest, ratio};
 
 use super::{ProjectMisses, SessionMisses, WhyReport};
 use crate::{
-    output::{Output, count_with_noun, end_of, group_thousands, on_one_line, pad_text, wrap_text, wrapped_at},
+    output::{
+        Output, count_with_noun, end_of, group_thousands, on_one_line, pad_text, wrap_text, wrapped_at,
+    },
     store::format_minute,
 };
 

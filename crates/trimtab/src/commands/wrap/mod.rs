@@ -78,7 +78,8 @@ pub(crate) fn run(asked: &WrapArgs, out: &mut Output) -> Result<()> {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let ended = run_agent(agent, (program, &file), arguments, &url, store.as_deref(), project.as_deref()).await;
+        let ended =
+            run_agent(agent, (program, &file), arguments, &url, store.as_deref(), project.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
