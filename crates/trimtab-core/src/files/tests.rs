@@ -352,7 +352,7 @@ fn a_changelog_groups_by_file_and_tells_series_as_such() {
     let said =
         |words: &'static str| group_by_file([change("d.rs", 1, None, Some(words))])[0].changes[0].to_string();
     assert_eq!(said("You're right!\n\nThere are two. Now fix both:\n"), "step 1: There are two");
-    assert_eq!(said("Perfect! Now I fix the parser:"), "step 1: Now I fix the parser");
+    assert_eq!(said("Perfect! Now I mend the parser:"), "step 1: Now I mend the parser");
     assert_eq!(said("THOUGHT: Write the file.\n\n```bash\ncat > d.rs\n```"), "step 1: Write the file");
     assert_eq!(said("Done."), "step 1: Done");
     let many = (0..20).map(|number: u32| FileChange {

@@ -56,7 +56,7 @@ const SESSION: &[Turn<'static>] = &[
     Turn::Calls("Read", r#"{"file_path":"src/token.rs"}"#, "File does not exist.", true),
     Turn::Says("The function is missing.\nShall I put it into lexer.rs?"),
     Turn::User(
-        "Yes. Never use regex there.\nThe lexer is small enough to read whole, and it has its own tests.",
+        "Yes. Never use regex there.\nThe lexer is small enough to read whole, and it has tests of its own.",
     ),
     Turn::Calls("Read", r#"{"file_path":"src/lexer.rs"}"#, "     1→fn next() {}", false),
     Turn::Calls(
