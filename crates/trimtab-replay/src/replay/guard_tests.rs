@@ -35,7 +35,7 @@ fn call() -> impl Strategy<Value = Call> {
 /// A session after a system prompt of so many lines.
 fn segment(calls: &[Call], head: usize) -> Segment {
     let mut messages =
-        vec![json!({"role": "user", "content": "Find out why the totals are wrong, and fix it."})];
+        vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];
     let mut points = vec![Point { messages: 1, at: Some(Millis(0)), model: None, usage: None }];
     let mut now = 0;
     for (step, call) in calls.iter().enumerate() {
@@ -52,7 +52,7 @@ fn segment(calls: &[Call], head: usize) -> Segment {
             true if line.is_multiple_of(3) => {
                 format!("error[E{line}]: part_{line} of step {step} is not where it should be\n")
             }
-            true => format!("   it was looked for at {line} and at the places after it\n"),
+            true => format!("   it was looked for at {line} and at the places behind it\n"),
             false => format!("{} row_{line} of {path} at {step}\n", call.tool),
         };
         let text: String = (0..call.lines).map(row).collect();
