@@ -139,13 +139,13 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(first) = replayed.rows.first() else { return lines };
     let size = format!(
-        "{}, {}. The agents later needed {} texts to edit, {} names, {} lines to copy, {} errors to solve.",
-        count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions"),
-        count_with_noun(usize::try_from(first.requests).unwrap_or(usize::MAX), "request", "requests"),
-        group_thousands(first.edit_anchors),
-        group_thousands(first.strict_references),
-        group_thousands(first.copied_lines),
-        group_thousands(first.errors)
+        "{}, {}. The agents later needed {}, {}, {} and {}.",
+        count_of(first.sessions, "session", "sessions"),
+        count_of(first.requests, "request", "requests"),
+        count_of(first.edit_anchors, "text to edit", "texts to edit"),
+        count_of(first.strict_references, "name", "names"),
+        count_of(first.copied_lines, "line to copy", "lines to copy"),
+        count_of(first.errors, "error to solve", "errors to solve")
     );
     lines.extend(break_sentence(&size, width));
     let blocks =
@@ -173,6 +173,10 @@ fn table_lines(replayed: &ReplayResults, width: usize) -> Vec<String> {
         );
     }
     lines
+}
+
+fn count_of(count: u64, one: &str, several: &str) -> String {
+    count_with_noun(usize::try_from(count).unwrap_or(usize::MAX), one, several)
 }
 
 /// Says what the headings mean that are shown in some block.
@@ -225,12 +229,8 @@ fn group_blocks(replayed: &ReplayResults, model: &str, budget: Option<&str>, wid
         let Some(first) = rows.first() else { continue };
         let size = format!(
             ": {}, {}",
-            count_with_noun(usize::try_from(first.sessions).unwrap_or(usize::MAX), "session", "sessions"),
-            count_with_noun(
-                usize::try_from(first.edit_anchors).unwrap_or(usize::MAX),
-                "text to edit",
-                "texts to edit"
-            )
+            count_of(first.sessions, "session", "sessions"),
+            count_of(first.edit_anchors, "text to edit", "texts to edit")
         );
         let name = end_of(&group.name, width.saturating_sub(size.chars().count()).max(12));
         lines.extend([String::new(), format!("{BOLD}{name}{BOLD:#}{size}")]);

@@ -22,11 +22,14 @@ const BOLD: Style = Style::new().bold();
 /// Columns of a line where the terminal is wider.
 const WIDTH: usize = 110;
 
-/// The fewest columns of a reason: with the columns before it, a line has 80.
-const REASON_WIDTH: usize = 22;
+/// The fewest columns of a reason beside the figures; where there are fewer, it gets its own lines below them.
+const REASON_WIDTH: usize = 40;
+
+/// How far such lines are indented.
+const REASON_INDENT: usize = 9;
 
 /// Columns of the names of sessions, projects and reasons.
-const NAME_WIDTH: usize = 44;
+const NAME_WIDTH: usize = 36;
 
 pub(super) fn print_report(report: &WhyReport, most: usize, out: &mut Output) -> Result<()> {
     for bad in &report.unreadable {
@@ -137,8 +140,14 @@ fn print_miss(row: &ExplainedRequest, out: &mut Output) -> Result<()> {
         group_thousands(miss.read.0),
         miss.again_dollars.map_or_else(|| "?".to_owned(), |dollars| format!("${dollars:.3}")),
     );
-    let width = out.width().min(WIDTH).saturating_sub(columns.len()).max(REASON_WIDTH);
-    let mut lines = wrapped_at(&describe_miss(miss), width).into_iter();
+    let width = out.width().min(WIDTH);
+    let beside = width.saturating_sub(columns.len());
+    if beside < REASON_WIDTH {
+        out.write_line(columns.trim_end())?;
+        let mut lines = wrapped_at(&describe_miss(miss), width.saturating_sub(REASON_INDENT)).into_iter();
+        return lines.try_for_each(|line| out.write_line(format_args!("{:REASON_INDENT$}{line}", "")));
+    }
+    let mut lines = wrapped_at(&describe_miss(miss), beside).into_iter();
     out.write_line(format_args!("{columns}{}", lines.next().unwrap_or_default()))?;
     let indent = " ".repeat(columns.len());
     lines.try_for_each(|line| out.write_line(format_args!("{indent}{line}")))
