@@ -504,7 +504,7 @@ fn files_are_listed_with_their_last_access_and_by_question() {
     let file = "fixtures/recordings/claude-code.jsonl";
     let text = trimtab(&["files", file]).text();
     let money = text.split("ledger/money.py\n").nth(1).expect("the file").lines().next().expect("a line");
-    for part in [" at step ", " UTC; ", " lines; modified; ", " reads, ", " tokens"] {
+    for part in [" at step ", " UTC, ", " lines, modified, ", " reads, ", " tokens"] {
         assert!(money.contains(part), "no {part:?} in {money}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
