@@ -129,7 +129,7 @@ fn files_and_changes_are_told_with_their_steps() {
 fn files_touched_are_listed_by_question() {
     let (all, _) = check(&recorded(), MOST, "files", json!({}));
     assert!(
-        all.contains("ledger/money.py\n") && all.contains("; modified; ") && all.contains("  begins: "),
+        all.contains("ledger/money.py\n") && all.contains(", modified, ") && all.contains("  begins: "),
         "{all}"
     );
     let (modified, _) = check(&recorded(), MOST, "files", json!({"modified": true}));
