@@ -181,14 +181,15 @@ fn count_of(count: u64, one: &str, several: &str) -> String {
 
 /// Says what the headings mean that are shown in some block.
 fn describe_columns(replayed: &ReplayResults, width: usize) -> String {
-    let mut shown: Vec<(String, &'static str)> = Vec::new();
+    let mut shown: Vec<(String, String)> = Vec::new();
     for model in &replayed.models {
         for budget in &replayed.budgets {
             let rows: Vec<&ScoreRow> =
                 replayed.rows.iter().filter(|row| row.model == model.name && row.budget == *budget).collect();
             let (columns, _) = fitting_columns(&rows, width);
+            let unit = model.cost_unit();
             let heads =
-                columns.iter().map(|(column, _)| (column_head(column, model.cost_unit()), column.means));
+                columns.iter().map(|(column, _)| (in_unit(column.head, unit), in_unit(column.means, unit)));
             shown.extend(heads.filter(|head| !shown.contains(head)).collect::<Vec<_>>());
         }
     }
@@ -242,7 +243,7 @@ fn group_blocks(replayed: &ReplayResults, model: &str, budget: Option<&str>, wid
 fn model_block(replayed: &ReplayResults, rows: &[&ScoreRow], width: usize) -> Vec<String> {
     let (columns, name) = fitting_columns(rows, width);
     let unit = rows.first().map_or(CostUnit::Dollars, |row| row.unit);
-    let head = columns.iter().map(|(column, width)| (column_head(column, unit), *width));
+    let head = columns.iter().map(|(column, width)| (in_unit(column.head, unit), *width));
     let mut lines = vec![table_line(&pad_text("", name), head)];
     let mut family = None;
     for row in rows {
@@ -294,10 +295,11 @@ fn shown_columns(rows: &[&ScoreRow]) -> impl Iterator<Item = &'static ReportColu
     })
 }
 
-fn column_head(column: &ReportColumn, unit: CostUnit) -> String {
+/// Returns a text about `$` as one about what is paid.
+fn in_unit(text: &str, unit: CostUnit) -> String {
     match unit {
-        CostUnit::Dollars => column.head.to_owned(),
-        CostUnit::Seconds => column.head.replace('$', "s"),
+        CostUnit::Dollars => text.to_owned(),
+        CostUnit::Seconds => text.replace('$', "s"),
     }
 }
 
