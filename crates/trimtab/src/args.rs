@@ -736,7 +736,7 @@ fn parse_contender(words: &str) -> Result<PolicyChoice, String> {
             let known: Vec<&str> = known.split(", ").collect();
             let near = did_you_mean(&name, &known);
             format!(
-                "there is no policy {name:?}{near}\n  `trimtab policies` lists ours, `trimtab policies --peers` those of other tools;\n  or name a TOML file"
+                "there is no policy {name:?}{near}\n  `trimtab policies` lists ours, with --peers the others; or name a TOML file"
             )
         }
         error => error.to_string(),

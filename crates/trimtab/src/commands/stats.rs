@@ -85,7 +85,7 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         group_thousands(report.tokens_after),
         store::percent_saved(report.tokens_before, report.tokens_after)
     ))?;
-    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_line(line))?;
+    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_sentence(line))?;
     describe_heads(&report.head).into_iter().try_for_each(|line| out.write_line(line))
 }
 

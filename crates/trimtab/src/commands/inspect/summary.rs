@@ -205,7 +205,7 @@ fn print_windows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
     }
     let (half, most) = (summary.over_half * 100.0, summary.over_three_quarters * 100.0);
     out.write_line(format_args!(
-        "window         {half:.1} % of conversations fill more than half of it, {most:.1} % more than 75 %"
+        "window         {half:.1} % of conversations fill over 50 % of it, {most:.1} % over 75 %"
     ))?;
     if summary.with_window < summary.conversations {
         let known = summary.with_window;
