@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
                 write!(f, "one of {changes} changes between steps {first} and {last}")
             }
             Reason::EditedOften { changes, told: Some(at), .. } => {
-                write!(f, "one of the {changes} changes told at step {at}")
+                write!(f, "one of the {changes} changes listed at step {at}")
             }
             Reason::Unbound { edit } => write!(f, "bound to step {edit}, which is shown otherwise"),
             Reason::EarlierThought => f.write_str("reasoning of an earlier turn"),

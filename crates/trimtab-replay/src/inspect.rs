@@ -327,7 +327,7 @@ impl InspectedHistory<'_> {
         };
         let mut parts: Vec<InspectedPart> = parts.into_iter().map(named).collect();
         parts.push(InspectedPart {
-            name: "around the blocks".to_owned(),
+            name: "message overhead".to_owned(),
             blocks: 0,
             tokens: self.counts.frame(),
         });

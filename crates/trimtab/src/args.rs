@@ -501,8 +501,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) models: Vec<Model>,
 
     /// Like --all, with several values of each method's parameter
-    #[arg(long, conflicts_with = "policies")]
-    pub(crate) knobs: bool,
+    #[arg(long, alias = "knobs", conflicts_with = "policies")]
+    pub(crate) values: bool,
 
     /// The most tokens that a request may have (50k), or a share of the largest request of each segment (35%); several with
     /// commas [default: what the model's window leaves]
@@ -576,7 +576,7 @@ pub(crate) struct InputArgs {
 /// Where conversations are kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct StorePathArgs {
-    /// The file that sessions are stored in [default: `trimtab/trimtab.db` in the XDG data folder]
+    /// The file that sessions are stored in [default: `trimtab/trimtab.db` in your data folder]
     #[arg(id = "store", long, value_name = "PATH", env = "TRIMTAB_STORE", value_hint = ValueHint::FilePath)]
     pub(crate) path: Option<PathBuf>,
 }
@@ -736,8 +736,7 @@ fn parse_contender(words: &str) -> Result<PolicyChoice, String> {
             let known: Vec<&str> = known.split(", ").collect();
             let near = did_you_mean(&name, &known);
             format!(
-                "there is no policy {name:?}{near}; `trimtab policies` lists ours, `trimtab policies --peers` the methods of \
-                 others; or name a TOML file"
+                "there is no policy {name:?}{near}\n  `trimtab policies` lists ours, with --peers the others; or name a TOML file"
             )
         }
         error => error.to_string(),

@@ -173,7 +173,7 @@ pub(crate) fn agents_named(name: &str) -> Result<Vec<&'static AgentPlaces>, Stri
     }
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
     Err(format!(
-        "there is no agent {name:?}{}; there are: {}",
+        "there is no agent {name:?}{}: there are {}",
         crate::near::did_you_mean(name, &names),
         names.join(", ")
     ))

@@ -1,8 +1,9 @@
-//! Names that are nearly right: [`did_you_mean`]. Every "there is no …" of the command line ends with it.
+//! Names that are nearly right: [`did_you_mean`]. Every "there is no …" of the command line has it.
 
-/// Returns `; did you mean …?` for the nearest name; nothing where none is near.
+/// Returns ` (did you mean …?)` for the nearest other name; nothing where none is near.
 pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
-    nearest(word, known).map_or_else(String::new, |name| format!("; did you mean {name}?"))
+    let near = nearest(word, known).filter(|name| *name != word);
+    near.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
 
 /// Returns the known name that a word is most likely meant to be.
@@ -35,7 +36,8 @@ mod tests {
         ] {
             assert_eq!(nearest(word, &known), expected, "{word}");
         }
-        assert_eq!(did_you_mean("recnt", &known), "; did you mean recent?");
+        assert_eq!(did_you_mean("recnt", &known), " (did you mean recent?)");
+        assert_eq!(did_you_mean("recent", &known), "", "the same name is no other");
         assert_eq!(did_you_mean("xyz", &known), "");
     }
 }

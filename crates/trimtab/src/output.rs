@@ -88,6 +88,13 @@ impl Output {
         Ok(())
     }
 
+    /// Writes a sentence for people, broken between words where a terminal shows it.
+    pub(crate) fn write_sentence(&mut self, sentence: impl fmt::Display) -> anyhow::Result<()> {
+        let sentence = sentence.to_string();
+        let width = self.is_terminal.then_some(self.width);
+        message_lines(&sentence, width).into_iter().try_for_each(|line| self.write_line(line))
+    }
+
     /// Hands on what was written so far, before something else is said on standard error.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
         self.stream.flush()?;
@@ -131,13 +138,31 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
 
 /// Says on standard error what went wrong.
 pub(crate) fn print_error(error: &Error) {
-    // Nobody can read a message when standard error is closed as well.
-    let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&format!("{error:#}")));
+    print_note(format_args!("{error:#}"));
 }
 
 /// Says something to people beside the data.
 pub(crate) fn print_note(words: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "trimtab: {}", escape_text(&words.to_string()));
+    let message = format!("trimtab: {words}");
+    let message = escape_text(&message);
+    // Nobody can read a message when standard error is closed as well.
+    let _ = writeln!(anstream::stderr(), "{}", message_lines(&message, error_width()).join("\n"));
+}
+
+/// Returns the columns of the terminal that shows standard error; nothing where it is a file or a pipe.
+pub(crate) fn error_width() -> Option<usize> {
+    let error = io::stderr();
+    let terminal = error.is_terminal().then(|| terminal_size::terminal_size_of(&error)).flatten();
+    terminal.map(|(width, _)| usize::from(width.0).max(40))
+}
+
+/// Breaks a message between words where a terminal would break it within them. Lines that are indented are a list: they stay.
+fn message_lines(message: &str, width: Option<usize>) -> Vec<String> {
+    let lines = message.lines().flat_map(|line| match width {
+        Some(width) if line.width() > width && !line.starts_with(' ') => wrapped_at(line, width),
+        Some(_) | None => vec![line.to_owned()],
+    });
+    lines.collect()
 }
 
 /// Writes a line of a picture for people beside the data.
@@ -329,6 +354,14 @@ mod tests {
     fn long_texts_are_broken_between_words() {
         assert_eq!(wrap_text("one two three", 8), ["  one two", "    three"]);
         assert_eq!(wrap_text("", 8), ["  "]);
+    }
+
+    #[test]
+    fn a_message_is_broken_between_words_on_a_terminal_and_nowhere_else() {
+        let message = "one two three\n  a list stays as wide as it is\nfour";
+        let broken = ["one two", "three", "  a list stays as wide as it is", "four"];
+        assert_eq!(message_lines(message, Some(8)), broken);
+        assert_eq!(message_lines(message, None), message.lines().collect::<Vec<_>>());
     }
 
     #[test]

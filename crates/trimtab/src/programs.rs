@@ -13,8 +13,12 @@ pub(crate) fn find_program(name: &OsStr) -> Option<PathBuf> {
     } else {
         OsString::new()
     };
-    find_in(name, &env::var_os("PATH").unwrap_or_default(), &endings)
+    let path = env::var_os("PATH").unwrap_or_else(|| USUAL_FOLDERS.into());
+    find_in(name, &path, &endings)
 }
+
+/// Where systems look for programs if no variable says where.
+const USUAL_FOLDERS: &str = if cfg!(windows) { "" } else { "/bin:/usr/bin" };
 
 /// How names of programs end on Windows. npm installs agents as `.cmd`.
 const USUAL_ENDINGS: &str = ".COM;.EXE;.BAT;.CMD";

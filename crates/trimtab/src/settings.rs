@@ -247,7 +247,7 @@ fn policy_text(name: &str, from: &str) -> Result<String> {
 pub(crate) fn unknown_policy(name: &str, known: &[&str]) -> String {
     let near = did_you_mean(name, known);
     let known = known.join(", ");
-    format!("there is no policy {name:?}{near}; there are: {known}; or name a file that ends in .toml")
+    format!("there is no policy {name:?}{near}: there are {known}; or name a file that ends in .toml")
 }
 
 /// Finds a setting in the layers, the strongest first.

@@ -37,7 +37,7 @@ pub(crate) fn open_or_create(place: &StorePathArgs) -> Result<Sqlite> {
     let store = Sqlite::open(&path)?;
     if is_new {
         output::print_note(format_args!(
-            "conversations are kept in {}; `trimtab forget` removes them, --no-store keeps none",
+            "sessions are stored in {}; `trimtab forget` deletes them, --no-store stores nothing",
             path.display()
         ));
     }
@@ -79,7 +79,10 @@ const ROUNDS_PER_FORGETTING: u64 = 60;
 pub(crate) fn open_existing(place: &StorePathArgs) -> Result<Sqlite> {
     let path = path(place)?;
     if !path.exists() {
-        bail!("{}: nothing is kept yet: `trimtab fit --store PATH` keeps what it hides", path.display());
+        bail!(
+            "{}: nothing is stored yet; `trimtab wrap` and `trimtab proxy` store the sessions that they serve",
+            path.display()
+        );
     }
     match Sqlite::open(&path) {
         // What may not be written to, or not grow, can still be read.

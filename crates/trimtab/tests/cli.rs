@@ -175,7 +175,7 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (
             &["fit", "--budget", "9000", "--set", "low_watr=1", LONG],
             2,
-            "policy \"steady\" has no setting \"low_watr\", did you mean \"low_water\"?; it has: ",
+            "policy \"steady\" has no setting \"low_watr\" (did you mean \"low_water\"?); it has: ",
         ),
         (
             &["fit", "--budget", "9000", "--set", "low_water=85", LONG],
@@ -504,7 +504,7 @@ fn files_are_listed_with_their_last_access_and_by_question() {
     let file = "fixtures/recordings/claude-code.jsonl";
     let text = trimtab(&["files", file]).text();
     let money = text.split("ledger/money.py\n").nth(1).expect("the file").lines().next().expect("a line");
-    for part in [" at step ", " UTC; ", " lines; modified; ", " reads, ", " tokens"] {
+    for part in [" at step ", " UTC, ", " lines, modified, ", " reads, ", " tokens"] {
         assert!(money.contains(part), "no {part:?} in {money}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");

@@ -88,3 +88,16 @@ fn the_quick_start_shows_what_inspect_prints() {
     let lines: Vec<&str> = shown.lines().take(PICTURE_LINES + 8).map(str::trim_end).collect();
     check_between("docs/quickstart.md", "inspect", &format!("```text\n{}\n…\n```\n", lines.join("\n")));
 }
+
+#[test]
+fn the_page_about_agents_names_every_agent_that_wrap_knows() {
+    let page = std::fs::read_to_string(common::root().join("docs/agents/index.md")).expect("the page");
+    let known = trimtab(&["wrap", "--list"]).text();
+    assert!(known.lines().count() > 5, "{known}");
+    for name in known.lines().filter_map(|line| line.split_whitespace().next()) {
+        assert!(
+            page.contains(&format!("`trimtab wrap {name}`")),
+            "docs/agents/index.md has no row for {name}"
+        );
+    }
+}

@@ -32,7 +32,7 @@ fn json(run: &Run) -> Value {
 #[test]
 fn what_fit_hides_is_recalled_from_the_store() {
     let (_folder, store, fitted) = kept();
-    assert!(fitted.words.contains("conversations are kept in"), "{}", fitted.words);
+    assert!(fitted.words.contains("sessions are stored in"), "{}", fitted.words);
     let text = fitted.text();
     let (_, handle) = common::recall_in(&text).expect("something is hidden");
     let handle = handle.as_str();
@@ -97,7 +97,7 @@ fn words_are_found_and_the_session_is_forgotten() {
         (Some(0), Some(0.0))
     );
     let words = trimtab(&["stats", "--store", &store]).text();
-    assert!(words.contains("no provider's usage is known"), "{words}");
+    assert!(words.contains("no provider reported usage"), "{words}");
     let told = trimtab(&["forget", "s1", "--dry-run", "--store", &store]);
     assert!(told.words.contains("1 session would be deleted"), "{}", told.words);
     let unasked = trimtab(&["forget", "s1", "--store", &store]);
@@ -126,7 +126,7 @@ fn wrong_words_are_told() {
     check(&["recall", "xyz"], 1, "is not a handle");
     let none = trimtab(&["sessions", "--store", "target/absent/none.db"]);
     assert_eq!(none.code, Some(1));
-    assert!(none.words.contains("nothing is kept yet"), "{}", none.words);
+    assert!(none.words.contains("nothing is stored yet"), "{}", none.words);
 }
 
 /// A request of a conversation in which a command printed much and others little, after so many steps.

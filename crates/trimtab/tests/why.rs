@@ -133,7 +133,7 @@ fn a_wrong_path_and_a_wrong_session_are_said() {
     assert!(empty.code == Some(1) && empty.words.contains("no recording found"), "{}", empty.words);
     let store = path(&folder, "none.db");
     let unknown = trimtab(&["why", "s7", "--store", &store]);
-    assert!(unknown.code == Some(1) && unknown.words.contains("nothing is kept yet"), "{}", unknown.words);
+    assert!(unknown.code == Some(1) && unknown.words.contains("nothing is stored yet"), "{}", unknown.words);
     let both = trimtab(&["why", "--stored", "x.jsonl"]);
     assert_eq!(both.code, Some(2), "{}", both.words);
 }

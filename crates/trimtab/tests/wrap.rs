@@ -53,7 +53,7 @@ fn an_agent_that_is_not_there_is_named_with_what_to_do() {
     assert!(run.words.contains("--list"), "{}", run.words);
     assert!(trimtab(&["wrap", "--list"]).text().contains("codex"));
     let run = trimtab(&["wrap", "cladue"]);
-    assert!(run.words.contains("`cladue` not found in PATH; did you mean claude?"), "{}", run.words);
+    assert!(run.words.contains("`cladue` not found in PATH (did you mean claude?)"), "{}", run.words);
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl SupersedeRule {
     pub fn name(self) -> &'static str {
         match self {
             SupersedeRule::ReadAgain => "read again",
-            SupersedeRule::WrittenAnew => "written anew",
+            SupersedeRule::WrittenAnew => "written again",
             SupersedeRule::LinesReadAgain => "lines read again",
             SupersedeRule::ListedAgain => "listed again",
             SupersedeRule::RunAgain => "run again",

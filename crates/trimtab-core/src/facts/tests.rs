@@ -160,7 +160,7 @@ fn a_whole_read_or_write_supersedes_what_showed_the_file_before() {
     messages.extend(used("2", "write_file", r#"{"path":"./a.py","content":"2"}"#, "ok")); // 3, 4
     messages.extend(used("3", "read_file", &path("a.py"), "2")); // 5, 6
     messages.extend(used("4", "read_file", &path("b.py"), "3")); // 7, 8
-    check_superseded(&messages, &["2 written anew 4", "3 read again 6"]);
+    check_superseded(&messages, &["2 written again 4", "3 read again 6"]);
 }
 
 #[test]

@@ -144,8 +144,8 @@ fn stale_before_newer(work: &Work<'_>, ordered: Vec<(BlockId, Reason)>) -> Vec<(
     moved
 }
 
-/// Tells whether a step leaves a block alone whatever it selects. What the model asked back is shown while that is recent. What it
-/// has not seen yet is at most shortened before it is sent, by its size: only the closing step hides it, after all else.
+/// Tells whether a step leaves a block alone whatever it selects. A recalled block is shown while the recall is
+/// recent. Unseen content is at most shortened for its size before it is sent: only the closing step hides it, after all else.
 fn is_spared(work: &Work<'_>, step: &PolicyStep, id: BlockId) -> bool {
     if matches!(step.act, StepAction::Pin | StepAction::Hold) {
         return false;
@@ -310,7 +310,7 @@ pub(super) fn kept_reads(reads: usize, most: usize) -> Vec<usize> {
     }
 }
 
-/// Says which leaves of a call a setting lets go, and why where a later step shows what they hold.
+/// Says which leaves of a call a setting removes, and why where a later step shows what they hold.
 pub(super) fn leaves_to_hide(
     work: &Work<'_>,
     id: BlockId,

@@ -15,7 +15,7 @@ use crate::{
     verdict::Reason,
 };
 
-/// Hides until the request counts at most `budget`, and a little less where what is left to hide was seen before: then the next
+/// Hides until the request has at most `budget` tokens, and a little less where what is left to hide was seen before: then the next
 /// requests need not hide again.
 pub(super) fn close_to_budget(work: &mut Work<'_>, budget: Tokens) -> Option<PlanFloor> {
     let (context, policy) = (work.context, work.context.policy);
@@ -40,7 +40,7 @@ pub(super) fn close_to_budget(work: &mut Work<'_>, budget: Tokens) -> Option<Pla
     (work.draft.total > budget).then(|| measure_floor(work))
 }
 
-/// Hides what the model has seen until the request counts at most `goal`; gives the results that go last.
+/// Hides what the model has seen until the request has at most `goal` tokens; gives the results that go last.
 fn hide_seen_first(work: &mut Work<'_>, closing: ClosingRule, goal: Tokens) -> Vec<BlockId> {
     let (seen, last) = closing_order(work);
     for (id, act) in seen {
@@ -77,7 +77,7 @@ fn shorten_to_fit(work: &mut Work<'_>, id: BlockId, budget: Tokens) {
     }
 }
 
-/// The order: old results shorter, old exchanges gone, answers shorter, then results of exchanges that are held; and, apart, the
+/// The order: old results shorter, old exchanges gone, answers shorter, then results of exchanges that cannot be dropped; and, apart, the
 /// results that go last, each as far as it must: what was asked back a few steps ago, those of the latest exchange, and those
 /// that the model has not seen, the largest first.
 fn closing_order(work: &Work<'_>) -> (Vec<(BlockId, StepAction)>, Vec<BlockId>) {
@@ -130,7 +130,7 @@ fn closing_order(work: &Work<'_>) -> (Vec<(BlockId, StepAction)>, Vec<BlockId>) 
     (order, last)
 }
 
-/// The blocks of the turns that may go with the person's words in them, the oldest first.
+/// The blocks of the turns that may go with the user's words in them, the oldest first.
 fn droppable_turns(work: &Work<'_>) -> Vec<Vec<BlockId>> {
     let held = |unit: &MessageUnit| {
         unit.blocks.iter().any(|id| work.is_held(*id) || work.is_firm(*id) || work.shows_unseen(*id))

@@ -32,7 +32,7 @@ pub(crate) struct SentBefore<'a> {
     pub(crate) chain: &'a [ChainHash],
     /// What each block was sent as.
     pub(crate) sent: Blocks<Option<&'a SentVerdict>>,
-    /// What blocks were sent as before the client rewrote what stands before them; empty where it did not.
+    /// What blocks were sent as before the client rewrote what precedes them; empty where it did not.
     pub(crate) elsewhere: Vec<Option<&'a SentVerdict>>,
     /// Where earlier requests seem to have ended, for a conversation that memory knows nothing of.
     pub(crate) assumed_ends: Vec<(ChainHash, Millis)>,
@@ -77,7 +77,7 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl<'a> SentBefore<'a> {
-    /// Returns what a block was sent as before the client rewrote what stands before it.
+    /// Returns what a block was sent as before the client rewrote what precedes it.
     pub(super) fn sent_elsewhere(&self, id: BlockId) -> Option<&'a SentVerdict> {
         if self.elsewhere.is_empty() { None } else { *row_of(&self.elsewhere, id) }
     }

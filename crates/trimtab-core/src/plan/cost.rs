@@ -15,7 +15,7 @@ use crate::{
 pub struct CacheBreak {
     /// The block.
     pub block: BlockId,
-    /// How many tokens behind it the provider has to read anew.
+    /// How many tokens after it the provider has to read again.
     pub rewritten: Tokens,
     /// What that costs beyond reading them from the cache, in tokens at the plain input price; nothing when it was cold.
     pub cost: f64,
@@ -78,8 +78,8 @@ fn first_break(work: &Work<'_>) -> Option<BlockId> {
     work.request.history.ids().take_while(was_sent).find(|id| !is_same(work, *id))
 }
 
-/// Returns, for each block, the tokens that are written anew when it is sent otherwise: what was sent behind the end of an
-/// earlier request that stands before it, itself included.
+/// Returns, for each block, the tokens that are cached again when it is sent otherwise: what was sent after the end of an
+/// earlier request that precedes it, itself included.
 pub(super) fn tokens_anew(work: &Work<'_>) -> Blocks<Tokens> {
     let blocks = work.request.history.ids();
     let now = |id: BlockId| if work.context.was_sent(id) { work.tokens_now(id) } else { Tokens::ZERO };

@@ -1,5 +1,5 @@
 //! When an edit of what was sent before pays for itself: the arithmetic of the pass that hides what pays. Takes what could be hidden and what the cache costs; gives the
-//! place from which on to hide. All edits behind the earliest ride along, so one scan from the end finds the best place.
+//! place from which on to hide. All edits after the earliest ride along, so one scan from the end finds the best place.
 
 use super::work::to_whole_number;
 use crate::{history::BlockId, units::Tokens};
@@ -16,9 +16,9 @@ pub(crate) struct CachePrices {
 pub(super) struct CutRates {
     /// What a token costs that was sent before.
     pub(super) read: f64,
-    /// What it costs beyond that when it must be written anew.
+    /// What it costs beyond that when it must be cached again.
     pub(super) rewrite: f64,
-    /// How much dearer a cut may make this request.
+    /// How much more a cut may make this request cost.
     pub(super) may_cost: f64,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct CutRates {
 const EXPECTED_SHARE: f64 = 0.1;
 const LEAST_REQUESTS: f64 = 5.0;
 
-/// A cut that pays, and the sum behind it.
+/// A cut that pays, and its arithmetic.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PayingCut {
     /// The first of the possible edits that is made.
@@ -35,7 +35,7 @@ pub(crate) struct PayingCut {
     pub(super) edits: Vec<BlockId>,
     /// How many tokens it saves at every later request.
     pub(super) saved: Tokens,
-    /// How many tokens behind it are written anew.
+    /// How many tokens after it are cached again.
     pub(super) rewritten: Tokens,
     /// How many requests it takes until it has paid for itself.
     pub(super) break_even: f64,
@@ -62,7 +62,7 @@ pub(super) fn break_even(dearer: f64, saves: f64) -> f64 {
     if dearer <= 0.0 { 0.0 } else { dearer / saves }
 }
 
-/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive behind each,
+/// Finds the best place to cut. `pending` are the savings of possible edits with the tokens that survive after each,
 /// oldest first; `requests` is the number of requests made so far. A cut that would cost more now than it may is none.
 pub(super) fn best_cut(pending: &[(Tokens, Tokens)], requests: u32, rates: CutRates) -> Option<PayingCut> {
     let expected = EXPECTED_SHARE * f64::from(requests).max(LEAST_REQUESTS);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn where_the_best_cut_would_cost_too_much_now_a_smaller_one_is_made() {
-        // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 dearer now, from the second on 1,700 cheaper.
+        // From the first on 1.15 x 20,000 - 0.1 x 190,000 = 4,000 more now, from the second on 1,700 less.
         let pending = [(Tokens(150_000), Tokens(20_000)), (Tokens(40_000), Tokens(2_000))];
         let from = |may_cost| best_cut(&pending, 5, CutRates { may_cost, ..CLAUDE }).map(|cut| cut.from);
         assert_eq!([from(5_000.0), from(1_000.0), from(-5_000.0)], [Some(0), Some(1), None]);

@@ -31,7 +31,7 @@ pub(super) struct Draft {
     pub(super) visible: Option<VisibleNames>,
     /// The latest note that points at a block, by that block.
     pub(super) pointed_at: HashMap<BlockId, BlockId>,
-    /// The series of edits that are told.
+    /// The series of edits that are listed once.
     pub(super) series: SeriesLog,
     /// Units that may not go, by number: what is left of a running loop begins with them.
     pub(super) kept_units: BTreeSet<u32>,
@@ -59,7 +59,7 @@ pub(super) struct Pins {
 }
 
 impl Draft {
-    /// Begins with everything as it came. System, tools, instructions and the person's words are never hidden by a step.
+    /// Begins with everything unchanged. System, tools, instructions and the user's words are never hidden by a step.
     pub(super) fn new(request: RequestView<'_>) -> Draft {
         let RequestView { history, facts, counts, .. } = request;
         let blocks = history.blocks().len();

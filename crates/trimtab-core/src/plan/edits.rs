@@ -95,7 +95,7 @@ pub(super) fn entries_gone(messages: &[Entry], decisions: &[Decision]) -> usize 
     messages.iter().filter(|entry| is_gone(entry, decisions)).count()
 }
 
-/// Takes out the messages that go as a whole, where something else may stand before them.
+/// Takes out the messages that go as a whole, where something else may precede them.
 pub(super) fn removed_messages(
     messages: &[Entry],
     before: Option<Span>,
@@ -125,7 +125,7 @@ pub(crate) fn arguments_part<'a>(history: &'a History, block: &Block) -> Option<
     let part = parts.next().filter(|part| part.span == block.body)?;
     let known = match part.kind {
         PartKind::Text | PartKind::JsonText => true,
-        // What OpenAI defines of its own tools it may check.
+        // OpenAI may check what it defines for its own tools.
         PartKind::Json => history.format() != Format::Responses,
         PartKind::Image | PartKind::Document | PartKind::Audio | PartKind::Sealed => false,
     };

@@ -77,7 +77,7 @@ pub(crate) struct SentFold<'a> {
     block: BlockId,
     text: &'a Arc<str>,
     verdict: &'a Verdict,
-    /// The first block behind it.
+    /// The first block after it.
     pub(crate) end: BlockId,
 }
 
@@ -99,7 +99,7 @@ fn end_of(history: &History, messages: usize) -> BlockId {
     BlockId(all.get(messages).map_or(narrow(history.blocks().len()), |entry| entry.first_block))
 }
 
-/// Folds again what was folded before; gives the first block behind it.
+/// Folds again what was folded before; gives the first block after it.
 pub(super) fn fold_again(work: &mut Work<'_>) -> Option<BlockId> {
     let context = work.context;
     let fold = sent_fold(work.request.history, context.before.sent.as_slice())?;
@@ -116,7 +116,7 @@ pub(super) fn fold_again(work: &mut Work<'_>) -> Option<BlockId> {
     Some(fold.end)
 }
 
-/// Keeps the beginning of the running tool loop behind a folded message: where the model thinks, it must begin with that.
+/// Keeps the beginning of the running tool loop after a folded message: where the model thinks, it must begin with that.
 pub(super) fn protect_loop(work: &mut Work<'_>) {
     let Some(fold) =
         find_fold(work.draft.decisions.as_slice()).map(|fold| end_of(work.request.history, fold.messages))
@@ -130,14 +130,14 @@ pub(super) fn protect_loop(work: &mut Work<'_>) {
     work.draft.kept_units.extend(first.map(narrow));
 }
 
-/// Tells whether the running tool loop goes on behind a block that stands in it.
+/// Tells whether the running tool loop goes on after a block in it.
 fn is_in_loop(work: &Work<'_>, end: BlockId) -> bool {
     let start =
         work.request.units.all_units().get(running_loop(work.request.units.all_units(), work.request.facts));
     start.and_then(|unit| unit.blocks.first()).is_some_and(|first| *first < end)
 }
 
-/// Returns the first exchange behind a block that is still sent.
+/// Returns the first exchange after a block that is still sent.
 fn first_left(work: &Work<'_>, end: BlockId) -> Option<usize> {
     let behind = |unit: &super::MessageUnit| unit.blocks.first().is_some_and(|first| *first >= end);
     work.request
@@ -246,7 +246,7 @@ fn choose_range(work: &Work<'_>, asked: &FoldLimits, tokens: &[Tokens]) -> Optio
     Some(keep_pinned(work, range))
 }
 
-/// Returns the range without the messages of the person's that are too long to be quoted, where a fold reaches its end with
+/// Returns the range without the messages of the user that are too long to be quoted, where a fold reaches its end with
 /// them in their place.
 fn in_place(work: &Work<'_>, asked: &FoldLimits, range: &FoldRange, tokens: &[Tokens]) -> Option<FoldRange> {
     let whole = range.clone().keeping_long_words(work.request.facts, tokens, asked.room);
@@ -297,7 +297,7 @@ fn fold_pace(work: &Work<'_>, asked: &FoldLimits, range: &FoldRange, left: Token
         now: work.draft.total,
         reported: work.context.before.memory.reported_input(),
         left,
-        // What stands behind a fold can still be hidden by other steps.
+        // Blocks after a fold can still be hidden by other steps.
         floor: left - (behind - asked.tail),
         step: current_step(work),
         last: work.context.before.memory.last_fold().or(before),
@@ -312,7 +312,7 @@ fn current_step(work: &Work<'_>) -> u32 {
 fn try_fold(work: &mut Work<'_>, asked: &FoldLimits, range: &FoldRange, summary: Option<&str>) -> bool {
     let goes: Vec<BlockId> =
         (0..range.end().0).map(BlockId).filter(|id| range.folds(*id) || work.is_out(*id)).collect();
-    // An earlier summary alone is not told anew in fewer words.
+    // An earlier summary alone is not summarized again.
     let is_new = |id: BlockId| work.request.facts[id].voice != Some(Voice::Summary);
     if !range.folded_blocks().any(is_new) {
         return false;
@@ -404,7 +404,7 @@ impl Work<'_> {
         self.recount_folded();
     }
 
-    /// Counts anew what is sent, where a part of it is folded.
+    /// Counts again what is sent, where a part of it is folded.
     pub(super) fn recount_folded(&mut self) {
         if find_fold(self.draft.decisions.as_slice()).is_none() {
             return;

@@ -31,7 +31,7 @@ pub(crate) struct IndexRow {
     pub(crate) is_media: bool,
     /// The beginning of the hash of what its note points at, where it came with such a note.
     pub(crate) points_at: Option<[u8; 6]>,
-    /// Whether it came as an earlier fit left it that made room, or told a series of edits.
+    /// Whether an earlier fit left it so, to make room or to list a series of edits.
     made_room: bool,
     /// Whether it came as an earlier fit left it that hid what was no longer new.
     was_hidden_later: bool,

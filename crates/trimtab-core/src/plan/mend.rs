@@ -1,9 +1,9 @@
-//! The pass that mends pointers: a note that points at what is no longer shown says what became of that instead.
+//! The pass that repairs pointers: a note that points at what is no longer shown says what became of that instead.
 
 use super::work::Work;
 use crate::{history::BlockId, policy::StepAction, verdict::Reason};
 
-/// Mends what points at what is no longer shown: it is the same content. Tells whether there was anything to mend.
+/// Repairs what points at what is no longer shown: it is the same content. Tells whether there was anything to repair.
 pub(super) fn repair_pointers(work: &mut Work<'_>) -> bool {
     let pointers = work.request.history.ids();
     let broken: Vec<(BlockId, Reason)> = pointers

@@ -77,7 +77,7 @@ pub struct Plan {
     pub(crate) chain: Arc<[ChainHash]>,
     /// The blocks that are hidden otherwise than before, by themselves.
     pub(crate) hidden: Vec<(u32, BlockHash)>,
-    /// Tokens of each block as it came.
+    /// Tokens of each block, unchanged.
     blocks: Blocks<Tokens>,
     /// Tokens of each block as it is sent.
     sent_tokens: Blocks<Tokens>,
@@ -108,7 +108,7 @@ pub struct Plan {
 #[non_exhaustive]
 pub enum PlanError {
     /// A block that must not be touched would be.
-    #[error("block {0}: a {1} must stay as it is")]
+    #[error("block {0}: a {1} must not be changed")]
     Untouchable(u32, &'static str),
     /// A part of an exchange would go without the rest.
     #[error("block {0}: it cannot go without block {1}, which belongs to it")]
@@ -172,7 +172,7 @@ impl Plan {
         &self.chain
     }
 
-    /// Returns the tokens of the request as it came.
+    /// Returns the tokens of the unchanged request.
     pub fn before(&self) -> Tokens {
         self.before
     }
@@ -182,7 +182,7 @@ impl Plan {
         self.after
     }
 
-    /// Returns the tokens of a block as it came and as it is sent.
+    /// Returns the tokens of a block, unchanged and as it is sent.
     pub fn tokens_of(&self, block: BlockId) -> (Tokens, Tokens) {
         (self.blocks[block], self.sent_tokens[block])
     }
@@ -218,7 +218,7 @@ impl Plan {
         self.floor.as_ref()
     }
 
-    /// Returns what the request costs as input, as sent and as it came.
+    /// Returns what the request costs as input, as sent and unchanged.
     pub fn cost(&self) -> InputCosts {
         self.cost
     }
@@ -243,7 +243,7 @@ impl Plan {
         &self.passes
     }
 
-    /// Returns the block behind which a cache marker is added.
+    /// Returns the block after which a cache marker is added.
     pub fn marker(&self) -> Option<BlockId> {
         self.marker
     }
@@ -279,7 +279,7 @@ pub(crate) fn may_shorten(history: &History, id: BlockId) -> bool {
         BlockKind::Result => !block.by_server && !block.body.is_empty() && !block.sealed,
         BlockKind::Text => matches!(role, Role::User | Role::Assistant) && text && !block.sealed,
         BlockKind::Media => role == Role::User,
-        // A call that waits for its answer stays as it is; so does one whose arguments nobody understands.
+        // A call that waits for its answer is left unchanged; so is one whose arguments nobody understands.
         BlockKind::Call => {
             !block.by_server
                 && !block.sealed
@@ -312,7 +312,7 @@ fn check_draft(work: &Work<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Says behind which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
+/// Says after which block a marker lets the provider find the part of the request that is as it was: the end of an earlier
 /// request before the first block that differs. Without it a provider that looks only a few blocks back finds nothing.
 fn marker_place(context: &PlanContext<'_>, first_changed: BlockId) -> Option<BlockId> {
     if context.cache.cold || context.markers == Markers::AsTheyCame {

@@ -1,4 +1,4 @@
-//! The sums behind the decisions. Takes the verdicts and what was sent before; gives for each block that is hidden the moment
+//! What decisions save and cost. Takes the verdicts and what was sent before; gives for each block that is hidden the moment
 //! it is hidden at, and for each moment what it saves at every request and costs now. Never decides anything.
 
 use serde::Serialize;
@@ -18,13 +18,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Moment {
-    /// It is sent as it was sent before: nothing is written anew.
+    /// It is sent as it was sent before: nothing is cached again.
     Before,
-    /// It is sent for the first time: nothing behind it is written anew.
+    /// It is sent for the first time: nothing after it is cached again.
     New,
-    /// The provider's cache is cold: everything is written anew, hidden or not.
+    /// The provider's cache is cold: everything is cached again, hidden or not.
     Cold,
-    /// The cache is warm, and what is written anew is paid back.
+    /// The cache is warm, and what is cached again is paid back.
     Pays,
     /// The cache is warm, and the policy or the budget asks for it whatever it costs.
     Warm,
@@ -54,7 +54,7 @@ pub struct MomentSum {
     pub blocks: usize,
     /// How many tokens fewer every request has.
     pub saved_per_request: Tokens,
-    /// How many tokens that a cache held are written anew now.
+    /// How many cached tokens are cached again now.
     pub written_anew: Tokens,
     /// How many more requests it takes until that is paid back; infinite where it never is.
     pub break_even_requests: f64,

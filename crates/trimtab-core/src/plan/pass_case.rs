@@ -35,7 +35,7 @@ pub(super) struct PassCase {
 }
 
 impl PassCase {
-    /// Makes a conversation in which each of these was printed by a command of its own.
+    /// Makes a conversation in which each of these was printed by a separate command.
     pub(super) fn new(steps: &str, results: &[&str]) -> PassCase {
         let mut messages = vec![json!({"role": "user", "content": "Go on."})];
         for (number, text) in results.iter().enumerate() {

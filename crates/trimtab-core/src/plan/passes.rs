@@ -128,7 +128,7 @@ fn pass_of(context: &PlanContext<'_>, step: &PolicyStep, is_bound: bool) -> Opti
     match (step.when, &step.act) {
         // Steps that keep blocks were taken first.
         (_, StepAction::Pin | StepAction::Hold) => None,
-        // While a tool loop runs whose reasoning is bound to what stands before it, nothing that was sent changes but under pressure.
+        // While a tool loop runs whose reasoning is bound to what precedes it, nothing that was sent changes but under pressure.
         (StepMoment::Cold | StepMoment::Pays, _) if is_bound => None,
         // All steps that wait until it pays are taken together: what they rewrite, they rewrite once.
         _ if context.waits_to_pay(step) => Some(PassName::Pays),

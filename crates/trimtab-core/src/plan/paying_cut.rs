@@ -17,7 +17,7 @@ use crate::{
     verdict::Reason,
 };
 
-/// How much dearer than the untouched session edits that are to pay may make it while they have not yet paid.
+/// How much more than the untouched session edits that are to pay may make it cost while they have not yet paid.
 const GUARD: f64 = 1.007;
 
 /// A block that a step may hide.
@@ -29,8 +29,8 @@ struct Pending<'a> {
     act: &'a StepAction,
 }
 
-/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. What pays is told
-/// by estimates before anything is hidden, and by what was really saved afterwards.
+/// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. Estimates say
+/// what pays before anything is hidden; afterwards the real saving does.
 pub(super) fn take_what_pays(work: &mut Work<'_>) {
     work.draft.has_paid = true;
     let cache = work.context.cache;
@@ -163,7 +163,7 @@ fn spare_sources(work: &Work<'_>, going: &mut Vec<Pending<'_>>, staying: &HashSe
     going.retain(|pending| gone.contains(&pending.block));
 }
 
-/// Returns the views of files, of those about to go, without which an older view in sight would pass for the newest: the file
+/// Returns the views of files, of those about to go, without which an older visible view would pass for the newest: the file
 /// was changed between them, or they show other lines in the same place.
 fn newest_of_stale(work: &mut Work<'_>, going: &[Pending<'_>]) -> HashSet<BlockId> {
     let is_view = |id: &BlockId| {
@@ -197,7 +197,7 @@ fn newest_of_stale(work: &mut Work<'_>, going: &[Pending<'_>]) -> HashSet<BlockI
 /// Finds the best cut that the guard allows.
 fn best_sum(work: &Work<'_>, pending: &[Pending<'_>], rates: CutRates) -> Option<PayingCut> {
     let anew = tokens_anew(work);
-    // What is written anew is what stands there now less what this and later edits take away.
+    // The tokens cached again are those that are there now less what this and later edits remove.
     let mut taken = Tokens::ZERO;
     let mut survivors: Vec<(Tokens, Tokens)> = Vec::with_capacity(pending.len());
     for next in pending.iter().rev() {

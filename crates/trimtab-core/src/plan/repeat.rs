@@ -1,4 +1,4 @@
-//! The second pass: what was sent before is sent again as it was, so that the provider's cache holds it. What a pointer points at stays
+//! The second pass: what was sent before is sent again as it was, so that the provider's cache holds it. The target of a pointer stays
 //! visible while that costs nothing. Never hides anything that was whole.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::{
     verdict::{Reason, SentVerdict, Verdict},
 };
 
-/// Sends again what was sent before as it was sent. What a pointer points at stays in sight while that costs nothing.
+/// Sends again what was sent before as it was sent. The target of a pointer stays visible while that costs nothing.
 pub(super) fn repeat_sent(work: &mut Work<'_>) {
     let context = work.context;
     let folded = fold_again(work);
@@ -63,7 +63,7 @@ pub(super) fn repeat_sent(work: &mut Work<'_>) {
     }
 }
 
-/// Hides what was hidden before the client rewrote what stands before it.
+/// Hides what was hidden before the client rewrote what precedes it.
 fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: impl Fn(&BlockId) -> bool) {
     let context = work.context;
     for id in work.request.history.ids().filter(|id| !released.contains(id)) {
@@ -92,7 +92,7 @@ fn hide_rewritten(work: &mut Work<'_>, released: &BTreeSet<BlockId>, dropped: im
     }
 }
 
-/// Leaves what was sent up to the end of the running tool loop alone: its reasoning can neither stay behind an edit nor go.
+/// Leaves what was sent up to the end of the running tool loop alone: its reasoning can neither stay after an edit nor go.
 fn pin_running_loop(work: &mut Work<'_>) {
     let (context, units) = (work.context, work.request.units.all_units());
     let start = if is_bound_loop(work) { 0 } else { running_loop(units, work.request.facts) };

@@ -39,7 +39,7 @@ pub(crate) fn plan(
         }
         let has_closed = work.draft.total != before;
         work.draft.pass = PassName::Fold;
-        // With less behind its cut, a fold that could not help before closing may help now.
+        // With less after its cut, a fold that could not help before closing may help now.
         let goes_on = has_mended || (has_closed && fold_what_is_left(&mut work));
         if !goes_on {
             break floor;

@@ -1,5 +1,5 @@
-//! Which lines of a result stand in an earlier one. Takes results as they come; gives, for one of them, the runs of its
-//! lines that one earlier result in sight shows too. Never keeps a text: a line is known by its hash, without its number.
+//! Which lines of a result stand in an earlier one. Takes results in their order; gives, for one of them, the runs of its
+//! lines that one earlier visible result shows too. Never keeps a text: a line is known by its hash, without its number.
 
 use std::{
     borrow::Cow,
@@ -23,7 +23,7 @@ const RUN_BYTES: usize = 150;
 const SEAM: usize = 3;
 /// Shorter lines stand everywhere: they go on a run and never begin one.
 const SEED_BYTES: usize = 8;
-/// How many of the places of a line are looked at, how many of those count that are in sight, and how many results as sources:
+/// How many of the places of a line are looked at, how many of the visible ones count, and how many results as sources:
 /// the latest.
 const LOOKED_AT: usize = 1024;
 const PLACES: usize = 16;
@@ -96,7 +96,7 @@ impl SeenLines {
         }
     }
 
-    /// Returns the result in sight that shows most of a block's lines, and the pieces of the block without them; nothing where
+    /// Returns the visible result that shows most of a block's lines, and the pieces of the block without them; nothing where
     /// they are too few, or where a file is not there as a whole.
     pub(super) fn find_seen(
         &self,
@@ -126,7 +126,7 @@ impl SeenLines {
         in_sight: impl Fn(BlockId) -> bool,
     ) -> Vec<BlockId> {
         let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
-        // Only what is in sight has a voice: what is hidden now may come as a note the next time.
+        // Only visible results have a voice: what is hidden now may come as a note the next time.
         let mut seen: HashMap<u32, bool> = HashMap::new();
         for line in lines.iter().filter(|line| is_seed(**line)) {
             let mut voted = None;
@@ -320,7 +320,7 @@ mod tests {
         (seen, (0..narrow(history.blocks().len())).map(BlockId).filter(result).collect())
     }
 
-    /// Gives the pieces of the second result, with the first in sight, as words.
+    /// Gives the pieces of the second result, with the first visible, as words.
     #[track_caller]
     fn check(results: [&str; 2], shows: ResultSort, expected: &[&str]) {
         let (seen, ids) = read(&results);

@@ -1,6 +1,6 @@
-//! Long series of changes of one file, told once. Takes the changes and what was told of them before; gives the reason to
-//! hide each result or call of a series, and what the one that tells all of it says. Never tells a change twice: a series
-//! that goes on is told again only for what came since.
+//! Long series of changes of one file, listed once. Takes the changes and what was listed of them before; gives the reason to
+//! hide each result or call of a series, and what the one that lists all of it says. Never lists a change twice: a series
+//! that goes on is listed again only for what came since.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::{
     verdict::{Reason, Verdict},
 };
 
-/// How much of a series is told, from the most down: how many intents and how many lines of the net diff. The first that is
+/// How much of a series is listed, from the most down: how many intents and how many lines of the net diff. The first that is
 /// smaller than what it stands for is taken.
 pub(super) const EXTENTS: [(usize, usize); 5] = [(8, 40), (8, 12), (8, 0), (3, 0), (0, 0)];
 
@@ -38,24 +38,24 @@ struct ToldSeries {
     at: u32,
 }
 
-/// The series that are told, by file.
+/// The series that are listed, by file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SeriesLog(HashMap<u32, Vec<ToldSeries>>);
 
 /// The changes of one file.
 struct FileSeries {
     changes: Vec<ChangedFile>,
-    /// How many of them a series that is told covers.
+    /// How many of them a listed series covers.
     covered: usize,
 }
 
 impl Work<'_> {
-    /// Says of each result or call among `blocks` to which series of more than `most` changes it belongs: one that is told
-    /// already, or one that the first of them that can will tell. The first and the latest change stay as they are.
+    /// Says of each result or call among `blocks` to which series of more than `most` changes it belongs: one that is listed
+    /// already, or one that the first of them that can will list. The first and the latest change are left unchanged.
     pub(super) fn find_series(&self, blocks: &[BlockId], most: usize) -> HashMap<BlockId, Reason> {
         let mut files: HashMap<u32, FileSeries> = HashMap::new();
         let mut found = HashMap::new();
-        // An earlier fit looked at all changes up to here. What is dropped may have said where a command ran, so that now they seem
+        // An earlier fit looked at all changes up to here. A dropped block may have said where a command ran, so that now they seem
         // to be of other files; they are left as they are.
         let fitted_up_to = self.request.index.last_fitted();
         for id in blocks {
@@ -83,7 +83,7 @@ impl Work<'_> {
         found
     }
 
-    /// Returns the reason with the step at which the series is told, once something tells it.
+    /// Returns the reason with the step at which the series is listed, once something lists it.
     pub(super) fn placed_in_series(&self, id: BlockId, reason: &Reason) -> Reason {
         let Reason::EditedOften { changes, first, last, told: None } = reason else { return reason.clone() };
         let told =
@@ -106,7 +106,7 @@ impl Work<'_> {
         }
     }
 
-    /// Collects what is to be told of the series from one step to another to which a block belongs.
+    /// Collects what is to be listed of the series from one step to another to which a block belongs.
     pub(super) fn describe_series(&mut self, id: BlockId, (first, last): (u32, u32)) -> Option<EditSeries> {
         let (result, file) = self.changed_file(id)?;
         let series = self.series_of_file(file);
@@ -220,8 +220,8 @@ impl SeriesLog {
         self.0.get(&file)?.iter().find(|told| (told.first, told.last) == (first, last))
     }
 
-    /// Returns the reason of a change that a series tells. What stands before the block that tells it could not tell it:
-    /// it is too short to be worth a note.
+    /// Returns the reason of a change that a series lists. No block before the one that lists it could do so:
+    /// they are too short to be worth a note.
     fn covering_reason(&self, file: u32, change: &ChangedFile) -> Option<Reason> {
         let covers = |told: &&ToldSeries| (told.first..=told.last).contains(&change.step);
         let told = self.0.get(&file)?.iter().find(covers).filter(|told| told.teller <= change.block)?;

@@ -6,7 +6,7 @@ use crate::{
     verdict::Reason,
 };
 
-/// Lets all reasoning go that stands behind the first edit of what was sent: its signature no longer holds.
+/// Removes all reasoning after the first edit of what was sent: its signature no longer holds.
 pub(super) fn drop_bound_reasoning(work: &mut Work<'_>) {
     if !work.context.cache.binds_reasoning {
         return;

@@ -18,7 +18,7 @@ pub(crate) struct MessageUnit {
     pub(crate) blocks: Vec<BlockId>,
     /// Whether the protocol allows the conversation without it.
     pub(crate) may_go: bool,
-    /// The turn it belongs to: the number of times the person spoke up to here.
+    /// The turn it belongs to: the number of times the user spoke up to here.
     pub(crate) turn: u32,
     /// Whether the protocol allows the conversation without its whole turn.
     pub(crate) turn_may_go: bool,
@@ -192,7 +192,7 @@ fn add_said(history: &History, facts: &Facts, entry: &Entry, units: &mut Vec<Mes
     }
 }
 
-/// Returns the first unit of the running tool loop: what follows the last message in which the person speaks and no tool answers.
+/// Returns the first unit of the running tool loop: what follows the last message in which the user speaks and no tool answers.
 pub(super) fn running_loop(units: &[MessageUnit], facts: &Facts) -> usize {
     let starts_loop = |unit: &MessageUnit| by_person(unit, facts) && !unit.beside_results;
     units.iter().rposition(starts_loop).map_or(0, |index| index + 1)
@@ -241,13 +241,13 @@ fn precedes_words(units: &[MessageUnit], index: usize) -> bool {
     after.next().is_none_or(|next| next.kind == UnitKind::Said)
 }
 
-/// Tells whether the first of some blocks stands in a message behind others, as words do that come with results.
+/// Tells whether the first of some blocks follows others in a message, as words do that come with results.
 fn begins_inside_a_message(history: &History, blocks: &[BlockId]) -> bool {
     let Some(first) = blocks.first() else { return false };
     history.entry_of(&history[*first]).is_some_and(|entry| entry.first_block != first.0)
 }
 
-/// Tells whether every block is understood: what is not stays as it is.
+/// Tells whether every block is understood: others are left unchanged.
 fn are_understood(history: &History, blocks: &[BlockId]) -> bool {
     blocks.iter().all(|id| history[*id].kind != BlockKind::Unknown)
 }

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{digest::names_in, history::readable_text, memory::FirstBytesHasher};
 
-/// The names in sight.
+/// The visible names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct VisibleNames {
     texts: HashMap<u64, u32, BuildHasherDefault<FirstBytesHasher>>,
@@ -34,7 +34,7 @@ impl VisibleNames {
         }
     }
 
-    /// Returns the names of a text which stand in no other one, each once. What is sent of it is among the texts.
+    /// Returns the names of a text which stand in no other one, each once. The part of it that is sent is among the texts.
     pub(super) fn only_in(&self, text: &str, sent: &str) -> Vec<String> {
         let mut seen = HashSet::new();
         let own = distinct_hashes(sent);

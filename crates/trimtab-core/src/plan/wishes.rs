@@ -84,7 +84,7 @@ impl BlockWishes {
     ) {
         match (waits, showing) {
             (None, _) => {}
-            // What is in sight needs no undo, and what is hidden later is not what was taken back.
+            // A visible block needs no undo, and what is hidden later is not what was taken back.
             (Some(_), _) if hidden.is_empty() => self.done.push(handle),
             (Some(UndoWhen::Now), _) | (Some(UndoWhen::Free), ShowingCost::Free) => {
                 self.granted.extend(hidden);

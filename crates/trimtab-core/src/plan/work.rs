@@ -1,5 +1,5 @@
 //! What the passes work on: [`Work`] holds the request, the context, the texts made before and the [`Draft`]. A pass asks for one change
-//! after the other, and is told each time whether it was made: a block is hidden only where the protocol allows it and the request gets
+//! after the other, and learns each time whether it was made: a block is hidden only where the protocol allows it and the request gets
 //! smaller.
 
 mod forms;
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the block that a verdict points at, one in sight where there are several.
+    /// Returns the block that a verdict points at, a visible one where there are several.
     pub(super) fn source_block(&self, id: BlockId, verdict: &Verdict) -> Option<BlockId> {
         match verdict {
             Verdict::Point { to, .. } => self.copy_at(id, *to),
@@ -276,12 +276,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Tells whether a block is not sent: it was dropped, or a summary stands for it.
+    /// Tells whether a block is not sent: it was dropped, or a summary replaces it.
     pub(super) fn is_out(&self, id: BlockId) -> bool {
         self.verdict_of(id).is_gone()
     }
 
-    /// Hides a block behind a text.
+    /// Replaces a block by a text.
     pub(super) fn hide_behind(&mut self, id: BlockId, (text, tokens): (Arc<str>, Tokens), reason: Reason) {
         self.hide_block(id, Verdict::hiding(Some(text), reason), tokens);
     }
@@ -314,7 +314,7 @@ impl<'a> Work<'a> {
                 self.draft.total = self.draft.total - self.request.counts.per_entry();
             }
         }
-        // What stands beside a folded message is joined to it: how many messages are left cannot be told one by one.
+        // What stands beside a folded message is joined to it: how many messages are left cannot be said one by one.
         if gone && self.draft.is_folded {
             self.recount_folded();
         }

@@ -172,7 +172,7 @@ pub(super) fn no_setting(name: &str, setting: &str, settings: &BTreeMap<String, 
         };
     }
     let nearest =
-        nearest_word(setting, &known).map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+        nearest_word(setting, &known).map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
     PolicyError::Setting {
         name: name.to_owned(),
         setting: setting.to_owned(),

@@ -40,7 +40,7 @@ pub(super) fn opening_words(series: &EditSeries) -> String {
 
 /// Says where a change is listed.
 pub(super) fn told_at(changes: u32, step: u32) -> String {
-    format!("one of the {changes} changes told at step {step}")
+    format!("one of the {changes} changes listed at step {step}")
 }
 
 /// Says what the changes come to, and why they were made.

@@ -233,7 +233,7 @@ fn a_long_series_of_edits_is_told_in_one_block_with_intents_and_the_net_diff() {
     assert!(pointers.len() >= 5, "{pointers:?}");
     for number in pointers {
         let note = sent.shown(number);
-        assert!(note.starts_with("[one of the 13 changes told at step 2; trimtab recall "), "{note}");
+        assert!(note.starts_with("[one of the 13 changes listed at step 2; trimtab recall "), "{note}");
         assert!(note.len() < 80, "{note}");
     }
     assert!(talk.whole("retention", &[], budget).contains(&13), "the latest is whole");
@@ -310,7 +310,7 @@ fn a_series_that_goes_on_is_told_in_a_second_block() {
         "{blocks:?}"
     );
     let told = earlier.iter().find(|(number, _)| *number == 10).expect("the tenth is hidden by now");
-    assert!(told.1.starts_with("[one of the 10 changes told at step 2; "), "{told:?}");
+    assert!(told.1.starts_with("[one of the 10 changes listed at step 2; "), "{told:?}");
 }
 
 /// With arguments allowed to go, the diffs between them go too and point at the block; the intents stay.
@@ -323,7 +323,7 @@ fn with_inputs_on_the_diffs_of_a_long_series_go_and_the_intents_stay() {
         serde_json::from_str::<serde_json::Value>(call.as_str().expect("a text")).expect("JSON")
     };
     let old = arguments(3)["old_str"].as_str().expect("a text").to_owned();
-    assert!(old.contains("hidden: one of the 12 changes told at step 2; trimtab recall "), "{old}");
+    assert!(old.contains("hidden: one of the 12 changes listed at step 2; trimtab recall "), "{old}");
     assert_eq!(arguments(3)["intent"], "Increase tool retention number 2");
     assert_eq!(arguments(12)["old_str"], source(11, 20), "the last is whole");
 }
@@ -344,7 +344,7 @@ fn with_inputs_on_and_receipts_alone_an_argument_tells_the_series() {
     let told = arguments(2)["old_str"].as_str().expect("a text").to_owned();
     assert!(told.starts_with("[12 changes of core/agent.py between steps 1 and 12; in all +"), "{told}");
     let other = arguments(5)["old_str"].as_str().expect("a text").to_owned();
-    assert!(other.contains("hidden: one of the 12 changes told at step 2; trimtab recall "), "{other}");
+    assert!(other.contains("hidden: one of the 12 changes listed at step 2; trimtab recall "), "{other}");
     assert_eq!(sent.shown(5), "Done.");
 }
 

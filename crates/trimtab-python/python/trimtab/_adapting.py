@@ -26,7 +26,7 @@ class Sessions:
         self._settings = dict(settings)
         self._sessions: OrderedDict[int, Session] = OrderedDict()
         self._lock = threading.Lock()
-        # Wrong settings are told now, not in the middle of a conversation.
+        # Wrong settings are reported now, not in the middle of a conversation.
         Session(**{"policy": None, **self._settings, "store": None})
 
     def of(self, messages: list[Any], system: Any, model: str | None) -> Session:

@@ -27,19 +27,19 @@ class Fitted:
 
     @property
     def sources(self) -> list[int | None]:
-        """Which of the messages that came each message to send was, counted from 0; None for one that stands for others."""
+        """For each message to send, which of the given messages it was, counted from 0; None for one that replaces others."""
 
     @property
     def tokens(self) -> int:
-        """What the request counts as it is sent."""
+        """The tokens of the request to send."""
 
     @property
     def tokens_before(self) -> int:
-        """What the request counted as it came."""
+        """The tokens of the unchanged request."""
 
     @property
     def budget(self) -> int | None:
-        """The most that the request may count."""
+        """The most tokens that the request may have."""
 
     @property
     def exact(self) -> bool:

@@ -54,7 +54,7 @@ class Gate:
         self._changed.release()
 
     def renew(self) -> None:
-        """Begin anew in a forked process, with the calls of the one thread that is left."""
+        """Begin again in a forked process, with the calls of the one thread that is left."""
         own = getattr(self._own, "inside", 0)
         self._begin()
         self._inside = own

@@ -44,7 +44,7 @@ def fit(
     """Fit messages into a budget. Nothing is remembered: the same messages give the same result.
 
     `messages` are those of Anthropic, OpenAI Chat, OpenAI Responses (input items) or Gemini (contents), as dicts or as the
-    SDKs' own objects. The format is told by the messages; `format` ("anthropic", "chat", "responses",
+    SDKs' own objects. The format is detected from the messages; `format` ("anthropic", "chat", "responses",
     "gemini") overrides. Without a budget the model's window is the limit, less `max_output`. `policy` is a name that
     `policies()` lists or a TOML file, `settings` changes its settings, `spent` is what the session has cost so far in
     dollars; `fold` ("given", "ledger", "never") says what a policy's steps that fold do where no summary is known.
@@ -220,7 +220,7 @@ _SESSIONS = weakref.WeakSet()
 
 
 def _new_locks() -> None:
-    """In a forked process: threads that held a lock are not here to release it."""
+    """In a forked process: threads that had a lock are not here to release it."""
     for session in list(_SESSIONS):
         session._lock = threading.RLock()
 

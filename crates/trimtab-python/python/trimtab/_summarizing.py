@@ -1,8 +1,8 @@
 """Summaries for what is folded: asked of a model, and checked by the engine before they are used.
 
 A summarizer is a callable that takes a prompt and returns a text, or a client of openai or anthropic together with the name
-of the model that writes. Whatever goes wrong with it never stops a turn: what is folded is then told by the user's words
-and the ledger of facts alone.
+of the model that writes. If it fails, the turn goes on: the user's words and the ledger of facts alone then
+replace the folded range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be told of conversations: the values that the command line writes with `--json`."""
+"""Reports about conversations: the values that the command line writes with `--json`."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def with_intent(tools: Iterable[Mapping[str, Any]]) -> list[Any]:
 
     What a model says there is the reason in `changelog`, and in summaries. Tools are those of Anthropic, OpenAI (both
     interfaces) or Gemini; those that are closed to unknown parameters (strict) list every parameter as required, and so
-    stay as they are.
+    are left unchanged.
     """
     return [_with_intent(tool) for tool in tools]
 

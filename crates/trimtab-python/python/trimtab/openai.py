@@ -3,7 +3,7 @@
     client = trimtab.openai.wrap(openai.OpenAI())
 
 Chat Completions and Responses, streamed or not; `AsyncOpenAI` likewise. A request that names a `previous_response_id` or a
-`conversation` goes as it came: what the server holds is not here to be fitted.
+`conversation` is sent unchanged, because the server holds the history.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ fn words(tokens: usize) -> String {
     "word".repeat(tokens - 1) + "wor"
 }
 
-/// 8,000 tokens of a person, 100 of the model, 50 of the person.
+/// 8,000 tokens of a user, 100 of the model, 50 of the user.
 fn conversation() -> serde_json::Value {
     serde_json::json!({"model": "m", "max_tokens": 1, "messages": [
         {"role": "user", "content": words(8000)},
@@ -249,7 +249,7 @@ fn markers_of_the_recording_are_those_of_its_last_request() {
             {"role": "user", "content": words(50)},
     ]});
     let segment = segment(&request, &[(1, 0), (3, 60)]);
-    // The second request marks nothing behind the first message: the rest is plain.
+    // The second request marks nothing after the first message: the rest is plain.
     check(&segment, &nothing_hidden(&segment), "claude-opus-4-6", &[(0, 8011, 8011), (8011, 0, 8169)]);
 }
 

@@ -18,7 +18,7 @@ use trimtab_core::{
 /// What a prefix grows by: a block, or a part of the head that no block stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PrefixPiece {
-    /// None stands before all blocks.
+    /// None: before all blocks.
     pub(super) block: Option<u32>,
     /// Tells the texts apart that a block is shown as; 0 is the whole block.
     pub(super) form: u32,
@@ -92,7 +92,7 @@ impl SimulatedCache {
         }
     }
 
-    /// Returns how many pieces of the request stand before a block.
+    /// Returns how many pieces of the request precede a block.
     pub(super) fn pieces_before(&self, block: u32) -> usize {
         self.path
             .partition_point(|&node| self.nodes.get(node).is_some_and(|node| node.piece.block < Some(block)))
@@ -108,7 +108,7 @@ impl SimulatedCache {
         self.node_at(self.path.len().checked_sub(1)?)?.piece.block
     }
 
-    /// Returns the blocks of the request behind the first `pieces` pieces.
+    /// Returns the blocks of the request after the first `pieces` pieces.
     pub(super) fn blocks_from(&self, pieces: usize) -> impl Iterator<Item = u32> {
         let nodes = self.path.iter().skip(pieces).filter_map(|&node| self.nodes.get(node));
         nodes.filter_map(|node| node.piece.block)
@@ -258,7 +258,7 @@ impl SimulatedCache {
     }
 }
 
-/// Whether a piece is a position of its own for a provider that looks back.
+/// Whether a piece is a separate position for a provider that looks back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PiecePosition {
     Begins,

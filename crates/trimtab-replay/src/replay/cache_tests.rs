@@ -118,7 +118,7 @@ fn behind_the_last_marker_input_is_plain() {
     assert_eq!((line[0].written, line[0].uncached_tokens()), (Tokens(2000), Tokens(50)));
 }
 
-/// A request of `first` with a marker and `more` blocks of 10 tokens behind it, the last of them marked.
+/// A request of `first` with a marker and `more` blocks of 10 tokens after it, the last of them marked.
 fn longer(at: i64, more: usize) -> Sent<'static> {
     const NAMES: [&str; 24] = [
         "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18",
@@ -172,7 +172,7 @@ fn after_an_edit_markers_leave_only_the_head_and_other_caches_what_is_before_the
     // The end of the first request is two positions before the marker.
     check(CLAUDE, &edited, &[(0, 2500), (2500, 500), (2500, 520)]);
     check(GPT, &edited, &[(0, 2500), (2500, 500), (2500, 520)]);
-    // An edit in what the first request said leaves the marker behind the head; where there is none, nothing.
+    // An edit in what the first request said leaves the marker after the head; where there is none, nothing.
     let deeper = [
         (0, vec![("head*", 2000), ("a", 500), ("b*", 500)]),
         (10, vec![("head*", 2000), ("A", 20), ("b*", 500)]),
@@ -259,7 +259,7 @@ fn an_expired_entry_does_not_come_back_when_a_later_request_passes_it() {
 }
 
 /// Ten turns of a base, a result and other text, as they are and with every older result replaced by a note of 8 tokens:
-/// the example of an architecture decision that called trimming dearer on any numbers.
+/// the example of an architecture decision that called trimming more expensive on any numbers.
 fn ten_turns(base: u64, other: u64, result: u64) -> [Vec<CacheUse>; 2] {
     const RESULTS: [&str; 10] = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9"];
     const NOTES: [&str; 10] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];

@@ -30,7 +30,7 @@ pub enum ContenderFamily {
     Oracle,
 }
 
-/// Which values of the rivals' knobs take part.
+/// Which values of the rivals' parameters take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnobRange {
     /// Each rival's own default.
@@ -90,7 +90,7 @@ pub fn contenders(knobs: KnobRange) -> Vec<Contender> {
 }
 
 impl Contender {
-    /// Finds a contender by what people write: a name, with its knob or settings in brackets.
+    /// Finds a contender by what people write: a name, with its parameter or settings in brackets.
     ///
     /// ```
     /// use trimtab_replay::Contender;
@@ -134,12 +134,12 @@ impl Contender {
         Ok(Contender { name: asked.trim().to_owned(), plays: ContenderKind::Policy(Box::new(policy)) })
     }
 
-    /// Returns the name, with the knob where one was given.
+    /// Returns the name, with the parameter where one was given.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the name without knob and settings: contenders that share it lie on one curve.
+    /// Returns the name without parameter and settings: contenders that share it lie on one curve.
     pub fn curve_name(&self) -> &str {
         self.name.split('(').next().unwrap_or(&self.name)
     }

@@ -1,4 +1,4 @@
-//! Whether `steady` can make a session dearer. Made-up sessions of every pace and size are replayed under its presets with each
+//! Whether `steady` can make a session more expensive. Made-up sessions of every pace and size are replayed under its presets with each
 //! provider's cache: none may cost more than a hundredth above what it cost untouched.
 
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn call() -> impl Strategy<Value = Call> {
         .prop_map(|(tool, file, lines, errors, pause)| Call { tool, file, lines, errors, pause })
 }
 
-/// A session behind a system prompt of so many lines.
+/// A session after a system prompt of so many lines.
 fn segment(calls: &[Call], head: usize) -> Segment {
     let mut messages =
         vec![json!({"role": "user", "content": "Find out why the totals are wrong, and mend it."})];

@@ -100,7 +100,7 @@ struct PieceWriter<'t, 'a> {
     forms: HashMap<Arc<str>, u32>,
     /// The tokens of the head that no block stands for: tools and system, and what begins the first message.
     head: [Tokens; 2],
-    /// How many blocks stand before the first message.
+    /// How many blocks precede the first message.
     head_blocks: usize,
     /// Reasoning before this block is left out by the provider.
     reasoning_from: usize,
@@ -135,7 +135,7 @@ impl<'t, 'a> PieceWriter<'t, 'a> {
         }
         self.showing.advance_to(blocks, &[]);
         self.send_pieces(cache, blocks);
-        // Counts are estimates: the last block may end a little behind what was reported.
+        // Counts are estimates: the last block may end a little after what was reported.
         let reported = self.track.warm.scale(WITHIN_ERROR);
         let found = (0..=cache.len()).rev().find(|&pieces| cache.tokens(pieces) <= reported);
         cache.keep_pieces(found.unwrap_or_default());
@@ -179,7 +179,7 @@ impl<'t, 'a> PieceWriter<'t, 'a> {
         self.track.history.block(BlockId(block)).is_some_and(|block| block.kind == BlockKind::Reasoning)
     }
 
-    /// Adds the pieces that the request has behind those it kept.
+    /// Adds the pieces that the request has after those it kept.
     fn send_pieces(&mut self, cache: &mut SimulatedCache, blocks: usize) {
         let last = cache.last_block();
         if last.is_none() {
@@ -237,7 +237,7 @@ impl<'t, 'a> PieceWriter<'t, 'a> {
         }
     }
 
-    /// Returns how many pieces stand before the marker that clients set behind tools and system. Where the recording has
+    /// Returns how many pieces precede the marker that clients set after tools and system. Where the recording has
     /// neither, the log may tell how long they are.
     fn head_marker(&self, cache: &SimulatedCache) -> usize {
         let [shared, rest] = self.head;
@@ -246,7 +246,7 @@ impl<'t, 'a> PieceWriter<'t, 'a> {
     }
 
     /// Returns where the client sets its markers, as numbers of pieces before them: where the recording has them, else as
-    /// clients do: behind tools and system, at the end, and where the request before ended in a loop of tools.
+    /// clients do: after tools and system, at the end, and where the request before ended in a loop of tools.
     fn marker_places(&self, cache: &SimulatedCache, number: usize) -> Vec<usize> {
         let history = self.track.history;
         let Some(request) = self.track.requests.get(number) else { return Vec::new() };

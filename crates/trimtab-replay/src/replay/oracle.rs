@@ -34,7 +34,7 @@ pub(crate) struct ResultNeed {
     pub(crate) only_there: bool,
     /// The request whose answer uses it, counted from 0.
     pub(crate) request: usize,
-    /// The lines of the result's text that are used, counted from 0; empty where that cannot be told: then all of them are.
+    /// The lines of the result's text that are used, counted from 0; empty where that is not known: then all of them are.
     pub(crate) lines: Vec<Range<usize>>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn block_oracle(track: &Track<'_>, needs: &[ResultNeed]) -> Views {
     })
 }
 
-/// Keeps of every result, once it was seen, the lines that later answers use, with one line before and behind.
+/// Keeps of every result, once it was seen, the lines that later answers use, with one line before and after.
 pub(crate) fn line_oracle(track: &Track<'_>, needs: &[ResultNeed]) -> Views {
     let mut of_block: HashMap<BlockId, Vec<&ResultNeed>> = HashMap::new();
     for need in needs {

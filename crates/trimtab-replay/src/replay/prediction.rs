@@ -1,5 +1,5 @@
 //! What a provider would have reported for the requests of a recording. Takes a segment; gives the usage that the rules of
-//! the model's cache lead to, to be held against the usage that was logged. Never reads the logged reads and writes of the
+//! the model's cache lead to, to be compared with the usage that was logged. Never reads the logged reads and writes of the
 //! requests it predicts, but for what a [`Prediction`] names.
 
 use trimtab_core::{count::Counter, prices::find_model, usage::Usage};

@@ -217,7 +217,7 @@ struct ContenderViews {
     misses: Arc<[MissReport]>,
 }
 
-/// Scores a contender with every model. What does not depend on the model is looked at once.
+/// Scores a contender with every model. The parts that do not depend on the model are looked at once.
 fn score_contender(
     known: KnownSegment<'_>,
     contender: &Contender,

@@ -111,7 +111,7 @@ impl<'a> SeenRequest<'a> {
     }
 
     /// Returns where markers are set, as numbers of pieces before them: where the request has them, and as clients do where
-    /// it has none: behind tools and system, at the end, and where the request before ended in a loop of tools.
+    /// it has none: after tools and system, at the end, and where the request before ended in a loop of tools.
     fn marker_places(&self, cache: &SimulatedCache, head: usize) -> Vec<usize> {
         let in_head = |block: &Block| matches!(self.role_of(block), Some(Role::Tools | Role::System));
         let leading = self.blocks.iter().take_while(|(_, block)| in_head(block)).count();

@@ -10,7 +10,7 @@ use trimtab_core::{Millis, RecallHint, Tokens};
 pub struct ReplayTerms {
     /// Budgets, one after the other; without one, the model's window is the limit.
     pub budgets: Vec<ReplayBudget>,
-    /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock of its own.
+    /// Tells the time, for the time that plans take; nothing else depends on it. The library has no clock.
     pub clock: fn() -> Duration,
     /// How long the cache is kept, and at which price.
     pub kept: CacheRetention,

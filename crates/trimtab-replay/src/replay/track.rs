@@ -118,7 +118,7 @@ impl<'a> Track<'a> {
         self.scale = 1.0;
     }
 
-    /// Takes prefixes to be kept for the shortest lifetime that a provider promises. What was found because it was kept for an hour,
+    /// Takes prefixes to be kept for the shortest lifetime that a provider promises. A hit on a prefix that was kept for an hour,
     /// or at a provider that keeps it longer, says nothing about that.
     pub(crate) fn keep_as_usual(&mut self) {
         let recorded = self.requests.iter().find_map(|request| find_model(request.model.as_deref()?).ok());

@@ -28,7 +28,7 @@ pub(crate) struct ViewChange {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Views {
     pub(crate) changes: Vec<Vec<ViewChange>>,
-    /// Requests with the block behind which each carries a cache marker that the client did not set.
+    /// Requests with the block after which each carries a cache marker that the client did not set.
     pub(crate) markers: HashMap<usize, BlockId>,
 }
 

@@ -42,20 +42,23 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 /// Returns the program's commands with the grouped help.
 pub(crate) fn command() -> Command {
     let command = Args::command();
-    let mut help = "{about}\n\nStart here:\n".to_owned();
+    // As clap writes its own headings and names.
+    let styles = command.get_styles();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut help = format!("{{about}}\n\n{header}Start here:{header:#}\n");
     for (line, about) in FIRST {
-        let _ = writeln!(help, "  {line:NAME_WIDTH$}{about}");
+        let _ = writeln!(help, "  {literal}{line:NAME_WIDTH$}{literal:#}{about}");
     }
     help += "\n{usage-heading} {usage}\n";
     for (title, names) in GROUPS {
-        let _ = write!(help, "\n{title}:\n");
+        let _ = write!(help, "\n{header}{title}:{header:#}\n");
         for name in *names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(help, "  {name:NAME_WIDTH$}{about}");
+            let _ = writeln!(help, "  {literal}{name:NAME_WIDTH$}{literal:#}{about}");
         }
     }
-    help += "\nOptions:\n{options}{after-help}";
+    let _ = write!(help, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
     command.help_template(help).long_version(LONG_VERSION.as_str())
 }
 

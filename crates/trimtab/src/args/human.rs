@@ -77,6 +77,11 @@ pub(crate) fn parse_address(words: &str) -> Result<SocketAddr, String> {
     words.parse().map_err(|_| wrong())
 }
 
+/// Reads a port.
+pub(crate) fn parse_port(words: &str) -> Result<u16, String> {
+    words.trim().parse().map_err(|_| format!("{words:?} is not a port: write a number such as 8790"))
+}
+
 /// Reads a size in bytes: `2GB`, `1.5G`.
 pub(crate) fn parse_size(words: &str) -> Result<u64, String> {
     let wrong = || format!("{words:?} is not a size: write 2GB, 500MB or a number of bytes");
@@ -148,6 +153,7 @@ mod tests {
             );
         }
         assert_eq!(parse_address("[::1]:80").map(|address| address.port()), Ok(80));
+        assert!(parse_port("8790") == Ok(8790) && parse_port("x").is_err_and(|words| words.contains("8790")));
         assert!(parse_address("99999").is_err() && parse_address("example.org").is_err());
     }
 

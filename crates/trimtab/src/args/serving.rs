@@ -35,7 +35,7 @@ pub(crate) struct ProxyArgs {
     pub(crate) listen: SocketAddr,
 
     /// The port to listen at, with the address of --listen
-    #[arg(long, value_name = "PORT", env = "TRIMTAB_PORT")]
+    #[arg(long, value_name = "PORT", env = "TRIMTAB_PORT", value_parser = human::parse_port)]
     pub(crate) port: Option<u16>,
 
     #[command(flatten)]
@@ -112,7 +112,7 @@ Examples:
   trimtab page --store backup.db")]
 pub(crate) struct PageArgs {
     /// The port to listen at; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 8791)]
+    #[arg(long, value_name = "PORT", default_value_t = 8791, value_parser = human::parse_port)]
     pub(crate) port: u16,
 
     /// Show passwords, tokens and keys in texts

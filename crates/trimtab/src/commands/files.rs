@@ -12,7 +12,7 @@ use trimtab_core::{
 use crate::{
     args::TouchedFilesArgs,
     input::{self, Conversation},
-    output::{Output, group_thousands, on_one_line},
+    output::{Output, group_thousands, on_one_line, wrap_text},
     store::format_minute,
 };
 
@@ -48,7 +48,9 @@ pub(crate) fn run(asked: &TouchedFilesArgs, out: &mut Output) -> Result<()> {
     }
     for file in files {
         out.write_line(format_args!("{BOLD}{}{BOLD:#}", on_one_line(&file.path, out.width())))?;
-        out.write_line(format_args!("  {}", describe_file(file, tracker.step)))?;
+        let about = describe_file(file, tracker.step);
+        let width = if out.is_terminal() { out.width().saturating_sub(4) } else { usize::MAX };
+        wrap_text(&about, width).into_iter().try_for_each(|line| out.write_line(line))?;
         if let Some(preview) = &file.preview {
             let width = out.width().min(WIDTH).saturating_sub(2);
             out.write_line(format_args!("  {DIM}{}{DIM:#}", on_one_line(preview, width)))?;
@@ -74,14 +76,18 @@ pub(crate) fn describe_file(file: &FilePart, step: u32) -> String {
         0 => String::new(),
         ago => format!(" ({} ago)", count(usize::try_from(ago).unwrap_or(usize::MAX), "step")),
     };
-    let mut clauses = vec![format!("{} at step {}{ago}", past_tense(file.operation), file.last_access_step)];
+    // A search or a listing shows a file that nobody reads.
+    let is_read = file.reads + file.changes > 0 || file.operation != "read";
+    let verb = if is_read { past_tense(file.operation) } else { "seen" };
+    let mut clauses = vec![format!("{verb} at step {}{ago}", file.last_access_step)];
     clauses.extend(file.last_access_time.map(|time| format!("{} UTC", format_minute(Millis(time)))));
     clauses.extend((file.exists == Some(false)).then(|| "no longer there".to_owned()));
     clauses.extend(file.line_count.map(|lines| count(lines, "line")));
     clauses.push(if file.modified { "modified" } else { "not modified" }.to_owned());
-    clauses.push(format!("{}, {}", count(file.reads, "read"), count(file.changes, "change")));
-    clauses.push(format!("{} tokens", group_thousands(file.tokens.0)));
-    clauses.join("; ")
+    clauses.extend((file.reads > 0).then(|| count(file.reads, "read")));
+    clauses.extend((file.changes > 0).then(|| count(file.changes, "change")));
+    clauses.extend((file.tokens.0 > 0).then(|| format!("{} tokens", group_thousands(file.tokens.0))));
+    clauses.join(", ")
 }
 
 pub(crate) fn past_tense(operation: &str) -> &str {

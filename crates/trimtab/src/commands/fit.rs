@@ -21,7 +21,7 @@ use crate::{
     hint::{HintReader, recall_hint},
     input::{self, Conversation},
     near::did_you_mean,
-    output::{self, Output, group_thousands, print_line},
+    output::{self, Output, group_thousands, print_line, print_note},
     prices,
     settings::{CommandLineSettings, SettingsFiles, in_force, warn_of_unknown_variables},
     store,
@@ -124,10 +124,10 @@ pub(crate) fn run(asked: &FitArgs, out: &mut Output) -> Result<()> {
     }
     let fits_whole = fitted.budget.is_some_and(|budget| fitted.plan.before() <= budget);
     if fits_whole && fitted.plan.leaves_cache_alone() {
-        print_line(format_args!(
-            "it fits, so what the model has answered is sent as it came: the provider's cache may hold it; --cold hides what \
-             is no longer needed"
-        ));
+        print_note(
+            "the request fits, so everything up to the model's last answer is sent unchanged: the provider's cache may hold it. \
+             --cold treats the cache as expired and hides what is no longer needed",
+        );
     }
     out.write_bytes(&fitted.request)?;
     out.flush()?;
@@ -161,7 +161,7 @@ fn no_budget(model: Option<&str>) -> String {
         .unwrap_or_default();
     let near = did_you_mean(name, &names);
     format!(
-        "the model {name:?} is not in the table{near}; `trimtab models` lists all, --budget TOKENS does without"
+        "the model {name:?} is not in the table{near}; `trimtab models` lists all; or give --budget TOKENS"
     )
 }
 
@@ -204,7 +204,7 @@ fn request_to_fit(
         return Ok((request, Vec::new()));
     }
     let (request, mended) = repair(&parse_as(request, conversation.history.format())?);
-    mended.iter().for_each(|mended| output::print_note(format_args!("{}: {mended}", conversation.name)));
+    mended.iter().for_each(|mended| print_note(format_args!("{}: {mended}", conversation.name)));
     Ok((request, mended))
 }
 

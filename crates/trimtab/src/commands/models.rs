@@ -34,26 +34,42 @@ pub(crate) fn run(asked: &ModelsArgs, out: &mut Output) -> Result<()> {
     }
     out.write_line(format_args!("Prices in US dollars per million tokens, {}", prices_date()))?;
     out.write_line("")?;
-    out.write_line(format_args!(
-        "{:26} {:10} {:>10} {:>10} {:>7} {:>7} {:>7} {:>7}  {}",
-        "model", "provider", "window", "max output", "input", "cached", "write", "output", "tokens"
+    let is_wide = out.width() >= WIDE;
+    out.write_line(table_line(
+        is_wide,
+        ["model", "provider", "window", "max output", "input", "cached", "write", "output", "tokens"],
     ))?;
     for ModelRow { model, exact } in &rows {
-        let prices = &model.prices;
-        out.write_line(format_args!(
-            "{:26} {:10} {:>10} {:>10} {:>7} {:>7} {:>7} {:>7}  {}",
-            model.name,
-            model.provider,
-            group_thousands(model.window.0),
-            model.max_output.map_or_else(|| "-".to_owned(), |tokens| group_thousands(tokens.0)),
-            prices.input,
-            prices.cache_read,
-            prices.cache_write,
-            prices.output,
-            if *exact { "exact" } else { "estimate" }
+        let prices =
+            [model.prices.input, model.prices.cache_read, model.prices.cache_write, model.prices.output];
+        let [input, cached, write, output] = prices.map(|price| price.to_string());
+        let largest = model.max_output.map_or_else(|| "-".to_owned(), |tokens| group_thousands(tokens.0));
+        out.write_line(table_line(
+            is_wide,
+            [
+                &model.name,
+                &model.provider,
+                &group_thousands(model.window.0),
+                &largest,
+                &input,
+                &cached,
+                &write,
+                &output,
+                if *exact { "exact" } else { "estimate" },
+            ],
         ))?;
     }
     Ok(())
+}
+
+/// From so many columns on, provider and largest output are shown.
+const WIDE: usize = 101;
+
+fn table_line(is_wide: bool, cells: [&str; 9]) -> String {
+    let [model, provider, window, largest, input, cached, write, output, tokens] = cells;
+    let about =
+        if is_wide { format!("{provider:10} {window:>10} {largest:>10}") } else { format!("{window:>10}") };
+    format!("{model:26} {about} {input:>7} {cached:>7} {write:>7} {output:>7}  {tokens}")
 }
 
 fn model_row(model: Model) -> ModelRow {

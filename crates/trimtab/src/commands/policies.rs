@@ -12,7 +12,7 @@ use trimtab_replay::{ContenderFamily, KnobRange, contenders};
 
 use crate::{
     args::PoliciesArgs,
-    output::{Output, on_one_line, print_line},
+    output::{Output, on_one_line, print_note, wrapped_at},
     settings::DEFAULT_POLICY,
 };
 
@@ -51,12 +51,13 @@ pub(crate) fn run(asked: &PoliciesArgs, out: &mut Output) -> Result<()> {
     for row in rows {
         let default = if row.name == DEFAULT_POLICY { "(default) " } else { "" };
         let about = format!("{default}{}", row.about);
+        let mut lines = wrapped_at(&about, width.saturating_sub(NAME_WIDTH + 1)).into_iter();
+        let first = lines.next().unwrap_or_default();
+        out.write_line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {first}", row.name))?;
+        lines.try_for_each(|line| out.write_line(format_args!("{:NAME_WIDTH$} {line}", "")))?;
         if !asked.settings {
-            let about = on_one_line(&about, width.saturating_sub(NAME_WIDTH + 1));
-            out.write_line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
             continue;
         }
-        out.write_line(format_args!("{BOLD}{:NAME_WIDTH$}{BOLD:#} {about}", row.name))?;
         for (setting, value) in row.settings {
             let value =
                 find_knob(&setting).map_or_else(|| value.to_string(), |knob| knob.format_value(value));
@@ -65,7 +66,7 @@ pub(crate) fn run(asked: &PoliciesArgs, out: &mut Output) -> Result<()> {
     }
     if !asked.settings {
         out.flush()?;
-        print_line(
+        print_note(
             "`trimtab policies NAME` prints one, --settings lists all settings, --peers the methods of other tools",
         );
         return Ok(());

@@ -59,7 +59,7 @@ pub(crate) fn run(asked: &Args) -> Result<()> {
     proxy::start_runtime()?.block_on(async {
         let listener = TcpListener::bind(listen)
             .await
-            .with_context(|| format!("{listen} cannot be listened at; --port PORT names another port"))?;
+            .with_context(|| format!("cannot listen on {listen}; --port PORT chooses another port"))?;
         let address = listener.local_addr()?;
         let proxy = Arc::new(Proxy::new(wanted, address, ProxyLog::to_terminal(asked.log))?);
         banner(asked, &policy, scheme, address)?;

@@ -53,9 +53,12 @@ pub(crate) fn run(asked: &SearchArgs, out: &mut Output) -> Result<()> {
         }
     }
     let width = out.width().saturating_sub(TEXT_AT);
+    if out.is_terminal() {
+        out.write_line(format_args!("{DIM}{:12} {:7} {:>5} text{DIM:#}", "handle", "session", "line"))?;
+    }
     for SearchRow { handle, session, line, text, .. } in &rows {
         let shown = mark_words(&line_around_match(text, &asked.words, width), &asked.words);
-        out.write_line(format_args!("{handle} {DIM}{session:6} {line:>6}{DIM:#} {shown}"))?;
+        out.write_line(format_args!("{handle} {DIM}{session:7} {line:>5}{DIM:#} {shown}"))?;
     }
     Ok(())
 }

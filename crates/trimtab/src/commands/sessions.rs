@@ -9,7 +9,7 @@ use trimtab_store::{Secrets, SessionInfo, Store};
 
 use crate::{
     args::SessionsArgs,
-    output::{Output, group_thousands, on_one_line, pad_text, print_line, short_number},
+    output::{Output, group_thousands, on_one_line, pad_text, print_line, print_note, short_number},
     scope::{Asker, StoreScope},
     settings::{SettingsFiles, keeping::resolve_secrets},
     store,
@@ -65,7 +65,7 @@ pub(crate) fn run(asked: &SessionsArgs, out: &mut Output) -> Result<()> {
         print_line(format_args!("and {more} more: --limit N lists them"));
     }
     if let Some(about) = scope.about_others(others) {
-        print_line(about);
+        print_note(about);
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ fn print_heading(
     let Conversation { name, agent, segment, number, segments, history, .. } = conversation;
     let whose = if *agent == "request" { "a request".to_owned() } else { format!("recorded by {agent},") };
     let name = escape_name(name);
-    out.write_line(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
+    out.write_sentence(format_args!("{name}: {whose} in the {} format", history.format().title()))?;
     if *segments > 1 {
         let start = segment.start.name();
         out.write_line(format_args!("segment {number} of {segments} ({start}); --segment N shows another"))?;

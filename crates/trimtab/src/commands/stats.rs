@@ -63,7 +63,7 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
     }
     let size = store::format_size;
     out.write_line(format_args!(
-        "{}: {}, {} of it for searching",
+        "{}: {}, of which {} for the search index",
         report.path,
         size(report.bytes),
         size(report.index_bytes)
@@ -80,12 +80,12 @@ pub(crate) fn run(asked: &StatsArgs, out: &mut Output) -> Result<()> {
         size(report.block_bytes)
     ))?;
     out.write_line(format_args!(
-        "{} tokens came, {} were sent: {} % saved",
+        "{} tokens received, {} sent: {} % less",
         group_thousands(report.tokens_before),
         group_thousands(report.tokens_after),
         store::percent_saved(report.tokens_before, report.tokens_after)
     ))?;
-    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_line(line))?;
+    describe_usage(&account, report.requests).into_iter().try_for_each(|line| out.write_sentence(line))?;
     describe_heads(&report.head).into_iter().try_for_each(|line| out.write_line(line))
 }
 
@@ -99,16 +99,17 @@ fn describe_heads(head: &HeadTotals) -> Vec<String> {
         return Vec::new();
     }
     let sessions = count_with_noun(head.sessions, "session", "sessions");
-    let mut lines =
-        vec![format!("tools and system prompt of the newest {sessions} cost ${:.4}:", head.dollars)];
+    let cost = |dollars: f64| if dollars > 0.0 { format!(", ${dollars:.4}") } else { String::new() };
+    let paid = if head.dollars > 0.0 { format!(" cost ${:.4}", head.dollars) } else { String::new() };
+    let mut lines = vec![format!("tools and system prompt of the newest {sessions}{paid}:")];
     for (name, part) in head.parts_by_tokens().into_iter().take(HEAD_PARTS) {
         let calls = count(part.calls, "call", "calls");
         let tokens = group_thousands(part.tokens.0);
         let calls = if name == "system prompt" { String::new() } else { format!(", {calls}") };
         lines.push(format!(
-            "  {} {tokens:>8} tokens in a request, ${:.4}{calls}",
+            "  {} {tokens:>8} tokens in a request{}{calls}",
             pad_text(name, 32),
-            part.dollars
+            cost(part.dollars)
         ));
     }
     if head.deferring_saves > 0.0 {
@@ -124,7 +125,10 @@ fn describe_heads(head: &HeadTotals) -> Vec<String> {
 fn describe_usage(account: &SessionAccount, requests: u64) -> Vec<String> {
     let usage = account.usage;
     if account.requests == 0 {
-        return vec!["no provider's usage is known: requests through `trimtab proxy` bring it".to_owned()];
+        return vec![
+            "no provider reported usage: that comes with requests through `trimtab wrap` or `trimtab proxy`"
+                .to_owned(),
+        ];
     }
     let mut lines = vec![format!(
         "reported for {} of {} requests: {} input tokens ({} uncached, {} written to the cache, {} read from it), {} output",
@@ -137,15 +141,12 @@ fn describe_usage(account: &SessionAccount, requests: u64) -> Vec<String> {
         group_thousands(usage.output)
     )];
     lines.extend(describe_account(account).map(|words| {
-        format!(
-            "{words}; {} requests cost more than they would have untouched",
-            group_thousands(account.requests_dearer)
-        )
+        format!("{words}; {} cost more than untouched", count(account.requests_dearer, "request", "requests"))
     }));
     if account.requests_without_price > 0 {
         lines.push(format!(
-            "{} requests are of models whose prices are not known, and are not in the dollars",
-            group_thousands(account.requests_without_price)
+            "{} of a model without a known price: the dollars leave that out",
+            count(account.requests_without_price, "request is", "requests are")
         ));
     }
     lines
@@ -173,8 +174,8 @@ mod tests {
             describe_usage(&account, 3),
             [
                 "reported for 2 of 3 requests: 10,005 input tokens (5 uncached, 10,000 written to the cache, 0 read from it), 7 output",
-                "$0.0627 spent, about $0.0052 untouched: $0.0575 lost (hiding $-0.0575); 1 requests cost more than they would have untouched",
-                "1 requests are of models whose prices are not known, and are not in the dollars",
+                "$0.0627 spent, about $0.0052 untouched: $0.0575 lost (hiding $-0.0575); 1 request cost more than untouched",
+                "1 request is of a model without a known price: the dollars leave that out",
             ]
         );
         assert_eq!(describe_usage(&SessionAccount::default(), 0).len(), 1);

@@ -36,7 +36,10 @@ fn describe_sums(sums: &ProxySums, if_silent: &str) -> Vec<String> {
         vec!["nothing was saved: no request reached trimtab".to_owned(), if_silent.to_owned()]
     } else if sums.conversations < 0.5 {
         let came = count_with_word(sums.others, "request", "requests");
-        vec![format!("nothing was saved: {came} came, none for an answer of a model"), if_silent.to_owned()]
+        vec![
+            format!("nothing was saved: {came} arrived, but none asked a model for an answer"),
+            if_silent.to_owned(),
+        ]
     } else {
         [Some(saved_words(sums)), usage_words(sums)].into_iter().flatten().collect()
     };
@@ -62,9 +65,9 @@ fn saved_words(sums: &ProxySums) -> String {
     if is_smaller {
         let share = percent_of(sums.raw - sums.sent, sums.raw);
         let saved = format!(
-            "{requests}: {} tokens came, {} were sent ({share:.1} % less), {:.1} ms each",
-            format_count(sums.raw),
+            "{requests}: {} of {} tokens sent ({share:.1} % less), with {:.1} ms of work for each request",
             format_count(sums.sent),
+            format_count(sums.raw),
             sums.overhead_ms
         );
         whys.insert(0, saved);
@@ -187,7 +190,7 @@ mod tests {
         check(
             &sums,
             &[
-                "5 requests: 1,000 tokens came, 900 were sent (10.0 % less), 0.0 ms each; 3 requests passed unchanged because of `context_management: compact_20260112`",
+                "5 requests: 900 of 1,000 tokens sent (10.0 % less), with 0.0 ms of work for each request; 3 requests passed unchanged because of `context_management: compact_20260112`",
                 "reported: 950 input tokens, 50 % of them from the cache; $0.5000 spent, about $0.2500 lost",
             ],
         );
@@ -197,7 +200,10 @@ mod tests {
     fn silence_is_told_with_what_to_do() {
         check(&ProxySums::default(), &["nothing was saved: no request reached trimtab", "do this"]);
         let sums = ProxySums { others: 1.0, ..ProxySums::default() };
-        check(&sums, &["nothing was saved: 1 request came, none for an answer of a model", "do this"]);
+        check(
+            &sums,
+            &["nothing was saved: 1 request arrived, but none asked a model for an answer", "do this"],
+        );
     }
 
     #[test]

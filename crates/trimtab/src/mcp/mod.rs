@@ -29,7 +29,7 @@ const INSTRUCTIONS: &str = "\
 Parts of your conversation may be replaced by notes in brackets that end in `trimtab recall HANDLE`. Nothing is lost: call \
 `recall` with that handle to read the original, with `lines` or `grep` to read only what you need. `search_history` finds hidden \
 or older text of this project by its words, `file_at` shows a file as it was known after a step, `files` lists the files touched, `changelog` lists \
-what was done to which file. `pin` keeps a block in sight while you need it, `unpin` and `undo` take back a pin or a note.";
+what was done to which file. `pin` keeps a block visible while you need it, `unpin` and `undo` take back a pin or a note.";
 
 /// Answers until standard input ends.
 pub(crate) async fn serve(source: ToolSource, secrets: Secrets, most_letters: usize) -> Result<()> {

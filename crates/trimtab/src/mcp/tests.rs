@@ -129,7 +129,7 @@ fn files_and_changes_are_told_with_their_steps() {
 fn files_touched_are_listed_by_question() {
     let (all, _) = check(&recorded(), MOST, "files", json!({}));
     assert!(
-        all.contains("ledger/money.py\n") && all.contains("; modified; ") && all.contains("  begins: "),
+        all.contains("ledger/money.py\n") && all.contains(", modified, ") && all.contains("  begins: "),
         "{all}"
     );
     let (modified, _) = check(&recorded(), MOST, "files", json!({"modified": true}));
@@ -188,7 +188,7 @@ fn a_store_that_is_not_there_yet_is_told_and_not_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("none.db");
     let source = kept_in(&path, "any");
-    assert!(fault(&source, "recall", json!({"handle": "0123456789ab"})).contains("nothing is kept yet"));
+    assert!(fault(&source, "recall", json!({"handle": "0123456789ab"})).contains("nothing is stored yet"));
     assert!(!path.exists());
 }
 

@@ -68,7 +68,7 @@ const WISH_SESSION: (&str, &str, &str) = (
 pub(super) const TOOLS: &[ToolDescription] = &[
     ToolDescription {
         name: "recall",
-        about: "Returns the original text behind a note, exactly as it was. Notes in your conversation end in `trimtab recall \
+        about: "Returns the original text that a note replaces, exactly as it was. Notes in your conversation end in `trimtab recall \
                 HANDLE`; give that handle. Ask for only what you need: `lines` for a range, `grep` for matching lines with \
                 their numbers. A long original is returned from its beginning, with a sentence on how to read on.",
         arguments: &[
@@ -170,7 +170,7 @@ pub(super) const TOOLS: &[ToolDescription] = &[
     ToolDescription {
         name: "undo",
         about: "Takes back that a block is hidden: it is shown whole again as soon as that costs nothing, and may be hidden again when it \
-                is old. To read it right now, use recall; to keep it in sight, use pin.",
+                is old. To read it right now, use recall; to keep it visible, use pin.",
         arguments: &[HANDLE, WISH_SESSION],
         required: &["handle"],
         run: |library, _, arguments| record_wish(library, &read(arguments)?, WishKind::Undo(UndoWhen::Free)),

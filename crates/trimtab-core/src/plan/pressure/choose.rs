@@ -54,7 +54,7 @@ pub(super) struct Room {
     pub(super) exchanges: Vec<Going>,
     /// For every place, the tokens that must be cached again where it changes; all zero where nothing is cached.
     pub(super) cached_after: Vec<f64>,
-    /// For every place, the tokens that stand before it.
+    /// For every place, the tokens that precede it.
     pub(super) before: Vec<f64>,
     /// What is to be freed.
     pub(super) excess: f64,
@@ -290,7 +290,7 @@ impl<'a> Greedy<'a> {
         Tried { is_enough, sum: if is_enough { sum } else { self.room.excess - freed }, cut }
     }
 
-    /// Returns what must be hidden before a candidate; nothing where the candidate is out of date or that stands before the cut.
+    /// Returns what must be hidden before a candidate; nothing where the candidate is out of date or that precedes the cut.
     fn open_before(&self, ranked: Ranked) -> Option<Vec<usize>> {
         let taken = |part: usize| self.is_taken.get(part).copied().unwrap_or(true);
         let first = match ranked.take {

@@ -43,7 +43,7 @@ const NEAR: f64 = 0.5;
 const EXPECTED_SHARE: f64 = 0.3;
 const LEAST_REQUESTS: f64 = 5.0;
 
-/// What may be hidden, with the blocks behind the numbers.
+/// What may be hidden, with the blocks that the numbers mean.
 struct Hideable {
     room: Room,
     parts: Vec<BlockId>,
@@ -51,7 +51,7 @@ struct Hideable {
     exchanges: Vec<BlockId>,
 }
 
-/// Hides until the request counts at most `goal`, where it counts more than `budget`; below that, what is hardly needed where it pays.
+/// Hides until the request has at most `goal` tokens, where it has more than `budget`; below that, what is hardly needed where it pays.
 pub(super) fn make_room(work: &mut Work<'_>, budget: Tokens, goal: Tokens) {
     let knows_cache = !(work.context.cache.cold || work.context.cache.first_look);
     if knows_cache && work.draft.total <= budget {

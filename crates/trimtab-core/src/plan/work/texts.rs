@@ -1,4 +1,4 @@
-//! The texts that blocks are sent as instead of their own. Takes a block, what a step does with it and why; gives the shorter text
+//! The texts that are sent in place of blocks. Takes a block, what a step does with it and why; gives the shorter text
 //! and what it counts, or nothing where it is not smaller. Never decides whether a block is shortened.
 
 use std::{
@@ -56,7 +56,7 @@ impl Work<'_> {
         reason: &Reason,
     ) -> Option<(Arc<str>, Tokens)> {
         // Which names stand nowhere else depends on what else is hidden, and which arguments may go on what came since:
-        // that is made anew; so is what tells a series, which is made of later blocks too.
+        // that is made again; so is what lists a series, which is made of later blocks too.
         let tells = matches!(reason, Reason::EditedOften { told: None, .. });
         if tells || matches!(act, StepAction::Names | StepAction::Inputs(_)) {
             return self.make_text(id, act, reason, self.context.policy.style);
@@ -178,7 +178,7 @@ impl Work<'_> {
         (tokens <= most && tokens >= least).then_some((shorter, tokens))
     }
 
-    /// Returns the digest of a block's kind where that counts at most so much. Of a file the digest shows too little: it is read to
+    /// Returns the digest of a block's kind where that has at most so many tokens. Of a file the digest shows too little: it is read to
     /// be worked on.
     fn digest_within(
         &mut self,

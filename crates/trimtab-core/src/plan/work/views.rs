@@ -5,7 +5,7 @@ use super::{super::contradictions::LineFacts, Work};
 use crate::{facts::ResultSort, history::BlockId, plan::may_shorten, verdict::Reason};
 
 impl Work<'_> {
-    /// Puts notes in the place of lines that an earlier result in sight shows.
+    /// Puts notes in the place of lines that an earlier visible result shows.
     pub(super) fn hide_seen(&mut self, id: BlockId) -> bool {
         if !self.is_open(id) || !may_shorten(self.request.history, id) {
             return false;
@@ -55,7 +55,7 @@ impl Work<'_> {
         newer.zip(older).is_some_and(|(newer, older)| newer.contradicts(older))
     }
 
-    /// Tells whether a view of a file may point at an older one of it: without it no other one in sight passes for the newest.
+    /// Tells whether a view of a file may point at an older one of it: without it no other visible one passes for the newest.
     fn is_newest_but(&self, source: BlockId, id: BlockId) -> bool {
         let Some(file) = self.request.index.file(id) else { return false };
         let is_of_file = |other: BlockId| {

@@ -14,7 +14,7 @@ use super::{
     visible::VisibleBlocks,
 };
 
-/// The lines that calls have held.
+/// The lines that calls have contained.
 #[derive(Default)]
 pub(super) struct UsedLines {
     used: HashSet<u64>,

@@ -1,5 +1,5 @@
-//! Errors that are not mended yet. Takes a track; gives every failed call's signature with the requests in which it is live:
-//! from its result on until the same thing is done without failing. Never takes a word for a failure: the outcome says it.
+//! Errors that are not solved yet. Takes a track; gives every failed call's signature with the requests in which it is live:
+//! from its result on until the same thing succeeds. Never takes a word for a failure: the outcome says it.
 //!
 //! The signature is the first line that reports the failure (the exception, the diagnostic), and the nearest line with the
 //! place (`file:line`) where that line names none.

@@ -1,5 +1,5 @@
-//! What the agent was told to do. Takes a track; gives the person's messages, the system's texts, files of instructions and
-//! the person's constraints, each with the requests that must show it: all from its first one on. A file of instructions
+//! The agent's instructions. Takes a track; gives the user's messages, the system's texts, files of instructions and
+//! the user's constraints, each with the requests that must show it: all from its first one on. A file of instructions
 //! that is read again or changed is replaced by what comes then. Never counts what a harness adds: reminders, echoes, facts
 //! about the machine, summaries.
 

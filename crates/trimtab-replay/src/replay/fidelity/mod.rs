@@ -1,9 +1,9 @@
 //! What the agent went on to use and no longer saw. Takes a track and its views; gives shares with their counts, and the
-//! misses with their places. Never judges the task: it certifies what was removed, not what the agent would have done.
+//! misses with their places. Never judges the task: it measures what was removed, not what the agent would have done.
 //!
-//! What was used, and which blocks held it, does not depend on a policy: [`SegmentUses`] is made once per segment. Everything is
+//! The uses and the blocks that contained what was used do not depend on a policy: [`SegmentUses`] is made once per segment. Everything is
 //! counted given that the untrimmed request showed it, so that untrimmed views score 1 in every share. A text that stands in
-//! place of a block counts for what it says: a name in a note is a visible name, a note's handle is not the content behind it.
+//! place of a block counts for what it says: a name in a note is a visible name, a note's handle is not the content that it names.
 
 mod anchors;
 mod copied;
@@ -55,7 +55,7 @@ pub(crate) struct HiddenMiss {
     pub(crate) request: usize,
     /// The block that used it; of errors and instructions, the block that said it.
     pub(crate) used_in: BlockId,
-    /// The latest block that held it.
+    /// The latest block that contained it.
     pub(crate) hidden: BlockId,
     /// What was needed, at most 200 characters of it.
     pub(crate) what: String,
@@ -74,13 +74,13 @@ pub(crate) struct Fidelity {
     pub(crate) anchor_lines: NeededShare,
     /// Names that a call uses for the first time and that only results had shown: each visible anywhere.
     pub(crate) references: NeededShare,
-    /// The same, but for what an edit or a write puts into a file a line that held the name must be visible, not the name alone.
+    /// The same, but for what an edit or a write puts into a file a line that contained the name must be visible, not the name alone.
     pub(crate) strict_references: NeededShare,
     /// Lines of 16 characters or more in a call that only results had shown: each visible anywhere, indentation apart.
     pub(crate) copied_lines: NeededShare,
-    /// Errors that are not mended yet, once per request: each with its signature visible.
+    /// Errors that are not solved yet, once per request: each with its signature visible.
     pub(crate) errors: NeededShare,
-    /// The person's messages, system texts, instruction files and the person's constraints, once per request: each verbatim.
+    /// The user's messages, system texts, instruction files and the user's constraints, once per request: each verbatim.
     pub(crate) instructions: NeededShare,
     /// Tokens of visible lines that are no longer true, with neither a note nor a newer view of the same lines, per request summed.
     pub(crate) unmarked_stale: Tokens,

@@ -71,7 +71,7 @@ impl NormalText {
         way.map(String::as_str).unwrap_or_default()
     }
 
-    /// Returns the text as it stands.
+    /// Returns the text unchanged.
     pub(super) fn plain(&self) -> &str {
         self.ways.first().map(String::as_str).unwrap_or_default()
     }
@@ -82,7 +82,7 @@ impl NormalText {
     }
 }
 
-/// Returns a folded message without the marks behind which it quotes: what is quoted line by line is there word by word.
+/// Returns a folded message without the marks after which it quotes: what is quoted line by line is there word by word.
 fn unquote_folded(text: &str) -> Option<String> {
     let folded = text.trim_start().starts_with(FOLDED);
     let lines = text.lines().map(|line| {
@@ -117,7 +117,7 @@ pub(super) fn plain_text(text: &str) -> String {
 enum LineMark {
     /// An arrow, a tabulator: nothing of the line is lost with it.
     Sure,
-    /// `:` or `|`, behind which some tools write a blank that is not the line's.
+    /// `:` or `|`, after which some tools write a blank that is not the line's.
     MayBeFollowedByBlank,
     /// `path:12:` or `12-` of a search.
     Search,
@@ -214,7 +214,7 @@ fn split_line_number(line: &str) -> Option<(LineMark, &str)> {
     behind.next().map(|rest| (LineMark::Search, rest))
 }
 
-/// Returns what stands behind a number of at most seven digits.
+/// Returns what follows a number of at most seven digits.
 fn skip_digits(text: &str) -> Option<&str> {
     let count = text.bytes().take(8).take_while(u8::is_ascii_digit).count();
     (1..8).contains(&count).then(|| text.get(count..)).flatten()
@@ -269,7 +269,7 @@ fn contains_name(text: &str, name: &str) -> bool {
         .any(|at| !(begins && word_at(at.checked_sub(1)) || ends && word_at(Some(at + name.len()))))
 }
 
-/// Returns the hash by which words and lines are looked up (FNV-1a). What is found by it is compared as text.
+/// Returns the hash by which words and lines are looked up (FNV-1a). Its finds are compared as text.
 pub(super) fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

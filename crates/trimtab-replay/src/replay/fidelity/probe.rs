@@ -19,7 +19,7 @@ use crate::{
     replay::{ShownBlock, Track, ViewChange, Views},
 };
 
-/// A name and the numbers behind it: of a share, how many were held of how many.
+/// A name and its numbers: of a share, how many were kept of how many.
 pub type ProbeFigure = (&'static str, u64, u64);
 
 /// A segment whose uses are looked for.
@@ -61,7 +61,7 @@ impl UseProbe<'_> {
         ]
     }
 
-    /// Returns how much every kind of block was needed after the requests that showed it. A use counts for the latest block that held
+    /// Returns how much every kind of block was needed after the requests that showed it. A use counts for the latest block that contained
     /// what was used.
     pub fn needs(&self) -> NeedSums {
         let track = &self.track;

@@ -1,13 +1,13 @@
 //! First-use reference recall. Takes what calls say outside the old text of edits; gives how many of the names in it that
 //! only results had shown were visible when they were first used. Never counts a name that stands in the tool definitions,
-//! the system prompt, a person's words or what the agent said before: these are no first uses, so that names which are
-//! everywhere need no list of their own.
+//! the system prompt, the user's words or what the agent said before: these are no first uses, so that names which are
+//! everywhere need no separate list.
 //!
 //! A name is a path, a file's name, an address, an identifier of several words (`snake_case`, `camelCase`), a hash or an
 //! error code, of six characters or more.
 //!
 //! Strict: where an edit or a write puts the name into a file, the agent needed to see what it is, not only that it is. So
-//! one of the lines that held it must be visible, whole; a name in a note or in a list of names does not count.
+//! one of the lines that contained it must be visible, whole; a name in a note or in a list of names does not count.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ const SHORTEST: usize = 6;
 /// The shortest hash, in hex digits: git's abbreviation.
 const SHORTEST_HASH: usize = 7;
 
-/// Ends of file names. Other words behind a dot are members of something.
+/// Ends of file names. Other words after a dot are members of something.
 const EXTENSIONS: &[&str] = &[
     "astro", "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "cue", "dart",
     "diff", "env", "ex", "exs", "fish", "gif", "go", "gradle", "gz", "h", "hpp", "hs", "html", "ini",
@@ -93,7 +93,7 @@ fn stands_in_text(name: &TextUse, visible: &VisibleBlocks<'_>) -> bool {
     })
 }
 
-/// Tells whether a line that held the name stands in a text that is shown in place of a block.
+/// Tells whether a line that contained the name stands in a text that is shown in place of a block.
 fn has_line(name: &TextUse, uses: &SegmentUses, visible: &VisibleBlocks<'_>) -> bool {
     let normals = name.holders.iter().filter_map(|block| uses.texts.text_of(*block));
     let lines: HashSet<&str> = normals.flat_map(|normal| normal.lines_naming(&name.text)).collect();

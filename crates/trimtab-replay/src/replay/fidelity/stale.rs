@@ -4,8 +4,8 @@
 //! where the conversation does not tell, a line is not stale, and one that merely moved is current.
 //!
 //! A newer view of a line is the call that changed it (an edit or a write shows what stands there now), or a later reading
-//! of the same place. It counts where it is visible whole, or where a note in its place points at a text in sight that holds
-//! its lines. A shortened text with a note in it says itself that it is not the file as it stands.
+//! of the same place. It counts where it is visible whole, or where a note in its place points at a visible text that holds
+//! its lines. A shortened text with a note in it says itself that it is not the whole file.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -50,7 +50,7 @@ pub(super) fn find_stale(track: &Track<'_>) -> Vec<StaleLines> {
 /// A step after which lines may have another fate.
 struct FileEvent<'a> {
     step: u32,
-    /// The last block that told of it.
+    /// The last block that showed it.
     block: BlockId,
     /// The accesses to the file in that step.
     accesses: Vec<&'a Access>,
@@ -114,7 +114,7 @@ fn close_line(
     closed.entry((line.from, until, line.newer)).or_default().push(number);
 }
 
-/// Returns what happened to a file behind one of its readings, step by step: what calls of one step did is only known together.
+/// Returns what happened to a file after one of its readings, step by step: what calls of one step did is only known together.
 fn later_events<'a>(track: &'a Track<'_>, path: &str, index: usize, read: &Access) -> Vec<FileEvent<'a>> {
     let accesses = track.files.accesses(path).iter().skip(index + 1);
     let accesses = accesses.filter(|access| access.block > read.block);

@@ -87,7 +87,7 @@ impl SegmentTexts {
         candidates.filter(|block| self.text_of(*block).is_some_and(|normal| normal.contains(text))).collect()
     }
 
-    /// Tells where a name stands before `end`.
+    /// Tells where a name is found before `end`.
     pub(super) fn places_of_name(&self, name: &str, end: usize) -> NamePlaces {
         let parts: Vec<u64> = words_in(name).map(|word| hash(word.text)).collect();
         let (results, others): (Vec<BlockId>, Vec<BlockId>) =

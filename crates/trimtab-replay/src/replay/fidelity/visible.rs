@@ -107,7 +107,7 @@ impl<'a> VisibleBlocks<'a> {
     }
 
     /// Tells whether a request shows, in the place of a block, a note that points at another one of which it shows all and which
-    /// holds the lines that are missing. What the note says is looked up, not believed.
+    /// holds the lines that are missing. The lines that the note names are looked up, not believed.
     pub(super) fn is_pointed_at(&self, block: BlockId, request: usize) -> bool {
         let history = self.track.history;
         let ShownBlock::Text { text, .. } = self.shown_block(block, request) else { return false };

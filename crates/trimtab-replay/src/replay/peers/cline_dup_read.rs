@@ -107,7 +107,7 @@ fn note_copies(
         if let (true, true, Subject::File { path, .. }) = (found.is_empty(), read, fact.subject()) {
             found.push((path.to_string(), None));
         }
-        // A result may stand in the block behind its header.
+        // A result may stand in the block after its header.
         let next = BlockId(block.0 + 1);
         let only_header = result_header(&text).is_some_and(|header| header.len() == text.trim_end().len());
         let block = if only_header && next.0 < message.blocks.end { next } else { block };

@@ -57,7 +57,7 @@ fn mask_by_rent(case: &PeerCase<'_>) -> Views {
     schedule_edits(case.track, &mask_when_due(case.track, KEPT_STEPS, |_| true), case.knob)
 }
 
-/// Masks what is old enough at the requests that are due; `due` is told how many results have come so far.
+/// Masks what is old enough at the requests that are due; `due` gets how many results have come so far.
 fn mask_when_due(track: &Track<'_>, keep: usize, mut due: impl FnMut(usize) -> bool) -> Views {
     let mut walk = PeerWalk::new(track);
     let mut waiting: VecDeque<BlockId> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! A segment's messages as chat libraries know them. Takes a track; gives one message per entry behind tools and system, what
+//! A segment's messages as chat libraries know them. Takes a track; gives one message per entry after tools and system, what
 //! a model says in one go as one message. Never reaches beyond a request: a message ends where a request ends.
 
 use std::ops::Range;
@@ -96,7 +96,7 @@ pub(super) fn system_estimate(track: &Track<'_>) -> usize {
     estimate_tokens(track, &ChatMessage { speaker: ChatSpeaker::Other, blocks: start..end })
 }
 
-/// Returns how many entries stand before the conversation: tools and system, which some formats carry among the messages.
+/// Returns how many entries precede the conversation: tools and system, which some formats carry among the messages.
 fn head_entries(track: &Track<'_>) -> usize {
     let is_head = |role: Role| matches!(role, Role::Tools | Role::System);
     track.history.entries().iter().take_while(|entry| is_head(entry.role)).count()

@@ -1,7 +1,7 @@
-//! Other tools' policies and the bounds that know the future. Takes a track and a knob; gives views, unchecked: a peer may
+//! Other tools' policies and the bounds that know the future. Takes a track and a parameter; gives views, unchecked: a peer may
 //! break the protocol, and the report says so. Never plans: these are plain functions for comparison.
 //!
-//! Each stands in a file of its own with the words its product shows and the way its product estimates tokens.
+//! Each has its own file with the words its product shows and the way its product estimates tokens.
 
 mod clear_tool_uses;
 mod cline_dup_read;
@@ -105,7 +105,7 @@ pub(crate) fn rivals() -> &'static [Rival] {
     RIVALS
 }
 
-/// Finds a rival by `name` or `name(knob)` and returns it with the value of its knob: its default where none is given, 0 where
+/// Finds a rival by `name` or `name(value)` and returns it with the value of its parameter: its default where none is given, 0 where
 /// it has none.
 #[cfg(test)]
 pub(crate) fn find_rival(asked: &str) -> Option<(&'static Rival, f64)> {
@@ -124,12 +124,12 @@ pub(crate) fn find_rival(asked: &str) -> Option<(&'static Rival, f64)> {
     }
 }
 
-/// Reads a knob as a whole number.
+/// Reads a parameter as a whole number.
 fn knob_as_count(knob: f64) -> usize {
     usize::try_from(Tokens(1).scale(knob).0).unwrap_or(usize::MAX)
 }
 
-/// Reads a knob as tokens; below 1 it is a share of the segment's largest request.
+/// Reads a parameter as tokens; below 1 it is a share of the segment's largest request.
 fn knob_as_budget(track: &Track<'_>, knob: f64) -> Tokens {
     if knob < 1.0 { walk::peak_tokens(track).scale(knob) } else { Tokens(1).scale(knob) }
 }

@@ -1,4 +1,4 @@
-//! opencode's pruning. Takes a track and how many of the person's turns are out of reach; gives views in which old tool output
+//! opencode's pruning. Takes a track and how many of the user's turns are out of reach; gives views in which old tool output
 //! is cleared, at the end of a turn, when that frees enough. Never touches failed calls or what the `skill` tool gave.
 
 use trimtab_core::{BlockId, facts::Voice, json::narrow};
@@ -48,7 +48,7 @@ fn prune_outputs(case: &PeerCase<'_>) -> Views {
             tokens: tokens(&text_of(track, block)),
             turn: track.facts.row(block).map_or(0, |fact| fact.turn),
         }));
-        // It runs when a turn has ended, before the person's next message is there.
+        // It runs when a turn has ended, before the user's next message is there.
         let reached = match turns {
             0 => Some(turn),
             turns if begins => turn.checked_sub(turns + 1),

@@ -1,5 +1,5 @@
 //! A sliding window, first in, first out. Takes a track and a budget; gives views without the oldest exchanges, as many as must
-//! go to meet the budget. Never brings one back, never drops the first or the last message of the person, nor the exchange
+//! go to meet the budget. Never brings one back, never drops the first or the last message of the user, nor the exchange
 //! under way.
 
 use std::{collections::BTreeSet, ops::Range};

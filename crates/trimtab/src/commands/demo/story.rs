@@ -75,7 +75,7 @@ impl<'a> Story<'a> {
         self.out.write_line(format_args!("{BOLD}{head}{BOLD:#}\"{prompt}\""))?;
         if turn.pause_seconds > CACHE_SECONDS {
             self.out.write_line(format_args!(
-                "  {DIM}after a pause of {} minutes: the provider's cache has expired, hiding costs nothing now{DIM:#}",
+                "  {DIM}after {} idle minutes the provider's cache has expired: hiding is free{DIM:#}",
                 turn.pause_seconds / 60
             ))?;
         }
@@ -145,7 +145,7 @@ impl<'a> Story<'a> {
         self.print_row(
             "hidden",
             format_args!(
-                "{}; every original is kept and can be recalled",
+                "{}; every original is stored and can be recalled",
                 count_with_noun(totals.blocks_hidden, "block", "blocks")
             ),
         )?;

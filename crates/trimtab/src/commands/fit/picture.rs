@@ -2,45 +2,94 @@
 //! after, and why.
 
 use trimtab_core::{
-    BlockId, FittedRequest, Plan, Role,
+    BlockId, BlockKind, FittedRequest, Plan, Role,
     plan::{Moment, MomentSum, PassSum},
 };
 
-use crate::output::{group_thousands, on_one_line, pad_text, print_line};
+use crate::output::{error_width, group_thousands, on_one_line, pad_text, print_line};
 
-/// Columns of the beginning of each block.
+/// Columns of the beginning of each block where no terminal says how many there are.
 const TEXT_WIDTH: usize = 48;
 
+/// From so many columns on, role and moment have columns, and a reason precedes its handle.
+const WIDE: usize = 110;
+
+/// How the columns before the text are set.
+struct PictureLayout {
+    is_wide: bool,
+    /// Columns of the last column.
+    text: Option<usize>,
+}
+
+impl PictureLayout {
+    fn for_width(width: Option<usize>) -> PictureLayout {
+        let is_wide = width.is_none_or(|width| width >= WIDE);
+        let before = if is_wide { 68 } else { 46 };
+        PictureLayout { is_wide, text: width.map(|width| width.saturating_sub(before)) }
+    }
+
+    /// Returns a line.
+    fn line(
+        &self,
+        number: &str,
+        step: &str,
+        [role, kind, verdict, when]: [&str; 4],
+        tokens: [&str; 2],
+    ) -> String {
+        let (verdict, [before, after]) = (pad_text(verdict, 8), tokens);
+        if self.is_wide {
+            format!("{number:>4} {step:>5}  {role:10} {kind:9} {verdict} {when:6} {before:>8} {after:>8}  ")
+        } else {
+            // Who says a text is more than that it is one.
+            let kind = if kind == BlockKind::Text.name() { role } else { kind };
+            format!("{number:>4} {step:>4}  {kind:9} {verdict} {before:>7} {after:>7} ")
+        }
+    }
+
+    /// Returns the reason and the handle by which the original comes back, as far as they fit.
+    fn reason(&self, reason: &str, handle: &str) -> String {
+        match self.text {
+            None => format!("{reason}; recall {handle}"),
+            Some(width) if self.is_wide => on_one_line(&format!("{reason}; recall {handle}"), width),
+            Some(width) => on_one_line(&format!("{handle} {reason}"), width),
+        }
+    }
+
+    fn beginning(&self, text: &str) -> String {
+        on_one_line(text, self.text.unwrap_or(TEXT_WIDTH))
+    }
+}
+
 pub(super) fn explain_fit(fitted: &FittedRequest) {
-    print_line(format_args!(
-        "{:>4} {:>5}  {:10} {:9} {:8} {:6} {:>8} {:>8}  {}",
-        "#", "step", "role", "kind", "verdict", "when", "tokens", "sent", "why, or what it begins with"
-    ));
+    let layout = PictureLayout::for_width(error_width());
+    let last = if layout.is_wide { "why, or what it begins with" } else { "handle and reason, or text" };
+    let head = layout.line("#", "step", ["role", "kind", "verdict", "when"], ["tokens", "sent"]);
+    print_line(format_args!("{head}{last}"));
     for decision in fitted.plan.decisions() {
         let Some(block) = fitted.history.block(decision.block) else { continue };
         let entry = fitted.history.entry_of(block);
         let (before, after) = fitted.plan.tokens_of(decision.block);
         let why = match decision.reason() {
             None => {
-                let text = on_one_line(&fitted.history.block_text(block), TEXT_WIDTH);
-                format!("{}{text}", wish_of(&fitted.plan, decision.block))
+                let wish = wish_of(&fitted.plan, decision.block);
+                layout.beginning(&format!("{wish}{}", fitted.history.block_text(block).trim_start()))
             }
             Some(reason) => {
-                let handle = decision.handle.as_deref().unwrap_or_default();
-                format!("{reason}; recall {handle}")
+                layout.reason(&reason.to_string(), decision.handle.as_deref().unwrap_or_default())
             }
         };
-        print_line(format_args!(
-            "{:>4} {:>5}  {:10} {:9} {} {:6} {:>8} {:>8}  {why}",
-            decision.block.0,
-            entry.map_or(0, |entry| entry.step),
-            entry.map_or(Role::Other, |entry| entry.role).name(),
-            block.kind.name(),
-            pad_text(decision.verdict.word(), 8),
-            fitted.plan.moment_of(decision.block).map_or("", Moment::word),
-            group_thousands(before.0),
-            group_thousands(after.0)
-        ));
+        let columns = layout.line(
+            &decision.block.0.to_string(),
+            &entry.map_or(0, |entry| entry.step).to_string(),
+            [
+                entry.map_or(Role::Other, |entry| entry.role).name(),
+                block.kind.name(),
+                decision.verdict.word(),
+                fitted.plan.moment_of(decision.block).map_or("", Moment::word),
+            ],
+            [&group_thousands(before.0), &group_thousands(after.0)],
+        );
+        print_line(format_args!("{columns}{why}"));
     }
     let (before, after) = (fitted.plan.before(), fitted.plan.after());
     print_line(format_args!(

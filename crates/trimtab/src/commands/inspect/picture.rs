@@ -44,7 +44,7 @@ pub(super) fn print_inspection(measured: &Inspection, out: &mut Output) -> Resul
     print_tools(measured, out)?;
     print_files(measured, out)?;
     print_parts(
-        &format!("By priority (high is kept longest; the last {RECENT_STEPS} steps are recent)"),
+        &format!("By priority (the highest is kept longest; recent: the last {RECENT_STEPS} steps)"),
         &measured.priorities,
         measured.tokens.0,
         out,
@@ -112,7 +112,7 @@ fn print_window_bar(measured: &Inspection, out: &mut Output) -> Result<()> {
             group_thousands(largest)
         ))?;
         if largest > measured.tokens.0 {
-            out.write_line("(above the count: an estimate, or the recording leaves out system and tools)")?;
+            out.write_line("(that is more than was counted: recordings leave out system prompt and tools)")?;
         }
     }
     Ok(())
@@ -177,7 +177,7 @@ fn print_head(measured: &Inspection, out: &mut Output) -> Result<()> {
     if !recorded {
         out.write_line("")?;
         return out.write_line(format_args!(
-            "{BOLD}Head{BOLD:#}  about {} tokens, not recorded{cost}",
+            "{BOLD}System prompt and tools{BOLD:#}  about {} tokens, not recorded{cost}",
             group_thousands(tokens.0)
         ));
     }
@@ -189,7 +189,7 @@ fn print_head(measured: &Inspection, out: &mut Output) -> Result<()> {
 }
 
 fn print_head_parts(head: &HeadCost, whole: u64, out: &mut Output) -> Result<()> {
-    print_table_head("Head: what every request begins with", "calls", out)?;
+    print_table_head("System prompt and tools of every request", "calls", out)?;
     let mut rows: Vec<(String, String, Tokens)> = head
         .servers
         .iter()
@@ -248,7 +248,7 @@ fn print_tools(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.tools.is_empty() {
         return Ok(());
     }
-    print_table_head("By kind of tool, tool in brackets", "calls", out)?;
+    print_table_head("By what calls do (tool)", "calls", out)?;
     for tool in measured.tools.iter().take(ROWS) {
         let name = format!("{} ({})", tool.kind, tool.name);
         print_row(
@@ -271,7 +271,7 @@ fn print_files(measured: &Inspection, out: &mut Output) -> Result<()> {
     if measured.files.is_empty() {
         return Ok(());
     }
-    print_table_head("By file, with its last access and step", "read/changed", out)?;
+    print_table_head("By file (last access, step)", "read/changed", out)?;
     for file in measured.files.iter().take(ROWS) {
         let counted = format!("{}/{}", file.reads, file.changes);
         let last = format!(" ({} {})", file.operation, file.last_access_step);
@@ -328,12 +328,12 @@ fn print_cost(measured: &Inspection, out: &mut Output) -> Result<()> {
     let requests = measured.requests;
     if cost.reported {
         out.write_line(format_args!(
-            "{requests} requests cost ${:.2} by the usage that was reported",
+            "{requests} requests cost ${:.2}, by the usage that the provider reported",
             cost.dollars
         ))?;
     } else if requests > 0 {
         out.write_line(format_args!(
-            "{requests} requests cost ${:.2} as counted, if nothing was cached",
+            "{requests} requests cost ${:.2} by our count, if nothing was cached",
             cost.dollars
         ))?;
     }
@@ -343,7 +343,7 @@ fn print_cost(measured: &Inspection, out: &mut Output) -> Result<()> {
             usage.cache_hits() * 100.0
         ))?;
     }
-    out.write_line("`trimtab replay` of this file says what trimtab would have saved")
+    out.write_line("`trimtab replay` shows what trimtab would have saved here")
 }
 
 /// Returns a share in percent with one decimal.

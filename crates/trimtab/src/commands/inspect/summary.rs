@@ -13,7 +13,7 @@ use trimtab_replay::{
 use super::picture::{self, BOLD, ROWS, percent};
 use crate::{
     input::Unreadable,
-    output::{Output, end_of, group_thousands, wrap_text},
+    output::{Output, count_with_noun, end_of, group_thousands, wrap_text},
 };
 
 /// What many conversations have in common.
@@ -173,8 +173,7 @@ pub(super) fn print_summary(summary: &InspectionSummary, all: &[Inspection], out
     }
     let InspectionSummary { files, conversations, .. } = summary;
     out.write_line(format_args!("{BOLD}{conversations} conversations in {files} files{BOLD:#}"))?;
-    out.write_line("(a compaction, a branch and a sub-agent each begin another conversation;")?;
-    out.write_line("what several of them hold counts in each)")?;
+    out.write_line("(a compaction, a branch and a sub-agent each begin another conversation)")?;
     if all.is_empty() {
         return Ok(());
     }
@@ -186,14 +185,12 @@ pub(super) fn print_summary(summary: &InspectionSummary, all: &[Inspection], out
         group_thousands(summary.tokens.0 / Tokens::from_len(all.len()).0.max(1))
     ))?;
     print_windows(summary, out)?;
-    print_group("tool-heavy", "(half of the tokens or more in calls and results)", &summary.tool_heavy, out)?;
+    print_group("tool-heavy", "with half of their tokens in calls and results", &summary.tool_heavy, out)?;
     print_group("others", "", &summary.others, out)?;
     if let Some(usage) = summary.usage {
         let requests = group_thousands(u64::try_from(usage.requests)?);
         let share = usage.cache_hits() * 100.0;
-        out.write_line(format_args!(
-            "cache hits     {share:.1} % of the input of {requests} requests with reported usage"
-        ))?;
+        out.write_line(format_args!("cache hits     {share:.1} % of the input of {requests} requests"))?;
     }
     picture::print_parts("By role", &summary.roles, summary.tokens.0, out)?;
     tool_rows(summary, out)?;
@@ -204,37 +201,38 @@ pub(super) fn print_summary(summary: &InspectionSummary, all: &[Inspection], out
 
 fn print_windows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
     if summary.with_window == 0 {
-        return out.write_line(
-            "window         of no conversation is the model's window known; --model NAME names one",
-        );
+        return out.write_line("window         not known for any of these models; --model NAME names one");
     }
     let (half, most) = (summary.over_half * 100.0, summary.over_three_quarters * 100.0);
     out.write_line(format_args!(
         "window         {half:.1} % of conversations fill over 50 % of it, {most:.1} % over 75 %"
     ))?;
-    out.write_line("               (by the largest request that was reported, else by what is counted)")?;
     if summary.with_window < summary.conversations {
         let known = summary.with_window;
-        out.write_line(format_args!("               (of the {known} whose model's window is known)"))?;
+        out.write_line(format_args!("               (known for {known} of them)"))?;
     }
     Ok(())
 }
 
 fn print_group(name: &str, about: &str, group: &CostGroup, out: &mut Output) -> Result<()> {
-    out.write_line(format!("{name:14} {} conversations {about}", group.conversations).trim_end())?;
+    if group.conversations == 0 {
+        return Ok(());
+    }
+    let conversations = count_with_noun(group.conversations, "conversation", "conversations");
+    out.write_line(format!("{name:14} {conversations} {about}").trim_end())?;
     let mean =
         |dollars: f64, count: usize| dollars / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
     if group.reported > 0 {
         let each = mean(group.reported_dollars, group.reported);
         out.write_line(format_args!(
-            "               ${each:.2} each by reported usage ({} of them)",
+            "               ${each:.2} each, by the reported usage of {}",
             group.reported
         ))?;
     }
     if group.counted > 0 {
         let each = mean(group.counted_dollars, group.counted);
         out.write_line(format_args!(
-            "               ${each:.2} each as counted, nothing cached ({} of them)",
+            "               ${each:.2} each, by our count of {}, if nothing was cached",
             group.counted
         ))?;
     }
@@ -250,7 +248,7 @@ fn tool_rows(summary: &InspectionSummary, out: &mut Output) -> Result<()> {
             tokens: tool.tokens,
         })
         .collect();
-    picture::print_table("By kind of tool, tool in brackets", "calls", &rows, summary.tokens.0, out)
+    picture::print_table("By what calls do (tool)", "calls", &rows, summary.tokens.0, out)
 }
 
 fn print_longest(all: &[Inspection], out: &mut Output) -> Result<()> {

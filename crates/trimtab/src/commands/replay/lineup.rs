@@ -26,7 +26,7 @@ const BEST: usize = 3;
 
 /// Tells whether nobody said who takes part.
 pub(super) fn is_usual(asked: &ReplayArgs) -> bool {
-    asked.policies.is_empty() && !asked.all && !asked.knobs
+    asked.policies.is_empty() && !asked.all && !asked.values
 }
 
 /// Returns who takes part.
@@ -40,7 +40,7 @@ pub(super) fn contenders_for(asked: &ReplayArgs) -> Result<Vec<Contender>> {
         return Ok(names.map(|name| Contender::parse(name)).collect::<Result<_, _>>()?);
     }
     if asked.policies.is_empty() {
-        return Ok(contenders(if asked.knobs { KnobRange::All } else { KnobRange::Default }));
+        return Ok(contenders(if asked.values { KnobRange::All } else { KnobRange::Default }));
     }
     let mut found: Vec<Contender> = Vec::new();
     for policy in &asked.policies {

@@ -149,7 +149,7 @@ fn limits(subject: &PageSubject<'_>) -> Markup {
         p { (CERTIFIES) }
         p {
             "Costs are simulated with the rules of each provider's cache, at prices of " (prices_date()) ". Methods of other tools are \
-             re-implemented from their documentation; they set no cache marker of their own. Contenders that begin with " code { "oracle:" }
+             re-implemented from their documentation; they set no cache marker. Contenders that begin with " code { "oracle:" }
             " know the future: they show what is possible, and cannot be used."
         }
         @for sentence in summary_sentences(replayed) { p { (sentence) } }

@@ -78,6 +78,7 @@ fn policy_sentence(row: &ScoreRow) -> String {
     let missed = missed_count(row.edit_anchor_recall, row.edit_anchors);
     let early = match (row.edit_anchors, missed) {
         (0, _) => "the agent edited no text that it had read".to_owned(),
+        (1, 0) => "the one text that the agent edited was still visible then".to_owned(),
         (all, 0) => {
             format!("all {} texts that the agent edited were still visible then", group_thousands(all))
         }

@@ -15,7 +15,7 @@ use trimtab_store::SessionId;
 use crate::{
     args::WhyArgs,
     input::{self, ENDINGS, Unreadable, files_of},
-    output::{Output, Progress, count_with_noun, print_line},
+    output::{Output, Progress, count_with_noun, print_line, print_note},
     own_sessions::own_sessions,
     prices::models,
     scope::{Asker, LATEST, StoreScope},
@@ -101,7 +101,7 @@ fn explain_stored(asked: &WhyArgs, sessions: &mut Vec<SessionMisses>) -> Result<
         print_line(format_args!("{left} not looked at: --last N takes more"));
     }
     if let Some(about) = scope.about_others(others) {
-        print_line(about);
+        print_note(about);
     }
     Ok(())
 }

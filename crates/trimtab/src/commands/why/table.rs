@@ -11,7 +11,9 @@ use trimtab_replay::{ExplainedRequest, ratio};
 
 use super::{ProjectMisses, SessionMisses, WhyReport};
 use crate::{
-    output::{Output, count_with_noun, end_of, group_thousands, on_one_line, pad_text, wrap_text},
+    output::{
+        Output, count_with_noun, end_of, group_thousands, on_one_line, pad_text, wrap_text, wrapped_at,
+    },
     store::format_minute,
 };
 
@@ -20,8 +22,14 @@ const BOLD: Style = Style::new().bold();
 /// Columns of a line where the terminal is wider.
 const WIDTH: usize = 110;
 
+/// The fewest columns of a reason beside the figures; where there are fewer, it gets its own lines below them.
+const REASON_WIDTH: usize = 40;
+
+/// How far such lines are indented.
+const REASON_INDENT: usize = 9;
+
 /// Columns of the names of sessions, projects and reasons.
-const NAME_WIDTH: usize = 44;
+const NAME_WIDTH: usize = 36;
 
 pub(super) fn print_report(report: &WhyReport, most: usize, out: &mut Output) -> Result<()> {
     for bad in &report.unreadable {
@@ -34,7 +42,7 @@ pub(super) fn print_report(report: &WhyReport, most: usize, out: &mut Output) ->
     } else {
         print_many(report, most, out)?;
     }
-    out.write_line(describe_summary(&report.summary))
+    out.write_sentence(describe_summary(&report.summary))
 }
 
 /// Prints every miss of one session, in the order in which they happened.
@@ -132,8 +140,14 @@ fn print_miss(row: &ExplainedRequest, out: &mut Output) -> Result<()> {
         group_thousands(miss.read.0),
         miss.again_dollars.map_or_else(|| "?".to_owned(), |dollars| format!("${dollars:.3}")),
     );
-    let width = out.width().clamp(columns.len() + 24, WIDTH.max(columns.len() + 24)) - columns.len();
-    let mut lines = wrap_words(&describe_miss(miss), width).into_iter();
+    let width = out.width().min(WIDTH);
+    let beside = width.saturating_sub(columns.len());
+    if beside < REASON_WIDTH {
+        out.write_line(columns.trim_end())?;
+        let mut lines = wrapped_at(&describe_miss(miss), width.saturating_sub(REASON_INDENT)).into_iter();
+        return lines.try_for_each(|line| out.write_line(format_args!("{:REASON_INDENT$}{line}", "")));
+    }
+    let mut lines = wrapped_at(&describe_miss(miss), beside).into_iter();
     out.write_line(format_args!("{columns}{}", lines.next().unwrap_or_default()))?;
     let indent = " ".repeat(columns.len());
     lines.try_for_each(|line| out.write_line(format_args!("{indent}{line}")))
@@ -146,10 +160,6 @@ fn describe_miss(miss: &CacheMiss) -> String {
         Certainty::Known => words,
         Certainty::Inferred => format!("{words} (inferred)"),
     }
-}
-
-fn wrap_words(words: &str, width: usize) -> Vec<String> {
-    crate::output::wrapped_at(words, width)
 }
 
 fn print_sum_head(title: &str, counted: &str, out: &mut Output) -> Result<()> {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tokio::{
     net::TcpListener,
     process::{Child, Command},
@@ -59,6 +59,8 @@ pub(crate) fn run(asked: &WrapArgs, out: &mut Output) -> Result<()> {
     let (agent, program) = known.map_or((&ANY, name.as_os_str()), |agent| (agent, agent.program.as_ref()));
     // Whoever writes `--` between the name and the arguments means the same.
     let arguments = arguments.strip_prefix(&[OsString::from("--")]).unwrap_or(arguments);
+    // Before anything is made for it.
+    let file = find_program(program).with_context(|| explain_not_found(program))?;
     let mut wanted = proxy_options(
         &asked.fitting,
         ProxyLimits { request: mebibytes_to_bytes(LARGEST), ..LIMITS },
@@ -76,7 +78,8 @@ pub(crate) fn run(asked: &WrapArgs, out: &mut Output) -> Result<()> {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let ended = run_agent(agent, program, arguments, &url, store.as_deref(), project.as_deref()).await;
+        let ended =
+            run_agent(agent, (program, &file), arguments, &url, store.as_deref(), project.as_deref()).await;
         let _ = stop.send(());
         let _ = serving.await;
         let status = ended?;
@@ -102,15 +105,14 @@ fn list_agents(out: &mut Output) -> Result<()> {
 
 async fn run_agent(
     agent: &AgentSetup,
-    program: &OsStr,
+    (program, found): (&OsStr, &Path),
     arguments: &[OsString],
     url: &str,
     store: Option<&Path>,
     project: Option<&str>,
 ) -> Result<ExitStatus> {
-    // Windows finds no `.cmd` by its name alone, and agents are installed as such.
-    let found = if cfg!(windows) { find_program(program) } else { None };
-    let mut command = Command::new(found.as_deref().map_or(program, Path::as_os_str));
+    // Windows finds no `.cmd` by its name alone, and agents are installed as such. Elsewhere a program sees the name that was typed.
+    let mut command = Command::new(if cfg!(windows) { found.as_os_str() } else { program });
     let is_plain =
         arguments.first().is_some_and(|first| agent.plain_commands.iter().any(|plain| first == plain));
     let file = agent.file.as_ref().filter(|_| !is_plain);
@@ -142,20 +144,18 @@ async fn run_agent(
     }
     let shown = program.display();
     announce(agent, &shown.to_string(), url);
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-            let near = did_you_mean(&shown.to_string(), &names);
-            let what =
-                if near.is_empty() { ": install it".to_owned() } else { format!("{near} Else install it") };
-            bail!(
-                "`{shown}` not found in PATH{what}, or name another program; `trimtab wrap --list` lists the known agents"
-            )
-        }
-        Err(fault) => return Err(fault).with_context(|| format!("`{shown}` cannot be started")),
-    };
+    let mut child = command.spawn().with_context(|| format!("`{shown}` cannot be started"))?;
     wait_for_agent(&mut child).await
+}
+
+/// Says that a program is missing, and what to do.
+fn explain_not_found(program: &OsStr) -> String {
+    let shown = program.display().to_string();
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let near = did_you_mean(&shown, &names);
+    format!(
+        "`{shown}` not found in PATH{near}: install it, or give its path; `trimtab wrap --list` lists the known agents"
+    )
 }
 
 /// Says what is going to happen, to somebody who watches, and what is missing.
@@ -170,7 +170,7 @@ fn announce(agent: &AgentSetup, program: &str, url: &str) {
     }
     if std::io::stderr().is_terminal() {
         output::print_note(format_args!(
-            "{program} runs behind trimtab at {url}; what that saved is said when it ends"
+            "starting {program} behind the proxy at {url}; a summary follows when it ends"
         ));
     }
 }

@@ -90,6 +90,6 @@ fn cline_deletes_half_of_the_messages_when_notices_save_too_little() {
         "u go", "c Read a.rs", "r #1200", "c Read b.rs", "r #1200", "c Read c.rs", "r #1200", "c Read d.rs",
         "r #8",
     ];
-    // Seven messages behind the first two: two of them go, the last of them the model's, and its result is left behind.
+    // Seven messages after the first two: two of them go, the last of them the model's, and its result is left.
     check(&session, "peer:cline-dup-read(1000)", &[], &["ucrcr", "ucrcrcr", "uc..rcrcr"]);
 }

@@ -37,7 +37,7 @@ fn needs() -> Vec<ResultNeed> {
     vec![need(4, 3, &[0..1]), need(7, 9, &[]), need(4, 12, &[0..1]), need(9, 2, &[0..1])]
 }
 
-/// All rivals with all the knobs they name.
+/// All rivals with all the parameters that they name.
 fn asked() -> Vec<String> {
     let with_knobs = rivals().iter().flat_map(|rival| {
         let knobs = rival.knob.1.iter().map(move |knob| format!("{}({knob})", rival.name));

@@ -18,7 +18,7 @@ use crate::{
     replay::{PeerCase, ResultNeed, ShownBlock, Track, Views, VisibleRequest, peers::find_rival},
 };
 
-/// Makes a segment of a session drawn line by line: `s` the system, `u` the person, `a` what the model says, `c TOOL FILE` its
+/// Makes a segment of a session drawn line by line: `s` the system, `u` the user, `a` what the model says, `c TOOL FILE` its
 /// calls (several with ` + `), `r` their results, `fail` a result that the protocol calls failed, `wait SECONDS` a pause before
 /// the next request. In texts `#8` is 8 characters, `lines 3` is 3 lines, and ` &image` adds an image.
 pub(in crate::replay) fn segment(session: &[&str]) -> Segment {

@@ -126,7 +126,7 @@ fn opencode_stops_at_what_is_cleared_and_does_not_count_failures_or_skills() {
         &session,
         "peer:opencode-prune(0)",
         &[],
-        // With d, c is beyond the newest 40,000 and frees 40,000; with e nothing more is left behind d.
+        // With d, c is beyond the newest 40,000 and frees 40,000; with e nothing more is left after d.
         &["ucrcrcr", "uc-crcrcr", "uc-crcrc-cr", "uc-crcrc-crcr"],
     );
     check_text(&session, "peer:opencode-prune(0)", &[], 2, "[Old tool result content cleared]");
