@@ -10,6 +10,7 @@ use crate::{
     look::{NavigationLink, PageAssets, PageFrame, navigation, page},
     output::group_thousands,
     store::format_minute,
+    terminal::escape_name,
 };
 
 /// Where style and script are.
@@ -77,6 +78,12 @@ pub(super) fn session_path(id: SessionId) -> String {
 
 pub(super) fn request_path(session: SessionId, request: RequestId) -> String {
     format!("{}/requests/{}", session_path(session), request.0)
+}
+
+/// Returns what people call a project: the last folder of its path.
+pub(super) fn project_name(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path);
+    escape_name(name).into_owned()
 }
 
 /// Returns a time as an element that programs read too.
@@ -153,6 +160,7 @@ mod tests {
         assert_eq!(percent_encoded("a b&c=é/\"<"), "a%20b%26c%3D%C3%A9/%22%3C");
         assert_eq!(page_count(0, 50), 1);
         assert_eq!((page_count(50, 50), page_count(51, 50)), (1, 2));
+        assert_eq!(["/home/dev/shop/", "C:\\work\\shop", "shop"].map(project_name), ["shop"; 3]);
         assert_eq!(cut_text("äöü", 2), ("äö".to_owned(), true));
     }
 }
