@@ -91,6 +91,9 @@ export const conversation = (title, steps) => {
     const content = number % 5 === 4 ? `running 3 tests\ntest cart::rounds ... FAILED\nassertion failed: left 1999, right 2000\n${"note: see above\n".repeat(60)}` : reading(number);
     messages.push({ role: "user", content: [{ type: "tool_result", tool_use_id: id, content }] });
   }
+  // Agents set a cache marker at the end.
+  const last = messages.at(-1);
+  if (Array.isArray(last.content)) last.content.at(-1).cache_control = { type: "ephemeral" };
   const tools = [tool("Read", "Reads a file."), tool("Bash", "Runs a command."), tool("mcp__github__search_issues", "Searches issues. ".repeat(30)),
     tool("mcp__github__create_issue", "Creates an issue. ".repeat(40)), tool("mcp__browser__open", "Opens a page. ".repeat(25))];
   return { model: "claude-opus-5", max_tokens: 1000, system: "You fix bugs in a shop. Be brief.", tools, messages };

@@ -68,7 +68,7 @@ impl PageServer {
         let cost = miss.again_dollars.map(|cost| format!(" ({})", dollars(cost))).unwrap_or_default();
         html! {
             span.bad { "missed " (group_thousands(miss.again.0)) (cost) ": " }
-            span.title { (self.shown_text(&describe_miss(miss))) }
+            bdi { (self.shown_text(&describe_miss(miss))) }
         }
     }
 }

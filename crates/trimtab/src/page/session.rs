@@ -215,7 +215,7 @@ impl PageServer {
             TableColumn::number("uncached").with_about("Tokens that were neither"),
             TableColumn::number("dollars"),
             TableColumn::number("saved").with_about("By estimate; below zero is a loss"),
-            TableColumn::text("what happened, and what the cache missed"),
+            TableColumn::text("what happened"),
         ];
         let reasons = misses.by_place();
         let row = |index: usize| {
@@ -226,7 +226,7 @@ impl PageServer {
             Some(row)
         };
         let rows: Vec<Vec<Markup>> = shown.filter_map(row).collect();
-        table("Requests, the newest first; figures are tokens where nothing else is said", &columns, &rows)
+        table("Newest first; figures are tokens", &columns, &rows)
     }
 
     /// Says what happened at a request, and why its cache missed.

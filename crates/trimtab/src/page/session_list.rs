@@ -111,7 +111,7 @@ impl PageServer {
             html! { a.title dir="auto" href=(path) { (title) } },
             html! {
                 @match &session.project {
-                    Some(project) => span.title dir="auto" title=(escape_name(project)) { (project_name(project)) },
+                    Some(project) => bdi title=(escape_name(project)) { (project_name(project)) },
                     None => span.soft { "–" },
                 }
             },
