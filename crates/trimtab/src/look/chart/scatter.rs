@@ -143,10 +143,12 @@ fn draw_points(chart: &ScatterChart<'_>, area: &PlotArea) -> Markup {
             @let (left, right) = (area.place_x(&chart.x, zone.x.0), area.place_x(&chart.x, zone.x.1));
             @let (top, bottom) = (area.place_y(&chart.y, zone.y.1), area.place_y(&chart.y, zone.y.0));
             rect.zone x=(coordinate(left)) y=(coordinate(top)) width=(coordinate(right - left)) height=(coordinate(bottom - top)) {}
-            @let name = zone_name_place(zone, chart, area);
-            text.good x=(coordinate(name.left)) y=(coordinate(name.bottom - 5.0)) { (zone.name) }
         }
         (area.draw_axes(&chart.x, &chart.y))
+        @if let Some(zone) = &chart.zone {
+            @let name = zone_name_place(zone, chart, area);
+            text.name.good x=(coordinate(name.left)) y=(coordinate(name.bottom - 5.0)) { (zone.name) }
+        }
         @if let Some(zero) = chart.zero {
             @let x = area.place_x(&chart.x, zero);
             line.zero x1=(coordinate(x)) x2=(coordinate(x)) y1=(coordinate(area.top)) y2=(coordinate(area.height - area.bottom)) {}
