@@ -72,8 +72,13 @@ pub(crate) fn explain_requests(
 ) -> Result<ExplainedRecording> {
     let mut seen: HashMap<RequestId, LinkedRequest> = HashMap::new();
     let mut explained = ExplainedRecording::default();
+    // A table is long, and a session has few models.
+    let mut models: HashMap<&str, Option<Model>> = HashMap::new();
     for (index, info) in requests.iter().enumerate() {
-        let model = info.model.as_deref().and_then(|name| find_model_in(name, table).ok());
+        let model = info
+            .model
+            .as_deref()
+            .and_then(|name| models.entry(name).or_insert_with(|| find_model_in(name, table).ok()).clone());
         let later = u64::try_from(requests.len() - index - 1)?;
         let found = match info.usage {
             None => None,

@@ -133,7 +133,7 @@ impl PageServer {
         let hidden = verdict.filter(|verdict| **verdict != Verdict::Keep);
         let handle = block_handle(history, block);
         let text = self.shown_text(&beginning_of(&history.block_text(block), LETTERS * 4));
-        let (start, is_cut) = cut_text(text.trim_start(), LETTERS);
+        let (start, is_cut) = cut_text(text.trim_start_matches(['\n', '\r']), LETTERS);
         let (line, _) =
             cut_text(start.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), LINE_LETTERS);
         let tool = history.tool_name(block);
