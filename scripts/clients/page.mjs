@@ -256,7 +256,7 @@ const pictures = async (browser, world) => {
   await new Promise((done) => setTimeout(done, 1500));
   const folder = join(root, "docs/images");
   mkdirSync(folder, { recursive: true });
-  const { page, go } = await openPage(browser, world, { viewport: { width: 980, height: 760 }, colorScheme: "light" });
+  const { page, go } = await openPage(browser, world, { viewport: { width: 960, height: 760 }, colorScheme: "light" });
   const pages = await pagesOf(world, "s1");
   // Paths of this machine are written as those of an installation: a picture is no place for them.
   const usualPaths = () => page.evaluate(([program, place]) => {
@@ -276,7 +276,7 @@ const pictures = async (browser, world) => {
     await page.screenshot({ path: join(folder, `page-${name}.png`), fullPage: true, clip });
   };
   await go(pages.now);
-  await picture("now", null, "main h2 + .scroll");
+  await picture("now", null, "main .scroll");
   await go(pages.session);
   await picture("session", null, "figure");
   await go(`${pages.request}?show=hidden`);
