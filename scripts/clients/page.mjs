@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { conversation, hostile, longConversation, openBrowser, reading, startWorld } from "./page_world.mjs";
 
 const [trimtab, root, what] = process.argv.slice(2);
@@ -197,6 +198,22 @@ const everybodyCanReadIt = async (browser, world) => {
   say("axe finds nothing serious in light, dark and on a phone, and everything works without a script");
 };
 
+const reportCanBeRead = async (browser) => {
+  const report = join(SHOTS, "report.html");
+  execFileSync(trimtab, ["replay", "--html", report, join(root, "fixtures/recordings/claude-code.jsonl")], { stdio: "ignore" });
+  for (const [look, options] of [["light", { viewport: DESKTOP }], ["dark", { viewport: DESKTOP, colorScheme: "dark" }], ["phone", { viewport: PHONE }]]) {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(report).href);
+    await checkAccess(page, `the report, ${look}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 1, `the report, ${look}: ${wide} px too wide`);
+    await page.screenshot({ path: join(SHOTS, `report-${look}.png`), fullPage: true });
+    await context.close();
+  }
+  say("the page of a replay can be read, light, dark and on a phone");
+};
+
 const keyboard = async (browser, world) => {
   const { page, go } = await openPage(browser, world);
   await go("/");
@@ -301,6 +318,7 @@ try {
     await whatIf(browser, world);
     await everybodyCanReadIt(browser, world);
     await hostileWordsStayWords(browser, world);
+    await reportCanBeRead(browser);
     if (what === "all") await manyAreShownQuickly(browser);
   }
 } finally {

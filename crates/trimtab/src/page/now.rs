@@ -42,7 +42,7 @@ impl PageServer {
                     h1 { (headline(&totals.all)) }
                     p.soft.small { "As of " (time_of(store::current_time())) " UTC · " span data-live="" { "load again for newer figures" } }
                     @if totals.missing > 0 {
-                        p.frame role="status" { "Still adding up: " (number(totals.missing)) " sessions are not in these figures yet. "
+                        p.frame role="status" { "Still adding up: " (shell::session_count(totals.missing)) " not in these figures yet. "
                             a href="/" { "Go on" } }
                     }
                     (total_tiles(&totals.all))
@@ -55,7 +55,7 @@ impl PageServer {
                     @if !latest.sessions.is_empty() {
                         h2 { "Latest sessions" }
                         (self.session_table(&scope, &latest.sessions))
-                        p { a href="/trimtab/sessions" { "All " (number(latest.count)) " sessions" } }
+                        p { a href="/trimtab/sessions" { "All sessions (" (number(latest.count)) ")" } }
                     }
                     @if let Some(note) = scope.about_others(usize::try_from(totals.others).unwrap_or(usize::MAX)) { p.soft { (note) } }
                 }

@@ -12,7 +12,9 @@ use trimtab_store::{SessionId, SessionInfo, SessionPageQuery, Store};
 use super::{
     PageServer,
     route::PageQuery,
-    shell::{self, BarPlace, cut_text, number, page_count, page_links, project_name, session_path},
+    shell::{
+        self, BarPlace, cut_text, number, page_count, page_links, project_name, session_count, session_path,
+    },
 };
 use crate::{
     commands::sessions::{ago, title_of},
@@ -60,7 +62,7 @@ impl PageServer {
         let main = html! {
             div data-follow=(mark) {
                 h1 { "Sessions" }
-                p.soft.small { (number(page.count)) " sessions · " span data-live="" { "load again for newer ones" } }
+                p.soft.small { (session_count(page.count)) " · " span data-live="" { "load again for newer ones" } }
                 form.controls role="search" action="/trimtab/sessions" {
                     label { "Words in their texts " input type="search" name="q" value=(words) maxlength="400"; }
                     button type="submit" { "Search" }

@@ -8,7 +8,7 @@ use trimtab_store::{RequestId, SessionId};
 use super::PageServer;
 use crate::{
     look::{NavigationLink, PageAssets, PageFrame, navigation, page},
-    output::group_thousands,
+    output::{count_with_noun, group_thousands},
     store::format_minute,
     terminal::escape_name,
 };
@@ -95,6 +95,11 @@ pub(super) fn time_of(at: Millis) -> Markup {
 /// Returns a number with its thousands apart.
 pub(super) fn number(number: u64) -> Markup {
     html! { (group_thousands(number)) }
+}
+
+/// Returns how many sessions, as words.
+pub(super) fn session_count(count: u64) -> String {
+    count_with_noun(usize::try_from(count).unwrap_or(usize::MAX), "session", "sessions")
 }
 
 /// Returns the links between the pages of a long list; nothing where there is one.

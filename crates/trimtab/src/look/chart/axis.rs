@@ -65,8 +65,8 @@ impl ChartAxis {
 }
 
 /// Units that a letter of a label takes on average, and those of a bold one.
-pub(super) const LETTER: f64 = 6.6;
-pub(super) const BOLD_LETTER: f64 = 7.6;
+pub(super) const LETTER: f64 = 7.0;
+pub(super) const BOLD_LETTER: f64 = 8.6;
 
 impl PlotArea {
     /// For a desktop: letters of 12 units are read well at the width of a page.

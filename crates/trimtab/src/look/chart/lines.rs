@@ -134,6 +134,6 @@ mod tests {
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= NAME_HEIGHT - 1e-9), "{places:?}");
             assert!(places.iter().all(|place| *place <= area.height - area.bottom + 1e-9), "{places:?}");
         }
-        assert_eq!(cut_name("peer:last-n-polling", 60.0), "peer:las…");
+        assert_eq!(cut_name("peer:last-n-polling", 60.0), "peer:la…");
     }
 }
