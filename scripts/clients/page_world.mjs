@@ -1,6 +1,6 @@
 // What the page is looked at with: a provider that reports usage and keeps what came, a proxy in front of it, an agent, and a browser.
 import { spawn, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,8 @@ export const startProvider = async () => {
     request.on("end", () => {
       const body = Buffer.concat(parts).toString();
       came.push(body);
-      const tokens = Math.round(body.length / 4);
+      // Listings are mostly numbers, which take more tokens than words.
+      const tokens = Math.round(body.length / 1.85);
       const written = Math.min(tokens, 3000);
       const usage = { input_tokens: 4, cache_read_input_tokens: tokens - written, cache_creation_input_tokens: written, output_tokens: 200 };
       response.writeHead(200, { "content-type": "application/json" });
@@ -61,8 +62,13 @@ export const startWorld = async (trimtab, flags) => {
     await answer.text();
     await new Promise((done) => setTimeout(done, pause));
   };
-  const close = () => { child.removeAllListeners("exit"); child.kill("SIGTERM"); provider.close(); };
-  return { provider, folder, address, run, post, close };
+  const close = () => {
+    child.removeAllListeners("exit");
+    child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    child.kill("SIGTERM");
+    provider.close();
+  };
+  return { provider, folder, address, pid: child.pid, store: join(folder, "kept.db"), run, post, close };
 };
 
 const tool = (name, description) => ({ name, description, input_schema: { type: "object", properties: { path: { type: "string" } } } });
@@ -85,9 +91,25 @@ export const conversation = (title, steps) => {
     const content = number % 5 === 4 ? `running 3 tests\ntest cart::rounds ... FAILED\nassertion failed: left 1999, right 2000\n${"note: see above\n".repeat(60)}` : reading(number);
     messages.push({ role: "user", content: [{ type: "tool_result", tool_use_id: id, content }] });
   }
+  // Agents set a cache marker at the end.
+  const last = messages.at(-1);
+  if (Array.isArray(last.content)) last.content.at(-1).cache_control = { type: "ephemeral" };
   const tools = [tool("Read", "Reads a file."), tool("Bash", "Runs a command."), tool("mcp__github__search_issues", "Searches issues. ".repeat(30)),
     tool("mcp__github__create_issue", "Creates an issue. ".repeat(40)), tool("mcp__browser__open", "Opens a page. ".repeat(25))];
   return { model: "claude-opus-5", max_tokens: 1000, system: "You fix bugs in a shop. Be brief.", tools, messages };
+};
+
+// A conversation of very many short steps.
+export const longConversation = (steps) => {
+  const body = conversation("The cart rounds totals wrong. Find out why.", 2);
+  for (let number = 2; number < steps; number += 1) {
+    const id = `toolu_${number}`;
+    const lines = Array.from({ length: 8 }, (_, line) => `${line + 1}\tlet entry_${line} = Entry::new(${number * 7919 + line});`).join("\n");
+    body.messages.push({ role: "assistant", content: [{ type: "text", text: `Step ${number + 1}.` },
+      { type: "tool_use", id, name: "Read", input: { file_path: `/shop/src/part_${number % 300}.rs` } }] });
+    body.messages.push({ role: "user", content: [{ type: "tool_result", tool_use_id: id, content: lines }] });
+  }
+  return body;
 };
 
 // What a page would like to become markup, steer a terminal, turn the direction of text, or be too much.

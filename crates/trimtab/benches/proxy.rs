@@ -45,6 +45,9 @@ const EVENTS: usize = 50;
 const PASS: &str = "pass";
 /// Tells it to look at the first bytes of every connection, as trimtab does to recognize HTTP/2.
 const LOOK: &str = "look";
+/// Proxies that store what they see, without and with a page that somebody looks at.
+const PAGE_CLOSED: &str = "with store";
+const PAGE_OPEN: &str = "page open";
 /// Rounds before anything is timed.
 const WARMING: usize = 4;
 /// Clients at once where requests per second are measured.
@@ -81,8 +84,8 @@ fn main() {
         Target { name: "minimal", address: minimal.address, switch: "" },
         Target { name: "trimtab off", address: plain.address, switch: "off" },
         Target { name: "trimtab", address: plain.address, switch: "on" },
-        Target { name: "with store", address: keeping.address, switch: "on" },
-        Target { name: "page open", address: watched.address, switch: "on" },
+        Target { name: PAGE_CLOSED, address: keeping.address, switch: "on" },
+        Target { name: PAGE_OPEN, address: watched.address, switch: "on" },
     ];
     println!(
         "{:10} {:12} {:>9} {:>9} {:>12} {:>8} {:>8}",
@@ -107,6 +110,12 @@ fn main() {
                 half - least
             );
         }
+        let half = |name: &str| {
+            let place = targets.iter().position(|target| target.name == name).expect("a target");
+            percentile(&timed[place], 0.5)
+        };
+        let ratio = half(PAGE_OPEN) / half(PAGE_CLOSED);
+        println!("{kilobytes} KB: with the page open, the p50 is {ratio:.2} times that with the page closed");
     }
     if only.is_none() {
         connections(provider, &minimal, &plain);

@@ -1,15 +1,16 @@
-//! Why the requests of a stored session read less from the cache than they could have: [`explain_session`] takes the store, a session and a
-//! table of models; gives a row for every request whose usage was reported. The store has every request whole, so what a client
-//! changed is found byte by byte. Only requests that missed something are read.
+//! Why the requests of a stored session read less from the cache than they could have: [`explain_session`] takes the store, a session
+//! and a table of models; gives a row for every request whose usage was reported. [`explain_requests`] goes on from an earlier look,
+//! [`KnownMisses`]. The store has every request whole, so what a client changed is found byte by byte. Only requests that missed
+//! something are read.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use trimtab_core::{
-    Format, History, Millis, Model, Tokens, chain,
+    Format, History, Millis, Model, Tokens, Usage, chain,
     json::widen,
     misses::{
-        CacheMiss, MarkerPlaces, MissCase, OwnEdit, PrefixChange, TracedRequest, explain_miss,
+        CacheMiss, MarkerPlaces, MissCase, MissReason, OwnEdit, PrefixChange, TracedRequest, explain_miss,
         first_client_change, is_replaced_history, marker_places, reasoning_left_out,
     },
     parse_as,
@@ -33,6 +34,19 @@ struct LinkedRequest {
     used: Millis,
 }
 
+/// What was found out about the requests of a session: whoever looks again reads only the new ones.
+#[derive(Debug, Default)]
+pub(crate) struct KnownMisses {
+    requests: HashMap<RequestId, KnownRequest>,
+}
+
+/// What was found out about one request.
+#[derive(Debug, Clone)]
+struct KnownRequest {
+    traced: TracedRequest,
+    miss: Option<CacheMiss>,
+}
+
 /// Explains every request of a session whose usage was reported.
 ///
 /// # Errors
@@ -42,41 +56,95 @@ pub(crate) fn explain_session(
     session: SessionId,
     table: &[Model],
 ) -> Result<ExplainedRecording> {
-    let requests = store.requests(session)?;
+    explain_requests(store, &store.requests(session)?, table, &mut KnownMisses::default(), || false)
+}
+
+/// Explains the requests of a session, oldest first: those that are known already, and others while there is time.
+///
+/// # Errors
+/// Says what is wrong with the store.
+pub(crate) fn explain_requests(
+    store: &dyn Store,
+    requests: &[RequestInfo],
+    table: &[Model],
+    known: &mut KnownMisses,
+    is_over: impl Fn() -> bool,
+) -> Result<ExplainedRecording> {
     let mut seen: HashMap<RequestId, LinkedRequest> = HashMap::new();
     let mut explained = ExplainedRecording::default();
+    // A table is long, and a session has few models.
+    let mut models: HashMap<&str, Option<Model>> = HashMap::new();
     for (index, info) in requests.iter().enumerate() {
-        let model = info.model.as_deref().and_then(|name| find_model_in(name, table).ok());
-        let predecessor = match info.base {
-            None if info.usage.is_some() => predecessor(store, info, table)?,
-            None | Some(_) => None,
+        let model = info
+            .model
+            .as_deref()
+            .and_then(|name| models.entry(name).or_insert_with(|| find_model_in(name, table).ok()).clone());
+        let later = u64::try_from(requests.len() - index - 1)?;
+        let found = match info.usage {
+            None => None,
+            Some(usage) => Some(match known.find(info.id, usage) {
+                Some(found) => found.with_later_requests(model.as_ref(), later),
+                None if is_over() => break,
+                None => {
+                    let found = explain_new(store, &seen, info, usage, table, later)?;
+                    known.requests.insert(info.id, found.clone());
+                    found
+                }
+            }),
         };
-        let before = reported_base(info, &seen).or(predecessor.as_ref());
-        let rules = model.as_ref().map_or(CacheRules::COMMON, |model| model.cache);
-        let traced = info.usage.map(|usage| {
-            let last = before.as_ref().and_then(|before| before.traced.as_ref());
-            TracedRequest::new(Some(info.at), info.model.clone(), usage, &rules, last)
-        });
-        if let (Some(usage), Some(now)) = (info.usage, &traced) {
-            let later = u64::try_from(requests.len() - index - 1)?;
-            let miss = match before {
-                Some(before) => explain_request(store, before, info, now, model.as_ref(), later)?,
-                None => None,
-            };
-            explained.summary.add_request(model.as_ref(), usage, miss.as_ref());
+        if let (Some(usage), Some(found)) = (info.usage, &found) {
+            explained.summary.add_request(model.as_ref(), usage, found.miss.as_ref());
             explained.requests.push(ExplainedRequest {
                 segment: 1,
                 request: index + 1,
                 at_ms: Some(info.at.0),
                 model: info.model.clone(),
                 usage,
-                miss,
+                miss: found.miss.clone(),
             });
         }
         note_use(info, &mut seen);
+        let traced = found.map(|found| found.traced);
         seen.insert(info.id, LinkedRequest { info: info.clone(), traced, used: info.at });
     }
     Ok(explained)
+}
+
+impl KnownMisses {
+    fn find(&self, id: RequestId, usage: Usage) -> Option<KnownRequest> {
+        self.requests.get(&id).filter(|found| found.traced.usage == usage).cloned()
+    }
+}
+
+impl KnownRequest {
+    /// Brings up to date what later requests saved.
+    fn with_later_requests(mut self, model: Option<&Model>, later: u64) -> KnownRequest {
+        if let Some(CacheMiss { reason: MissReason::OwnEdit(edit), .. }) = &mut self.miss {
+            *edit = edit_since(*edit, model, later);
+        }
+        self
+    }
+}
+
+fn explain_new(
+    store: &dyn Store,
+    seen: &HashMap<RequestId, LinkedRequest>,
+    info: &RequestInfo,
+    usage: Usage,
+    table: &[Model],
+    later: u64,
+) -> Result<KnownRequest> {
+    let model = info.model.as_deref().and_then(|name| find_model_in(name, table).ok());
+    let predecessor = if info.base.is_none() { predecessor(store, info, table)? } else { None };
+    let before = reported_base(info, seen).or(predecessor.as_ref());
+    let rules = model.as_ref().map_or(CacheRules::COMMON, |model| model.cache);
+    let last = before.as_ref().and_then(|before| before.traced.as_ref());
+    let traced = TracedRequest::new(Some(info.at), info.model.clone(), usage, &rules, last);
+    let miss = match before {
+        Some(before) => explain_request(store, before, info, &traced, model.as_ref(), later)?,
+        None => None,
+    };
+    Ok(KnownRequest { traced, miss })
 }
 
 /// Returns the latest request that this one goes on from and whose usage was reported.
@@ -206,9 +274,17 @@ fn own_edit(
 ) -> OwnEdit {
     let hidden = |info: &RequestInfo| Tokens(info.tokens_before) - Tokens(info.tokens_after);
     let saved_per_request = hidden(info) - hidden(before);
+    edit_since(
+        OwnEdit { block, saved_per_request, requests_since: 0, saved_dollars: 0.0 },
+        model,
+        requests_since,
+    )
+}
+
+fn edit_since(edit: OwnEdit, model: Option<&Model>, requests_since: u64) -> OwnEdit {
     let read = model.map_or(0.0, |model| model.prices.cache_read);
-    let saved = Tokens(saved_per_request.0.saturating_mul(requests_since));
-    OwnEdit { block, saved_per_request, requests_since, saved_dollars: saved.to_float() / 1e6 * read }
+    let saved = Tokens(edit.saved_per_request.0.saturating_mul(requests_since));
+    OwnEdit { requests_since, saved_dollars: saved.to_float() / 1e6 * read, ..edit }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod sums;
-mod why;
+pub(crate) mod why;
 pub(crate) mod wish;
 mod wrap;
 

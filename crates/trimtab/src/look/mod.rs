@@ -30,7 +30,7 @@ pub(crate) use chart::{
 };
 pub(crate) use figures::{dollars, percent, percent_change, tokens_short};
 pub(crate) use frame::{ICON, ICON_PATH, NavigationLink, PageAssets, PageFrame, STYLE, navigation, page};
-pub(crate) use table::{ColumnAlignment, TableColumn, table};
+pub(crate) use table::{ColumnAlignment, TableColumn, table, table_below_heading};
 pub(crate) use tiles::{FigureTile, TileTone, tiles};
 
 /// Markup that a component gave. Put into `html!`, it is not escaped again.

@@ -36,12 +36,30 @@ impl<'a> TableColumn<'a> {
 
 /// Returns a table; the first cell of a row names the row.
 pub(crate) fn table(caption: &str, columns: &[TableColumn<'_>], rows: &[Vec<Markup>]) -> Markup {
+    draw_table(&html! { caption { (caption) } }, caption, columns, rows)
+}
+
+/// Returns a table below a heading that says what it is: its caption is read out and not shown.
+pub(crate) fn table_below_heading(
+    caption: &str,
+    columns: &[TableColumn<'_>],
+    rows: &[Vec<Markup>],
+) -> Markup {
+    draw_table(&html! { caption.unseen { (caption) } }, caption, columns, rows)
+}
+
+fn draw_table(
+    shown_caption: &Markup,
+    caption: &str,
+    columns: &[TableColumn<'_>],
+    rows: &[Vec<Markup>],
+) -> Markup {
     let is_number =
         |index: usize| columns.get(index).is_some_and(|column| column.alignment == ColumnAlignment::Number);
     html! {
         div.scroll tabindex="0" role="region" aria-label={ (caption) ", scrolls sideways" } {
             table {
-                caption { (caption) }
+                (shown_caption)
                 thead {
                     tr {
                         @for (index, column) in columns.iter().enumerate() {

@@ -43,13 +43,25 @@ impl FigureTile {
     }
 }
 
+/// Letters of a figure that are written smaller, so that it stays on one line.
+const LONG_VALUE: usize = 10;
+
+/// How many tiles stand beside each other where there is room, so that no row has one alone.
+fn columns_class(count: usize) -> &'static str {
+    match count {
+        0..=3 | 6 => "by-three",
+        4 | 7 | 8 => "by-four",
+        _ => "by-five",
+    }
+}
+
 /// Returns tiles, side by side where there is room.
 pub(crate) fn tiles(tiles: &[FigureTile]) -> Markup {
     html! {
-        ul.tiles {
+        ul class={ "tiles " (columns_class(tiles.len())) } {
             @for tile in tiles {
                 li.good[tile.tone == TileTone::Good].bad[tile.tone == TileTone::Bad] {
-                    b data-figure=[tile.live] { (tile.value) }
+                    b.long[tile.value.chars().count() > LONG_VALUE] data-figure=[tile.live] { (tile.value) }
                     span { (tile.label) }
                     @if let Some(note) = &tile.note { small { (note) } }
                 }

@@ -13,7 +13,9 @@ use super::{
     shell::{self, BarPlace, SessionTab, cut_text, number, session_head},
 };
 use crate::{
-    look::{FigureTile, TableColumn, TileTone, dollars, percent, table, tiles, tokens_short},
+    look::{
+        FigureTile, TableColumn, TileTone, dollars, percent, table, table_below_heading, tiles, tokens_short,
+    },
     output::{count_with_noun, group_thousands},
     proxy::metrics::float,
     terminal::escape_name,
@@ -97,7 +99,7 @@ fn head_part(context: &SessionContext) -> Markup {
         @else {
             (table("By MCP server", &columns("server"), &rows(&of_servers, &price)))
             h2 { "Tools" }
-            (table("Tools, the largest first", &columns("tool"), &rows(&listed, &price)))
+            (table_below_heading("Tools, the largest first", &columns("tool"), &rows(&listed, &price)))
         }
         @if let Some(text) = first_system_words(context) {
             h2 { "System prompt" }
@@ -124,8 +126,8 @@ impl TokenPrice<'_> {
         let share = percent(float(tokens) / float(self.all.max(1)));
         match self.of_a_request(tokens) {
             Some(cost) => format!(
-                "{share} of the latest request; {} each time it is read from the cache",
-                dollars(cost)
+                "{share} of the latest request; {} for 1,000 requests that read it from the cache",
+                dollars(cost * 1000.0)
             ),
             None => format!("{share} of the latest request; the model's prices are not known"),
         }

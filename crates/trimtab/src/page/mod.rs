@@ -10,6 +10,7 @@ mod events;
 mod figures;
 mod files;
 mod head;
+mod misses;
 mod now;
 mod route;
 mod server;
@@ -40,7 +41,10 @@ use trimtab_store::Secrets;
 
 use crate::{
     args::StoreViewArgs,
-    page::{access::PageTokens, conversation::ConversationCache, figures::TotalsCache, what_if::WhatIfJobs},
+    page::{
+        access::PageTokens, conversation::ConversationCache, figures::TotalsCache, misses::MissCache,
+        session_list::TitleCache, what_if::WhatIfJobs,
+    },
     proxy::metrics::Metrics,
     scope::{Asker, StoreScope},
     store,
@@ -77,7 +81,11 @@ pub(crate) struct PageServer {
     scope: Mutex<Option<Arc<StoreScope>>>,
     totals: TotalsCache,
     conversations: ConversationCache,
+    misses: MissCache,
+    titles: TitleCache,
     what_ifs: WhatIfJobs,
+    /// How often something that works in the background came further.
+    background_steps: Arc<AtomicUsize>,
     rendering: Semaphore,
     listeners: Arc<AtomicUsize>,
     stopping: Arc<AtomicBool>,
@@ -96,7 +104,10 @@ impl PageServer {
             scope: Mutex::default(),
             totals: TotalsCache::default(),
             conversations: ConversationCache::default(),
+            misses: MissCache::default(),
+            titles: TitleCache::default(),
             what_ifs: WhatIfJobs::default(),
+            background_steps: Arc::default(),
             rendering: Semaphore::new(PAGES_AT_ONCE),
             listeners: Arc::default(),
             stopping: Arc::default(),

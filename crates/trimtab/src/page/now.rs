@@ -13,7 +13,7 @@ use super::{
 use crate::{
     look::{
         ChartAxis, ChartLine, FigureTile, LineChart, PointEmphasis, TableColumn, TileTone, dollars,
-        line_chart, percent, table, tiles, tokens_short,
+        line_chart, percent, table, table_below_heading, tiles, tokens_short,
     },
     output::{count_with_noun, group_count, group_thousands},
     proxy::metrics::{ProxySums, float},
@@ -25,9 +25,13 @@ const LATEST: u32 = 5;
 
 impl PageServer {
     pub(super) fn now_page(&self) -> Result<Markup> {
+        let mark = self.news_mark();
         let main = match self.scope() {
             Ok(scope) => {
                 let totals = self.totals.totals(&scope, store::current_time())?;
+                if totals.missing > 0 {
+                    self.tell_listeners();
+                }
                 let latest = scope.session_page(&SessionPageQuery {
                     scope: None,
                     project: None,
@@ -38,7 +42,7 @@ impl PageServer {
                     h1 { (headline(&totals.all)) }
                     p.soft.small { "As of " (time_of(store::current_time())) " UTC · " span data-live="" { "load again for newer figures" } }
                     @if totals.missing > 0 {
-                        p.frame role="status" { "Still adding up: " (number(totals.missing)) " sessions are not in these figures yet. "
+                        p.frame role="status" { "Still adding up: " (shell::session_count(totals.missing)) " not in these figures yet. "
                             a href="/" { "Go on" } }
                     }
                     (total_tiles(&totals.all))
@@ -51,7 +55,7 @@ impl PageServer {
                     @if !latest.sessions.is_empty() {
                         h2 { "Latest sessions" }
                         (self.session_table(&scope, &latest.sessions))
-                        p { a href="/trimtab/sessions" { "All " (number(latest.count)) " sessions" } }
+                        p { a href="/trimtab/sessions" { "All sessions (" (number(latest.count)) ")" } }
                     }
                     @if let Some(note) = scope.about_others(usize::try_from(totals.others).unwrap_or(usize::MAX)) { p.soft { (note) } }
                 }
@@ -63,7 +67,7 @@ impl PageServer {
                 p.soft.small { span data-live="" { "load again for newer figures" } }
             },
         };
-        let main = html! { div data-follow="" { (main) (self.proxy_part()) } };
+        let main = html! { div data-follow=(mark) { (main) (self.proxy_part()) } };
         Ok(shell::whole_page("Now", BarPlace::Now, &main))
     }
 
@@ -78,7 +82,7 @@ impl PageServer {
             (tiles(&proxy_tiles(&sums)))
             (reason_list("Passed untouched, by reason", &sums.passed))
             (reason_list("Requests without a good answer, by kind or status", &sums.upstream_errors))
-            (reason_list("Errors of trimtab itself, by kind", &sums.faults))
+            (reason_list("Errors of trimtab itself, by kind", &errors_in_words(&sums)))
         }
     }
 }
@@ -121,10 +125,14 @@ fn total_tiles(all: &RequestTotals) -> Markup {
         FigureTile::new(hit_rate(all), "of the input was read from the provider's cache")
             .with_name("hit_rate"),
         FigureTile::new(
-            format!("{} → {}", tokens_short(all.tokens_before), tokens_short(all.tokens_after)),
-            "tokens came and were sent",
+            format!("{} %", store::percent_saved(all.tokens_before, all.tokens_after)),
+            "of all tokens were not sent",
         )
-        .with_note(format!("{} % less", store::percent_saved(all.tokens_before, all.tokens_after)))
+        .with_note(format!(
+            "{} before, {} sent",
+            tokens_short(all.tokens_before),
+            tokens_short(all.tokens_after)
+        ))
         .with_name("tokens"),
         FigureTile::new(
             group_thousands(reported.requests_dearer),
@@ -168,7 +176,10 @@ fn group_table(title: &str, column: &str, groups: &[(Option<String>, RequestTota
         let is_project = column == "project";
         html! {
             @match name {
-                Some(name) if is_project => a.title dir="auto" href={ "/trimtab/sessions?project=" (shell::percent_encoded(name)) } { (crate::terminal::escape_name(name)) },
+                Some(name) if is_project => span.title dir="auto" {
+                    a href={ "/trimtab/sessions?project=" (shell::percent_encoded(name)) } { (shell::project_name(name)) }
+                    span.soft.small.below { (crate::terminal::escape_name(name)) }
+                },
                 Some(name) => span.title dir="auto" { (crate::terminal::escape_name(name)) },
                 None => span.soft { "not known" },
             }
@@ -179,7 +190,7 @@ fn group_table(title: &str, column: &str, groups: &[(Option<String>, RequestTota
     html! {
         @if groups.len() > 1 || groups.iter().any(|(name, _)| name.is_some()) {
             h2 { (title) }
-            (table(title, &sum_columns(column), &rows))
+            (table_below_heading(title, &sum_columns(column), &rows))
             @if groups.len() > SHOWN { p.soft { "and " (groups.len() - SHOWN) " more" } }
         }
     }
@@ -190,8 +201,8 @@ fn sum_columns(first: &str) -> Vec<TableColumn<'_>> {
         TableColumn::text(first),
         TableColumn::number("sessions"),
         TableColumn::number("requests"),
-        TableColumn::number("tokens came"),
-        TableColumn::number("sent"),
+        TableColumn::number("tokens before").with_about("As agents sent them"),
+        TableColumn::number("tokens sent"),
         TableColumn::number("cache hits")
             .with_about("The share of the reported input that was read from the cache"),
         TableColumn::number("spent"),
@@ -264,14 +275,39 @@ fn receipts(all: &RequestTotals) -> Markup {
     }
 }
 
+/// The name under which the proxy counts a trimmed request that a provider refused and then took unchanged.
+const REFUSED: &str = "refused";
+
+/// Returns how many trimmed requests providers rejected, and how often trimtab itself failed.
+fn rejections_and_errors(sums: &ProxySums) -> [f64; 2] {
+    let count = |is_counted: fn(&str) -> bool| {
+        sums.faults.iter().filter(|(kind, _)| is_counted(kind)).map(|(_, count)| count).sum::<f64>()
+    };
+    [count(|kind| kind == REFUSED), count(|kind| kind != REFUSED)]
+}
+
+/// Returns the errors of trimtab itself with what became of the requests.
+fn errors_in_words(sums: &ProxySums) -> Vec<(String, f64)> {
+    let words = |kind: &str| match kind {
+        "panic" => "the planner failed; the request was sent unchanged".to_owned(),
+        "plan" => "no plan could be made; the request was sent unchanged".to_owned(),
+        "keep" => "originals could not be stored, so nothing new was hidden".to_owned(),
+        other => other.to_owned(),
+    };
+    let errors = sums.faults.iter().filter(|(kind, _)| kind != REFUSED);
+    errors.map(|(kind, count)| (words(kind), *count)).collect()
+}
+
 fn proxy_tiles(sums: &ProxySums) -> Vec<FigureTile> {
     let tone = |count: f64| if count > 0.0 { TileTone::Bad } else { TileTone::Plain };
     let total = |list: &[(String, f64)]| list.iter().map(|(_, count)| count).sum::<f64>();
+    let [rejected, errors] = rejections_and_errors(sums);
     let mut tiles = vec![
         FigureTile::new(group_count(sums.conversations), "requests of conversations")
             .with_note(format!("{} with nothing to hide", group_count(sums.kept)))
             .with_name("conversations"),
         FigureTile::new(group_count(sums.late_plans), "plans were late")
+            .with_note("sent with the session's last plan, or unchanged")
             .with_tone(tone(sums.late_plans))
             .with_name("late"),
         FigureTile::new(group_count(total(&sums.passed)), "conversations passed untouched")
@@ -280,11 +316,15 @@ fn proxy_tiles(sums: &ProxySums) -> Vec<FigureTile> {
             .with_note("each was retried once with a shorter request")
             .with_tone(tone(sums.overflows))
             .with_name("overflows"),
+        FigureTile::new(group_count(rejected), "trimmed requests that a provider rejected")
+            .with_note("each was sent again unchanged")
+            .with_tone(tone(rejected))
+            .with_name("rejected"),
         FigureTile::new(group_count(total(&sums.upstream_errors)), "requests without a good answer")
             .with_tone(tone(total(&sums.upstream_errors)))
             .with_name("upstream_errors"),
-        FigureTile::new(group_count(total(&sums.faults)), "errors of trimtab itself")
-            .with_tone(tone(total(&sums.faults)))
+        FigureTile::new(group_count(errors), "errors of trimtab itself")
+            .with_tone(tone(errors))
             .with_name("faults"),
         FigureTile::new(format!("{:.1} ms", sums.overhead_ms), "on average from arrival to sending")
             .with_name("overhead"),

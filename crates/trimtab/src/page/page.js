@@ -1,67 +1,65 @@
-// Keeps an open page up to date: when the server says that something is new, the page is asked for again and its main part takes the
-// place of the old one. Everything on the page works without this file. Text is never made markup here: the server sends whole pages,
+// Keeps an open page up to date: when the server says that something is new, the page is asked for again and the part that follows takes
+// the place of the old one. Everything on the page works without this file. Text is never made markup here: the server sends whole pages,
 // and what it escapes stays escaped.
 "use strict";
 
 (() => {
-  const status = document.querySelector("[data-live]");
-  if (!window.EventSource || !document.querySelector("main[data-follow], [data-follow]")) return;
+  const FOLLOWS = "[data-follow]:not([data-done])";
+  const first = document.querySelector(FOLLOWS);
+  if (!window.EventSource || !first) return;
 
   let waiting = false;
-  let failed = 0;
+  let missed = false;
 
-  // Whoever reads, writes or has opened something is not interrupted.
+  // Whoever reads, writes, has opened something, or is there with the keyboard is not interrupted.
   const isBusy = () => {
-    const active = document.activeElement;
-    const writes = active && active.closest("form, select, input, textarea");
+    const inside = document.activeElement && document.activeElement.closest("[data-follow] :focus-visible, [data-follow] form");
     const selection = window.getSelection();
-    return Boolean(writes) || Boolean(selection && String(selection)) || Boolean(document.querySelector("main details[open]"));
+    return Boolean(inside) || Boolean(selection && String(selection)) || Boolean(document.querySelector("[data-follow] details[open]"));
   };
 
   const say = (words) => {
-    if (status && status.isConnected) status.textContent = words;
     const shown = document.querySelector("[data-live]");
     if (shown) shown.textContent = words;
   };
 
   const refresh = async () => {
-    if (waiting || document.hidden) return;
-    if (isBusy()) {
-      say("something is new: it is shown when you close what is open, or load the page again");
+    missed = waiting || document.hidden || isBusy();
+    if (missed) {
+      if (!waiting) say("something is new: it is shown when you close or leave what you look at, or load the page again");
       return;
     }
     waiting = true;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
       if (!answer.ok) return;
-      const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
-      const main = document.querySelector("main");
-      if (!next || !main || isBusy()) return;
-      const before = new Map([...main.querySelectorAll("[data-figure]")].map((item) => [item.dataset.figure, item.textContent]));
-      const scrolled = [...main.querySelectorAll(".scroll, .chart")].map((item) => item.scrollLeft);
-      main.replaceChildren(...next.childNodes);
-      main.querySelectorAll(".scroll, .chart").forEach((item, index) => { item.scrollLeft = scrolled[index] || 0; });
-      for (const item of main.querySelectorAll("[data-figure]")) {
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-follow]");
+      const part = document.querySelector("[data-follow]");
+      missed = missed || isBusy();
+      if (!next || !part || isBusy()) return;
+      const before = new Map([...part.querySelectorAll("[data-figure]")].map((item) => [item.dataset.figure, item.textContent]));
+      const scrolled = [...part.querySelectorAll(".scroll")].map((item) => item.scrollLeft);
+      part.replaceWith(document.adoptNode(next));
+      next.querySelectorAll(".scroll").forEach((item, index) => { item.scrollLeft = scrolled[index] || 0; });
+      for (const item of next.querySelectorAll("[data-figure]")) {
         if (before.get(item.dataset.figure) !== item.textContent) item.classList.add("changed");
       }
-      say("live");
+      if (next.matches(FOLLOWS)) say("live");
+      else events.close();
     } catch {
       say("the server does not answer");
     } finally {
       waiting = false;
     }
+    catchUp();
   };
 
-  const events = new EventSource("/trimtab/events");
-  events.addEventListener("open", () => {
-    if (failed > 0) refresh();
-    failed = 0;
-    say("live");
-  });
+  const catchUp = () => { if (missed && !waiting) refresh(); };
+
+  // The server compares what it has with what the page shows: nothing is missed between the two, nor while the server was away.
+  const events = new EventSource(`/trimtab/events?shown=${encodeURIComponent(first.dataset.follow)}`);
+  events.addEventListener("open", () => say("live"));
   events.addEventListener("news", refresh);
-  events.addEventListener("error", () => {
-    failed += 1;
-    say("the server does not answer; trying again");
-  });
-  document.addEventListener("visibilitychange", refresh);
+  events.addEventListener("error", () => say("the server does not answer; trying again"));
+  for (const what of ["visibilitychange", "toggle", "focusout", "selectionchange"]) document.addEventListener(what, () => setTimeout(catchUp), true);
 })();

@@ -16,6 +16,7 @@ use trimtab_store::{RequestId, SessionId};
 
 use super::{
     EventBody, PageServer, access,
+    events::NewsMark,
     shell::{self, BarPlace},
 };
 use crate::{look, proxy::route::percent_decoded};
@@ -129,7 +130,7 @@ impl PageServer {
             );
         }
         if path == "/trimtab/events" {
-            return self.answer_events();
+            return self.answer_events(NewsMark::parse(query.get("shown")));
         }
         let Ok(_turn) = self.rendering.acquire().await else {
             return error_page(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
@@ -188,8 +189,8 @@ impl PageServer {
         Ok(PageAnswer::Page(page))
     }
 
-    fn answer_events(&self) -> Response<PageBody> {
-        let Some(events) = self.begin_events() else {
+    fn answer_events(&self, shown: Option<NewsMark>) -> Response<PageBody> {
+        let Some(events) = self.begin_events(shown) else {
             return error_page(StatusCode::SERVICE_UNAVAILABLE, "too many pages listen");
         };
         let mut response = Response::new(Either::Right(events));

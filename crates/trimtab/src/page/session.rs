@@ -3,12 +3,13 @@
 
 use anyhow::Result;
 use maud::{Markup, html};
-use trimtab_core::{SessionAccount, Tokens, Usage};
+use trimtab_core::{SessionAccount, Tokens, Usage, misses::CacheMiss};
 use trimtab_store::{RequestInfo, SessionId, SessionInfo};
 
 use super::{
     PageServer,
     conversation::{KINDS, RequestMoment, SessionContext},
+    misses::{SessionMissReport, is_expired},
     route::PageQuery,
     shell::{
         self, BarPlace, SessionTab, number, page_count, page_links, request_path, session_head, time_of,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::{
     accounts::has_dollars,
+    commands::why::describe_summary,
     look::{
         ChartMark, FigureTile, LevelLine, MarkShape, StackLayer, StackedChart, TableColumn, TileTone,
         dollars, percent, stacked_chart, table, tiles, tokens_short,
@@ -33,9 +35,11 @@ const MARKS: usize = 300;
 
 impl PageServer {
     pub(super) fn session_page(&self, id: SessionId, query: &PageQuery) -> Result<Markup> {
+        let mark = self.news_mark();
         let scope = self.scope()?;
         let info = scope.own_session(id)?;
         let context = self.conversations.read(&scope, id)?;
+        let misses = self.explain_misses(&scope, id, &context.requests)?;
         let title = self.session_title(&scope, &info);
         let count = context.requests.len();
         let pages = page_count(u64::from(info.requests), u32::try_from(EACH).unwrap_or(u32::MAX));
@@ -43,18 +47,20 @@ impl PageServer {
         let skip = usize::try_from(query.page() - 1).unwrap_or_default().saturating_mul(EACH);
         let shown = (0..count).rev().skip(skip).take(EACH);
         let main = html! {
-            div data-follow="" {
+            div data-follow=(mark) {
                 (session_head(id, &title, Some(SessionTab::Overview)))
-                p.soft.small {
+                p.soft.small.line {
                     (about_session(&info)) " · " (time_of(info.first)) " to " (time_of(info.last)) " UTC · "
                     span data-live="" { "load again for newer requests" }
                 }
                 (session_tiles(&context))
                 (self.context_chart(&context))
                 h2 #requests { "Requests" }
-                (request_table(&context, shown))
+                (self.request_table(&context, &misses, shown))
                 (page_links(&shell::session_path(id), &[], query.page(), pages))
-                p.soft.small { "The same at the command line: " code { "trimtab show " (id) } ", " code { "trimtab inspect " (id) } }
+                p.soft { (first_letter_large(&describe_summary(&misses.explained.summary))) "."
+                    @if misses.left > 0 { " " (count_with_noun(misses.left, "request is", "requests are")) " still to be looked at." } }
+                p.soft.small { "The same at the command line: " code { "trimtab show " (id) } ", " code { "trimtab why " (id) } ", " code { "trimtab inspect " (id) } }
             }
         };
         Ok(shell::whole_page(&title, BarPlace::Sessions, &main))
@@ -192,39 +198,59 @@ fn session_tiles(context: &SessionContext) -> Markup {
     ])
 }
 
-fn request_table(context: &SessionContext, shown: impl Iterator<Item = usize>) -> Markup {
-    let columns = [
-        TableColumn::number("#"),
-        TableColumn::text("time (UTC)"),
-        TableColumn::number("before").with_about("Tokens as the agent sent it"),
-        TableColumn::number("sent").with_about("Tokens as trimtab sent it"),
-        TableColumn::number("read").with_about("Tokens that the provider read from its cache"),
-        TableColumn::number("written").with_about("Tokens that the provider wrote to its cache"),
-        TableColumn::number("uncached").with_about("Tokens that were neither"),
-        TableColumn::number("dollars"),
-        TableColumn::number("saved").with_about("By estimate; below zero is a loss"),
-        TableColumn::text("what happened"),
-    ];
-    let rows: Vec<Vec<Markup>> = shown
-        .filter_map(|index| {
+impl PageServer {
+    fn request_table(
+        &self,
+        context: &SessionContext,
+        misses: &SessionMissReport,
+        shown: impl Iterator<Item = usize>,
+    ) -> Markup {
+        let columns = [
+            TableColumn::number("request"),
+            TableColumn::text("time (UTC)"),
+            TableColumn::number("before").with_about("Tokens as the agent sent it"),
+            TableColumn::number("sent").with_about("Tokens as trimtab sent it"),
+            TableColumn::number("read").with_about("Tokens that the provider read from its cache"),
+            TableColumn::number("written").with_about("Tokens that the provider wrote to its cache"),
+            TableColumn::number("uncached").with_about("Tokens that were neither"),
+            TableColumn::number("dollars"),
+            TableColumn::number("saved").with_about("By estimate; below zero is a loss"),
+            TableColumn::text("what happened"),
+        ];
+        let reasons = misses.by_place();
+        let row = |index: usize| {
             let (request, priced) = (context.requests.get(index)?, context.priced.get(index)?);
-            Some(request_row(
-                index,
-                request,
-                priced,
-                &context.moments.get(index).copied().unwrap_or_default(),
-            ))
-        })
-        .collect();
-    table("Requests, the newest first", &columns, &rows)
+            let moment = context.moments.get(index).copied().unwrap_or_default();
+            let mut row = request_row(index, request, priced);
+            row.push(self.what_happened(&moment, reasons.get(&index).copied()));
+            Some(row)
+        };
+        let rows: Vec<Vec<Markup>> = shown.filter_map(row).collect();
+        table("Newest first; figures are tokens", &columns, &rows)
+    }
+
+    /// Says what happened at a request, and why its cache missed.
+    fn what_happened(&self, moment: &RequestMoment, miss: Option<&CacheMiss>) -> Markup {
+        let mut words = Vec::new();
+        // A miss that expired says the same with its figures.
+        let cold = moment.cold_after.filter(|_| !miss.is_some_and(is_expired));
+        words.extend(cold.map(|pause| format!("cold cache after {}", pause_words(pause))));
+        if moment.folded {
+            words.push("folded".to_owned());
+        } else if moment.newly_hidden > 0 {
+            words.push(format!("{} hidden", count_with_noun(moment.newly_hidden, "block", "blocks")));
+        }
+        if moment.shown_again > 0 {
+            words.push(format!("{} shown again", moment.shown_again));
+        }
+        html! {
+            (words.join("; "))
+            @if let Some(miss) = miss { @if !words.is_empty() { "; " } (self.miss_words(miss)) }
+        }
+    }
 }
 
-fn request_row(
-    index: usize,
-    request: &RequestInfo,
-    priced: &SessionAccount,
-    moment: &RequestMoment,
-) -> Vec<Markup> {
+fn request_row(index: usize, request: &RequestInfo, priced: &SessionAccount) -> Vec<Markup> {
     let missing = || html! { span.soft { "–" } };
     let reported = |figure: fn(&Usage) -> u64| match &request.usage {
         Some(usage) => number(figure(usage)),
@@ -248,21 +274,11 @@ fn request_row(
         } else {
             missing()
         },
-        what_happened(moment),
     ]
 }
 
-/// Says what happened at a request. The reason of a cache miss has its place here.
-fn what_happened(moment: &RequestMoment) -> Markup {
-    let mut words = Vec::new();
-    words.extend(moment.cold_after.map(|pause| format!("cold cache after {}", pause_words(pause))));
-    if moment.folded {
-        words.push("folded".to_owned());
-    } else if moment.newly_hidden > 0 {
-        words.push(format!("{} hidden", count_with_noun(moment.newly_hidden, "block", "blocks")));
-    }
-    if moment.shown_again > 0 {
-        words.push(format!("{} shown again", moment.shown_again));
-    }
-    html! { (words.join("; ")) }
+/// Returns a sentence that begins as sentences do.
+fn first_letter_large(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

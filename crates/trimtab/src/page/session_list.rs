@@ -1,13 +1,20 @@
 //! The list of sessions: by project, page by page, and found by words as `trimtab search` finds them.
 
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
 use anyhow::Result;
 use maud::{Markup, html};
-use trimtab_store::{SessionInfo, SessionPageQuery, Store};
+use trimtab_store::{SessionId, SessionInfo, SessionPageQuery, Store};
 
 use super::{
     PageServer,
     route::PageQuery,
-    shell::{self, BarPlace, cut_text, number, page_count, page_links, session_path},
+    shell::{
+        self, BarPlace, cut_text, number, page_count, page_links, project_name, session_count, session_path,
+    },
 };
 use crate::{
     commands::sessions::{ago, title_of},
@@ -25,12 +32,22 @@ const EACH: u32 = 50;
 /// Blocks that a search shows.
 const FOUND: usize = 50;
 
+/// Titles that are kept, most of them of a hundred letters.
+const TITLES: usize = 5_000;
+
+/// Titles that were read, by session and the time of its beginning: numbers of forgotten sessions may be given again.
+#[derive(Default)]
+pub(super) struct TitleCache {
+    known: Mutex<HashMap<(SessionId, i64), String>>,
+}
+
 /// Letters of a title, and of a line that was found.
 const TITLE_LETTERS: usize = 120;
 const LINE_LETTERS: usize = 300;
 
 impl PageServer {
     pub(super) fn session_list_page(&self, query: &PageQuery) -> Result<Markup> {
+        let mark = self.news_mark();
         let scope = self.scope()?;
         let words = query.get("q").trim().to_owned();
         let project = query.get("project").to_owned();
@@ -43,9 +60,9 @@ impl PageServer {
         let page = scope.session_page(&asked)?;
         let pages = page_count(page.count, EACH);
         let main = html! {
-            div data-follow="" {
+            div data-follow=(mark) {
                 h1 { "Sessions" }
-                p.soft.small { (number(page.count)) " sessions · " span data-live="" { "load again for newer ones" } }
+                p.soft.small { (session_count(page.count)) " · " span data-live="" { "load again for newer ones" } }
                 form.controls role="search" action="/trimtab/sessions" {
                     label { "Words in their texts " input type="search" name="q" value=(words) maxlength="400"; }
                     button type="submit" { "Search" }
@@ -73,7 +90,7 @@ impl PageServer {
             TableColumn::text("project"),
             TableColumn::text("model"),
             TableColumn::number("requests"),
-            TableColumn::number("last request").with_about(
+            TableColumn::number("last request, tokens").with_about(
                 "Tokens of the last request before trimming, and its share of the model's window",
             ),
             TableColumn::number("not sent").with_about("The share of all tokens that was not sent"),
@@ -96,7 +113,7 @@ impl PageServer {
             html! { a.title dir="auto" href=(path) { (title) } },
             html! {
                 @match &session.project {
-                    Some(project) => span.title dir="auto" title=(escape_name(project)) { (escape_name(&crate::output::end_of(project, 28))) },
+                    Some(project) => bdi title=(escape_name(project)) { (project_name(project)) },
                     None => span.soft { "–" },
                 }
             },
@@ -108,8 +125,23 @@ impl PageServer {
         ]
     }
 
-    /// Returns the user's first words, else the client's name for the session.
+    /// Returns the user's first words, else the client's name for the session. Its first request is read once.
     pub(super) fn session_title(&self, scope: &StoreScope, session: &SessionInfo) -> String {
+        let key = (session.id, session.first.0);
+        let known = || self.titles.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(title) = known().get(&key) {
+            return title.clone();
+        }
+        let title = self.read_title(scope, session);
+        let mut known = known();
+        if known.len() >= TITLES {
+            known.clear();
+        }
+        known.insert(key, title.clone());
+        title
+    }
+
+    fn read_title(&self, scope: &StoreScope, session: &SessionInfo) -> String {
         let title = title_of(scope.store(), session, &self.options.secrets);
         let title = title.or_else(|| session.name.clone()).unwrap_or_else(|| "without words".to_owned());
         let one_line: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -119,23 +151,27 @@ impl PageServer {
 
     fn search_results(&self, scope: &StoreScope, words: &str) -> Result<Markup> {
         let (found, elsewhere) = scope.search_blocks(words, FOUND, None, &self.options.secrets)?;
+        let title = |session| match scope.own_session(session) {
+            Ok(info) => self.session_title(scope, &info),
+            Err(_) => session.to_string(),
+        };
         let rows: Vec<Vec<Markup>> = found
             .iter()
             .map(|hit| {
                 let (line, is_cut) = cut_text(&hit.text, LINE_LETTERS);
                 vec![
-                    html! { a href=(session_path(hit.session)) { (hit.session) } },
-                    html! { code { (hit.handle) } },
-                    number(u64::try_from(hit.line).unwrap_or(u64::MAX)),
                     html! { span.title dir="auto" { (escape_name(&line)) @if is_cut { "…" } } },
+                    html! { a.title dir="auto" href=(session_path(hit.session)) { (title(hit.session)) } },
+                    number(u64::try_from(hit.line).unwrap_or(u64::MAX)),
+                    html! { code { (hit.handle) } },
                 ]
             })
             .collect();
         let columns = [
-            TableColumn::text("session"),
-            TableColumn::text("handle").with_about("trimtab recall HANDLE prints the whole block"),
-            TableColumn::number("line"),
             TableColumn::text("text"),
+            TableColumn::text("session"),
+            TableColumn::number("line of its block"),
+            TableColumn::text("handle").with_about("trimtab recall HANDLE prints the whole block"),
         ];
         Ok(html! {
             @if found.is_empty() {

@@ -8,8 +8,9 @@ use trimtab_store::{RequestId, SessionId};
 use super::PageServer;
 use crate::{
     look::{NavigationLink, PageAssets, PageFrame, navigation, page},
-    output::group_thousands,
+    output::{count_with_noun, group_thousands},
     store::format_minute,
+    terminal::escape_name,
 };
 
 /// Where style and script are.
@@ -79,6 +80,12 @@ pub(super) fn request_path(session: SessionId, request: RequestId) -> String {
     format!("{}/requests/{}", session_path(session), request.0)
 }
 
+/// Returns what people call a project: the last folder of its path.
+pub(super) fn project_name(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path);
+    escape_name(name).into_owned()
+}
+
 /// Returns a time as an element that programs read too.
 pub(super) fn time_of(at: Millis) -> Markup {
     let stamp = jiff::Timestamp::from_millisecond(at.0).map(|time| time.to_string()).unwrap_or_default();
@@ -88,6 +95,11 @@ pub(super) fn time_of(at: Millis) -> Markup {
 /// Returns a number with its thousands apart.
 pub(super) fn number(number: u64) -> Markup {
     html! { (group_thousands(number)) }
+}
+
+/// Returns how many sessions, as words.
+pub(super) fn session_count(count: u64) -> String {
+    count_with_noun(usize::try_from(count).unwrap_or(usize::MAX), "session", "sessions")
 }
 
 /// Returns the links between the pages of a long list; nothing where there is one.
@@ -153,6 +165,7 @@ mod tests {
         assert_eq!(percent_encoded("a b&c=é/\"<"), "a%20b%26c%3D%C3%A9/%22%3C");
         assert_eq!(page_count(0, 50), 1);
         assert_eq!((page_count(50, 50), page_count(51, 50)), (1, 2));
+        assert_eq!(["/home/dev/shop/", "C:\\work\\shop", "shop"].map(project_name), ["shop"; 3]);
         assert_eq!(cut_text("äöü", 2), ("äö".to_owned(), true));
     }
 }

@@ -76,6 +76,7 @@ impl PageServer {
             pins: scope.store().pins(Some(session))?.into_iter().map(|pin| pin.handle).collect(),
             numbers,
         };
+        let misses = self.explain_misses(&scope, session, &requests)?;
         let title = self.session_title(&scope, &info);
         let number_here = view.numbers.get(&id).copied().unwrap_or_default();
         let only_hidden = query.get("show") == "hidden";
@@ -99,6 +100,9 @@ impl PageServer {
             h2 { "Request " (number_here) " of " (requests.len()) }
             p.soft.small { (time_of(stored.info.at)) " UTC" }
             (request_tiles(&stored, &requests, number_here))
+            @if let Some(miss) = number_here.checked_sub(1).and_then(|at| misses.by_place().get(&at).copied()) {
+                p { "From the cache it " (self.miss_words(miss)) "." }
+            }
             (neighbours(&requests, session, number_here))
             p {
                 (count_with_noun(all.len(), "block", "blocks")) ", " (view.hidden.len()) " of them not sent whole. "
@@ -129,7 +133,7 @@ impl PageServer {
         let hidden = verdict.filter(|verdict| **verdict != Verdict::Keep);
         let handle = block_handle(history, block);
         let text = self.shown_text(&beginning_of(&history.block_text(block), LETTERS * 4));
-        let (start, is_cut) = cut_text(text.trim_start(), LETTERS);
+        let (start, is_cut) = cut_text(text.trim_start_matches(['\n', '\r']), LETTERS);
         let (line, _) =
             cut_text(start.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), LINE_LETTERS);
         let tool = history.tool_name(block);
@@ -140,7 +144,7 @@ impl PageServer {
         Some(html! {
             li #{ "b" (id) } .hidden-block[hidden.is_some()] data-block=(id) data-handle=(handle) data-hidden=[hidden.map(Verdict::word)] {
                 div.head {
-                    b { (fact.role.name()) " " (fact.acts_as.name()) }
+                    b { (block_name(fact)) }
                     @if let Some(tool) = &tool { code.title dir="auto" { (escape_name(tool)) } }
                     @if failed { span.tag.bad { "failed" } }
                     @if is_pinned { span.tag { "pinned" } }
@@ -278,6 +282,14 @@ fn beginning_of(text: &str, letters: usize) -> String {
     text.chars().take(letters).collect()
 }
 
+/// Returns what a block is. Who wrote a call or its result need not be said.
+fn block_name(fact: &Fact) -> String {
+    match fact.acts_as {
+        BlockKind::Text => format!("{} text", fact.role.name()),
+        kind => kind.name().to_owned(),
+    }
+}
+
 fn verdict_words(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Keep => "sent whole",
@@ -299,13 +311,12 @@ fn request_tiles(
     let priced = price_requests(requests);
     let account =
         number_here.checked_sub(1).and_then(|at| priced.get(at)).filter(|account| has_dollars(account));
-    let mut all = vec![
-        FigureTile::new(
-            format!("{} → {}", tokens_short(info.tokens_before), tokens_short(info.tokens_after)),
-            "tokens came and were sent",
-        )
-        .with_note(format!("{} % less", store::percent_saved(info.tokens_before, info.tokens_after))),
-    ];
+    let mut all =
+        vec![FigureTile::new(tokens_short(info.tokens_after), "tokens were sent").with_note(format!(
+            "{} before, {} % less",
+            tokens_short(info.tokens_before),
+            store::percent_saved(info.tokens_before, info.tokens_after)
+        ))];
     if let Some(usage) = info.usage {
         all.push(FigureTile::new(tokens_short(usage.cache_read), "tokens read from the cache").with_note(
             format!("{} written, {} uncached", tokens_short(usage.cache_write), tokens_short(usage.input)),

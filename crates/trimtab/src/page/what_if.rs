@@ -3,14 +3,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     thread,
 };
 
 use anyhow::{Context as _, Result};
 use hyper::StatusCode;
 use maud::{Markup, html};
-use trimtab_core::policy::policies;
+use trimtab_core::{RecallHint, policy::policies};
 use trimtab_replay::{Contender, ReplayBudget, ReplayTerms, Score, replay};
 use trimtab_store::SessionId;
 
@@ -74,6 +74,7 @@ struct WhatIfTask {
 
 impl PageServer {
     pub(super) fn what_if_page(&self, id: SessionId) -> Result<Markup> {
+        let mark = self.news_mark();
         let scope = self.scope()?;
         let info = scope.own_session(id)?;
         let context = self.conversations.read(&scope, id)?;
@@ -84,7 +85,8 @@ impl PageServer {
                 "prices. A replay shows what the recorded agent still saw; it does not show what another agent would have done." }
             (self.what_if_form(id))
             @if let Some(job) = job {
-                (job_part(&job.lock().unwrap_or_else(PoisonError::into_inner), &context))
+                @let job = job.lock().unwrap_or_else(PoisonError::into_inner);
+                div data-follow=(mark) data-done=[job.is_over.then_some("")] { (job_part(&job, &context)) }
             }
             p.soft.small { "The same at the command line: " code { "trimtab restore " (id) " --out session.json" } ", then " code { "trimtab replay session.json" } }
         };
@@ -125,13 +127,20 @@ impl PageServer {
         let job = self.what_ifs.begin(id, task.contenders.len() * task.budgets.len());
         if let Some(job) = job {
             let (running, recall) = (Arc::clone(&self.what_ifs.running), self.options.recall.clone());
+            let steps = Arc::clone(&self.background_steps);
             let work = move || {
                 // One at a time: who waits has a bar that stands at nothing.
                 let _alone = running.lock().unwrap_or_else(PoisonError::into_inner);
-                let done = run_task(&scope, id, &task, &recall, &job);
-                let mut job = job.lock().unwrap_or_else(PoisonError::into_inner);
-                job.fault = done.err().map(|error| format!("{error:#}"));
-                job.is_over = true;
+                let done = run_task(&scope, id, &task, &recall, |scores| {
+                    job.lock().unwrap_or_else(PoisonError::into_inner).rows.extend(scores);
+                    steps.fetch_add(1, Ordering::Relaxed);
+                });
+                {
+                    let mut job = job.lock().unwrap_or_else(PoisonError::into_inner);
+                    job.fault = done.err().map(|error| format!("{error:#}"));
+                    job.is_over = true;
+                }
+                steps.fetch_add(1, Ordering::Relaxed);
             };
             thread::Builder::new()
                 .name("what-if".to_owned())
@@ -207,8 +216,8 @@ fn run_task(
     scope: &StoreScope,
     id: SessionId,
     task: &WhatIfTask,
-    recall: &trimtab_core::RecallHint,
-    job: &Mutex<WhatIfJob>,
+    recall: &RecallHint,
+    mut add: impl FnMut(Vec<WhatIfRow>),
 ) -> Result<()> {
     let recording = store::session_as_recording(scope.store(), id)?;
     let longest = recording.longest_number();
@@ -226,8 +235,7 @@ fn run_task(
                 ..ReplayTerms::default()
             };
             let scores = replay(segment, std::slice::from_ref(contender), &models, &terms);
-            let mut job = job.lock().unwrap_or_else(PoisonError::into_inner);
-            job.rows.extend(scores.into_iter().map(|score| WhatIfRow { budget: words.clone(), score }));
+            add(scores.into_iter().map(|score| WhatIfRow { budget: words.clone(), score }).collect());
         }
     }
     Ok(())
@@ -237,18 +245,16 @@ fn job_part(job: &WhatIfJob, context: &SessionContext) -> Markup {
     html! {
         @if let Some(fault) = &job.fault { p.frame.warn role="alert" { (fault) } }
         @if !job.is_over {
-            div data-follow="" data-poll="" role="status" {
+            div role="status" {
                 p { label for="progress" { "Replaying: " (job.rows.len()) " of " (job.all) " done. " }
-                    a href="" { "Load again" } }
+                    a href="" { "Load again" } " " span.soft.small data-live="" {} }
                 progress #progress max=(job.all) value=(job.rows.len()) {}
             }
         }
         @if !job.rows.is_empty() {
-            div data-done=[job.is_over.then_some("")] {
-                (result_table(&job.rows))
-                (size_chart(&job.rows))
-                (actual_part(context))
-            }
+            (result_table(&job.rows))
+            (size_chart(&job.rows))
+            (actual_part(context))
         }
     }
 }

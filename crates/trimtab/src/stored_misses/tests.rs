@@ -41,6 +41,12 @@ fn request(sent: &Sent<'_>) -> Vec<u8> {
 
 /// Keeps requests with their usage; gives what is explained of the session of the last.
 fn explain(all: &[Sent<'_>]) -> ExplainedRecording {
+    let (_folder, store, last) = keep(all);
+    explain_session(&store, last, &models()).expect("a session")
+}
+
+/// Keeps requests with their usage; gives the session of the last.
+fn keep(all: &[Sent<'_>]) -> (tempfile::TempDir, Sqlite, SessionId) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Sqlite::open(&folder.path().join("trimtab.db")).expect("a store");
     let settings = Settings::new(Policy::find_shipped("none").expect("a policy"));
@@ -57,7 +63,7 @@ fn explain(all: &[Sent<'_>]) -> ExplainedRecording {
         store.record_usage(request, &usage).expect("the store");
         last = session;
     }
-    explain_session(&store, last, &models()).expect("a session")
+    (folder, store, last)
 }
 
 /// Compares the number of each request that missed something, and the reason.
@@ -117,4 +123,24 @@ fn a_message_that_the_client_wrote_otherwise_is_found() {
     let reasons = check(&all, &[(3, "client-change")]);
     let [MissReason::ClientChange(change)] = reasons.as_slice() else { panic!("{reasons:?}") };
     assert_eq!(change.place, ChangedPlace::Message(3));
+}
+
+#[test]
+fn looking_in_parts_finds_the_same_as_looking_at_once() {
+    let other = ["Hi", "Ho", "And what?", "So.", "Bye"];
+    let all = [sent(0, &ONE, 0, 5_000), sent(9, &THREE, 0, 5_100), sent(10, &other, 3_000, 2_200)];
+    let (_folder, store, session) = keep(&all);
+    let whole = explain_session(&store, session, &models()).expect("a session");
+    let requests = store.requests(session).expect("requests");
+    let mut known = KnownMisses::default();
+    for looks in 1..=3 {
+        // Time for one request.
+        let before = std::cell::Cell::new(0);
+        let is_over = || before.replace(before.get() + 1) > 0;
+        let part = explain_requests(&store, &requests, &models(), &mut known, is_over).expect("a part");
+        assert_eq!(part.requests.len(), looks);
+    }
+    let never = explain_requests(&store, &requests, &models(), &mut known, || true).expect("all");
+    assert_eq!(never.summary, whole.summary, "nothing is left to be read");
+    assert_eq!(never.summary.requests_with_misses, 2);
 }

@@ -16,17 +16,7 @@ fn twenty_thousand_sessions_and_two_thousand_requests_are_shown_in_parts() {
     world.keep("a", &working("First of many.", 4), "none", 50_000, 2_000);
     let database = Connection::open(world.path("kept.db")).unwrap();
     // The same request again and again, each at another time; then the same session.
-    let columns = "at, format, model, bytes, tokens_before, tokens_after, base, front, back, parts, same_blocks, plan, tip, extended, usage";
-    let number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <";
-    let copied = columns.replace("at, format", "2000 + i * 1000, format");
-    let script = format!(
-        "{number} 1998) INSERT INTO request (session, {columns}) SELECT session, {copied} FROM request, n WHERE id = 2;
-         UPDATE session SET requests = 2000, last_at = 2000000;
-         {number} 19999) INSERT INTO session (name, first_at, last_at, requests, project) SELECT NULL, 1000, 1000 + i, 1, project FROM session, n WHERE id = 1;
-         INSERT INTO request (session, {columns}) SELECT s.id, {} FROM session s, request r WHERE s.id > 1 AND r.id = 1;",
-        columns.split(", ").map(|name| format!("r.{name}")).collect::<Vec<_>>().join(", ")
-    );
-    database.execute_batch(&script).unwrap();
+    database.execute_batch(include_str!("many.sql")).unwrap();
     drop(database);
     let page = world.page("a", &[]);
     let timed = |path: &str| {

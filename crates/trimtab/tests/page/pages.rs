@@ -80,12 +80,35 @@ fn figures_are_those_of_the_commands() {
     assert_eq!(shown.figure("reported_input").replace(',', ""), input.to_string());
     let less = 100 * (stats["tokens_before"].as_u64().unwrap() - stats["tokens_after"].as_u64().unwrap())
         / stats["tokens_before"].as_u64().unwrap();
-    assert!(shown.text.contains(&format!("<small>{less} % less</small>")), "{less}");
+    assert_eq!(shown.figure("tokens"), format!("{less} %"));
     let sessions = page.get("/trimtab/sessions").page();
     assert!(sessions.contains("Fix the build.") && sessions.contains("Another thing."));
     let session = page.get("/trimtab/sessions/s1");
     assert_eq!(session.figure("requests"), "3");
     assert!(session.text.contains("class=\"k7\""), "results are drawn");
+}
+
+#[test]
+fn a_session_and_a_request_say_what_the_cache_missed_and_why() {
+    let world = World::new();
+    for (at, results) in (1..).zip([4, 12, 20]) {
+        world.keep("a", &working("Fix the build.", results), "none", 50_000, at * 1_000);
+    }
+    let page = world.page("a", &[]);
+    let told = world.run("a", &["why", "s1"]);
+    let why = read_json(&world.run("a", &["why", "s1", "--json"]));
+    let misses = why["sessions"][0]["misses"].as_array().unwrap();
+    assert_eq!(misses.len(), 2, "{why}");
+    let session = page.get("/trimtab/sessions/s1").page();
+    assert_eq!(session.matches(">missed ").count(), 2, "{session}");
+    assert_eq!(session.matches("no cache marker").count(), 3, "of each, and of both: {session}");
+    let sentence = told.trim_end().lines().last().unwrap();
+    assert!(session.contains(&sentence[1..]), "{sentence}");
+    let request = page.get("/trimtab/sessions/s1/requests/2").page();
+    let again = misses[0]["miss"]["again"].as_u64().unwrap();
+    let missed = request.split_once(">missed ").expect("what it missed").1;
+    assert_eq!(missed.split(' ').next().unwrap().replace(',', ""), again.to_string());
+    assert!(!page.get("/trimtab/sessions/s1/requests/1").page().contains(">missed "));
 }
 
 #[test]
@@ -153,15 +176,31 @@ fn a_session_is_replayed_under_other_policies_and_budgets() {
     let fields =
         [("token", token.as_str()), ("policy", "none"), ("policy", "recent"), ("budgets", "50%25,9k")];
     assert_eq!(begin(&fields).status, 303);
+    // A page that shows the replay under way hears of every step until the last, and no store changes meanwhile.
+    let what_if = || page.get("/trimtab/sessions/s1/what-if").page();
     let started = std::time::Instant::now();
     let done = loop {
-        let shown = page.get("/trimtab/sessions/s1/what-if").page();
+        let shown = what_if();
         if shown.contains("data-done") {
             break shown;
         }
+        let mark = shown.split_once("data-follow=\"").expect("it follows").1.split('"').next().unwrap();
+        page.hear_news(mark);
         assert!(started.elapsed().as_secs() < 60, "{shown}");
-        std::thread::sleep(std::time::Duration::from_millis(50));
     };
     assert_eq!(done.matches("<code>recent</code>").count(), 2, "{done}");
     assert!(done.contains("50%") && done.contains("9k") && !done.contains("role=\"alert\""), "{done}");
+}
+
+#[test]
+fn a_page_hears_of_what_was_written_between_its_making_and_its_listening() {
+    let world = World::new();
+    world.keep("a", &working("Fix the build.", 4), "none", 90_000, 1_000);
+    let page = world.page("a", &[]);
+    // Opened once before, so that looking changes no file.
+    page.get("/");
+    let shown = page.get("/").page();
+    let mark = shown.split_once("data-follow=\"").unwrap().1.split('"').next().unwrap();
+    world.keep("a", &working("Fix the build.", 6), "none", 90_000, 2_000);
+    page.hear_news(mark);
 }

@@ -119,6 +119,16 @@ impl PageProcess {
     pub(crate) fn get(&self, path: &str) -> Shown {
         ask(&self.address, &[&format!("GET {path} HTTP/1.1"), "Accept: text/html"], "")
     }
+
+    /// Listens as a page does that shows what was there at a mark, until there is something newer.
+    pub(crate) fn hear_news(&self, mark: &str) {
+        let mut events = TcpStream::connect(&self.address).unwrap();
+        events.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        send(&mut events, &self.address, &[&format!("GET /trimtab/events?shown={mark} HTTP/1.1")], b"");
+        // Without news there is a sign of life every quarter of a minute.
+        let mut lines = BufReader::new(events).lines().take(6);
+        assert!(lines.any(|line| line.expect("news in time") == "event: news"), "no news of what is new");
+    }
 }
 
 /// What a browser got.

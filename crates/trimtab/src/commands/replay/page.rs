@@ -182,7 +182,7 @@ mod tests {
         let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("no {words}"));
         let order = [
             "<h1>steady would have saved $",
-            "class=\"tiles\"",
+            "class=\"tiles ",
             "<figure",
             "What was missed",
             "Everything else",

@@ -4,6 +4,8 @@
 
 mod table;
 
+pub(crate) use table::{describe_miss, describe_summary};
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};

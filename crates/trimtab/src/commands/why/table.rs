@@ -154,7 +154,7 @@ fn print_miss(row: &ExplainedRequest, out: &mut Output) -> Result<()> {
 }
 
 /// Says why, on one line, and whether that is inferred.
-fn describe_miss(miss: &CacheMiss) -> String {
+pub(crate) fn describe_miss(miss: &CacheMiss) -> String {
     let words = on_one_line(&miss.reason.to_string(), usize::MAX);
     match miss.certainty {
         Certainty::Known => words,
@@ -187,7 +187,7 @@ fn print_sum_row(
 }
 
 /// Says in one sentence what was paid again, and for what.
-pub(super) fn describe_summary(summary: &MissSummary) -> String {
+pub(crate) fn describe_summary(summary: &MissSummary) -> String {
     if summary.requests == 0 {
         return "no usage was reported: what was read from the cache is not known".to_owned();
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 /// A picture's size and the margins around what is drawn, in its own units.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct PlotArea {
     pub(super) width: f64,
     pub(super) height: f64,
@@ -63,10 +64,26 @@ impl ChartAxis {
     }
 }
 
+/// Units that a letter of a label takes on average, and those of a bold one.
+pub(super) const LETTER: f64 = 7.0;
+pub(super) const BOLD_LETTER: f64 = 8.6;
+
 impl PlotArea {
-    /// The usual size: wide enough for a label of 12 units at the width of a page.
+    /// For a desktop: letters of 12 units are read well at the width of a page.
     pub(super) const WIDE: PlotArea =
         PlotArea { width: 900.0, height: 340.0, left: 62.0, right: 16.0, top: 22.0, bottom: 44.0 };
+
+    /// For a phone: the same letters at less than half the width.
+    pub(super) const NARROW: PlotArea =
+        PlotArea { width: 400.0, height: 300.0, left: 56.0, right: 10.0, top: 22.0, bottom: 44.0 };
+
+    /// Widens the margin on the left for what is written beside an axis, and for its name.
+    pub(super) fn with_room_beside(self, y: &ChartAxis) -> PlotArea {
+        /// Units for the name of the axis, which is turned, and for gaps.
+        const NAME: f64 = 30.0;
+        let longest = y.ticks.iter().map(|(_, words)| words.chars().count()).max().unwrap_or_default();
+        PlotArea { left: self.left.max(position(longest) * LETTER + NAME), ..self }
+    }
 
     pub(super) fn place_x(&self, axis: &ChartAxis, number: f64) -> f64 {
         self.left + axis.share(number) * (self.width - self.left - self.right)
@@ -87,14 +104,34 @@ impl PlotArea {
                 line.grid x1=(coordinate(self.left)) x2=(coordinate(right)) y1=(coordinate(place)) y2=(coordinate(place)) {}
                 text.axis x=(coordinate(self.left - 7.0)) y=(coordinate(place + 4.0)) text-anchor="end" { (words) }
             }
-            @for (at, words) in &x.ticks {
+            @for (at, _) in &x.ticks {
                 @let place = self.place_x(x, *at);
                 line.grid x1=(coordinate(place)) x2=(coordinate(place)) y1=(coordinate(self.top)) y2=(coordinate(bottom)) {}
+            }
+            @for (place, words) in self.room_for_words(x) {
                 text.axis x=(coordinate(place)) y=(coordinate(bottom + 17.0)) text-anchor="middle" { (words) }
             }
             text.axis x=(coordinate(middle_x)) y=(coordinate(self.height - 7.0)) text-anchor="middle" { (x.label) }
             text.axis x="13" y=(coordinate(middle_y)) text-anchor="middle" transform=(turned) { (y.label) }
         }
+    }
+}
+
+impl PlotArea {
+    /// Returns what is written below an axis, with the middle of each: what would cover what is left of it is not written, and what
+    /// would leave the picture is moved into it.
+    fn room_for_words<'a>(&self, x: &'a ChartAxis) -> Vec<(f64, &'a str)> {
+        let mut end = f64::NEG_INFINITY;
+        let mut written = Vec::new();
+        for (at, words) in &x.ticks {
+            let half = position(words.chars().count()) * LETTER / 2.0;
+            let place = self.place_x(x, *at).min(self.width - half);
+            if place - half > end + LETTER {
+                end = place + half;
+                written.push((place, words.as_str()));
+            }
+        }
+        written
     }
 }
 
@@ -130,6 +167,21 @@ mod tests {
         assert_eq!(round_numbers(0.0, 200_000.0), [0.0, 50_000.0, 100_000.0, 150_000.0, 200_000.0]);
         assert_eq!(round_numbers(0.7, 1.0).len(), 4);
         assert_eq!(coordinate(12.04), "12");
+    }
+
+    #[test]
+    fn words_below_an_axis_do_not_cover_each_other() {
+        let axis = ChartAxis::new("day", 0.0, 29.0, |_| "2026-11-19".to_owned());
+        let axis = ChartAxis {
+            ticks: (0..30_u8).map(|day| (f64::from(day), "2026-11-19".to_owned())).collect(),
+            ..axis
+        };
+        for area in [PlotArea::WIDE, PlotArea::NARROW] {
+            let written = area.room_for_words(&axis);
+            assert!(written.len() > 2 && written.len() < 30, "{}", written.len());
+            assert!(written.windows(2).all(|pair| pair[1].0 - pair[0].0 > 10.0 * LETTER), "{written:?}");
+            assert!(written.iter().all(|(place, _)| place + 5.0 * LETTER <= area.width), "{written:?}");
+        }
     }
 
     #[test]

@@ -15,23 +15,22 @@ use maud::{Markup, html};
 
 use axis::{PlotArea, coordinate};
 
-/// Frames a picture: what it shows as a caption, what it says for screen readers, and what its colours mean.
+/// Frames a picture: what it shows as a caption, what it says for screen readers, and what its colours mean. It is drawn twice, for wide
+/// and for narrow windows; the stylesheet shows one of them.
 fn chart_figure(
     title: &str,
     description: &str,
-    area: &PlotArea,
-    picture: &Markup,
+    [wide, narrow]: [&PlotArea; 2],
+    draw: impl Fn(&PlotArea) -> Markup,
     legend: &Markup,
 ) -> Markup {
-    let size = format!("0 0 {} {}", coordinate(area.width), coordinate(area.height));
+    let size = |area: &PlotArea| format!("0 0 {} {}", coordinate(area.width), coordinate(area.height));
     html! {
         figure {
             figcaption { (title) }
-            div.chart tabindex="0" role="group" aria-label={ (title) ", scrolls sideways" } {
-                svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) role="img" aria-label={ (title) ". " (description) } {
-                    title { (title) }
-                    desc { (description) }
-                    (picture)
+            @for (class, area) in [("chart wide", wide), ("chart narrow", narrow)] {
+                svg class=(class) xmlns="http://www.w3.org/2000/svg" viewBox=(size(area)) role="img" aria-label={ (title) ". " (description) } {
+                    (draw(area))
                 }
             }
             (legend)

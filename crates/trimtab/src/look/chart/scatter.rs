@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{
     ChartAxis,
-    axis::{PlotArea, coordinate},
+    axis::{BOLD_LETTER, LETTER, PlotArea, coordinate, position},
     chart_figure,
 };
 
@@ -74,33 +74,81 @@ impl PointEmphasis {
 
 /// Returns the picture of points.
 pub(crate) fn scatter_chart(chart: &ScatterChart<'_>) -> Markup {
-    let area = PlotArea { height: 420.0, ..PlotArea::WIDE };
-    let place = |point: &ScatterPoint| (area.place_x(&chart.x, point.x), area.place_y(&chart.y, point.y));
-    let mut boxes: Vec<LabelBox> =
-        chart.points.iter().map(|point| LabelBox::around(place(point), point.emphasis.radius())).collect();
+    let areas =
+        [PlotArea { height: 420.0, ..PlotArea::WIDE }, PlotArea { height: 380.0, ..PlotArea::NARROW }];
+    let areas = areas.map(|area| area.with_room_beside(&chart.y));
+    let [wide, narrow] = &areas;
+    let legend = html! {
+        @for (class, area) in [("wide-only", wide), ("narrow-only", narrow)] {
+            @let unnamed = place_names(chart, area).unnamed;
+            @if !unnamed.is_empty() {
+                div class=(class) {
+                    p.small.soft { "Not named in the picture:" }
+                    ul.small { @for point in unnamed { li { (point.title) } } }
+                }
+            }
+        }
+    };
+    chart_figure(chart.title, &chart.description, [wide, narrow], |area| draw_points(chart, area), &legend)
+}
+
+/// Names of points with their places, and the points for whose names there is no room.
+struct PlacedNames<'a> {
+    names: Vec<(&'a ScatterPoint, LabelBox)>,
+    unnamed: Vec<&'a ScatterPoint>,
+}
+
+fn place_names<'a>(chart: &'a ScatterChart<'_>, area: &PlotArea) -> PlacedNames<'a> {
+    let mut boxes: Vec<LabelBox> = chart
+        .points
+        .iter()
+        .map(|point| LabelBox::around(place_of(point, chart, area), point.emphasis.radius()))
+        .collect();
+    boxes.extend(chart.zone.as_ref().map(|zone| zone_name_place(zone, chart, area)));
     // Ours are named first, so that they have the best places.
     let mut order: Vec<&ScatterPoint> = chart.points.iter().collect();
     order.sort_by_key(|point| point.emphasis != PointEmphasis::Ours);
-    let mut names = Vec::new();
+    let mut placed = PlacedNames { names: Vec::new(), unnamed: Vec::new() };
     for point in order {
-        let label = find_label_place(place(point), point, &boxes, &area);
-        if let Some(label) = label {
-            boxes.push(label);
-            names.push((point, label));
+        match find_label_place(place_of(point, chart, area), point, &boxes, area) {
+            Some(label) => {
+                boxes.push(label);
+                placed.names.push((point, label));
+            }
+            None => placed.unnamed.push(point),
         }
     }
+    placed
+}
+
+fn place_of(point: &ScatterPoint, chart: &ScatterChart<'_>, area: &PlotArea) -> (f64, f64) {
+    (area.place_x(&chart.x, point.x), area.place_y(&chart.y, point.y))
+}
+
+/// Returns where the name of a zone stands: in its lower left corner.
+fn zone_name_place(zone: &ScatterZone, chart: &ScatterChart<'_>, area: &PlotArea) -> LabelBox {
+    let (left, bottom) = (area.place_x(&chart.x, zone.x.0) + 5.0, area.place_y(&chart.y, zone.y.0));
+    let right = left + position(zone.name.chars().count()) * LETTER;
+    LabelBox { left, top: bottom - 17.0, right, bottom }
+}
+
+fn draw_points(chart: &ScatterChart<'_>, area: &PlotArea) -> Markup {
+    let names = place_names(chart, area).names;
     let corners = chart.bound.iter().map(|(x, y)| {
         format!("{} {}", coordinate(area.place_x(&chart.x, *x)), coordinate(area.place_y(&chart.y, *y)))
     });
     let outline = format!("M{}", corners.collect::<Vec<_>>().join("L"));
-    let picture = html! {
+    html! {
         @if let Some(zone) = &chart.zone {
             @let (left, right) = (area.place_x(&chart.x, zone.x.0), area.place_x(&chart.x, zone.x.1));
             @let (top, bottom) = (area.place_y(&chart.y, zone.y.1), area.place_y(&chart.y, zone.y.0));
             rect.zone x=(coordinate(left)) y=(coordinate(top)) width=(coordinate(right - left)) height=(coordinate(bottom - top)) {}
-            text.good x=(coordinate(left + 5.0)) y=(coordinate(bottom - 5.0)) { (zone.name) }
         }
         (area.draw_axes(&chart.x, &chart.y))
+        @if let Some(zone) = &chart.zone {
+            @let name = zone_name_place(zone, chart, area);
+            text.name.good x=(coordinate(name.left)) y=(coordinate(name.bottom - 5.0)) { (zone.name) }
+        }
         @if let Some(zero) = chart.zero {
             @let x = area.place_x(&chart.x, zero);
             line.zero x1=(coordinate(x)) x2=(coordinate(x)) y1=(coordinate(area.top)) y2=(coordinate(area.height - area.bottom)) {}
@@ -109,7 +157,7 @@ pub(crate) fn scatter_chart(chart: &ScatterChart<'_>) -> Markup {
             path.line.reference d=(outline) { title { "with hindsight" } }
         }
         @for point in &chart.points {
-            @let (x, y) = place(point);
+            @let (x, y) = place_of(point, chart, area);
             circle class=(point.emphasis.class()) cx=(coordinate(x)) cy=(coordinate(y)) r=(coordinate(point.emphasis.radius())) {
                 title { (point.title) }
             }
@@ -117,8 +165,7 @@ pub(crate) fn scatter_chart(chart: &ScatterChart<'_>) -> Markup {
         @for (point, label) in &names {
             text class={ "name " (point.emphasis.class()) "-label" } x=(coordinate(label.left)) y=(coordinate(label.top + 12.0)) { (point.name) }
         }
-    };
-    chart_figure(chart.title, &chart.description, &area, &picture, &html! {})
+    }
 }
 
 /// The room that a name or a point takes.
@@ -143,15 +190,15 @@ impl LabelBox {
     }
 }
 
-/// Finds the first free place for a name around its point; nothing where there is none: the name is then only in the title.
+/// Finds the first free place for a name around its point; nothing where there is none.
 fn find_label_place(
     (x, y): (f64, f64),
     point: &ScatterPoint,
     taken: &[LabelBox],
     area: &PlotArea,
 ) -> Option<LabelBox> {
-    let letter = if point.emphasis == PointEmphasis::Ours { 7.6 } else { 6.6 };
-    let width = super::axis::position(point.name.chars().count()) * letter;
+    let letter = if point.emphasis == PointEmphasis::Ours { BOLD_LETTER } else { LETTER };
+    let width = position(point.name.chars().count()) * letter;
     let (gap, height) = (point.emphasis.radius() + 4.0, 15.0);
     let at = |left: f64, top: f64| LabelBox { left, top, right: left + width, bottom: top + height };
     let places = [0.0, 9.0, -9.0, 18.0, -18.0, 30.0, -30.0].into_iter().flat_map(|shift| {
