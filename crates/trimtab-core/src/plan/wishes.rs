@@ -153,8 +153,10 @@ impl BlockWishes {
 /// Tells whether a block is hidden by itself or with its exchange. A summary is not taken back for one of its blocks.
 fn is_hidden(sent: &[Option<&SentVerdict>], id: BlockId) -> bool {
     match sent.get(widen(id.0)).copied().flatten().map(SentVerdict::verdict) {
-        None | Some(Verdict::Keep | Verdict::Fold { .. }) => false,
-        Some(verdict) if verdict.goes_alone() => false,
+        None
+        | Some(Verdict::Keep | Verdict::Fold { .. } | Verdict::Drop { reason: Reason::Unbound { .. } }) => {
+            false
+        }
         Some(
             Verdict::Shorten { .. }
             | Verdict::Point { .. }
