@@ -10,7 +10,7 @@ use super::{
     cut::{CutRates, PayingCut, best_cut},
     mend::{pointer_target, repair_pointers},
     steps::is_cacheless,
-    work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, most_name_bytes, to_whole_number},
+    work::{NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, to_whole_number},
 };
 use crate::{
     facts::ResultSort, history::BlockId, json::narrow, memory::InputCosts, policy::StepAction, units::Tokens,
@@ -243,7 +243,7 @@ fn is_worth_it(work: &Work<'_>, pending: &Pending<'_>) -> bool {
         return true;
     }
     let tokens = work.tokens_now(id);
-    let names = narrow(most_name_bytes(work.request.index.row(id)));
+    let names = narrow(work.most_name_bytes(id));
     let names = to_whole_number(f64::from(names) / LEAST_NAME_BYTES);
     let left = LONGEST_NOTE + Tokens(u64::try_from(names).unwrap_or(u64::MAX));
     left <= tokens.scale(NAMES_LEAVE_AT_MOST) && left + NAMES_SAVE_AT_LEAST <= tokens
@@ -256,7 +256,7 @@ const LEAST_NAME_BYTES: f64 = 2.0;
 /// Estimates what is left of a block of which only names stay, as a share of its names.
 fn named_tokens(work: &Work<'_>, id: BlockId, share: f64) -> Tokens {
     let row = work.request.index.row(id);
-    let names = (f64::from(row.names) * share).min(f64::from(narrow(most_name_bytes(row))));
+    let names = (f64::from(row.names) * share).min(f64::from(narrow(work.most_name_bytes(id))));
     let tokens = to_whole_number(names / NAME_BYTES);
     NOTE_TOKENS + Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
 }

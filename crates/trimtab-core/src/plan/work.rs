@@ -8,15 +8,12 @@ mod views;
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{
-    MessageUnit, RequestView, TextCache, UnitKind, context::PlanContext, draft::Draft, index::IndexRow,
-    may_shorten,
-};
+use super::{MessageUnit, RequestView, TextCache, UnitKind, context::PlanContext, draft::Draft, may_shorten};
 use crate::{
     count::CountMemo,
     facts::{Fact, ToolKind},
     history::{BlockId, BlockKind, PartKind, Role},
-    json::widen,
+    json::{narrow, widen},
     notes::hash_of,
     policy::StepAction,
     recall::{block_handle, handle_of_hash},
@@ -32,11 +29,6 @@ pub(super) const NAMES_SAVE_AT_LEAST: Tokens = Tokens(20);
 /// The largest share of a text that may be named in the note that hides it: more costs more than it is looked up (measured on recorded
 /// sessions), and a note that is known to be short is known to pay.
 const NAMES_SHARE: f64 = 0.1;
-
-/// Returns how many bytes the names in a note may have.
-pub(super) fn most_name_bytes(row: &IndexRow) -> usize {
-    widen(row.names).min(to_whole_number(f64::from(row.chars) * NAMES_SHARE))
-}
 
 /// A draft under way, with everything that it is made from.
 pub(super) struct Work<'a> {
@@ -58,6 +50,14 @@ impl<'a> Work<'a> {
         made: &'a mut TextCache,
     ) -> Work<'a> {
         Work { request, context, memo, made, draft: Draft::new(request), task_words: None }
+    }
+
+    /// Returns how many bytes the names in a note about a block may have: a share of what it says as it is sent.
+    pub(super) fn most_name_bytes(&self, id: BlockId) -> usize {
+        let row = self.request.index.row(id);
+        let rewritten = self.verdict_of(id).text().filter(|_| self.verdict_of(id).shows_all());
+        let chars = rewritten.map_or(row.chars, |text| narrow(text.chars().count()));
+        widen(row.names).min(to_whole_number(f64::from(chars) * NAMES_SHARE))
     }
 
     /// Tells whether nothing is known but the request itself: what it came with says what an earlier fit did.

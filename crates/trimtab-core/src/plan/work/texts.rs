@@ -16,7 +16,7 @@ use super::{
         series::{EXTENTS, LEAST_TELLER, LEAST_TELLING_BYTES},
         visible_names::{VisibleNames, distinct_names},
     },
-    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, most_name_bytes, to_whole_number,
+    NAMES_LEAVE_AT_MOST, NAMES_SAVE_AT_LEAST, Work, to_whole_number,
 };
 use crate::{
     digest::{
@@ -350,7 +350,7 @@ impl Work<'_> {
         let sent = self.text_now(id).unwrap_or_default();
         let names =
             self.draft.visible.as_ref().map(|visible| visible.only_in(text, &sent)).unwrap_or_default();
-        let mut room = most_name_bytes(self.request.index.row(id));
+        let mut room = self.most_name_bytes(id);
         let fits = |name: &String| {
             let fits = name.len() < room;
             room = room.saturating_sub(if fits { name.len() + 1 } else { 0 });
