@@ -169,7 +169,7 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (&["show", "Cargo.toml"], 1, "Cargo.toml: neither JSON nor JSON lines"),
         (&["show", "--format", "xml", "-"], 2, "formats are: anthropic, chat, responses, gemini"),
         (&["show", "fixtures/recordings/codex.jsonl", "--segment", "77"], 1, "has no segment 77: there are"),
-        (&["fit", "--policy", "sloppy", LONG], 2, "there is no policy \"sloppy\"; there are: none, recent"),
+        (&["fit", "--policy", "sloppy", LONG], 2, "there is no policy \"sloppy\": there are none, recent"),
         (&["fit", "--policy", "Cargo.toml", LONG], 2, "Cargo.toml, line "),
         (&["fit", "--budget", "9", LONG], 1, "does not fit into 9 tokens"),
         (
@@ -186,7 +186,7 @@ fn what_cannot_be_read_is_named_with_the_remedy() {
         (
             &["fit", "fixtures/requests/nasty/anthropic-odd-spacing.json", "--model", "no-such"],
             1,
-            "no budget: the model \"no-such\" is not in the table; `trimtab models` lists all, --budget TOKENS does",
+            "no budget: the model \"no-such\" is not in the table; `trimtab models` lists all; or give --budget",
         ),
         (&["recall", "000000000000", "--in", LONG], 1, "no block has the handle 000000000000"),
         (&["models", "no-such-model"], 1, "no model's name contains \"no-such-model\""),
