@@ -125,8 +125,8 @@ impl PageProcess {
         let mut events = TcpStream::connect(&self.address).unwrap();
         events.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         send(&mut events, &self.address, &[&format!("GET /trimtab/events?shown={mark} HTTP/1.1")], b"");
-        // Without news there is a sign of life every quarter of a minute.
-        let mut lines = BufReader::new(events).lines().take(6);
+        // The head, the first frame, and a few signs of life, of which one comes every quarter of a minute.
+        let mut lines = BufReader::new(events).lines().take(30);
         assert!(lines.any(|line| line.expect("news in time") == "event: news"), "no news of what is new");
     }
 }
