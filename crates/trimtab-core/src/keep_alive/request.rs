@@ -53,7 +53,7 @@ pub fn ping_request(last: &[u8], format: Format, provider: &str) -> Option<PingR
     }
 }
 
-/// Returns the tokens that the model may think before it writes. Thinking stays as it is, because what is cached of the messages depends on
+/// Returns the tokens that the model may think before it writes. Thinking is kept unchanged, because what is cached of the messages depends on
 /// it; a budget of it must be below the limit.
 fn bound_thinking(root: Value<'_>) -> u64 {
     let thinking = root.get("thinking").filter(|thinking| thinking.member_is("type", "enabled"));

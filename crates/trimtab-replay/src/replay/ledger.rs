@@ -109,7 +109,7 @@ impl<'t, 'a> CacheFollower<'t, 'a> {
         Millis(self.at)
     }
 
-    /// Sends the next request, with what it shows otherwise than the one before and the block behind which we set a marker. Requests must
+    /// Sends the next request, with what it shows otherwise than the one before and the block after which we set a marker. Requests must
     /// come in order.
     pub(super) fn send_request(
         &mut self,
