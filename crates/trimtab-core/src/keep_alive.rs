@@ -163,7 +163,7 @@ impl fmt::Display for NoPingReason {
 /// # Ok::<(), trimtab_core::prices::UnknownModel>(())
 /// ```
 pub fn plan_ping(idle: &IdleSession<'_>) -> PingPlan {
-    plan_ping_with(idle, PauseTable::shipped())
+    plan_ping_with(idle, PauseTable::find_shipped())
 }
 
 /// Plans the next ping by another table.

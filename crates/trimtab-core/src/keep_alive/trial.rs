@@ -27,7 +27,7 @@ pub enum PauseEnd {
 impl KeepAliveTrial {
     /// Enters a pause without pings.
     pub fn enter_pause(&mut self, idle: &IdleSession<'_>, end: PauseEnd) {
-        self.enter_pause_with(idle, end, PauseTable::shipped());
+        self.enter_pause_with(idle, end, PauseTable::find_shipped());
     }
 
     fn enter_pause_with(&mut self, idle: &IdleSession<'_>, end: PauseEnd, pauses: &PauseTable) {

@@ -4,7 +4,7 @@
 use trimtab_core::policy::{Policy, PolicyError, policies};
 
 use super::{
-    keep_alive::KeepAlive,
+    keep_alive::KeepAliveTerms,
     peers::{Rival, RivalRole, rivals},
 };
 
@@ -14,7 +14,7 @@ pub struct Contender {
     name: String,
     pub(super) plays: ContenderKind,
     /// Whether its cache is kept alive in pauses.
-    pub(super) keep_alive: Option<KeepAlive>,
+    pub(super) keep_alive: Option<KeepAliveTerms>,
 }
 
 /// What a contender does.
@@ -246,9 +246,10 @@ pub fn policy_words(asked: &str) -> &str {
 }
 
 /// Splits `policy+keepalive` and `policy+keepalive-wrap`.
-fn split_keep_alive(asked: &str) -> (&str, Option<KeepAlive>) {
+fn split_keep_alive(asked: &str) -> (&str, Option<KeepAliveTerms>) {
     let asked = asked.trim();
-    let endings = [("+keepalive", KeepAlive::ByRuleAlone), ("+keepalive-wrap", KeepAlive::UntilAgentEnds)];
+    let endings =
+        [("+keepalive", KeepAliveTerms::ByRuleAlone), ("+keepalive-wrap", KeepAliveTerms::UntilAgentEnds)];
     let found = endings.into_iter().find_map(|(ending, known)| Some((asked.strip_suffix(ending)?, known)));
     found.map_or((asked, None), |(policy, known)| (policy, Some(known)))
 }
@@ -298,8 +299,8 @@ mod tests {
     fn a_policy_may_keep_its_cache_alive() {
         for (asked, known) in [
             ("steady", None),
-            ("steady+keepalive", Some(KeepAlive::ByRuleAlone)),
-            ("recent(keep_last=5)+keepalive-wrap", Some(KeepAlive::UntilAgentEnds)),
+            ("steady+keepalive", Some(KeepAliveTerms::ByRuleAlone)),
+            ("recent(keep_last=5)+keepalive-wrap", Some(KeepAliveTerms::UntilAgentEnds)),
         ] {
             let contender = Contender::parse(asked).expect(asked);
             assert_eq!((contender.name(), contender.keep_alive), (asked, known));

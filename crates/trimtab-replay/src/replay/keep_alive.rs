@@ -1,6 +1,6 @@
 //! Pings in a replay: [`PingPlayer`] follows a session as it is sent, and plans pings by the library's rule and account, as the proxy does.
 //! Policies with `+keepalive` are played with it. It looks only at what was known then, and at the end of the recording where
-//! somebody would have known that ([`KeepAlive::UntilAgentEnds`]).
+//! somebody would have known that ([`KeepAliveTerms::UntilAgentEnds`]).
 
 use trimtab_core::{
     BlockId, Millis, SessionAccount, Usage,
@@ -20,7 +20,7 @@ use super::{
 
 /// Whether pings are sent, and what is known of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeepAlive {
+pub(super) enum KeepAliveTerms {
     /// Pings are sent, by somebody who does not learn that the agent has ended: also after the last request.
     ByRuleAlone,
     /// Pings are sent until the agent ends: with the last request of the recording.
@@ -46,7 +46,7 @@ impl<'t, 'a> PingPlayer<'t, 'a> {
         track: &'t Track<'a>,
         model: &'t Model,
         raw: &'t SegmentBill,
-        known: KeepAlive,
+        known: KeepAliveTerms,
         terms: &'t ReplayTerms,
     ) -> PingPlayer<'t, 'a> {
         let keeping = cache_lifetime(track, model);
@@ -56,15 +56,15 @@ impl<'t, 'a> PingPlayer<'t, 'a> {
             model,
             keeping,
             raw,
-            pauses: terms.pauses.as_deref().unwrap_or_else(|| PauseTable::shipped()),
+            pauses: terms.pauses.as_deref().unwrap_or_else(|| PauseTable::find_shipped()),
             follower: CacheFollower::new(track, model.cache, keeping, CacheLosses::AsRecorded),
             account: SessionAccount::default(),
             spent: HourlyPings::default(),
             usage: Usage::default(),
             agent_ends: match known {
-                KeepAlive::ByRuleAlone => None,
+                KeepAliveTerms::ByRuleAlone => None,
                 // Without times, it ends when it has made its last request.
-                KeepAlive::UntilAgentEnds => Some(last.unwrap_or(Millis(0))),
+                KeepAliveTerms::UntilAgentEnds => Some(last.unwrap_or(Millis(0))),
             },
         }
     }
@@ -72,8 +72,8 @@ impl<'t, 'a> PingPlayer<'t, 'a> {
     /// Enters the next request as it was sent.
     pub(super) fn send_request(&mut self, number: usize, changes: &[ViewChange], marker: Option<&BlockId>) {
         let Some(line) = self.follower.send_request(number, changes, marker) else { return };
-        let raw = self.raw.charges.get(number).map(|charge| self.reported(&used_by_charge(charge)));
-        self.usage = self.reported(&line);
+        let raw = self.raw.charges.get(number).map(|charge| self.usage_of_line(&used_by_charge(charge)));
+        self.usage = self.usage_of_line(&line);
         self.account.enter_usages(Some(self.model), self.usage, raw.unwrap_or(self.usage));
     }
 
@@ -106,7 +106,7 @@ impl<'t, 'a> PingPlayer<'t, 'a> {
                 return sent;
             }
             let Some(line) = self.follower.send_ping(at) else { return sent };
-            self.usage = Usage { output: 1, ..self.reported(&line) };
+            self.usage = Usage { output: 1, ..self.usage_of_line(&line) };
             self.account.enter_ping(self.model, self.usage);
             self.spent.enter_ping(at, self.model.cost(self.usage));
             last_use = at;
@@ -114,7 +114,7 @@ impl<'t, 'a> PingPlayer<'t, 'a> {
         }
     }
 
-    fn reported(&self, line: &CacheUse) -> Usage {
+    fn usage_of_line(&self, line: &CacheUse) -> Usage {
         usage_of(line, self.keeping)
     }
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// Returns the seconds of all pings, and what the session costs with them.
-    fn check(points: &[(usize, i64)], known: KeepAlive) -> (Vec<i64>, f64) {
+    fn check(points: &[(usize, i64)], known: KeepAliveTerms) -> (Vec<i64>, f64) {
         let segment = segment(&conversation(), points);
         let track = Track::new(&segment, Counter::new(Tokenizer::CharsPerFour));
         let untouched = Views::with_client_markers(vec![Vec::new(); points.len()]);
@@ -184,10 +184,10 @@ mod tests {
     fn pings_follow_the_last_request_too_unless_the_end_of_the_agent_is_known() {
         // A two-hundredth of the bill pays for the first ping, and what it saves for the others.
         let until_799 = 8007.0 * 6.25 + 399.0 * 8007.0 * 0.5 + 8007.0 * 0.5 + 8007.0 * 0.5 + 158.0 * 6.25;
-        let (pings, dollars) = check(&points(), KeepAlive::UntilAgentEnds);
+        let (pings, dollars) = check(&points(), KeepAliveTerms::UntilAgentEnds);
         assert_eq!(pings, [399 + 280]);
         assert!((dollars * 1e6 - until_799).abs() < 1e-6, "{dollars}");
-        let (pings, dollars) = check(&points(), KeepAlive::ByRuleAlone);
+        let (pings, dollars) = check(&points(), KeepAliveTerms::ByRuleAlone);
         assert_eq!(pings, [399 + 280, 799 + 280, 799 + 560]);
         assert!((dollars * 1e6 - until_799 - 2.0 * 8165.0 * 0.5).abs() < 1e-6, "{dollars}");
     }
@@ -195,6 +195,6 @@ mod tests {
     #[test]
     fn a_session_whose_bill_has_no_room_is_left_alone() {
         let short: Vec<(usize, i64)> = (0..20).map(|second| (1, second)).chain([(3, 420)]).collect();
-        assert_eq!(check(&short, KeepAlive::ByRuleAlone).0, [0; 0]);
+        assert_eq!(check(&short, KeepAliveTerms::ByRuleAlone).0, [0; 0]);
     }
 }

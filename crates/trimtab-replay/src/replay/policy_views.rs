@@ -12,7 +12,7 @@ use trimtab_core::{
 use super::{
     ReplayTerms, SentPing, ShownBlock, Track, ViewChange, Views,
     bill::cache_lifetime,
-    keep_alive::{KeepAlive, PingPlayer},
+    keep_alive::{KeepAliveTerms, PingPlayer},
     score::RawCost,
     track::CacheFinding,
 };
@@ -36,7 +36,7 @@ pub(super) fn room_for(track: &Track<'_>, budget: Tokens) -> Tokens {
 pub(super) fn play_policy(
     track: &Track<'_>,
     policy: &Policy,
-    keep_alive: Option<KeepAlive>,
+    keep_alive: Option<KeepAliveTerms>,
     raw: &RawCost,
     terms: &ReplayTerms,
 ) -> PolicyViews {

@@ -77,7 +77,8 @@ fn pings_repeat_the_last_request_with_the_least_output_as_often_as_the_rule_says
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("trimtab.db");
     let store = store.to_str().expect("a path");
-    let proxy = Running::before(&upstream, &[&AT_ONCE[..], &["--store", store]].concat());
+    let proxy =
+        Running::with(&upstream, &[&AT_ONCE[..], &["--store", store]].concat(), &[("TRIMTAB_NO_STORE", "0")]);
     begin(&proxy);
     proxy.wait_for_words("no more pings after 2: it is continued in");
     let came = upstream.came();
