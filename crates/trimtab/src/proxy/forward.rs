@@ -233,7 +233,7 @@ async fn forward_conversation(
     let asks = prepared.session().filter(|_| !counts_only);
     let turn = asks.map(|session| proxy.keep_alive.end_pause(session, proxy.planner.now()));
     let outgoing = envelope.pack(prepared.request.clone()).await.unwrap_or(unplanned);
-    // Subscriptions answer no other requests than those of their own agent.
+    // Subscriptions answer only requests that their agent makes.
     let turn = turn.filter(|_| is_plain && server != "chatgpt");
     let source = turn.map(|turn| PingSource::new(&proxy.keep_alive, turn, format, (&head, &outgoing)));
     proxy.metrics.record_overhead(started.elapsed());

@@ -211,8 +211,7 @@ impl Metrics {
                     sums.reported_input += amount;
                     sums.cache_read += if kind == "cache_read" { amount } else { 0.0 };
                 }
-                Metric::Pings { result: "failed" } => {}
-                Metric::Pings { .. } => sums.pings += amount,
+                Metric::Pings { result } if result != "failed" => sums.pings += amount,
                 Metric::PingDollars => sums.ping_dollars += amount,
                 Metric::Spent => sums.spent += amount,
                 Metric::Saved => sums.saved += amount,
@@ -221,6 +220,7 @@ impl Metrics {
                 | Metric::Unreported
                 | Metric::Summaries { .. }
                 | Metric::SummaryDollars
+                | Metric::Pings { .. }
                 | Metric::Left => {}
             }
         }
