@@ -18,6 +18,8 @@ use crate::{
 pub enum Lever {
     /// Blocks are hidden.
     Hiding,
+    /// The provider's cache is kept alive while nobody speaks.
+    KeepAlive,
 }
 
 impl Lever {
@@ -25,6 +27,7 @@ impl Lever {
     pub fn word(self) -> &'static str {
         match self {
             Lever::Hiding => "hiding",
+            Lever::KeepAlive => "keep-alive",
         }
     }
 }
@@ -68,8 +71,15 @@ pub struct SessionAccount {
     pub untouched_dollars: f64,
     /// What each lever did.
     pub levers: BTreeMap<Lever, LeverSum>,
+    /// Requests of ours that kept the cache alive; they are in none of the sums of requests.
+    pub pings: u64,
+    /// What they cost, in US dollars: a part of what was paid.
+    pub ping_dollars: f64,
     #[serde(skip)]
     last: Option<LastAccounted>,
+    /// Whether the cache was kept alive since the last request.
+    #[serde(skip)]
+    kept_alive: bool,
 }
 
 /// What the next request is compared with.
@@ -99,8 +109,8 @@ impl SessionAccount {
     /// # Ok::<(), trimtab_core::prices::UnknownModel>(())
     /// ```
     pub fn enter_request(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
-        let untouched = self.untouched_usage(request, usage);
         let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
+        let untouched = self.untouched_usage(request, usage, &rules);
         self.last = Some(LastAccounted {
             at: request.at,
             raw: request.raw,
@@ -112,6 +122,7 @@ impl SessionAccount {
 
     /// Enters a request of which is known what it would have used untouched, as replay does. Returns the dollars that were saved.
     pub fn enter_usages(&mut self, model: Option<&Model>, usage: Usage, untouched: Usage) -> f64 {
+        let kept_alive = std::mem::take(&mut self.kept_alive);
         self.requests += 1;
         self.usage = self.usage.plus(usage);
         let Some(model) = model else {
@@ -122,12 +133,34 @@ impl SessionAccount {
         self.paid_dollars += model.cost(usage);
         self.untouched_dollars += model.cost(usage) + saved;
         self.requests_dearer += u64::from(saved < 0.0);
-        if usage != untouched {
-            let sum = self.levers.entry(Lever::Hiding).or_default();
-            sum.requests += 1;
-            sum.saved_dollars += saved;
-        }
+        // What was sent, as it would have been without the pings before it.
+        let expired = if kept_alive && usage.cache_read > untouched.cache_read {
+            let hour = usage.cache_write_1h > 0 || untouched.cache_write_1h > 0;
+            as_expired(usage, untouched.cache_read, hour, &model.cache)
+        } else {
+            usage
+        };
+        self.enter_lever(Lever::KeepAlive, model, expired, usage);
+        self.enter_lever(Lever::Hiding, model, untouched, expired);
         saved
+    }
+
+    /// Enters a ping: a request of ours that reads what is cached, so that it lives on.
+    pub fn enter_ping(&mut self, model: &Model, usage: Usage) {
+        let dollars = model.cost(usage);
+        self.pings += 1;
+        self.ping_dollars += dollars;
+        self.paid_dollars += dollars;
+        self.levers.entry(Lever::KeepAlive).or_default().saved_dollars -= dollars;
+        self.kept_alive = true;
+    }
+
+    fn enter_lever(&mut self, lever: Lever, model: &Model, without: Usage, with: Usage) {
+        if without != with {
+            let sum = self.levers.entry(lever).or_default();
+            sum.requests += 1;
+            sum.saved_dollars += model.input_cost(without) - model.input_cost(with);
+        }
     }
 
     /// Adds another account: sessions of one project, projects of one machine.
@@ -138,6 +171,8 @@ impl SessionAccount {
         self.usage = self.usage.plus(other.usage);
         self.paid_dollars += other.paid_dollars;
         self.untouched_dollars += other.untouched_dollars;
+        self.pings += other.pings;
+        self.ping_dollars += other.ping_dollars;
         for (lever, more) in &other.levers {
             let sum = self.levers.entry(*lever).or_default();
             sum.requests += more.requests;
@@ -155,7 +190,8 @@ impl SessionAccount {
     /// assert_eq!((account.take_sums().requests, account.requests), (1, 0));
     /// ```
     pub fn take_sums(&mut self) -> SessionAccount {
-        let rest = SessionAccount { last: self.last, ..SessionAccount::default() };
+        let rest =
+            SessionAccount { last: self.last, kept_alive: self.kept_alive, ..SessionAccount::default() };
         std::mem::replace(self, rest)
     }
 
@@ -164,8 +200,22 @@ impl SessionAccount {
         self.untouched_dollars - self.paid_dollars
     }
 
+    /// Returns for how long the provider keeps what the last request left in its cache; nothing before the first.
+    pub fn cache_lifetime_ms(&self) -> Option<i64> {
+        self.last.map(|last| last.lifetime_ms)
+    }
+
     /// Returns what the request would have used untouched.
-    fn untouched_usage(&self, request: AccountedRequest, usage: Usage) -> Usage {
+    fn untouched_usage(&self, request: AccountedRequest, usage: Usage, rules: &CacheRules) -> Usage {
+        let would_expire = |last: &LastAccounted| {
+            self.kept_alive && request.at.0.saturating_sub(last.at.0) >= last.lifetime_ms
+        };
+        let expired = self.last.filter(would_expire);
+        // Where only pings kept the cache alive, an untouched request would have found nothing.
+        let usage = expired.map_or(usage, |last| {
+            let hour = usage.cache_write_1h > 0 || last.lifetime_ms >= CacheRules::HOUR_MS;
+            as_expired(usage, 0, hour, rules)
+        });
         if request.raw == request.sent {
             return usage;
         }
@@ -176,7 +226,10 @@ impl SessionAccount {
         };
         let raw = request.raw.scale(correction).0;
         // What of the request before an untouched one would have found.
-        let share = self.last.map_or(0.0, |last| last.share_found(request, usage));
+        let share = match expired {
+            Some(_) => 0.0,
+            None => self.last.map_or(0.0, |last| last.share_found(request, usage)),
+        };
         let before = self.last.map_or(Tokens::ZERO, |last| last.raw.scale(correction * share));
         let known = before.0.min(raw);
         match (usage.cache_read, usage.cache_write) {
@@ -202,6 +255,19 @@ impl LastAccounted {
             (true | false, _) => 0.0,
         }
     }
+}
+
+/// Returns what a request would have used if of what it read in the cache only so much had been left: the rest is written again, or read
+/// in at the plain price where writing is not reported.
+pub(crate) fn as_expired(usage: Usage, left: u64, for_an_hour: bool, rules: &CacheRules) -> Usage {
+    let lost = usage.cache_read.saturating_sub(left);
+    let is_written = usage.cache_write > 0 || matches!(rules.landing, CacheLanding::Breakpoints { .. });
+    let kept = Usage { cache_read: usage.cache_read - lost, ..usage };
+    if !is_written {
+        return Usage { input: kept.input + lost, ..kept };
+    }
+    let hour = if for_an_hour { lost } else { 0 };
+    Usage { cache_write: kept.cache_write + lost, cache_write_1h: kept.cache_write_1h + hour, ..kept }
 }
 
 /// Returns what a request left in the provider's cache. Where markers are needed, that is what it read and wrote; a provider that caches

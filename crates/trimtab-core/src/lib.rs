@@ -39,6 +39,7 @@
 //! | choose and write policies, read a user's configuration | [`policy`] |
 //! | look up windows, prices and rules of caches; read reported usage | [`prices`], [`usage`] |
 //! | know what a session has cost, and what it would have cost untouched | [`account`] |
+//! | keep the cache of an idle conversation alive where that pays | [`keep_alive`] |
 //! | know why a request read less from the cache than it could have | [`misses`] |
 //! | let a summary stand for the beginning of a conversation | [`summary`] |
 //! | keep what was sent, and wishes, across programs | [`memory`], [`session`] |
@@ -57,6 +58,7 @@ mod history;
 mod identity;
 pub mod intent;
 pub mod json;
+pub mod keep_alive;
 mod ledger;
 pub mod memory;
 pub mod misses;

@@ -20,5 +20,6 @@ pub use recording::{Problem, ReadError, Recording, Segment, SegmentStart, agents
 pub use replay::{
     BoundCheck, CacheRetention, CacheSimulation, Contender, ContenderError, ContenderFamily, KnobRange,
     MissReport, NeedSums, NeededShare, Prediction, ProbeFigure, ReplayBudget, ReplayTerms, Score, ScoreRow,
-    SessionScores, UseProbe, check_bounds, contenders, pool_sessions, predicted_usage, probe_segment, replay,
+    SessionScores, UseProbe, check_bounds, contenders, policy_words, pool_sessions, predicted_usage,
+    probe_segment, replay,
 };

@@ -40,11 +40,11 @@ pub use sqlite::Sqlite;
 pub use types::{
     Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
     Recognized, RequestId, RequestInfo, RequestVerdicts, Retention, RunMode, SearchHit, SearchQuery,
-    SearchWithin, SessionId, SessionInfo, SessionLabel, SessionPage, SessionPageQuery, StoredRequest,
-    StoredSummary, TidyOutcome, VerdictHistory, Wish, WishKind,
+    SearchWithin, SessionId, SessionInfo, SessionLabel, SessionPage, SessionPageQuery, StoredPing,
+    StoredRequest, StoredSummary, TidyOutcome, VerdictHistory, Wish, WishKind,
 };
 
-use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
+use trimtab_core::{ChainHash, History, Millis, Usage, memory::Wishes};
 
 /// A store of conversations. Every call is one transaction: done as a whole, or not at all.
 pub trait Store: Send + Sync {
@@ -77,6 +77,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Says what is wrong with the store, or that there is no such request.
     fn record_usage(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError>;
+
+    /// Keeps what a ping after a request used, which kept the provider's cache alive. Nothing of its content is kept.
+    ///
+    /// # Errors
+    /// Says what is wrong with the store, or that there is no such request.
+    fn record_ping(&self, request: RequestId, at: Millis, usage: &Usage) -> Result<(), StoreError>;
 
     /// Notes that the provider refused a request: its verdicts are taken back, and what was new in it counts as never sent.
     ///

@@ -232,6 +232,8 @@ pub struct RequestInfo {
     pub tokens_after: u64,
     /// What the provider reported.
     pub usage: Option<Usage>,
+    /// The pings after it, which kept the provider's cache alive, in order.
+    pub pings: Vec<StoredPing>,
     /// The identity of its last block: a request that holds it begins with this one.
     pub tip: ChainHash,
     /// The request that it goes on from.
@@ -240,6 +242,15 @@ pub struct RequestInfo {
     pub same_blocks: u32,
     /// The first of these that is sent otherwise than in that request.
     pub edited: Option<u32>,
+}
+
+/// A request of ours that kept the provider's cache alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredPing {
+    /// When it was sent.
+    pub at: Millis,
+    /// What the provider reported.
+    pub usage: Usage,
 }
 
 /// A client's request.

@@ -33,6 +33,7 @@ contract::contract! { empty:
     what_a_provider_refused_was_never_sent
     a_verdict_after_two_refused_ones_is_the_one_before_them
     a_conversation_goes_on_in_its_session
+    pings_are_kept_with_their_request_and_are_no_requests
     another_try_of_the_same_request_is_the_same_session
     the_same_words_after_an_answer_begin_a_new_session
     two_conversations_with_one_beginning_stay_apart

@@ -10,9 +10,9 @@ use trimtab_core::{
 };
 use trimtab_store::RequestInfo;
 
-use crate::prices;
+use crate::{output::group_thousands, prices};
 
-/// Enters the requests of one session, in the order in which they were made.
+/// Enters the requests of one session and the pings after them, in the order in which they were made.
 pub(crate) fn account_of_requests(requests: &[RequestInfo]) -> SessionAccount {
     let mut account = SessionAccount::default();
     price_requests(requests).iter().for_each(|alone| account.add_account(alone));
@@ -41,6 +41,9 @@ pub(crate) fn price_requests(requests: &[RequestInfo]) -> Vec<SessionAccount> {
             edited: request.edited.is_some(),
         };
         account.enter_request(model, entered, usage);
+        if let Some(model) = model {
+            request.pings.iter().for_each(|ping| account.enter_ping(model, ping.usage));
+        }
         all.push(account.take_sums());
     }
     all
@@ -69,7 +72,13 @@ pub(crate) fn describe_account(account: &SessionAccount) -> Option<String> {
     }
     let entry = |(lever, sum): (&Lever, &LeverSum)| format!("{} ${:.4}", lever.word(), sum.saved_dollars);
     let entries: Vec<String> = account.levers.iter().map(entry).collect();
-    let entries = if entries.is_empty() { String::new() } else { format!(" ({})", entries.join(", ")) };
+    let pings = match account.pings {
+        0 => String::new(),
+        1 => format!("; 1 ping for ${:.4}", account.ping_dollars),
+        pings => format!("; {} pings for ${:.4}", group_thousands(pings), account.ping_dollars),
+    };
+    let entries =
+        if entries.is_empty() { String::new() } else { format!(" ({}{pings})", entries.join(", ")) };
     Some(format!(
         "${:.4} spent, about ${:.4} untouched: ${:.4} {}{entries}",
         account.paid_dollars,
@@ -86,7 +95,7 @@ fn model_named(name: Option<&str>) -> Option<Model> {
 #[cfg(test)]
 mod tests {
     use trimtab_core::{ChainHash, Format, Millis, Usage};
-    use trimtab_store::{RequestId, SessionId};
+    use trimtab_store::{RequestId, SessionId, StoredPing};
 
     use super::*;
 
@@ -100,6 +109,7 @@ mod tests {
             tokens_before: before,
             tokens_after: after,
             usage,
+            pings: Vec::new(),
             tip: ChainHash([0; 16]),
             base: None,
             same_blocks: 0,
@@ -125,6 +135,24 @@ mod tests {
             Some("$0.7500 spent, about $0.6750 untouched: $0.0750 lost (hiding $-0.0750)")
         );
         assert_eq!(describe_account(&SessionAccount::default()), None);
+    }
+
+    #[test]
+    fn stored_pings_are_paid_for_and_what_they_saved_is_theirs() {
+        let first =
+            request(0, 100_000, 100_000, None, Some(Usage { cache_write: 100_000, ..Usage::default() }));
+        let warm = Usage { cache_read: 100_000, ..Usage::default() };
+        let ping = StoredPing { at: Millis(280_000), usage: warm };
+        let first = RequestInfo { pings: vec![ping], ..first };
+        let account = account_of_requests(&[first, request(400_000, 100_000, 100_000, None, Some(warm))]);
+        assert_eq!((account.requests, account.pings), (2, 1));
+        // Written once at 6.25 dollars a million, pinged and read at 0.5; untouched, written twice.
+        assert_eq!(
+            describe_account(&account).as_deref(),
+            Some(
+                "$0.7250 spent, about $1.2500 untouched: $0.5250 saved (keep-alive $0.5250; 1 ping for $0.0500)"
+            )
+        );
     }
 
     #[test]

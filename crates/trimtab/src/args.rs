@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::FalseyValueParser};
 use clap_complete::Shell;
 use trimtab_core::{Format, Handle, Model, Tokens, policy::Folding};
-use trimtab_replay::{Contender, ContenderError, ReplayBudget};
+use trimtab_replay::{Contender, ContenderError, ReplayBudget, policy_words};
 
 use self::human::parse_tokens;
 use crate::near::did_you_mean;
@@ -513,6 +513,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, value_name = "LIFETIME", default_value_t)]
     pub(crate) cache: CacheChoice,
 
+    /// How long pauses last, for pings: a table that `scripts/fit-pauses --without NAME` prints
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) pauses: Option<PathBuf>,
+
     /// Rows for each repository, agent or session, as well as for all together
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<ReplayGroups>,
@@ -727,7 +731,8 @@ fn parse_format(name: &str) -> Result<Format, String> {
 }
 
 fn parse_contender(words: &str) -> Result<PolicyChoice, String> {
-    let name = words.split('(').next().unwrap_or(words);
+    let policy = policy_words(words);
+    let name = policy.split('(').next().unwrap_or(policy);
     if name.trim_end().ends_with(".toml") {
         return Ok(PolicyChoice::File(words.to_owned()));
     }

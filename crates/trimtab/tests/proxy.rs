@@ -28,6 +28,8 @@ mod http2;
 mod intents;
 #[path = "proxy/markers.rs"]
 mod markers;
+#[path = "proxy/pinged.rs"]
+mod pinged;
 #[path = "proxy/recalls.rs"]
 mod recalls;
 #[path = "proxy/refused.rs"]

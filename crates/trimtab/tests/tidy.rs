@@ -63,8 +63,8 @@ fn comments_are_about_now() {
 /// The modules of the library, each below those that may use it: a module uses what stands above it here, and nothing else.
 const CORE: &[&str] = &[
     "json", "units", "terminal", "notes", "history", "usage", "recall", "identity", "prices", "account",
-    "misses", "wire", "count", "facts", "files", "digest", "rewrite", "verdict", "policy", "ledger",
-    "render", "summary", "memory", "plan", "session", "intent", "report", "fuzzing",
+    "keep_alive", "misses", "wire", "count", "facts", "files", "digest", "rewrite", "verdict", "policy",
+    "ledger", "render", "summary", "memory", "plan", "session", "intent", "report", "fuzzing",
 ];
 
 /// The modules of the instrument, in the same way. All of them stand below the library.

@@ -118,3 +118,57 @@ fn what_has_no_price_is_counted_as_such_and_accounts_add_up() {
     assert_eq!((account.usage.total_input(), account.usage.output), (120_012, 3));
     assert!((account.balance() - 0.8).abs() < 1e-9 && (account.paid_dollars - 1.2).abs() < 1e-9);
 }
+
+#[test]
+fn a_ping_is_paid_for_and_what_the_next_request_saved_by_it_is_its_own() {
+    let mut account = SessionAccount::default();
+    account.enter_request(
+        Some(&model()),
+        request(0, 100_000, 100_000),
+        Usage { cache_write: 100_000, ..FIRST },
+    );
+    let warm = Usage { cache_read: 100_000, ..Usage::default() };
+    account.enter_ping(&model(), warm);
+    // Within the lifetime, the cache would have been there anyway: the ping was for nothing.
+    let mut soon = account.clone();
+    soon.enter_request(Some(&model()), request(299_999, 100_000, 100_000), warm);
+    assert!((soon.balance() + 0.1).abs() < 1e-9, "{soon:?}");
+    // After it, 100,000 tokens would have been written again: 1.25 instead of 0.1 for reading them, and 0.1 for the ping.
+    account.enter_request(Some(&model()), request(300_000, 100_000, 100_000), warm);
+    assert!((account.balance() - (1.25 - 0.1 - 0.1)).abs() < 1e-9, "{account:?}");
+    let sum = account.levers.get(&Lever::KeepAlive).expect("an entry");
+    assert_eq!((sum.requests, account.pings, account.requests, account.levers.len()), (1, 1, 2, 1));
+    assert!(
+        (sum.saved_dollars - account.balance()).abs() < 1e-9 && (account.ping_dollars - 0.1).abs() < 1e-9
+    );
+}
+
+#[test]
+fn pings_and_hiding_each_have_their_part_of_what_was_saved() {
+    let mut account = SessionAccount::default();
+    account.enter_request(
+        Some(&model()),
+        request(0, 100_000, 60_000),
+        Usage { cache_write: 60_000, ..Usage::default() },
+    );
+    account.enter_ping(&model(), Usage { cache_read: 60_000, ..Usage::default() });
+    let warm = Usage { cache_read: 60_000, cache_write: 6_000, ..Usage::default() };
+    account.enter_request(Some(&model()), request(400_000, 110_000, 66_000), warm);
+    // Pings: 60,000 tokens read instead of written, 0.69, less 0.06. Hiding: 40,000 and then 44,000 tokens not written, 0.5 and 0.55.
+    let saved = |lever| account.levers.get(&lever).map_or(0.0, |sum| sum.saved_dollars);
+    assert!((saved(Lever::KeepAlive) - (0.69 - 0.06)).abs() < 1e-9, "{account:?}");
+    assert!((saved(Lever::Hiding) - (0.5 + 0.55)).abs() < 1e-9, "{account:?}");
+    assert!((account.balance() - saved(Lever::KeepAlive) - saved(Lever::Hiding)).abs() < 1e-9);
+}
+
+#[test]
+fn replay_enters_pings_in_the_same_way() {
+    let mut account = SessionAccount::default();
+    let written = Usage { cache_write: 100_000, ..Usage::default() };
+    let warm = Usage { cache_read: 100_000, ..Usage::default() };
+    account.enter_usages(Some(&model()), written, written);
+    account.enter_ping(&model(), warm);
+    account.enter_usages(Some(&model()), warm, written);
+    assert!((account.balance() - (1.25 - 0.1 - 0.1)).abs() < 1e-9, "{account:?}");
+    assert_eq!(account.levers.keys().collect::<Vec<_>>(), [&Lever::KeepAlive]);
+}

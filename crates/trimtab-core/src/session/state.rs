@@ -7,7 +7,7 @@ use crate::{
     count::Calibration,
     memory::Memory,
     prices::Model,
-    units::Tokens,
+    units::{Millis, Tokens},
     usage::Usage,
 };
 
@@ -28,6 +28,18 @@ impl SessionState {
     pub fn learn_usage(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
         self.learn_counts(request.sent, usage);
         self.account.enter_request(model, request, usage)
+    }
+
+    /// Enters a ping in the account, and notes whether the provider's cache still had the conversation. Returns whether it had.
+    pub fn learn_ping(&mut self, model: &Model, at: Millis, usage: Usage) -> bool {
+        self.account.enter_ping(model, usage);
+        let was_alive = usage.cache_read.saturating_mul(2) >= usage.total_input();
+        let memory = Arc::make_mut(&mut self.memory);
+        if !was_alive {
+            memory.cache_was_lost();
+        }
+        memory.cache_was_read(at);
+        was_alive
     }
 
     fn learn_counts(&mut self, sent: Tokens, usage: Usage) {

@@ -25,6 +25,7 @@ mod fit;
 mod needs;
 mod outcome;
 mod outputs;
+mod pauses;
 mod reading;
 mod recorded;
 
@@ -36,6 +37,7 @@ type Table = (&'static str, fn(&[files::File]) -> bool);
 /// The tables that other programs read: only where they are named.
 const OUTPUTS: &str = "outputs";
 const NEEDS: &str = "needs";
+const PAUSES: &str = "pauses";
 
 /// Takes minutes, because every policy is played: only where it is named.
 const BOUNDS: &str = "bounds";
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked: Vec<String> = arguments.collect();
-    let tables: [Table; 13] = [
+    let tables: [Table; 14] = [
         ("reading", reading::table),
         ("exact", exact::table),
         ("estimate", estimate::table),
@@ -60,11 +62,12 @@ fn main() -> ExitCode {
         ("compact", compact::table),
         (OUTPUTS, outputs::table),
         (NEEDS, needs::table),
+        (PAUSES, pauses::table),
         (BOUNDS, bounds::table),
     ];
     let files = files::below(folder.as_ref());
     let wanted = tables.iter().filter(|(name, _)| {
-        (asked.is_empty() && ![OUTPUTS, NEEDS, BOUNDS].contains(name))
+        (asked.is_empty() && ![OUTPUTS, NEEDS, PAUSES, BOUNDS].contains(name))
             || asked.iter().any(|asked| asked == name)
     });
     let mut good = !files.is_empty();

@@ -13,7 +13,7 @@ use trimtab_core::{
 use super::{
     Track, Views,
     cache::CacheUse,
-    ledger::{CacheLosses, follow_cache},
+    ledger::{CacheLedger, CacheLosses, follow_cache},
 };
 
 /// What one request costs.
@@ -37,12 +37,19 @@ pub(crate) struct RequestCharge {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct SegmentBill {
     pub(crate) charges: Vec<RequestCharge>,
+    /// The pings between requests: they are paid for and are no requests.
+    pub(crate) pings: Vec<RequestCharge>,
 }
 
 impl SegmentBill {
-    /// Returns the input dollars of all requests.
+    /// Returns the input dollars of all requests and pings.
     pub(crate) fn total_dollars(&self) -> f64 {
-        self.charges.iter().map(|charge| charge.dollars).sum()
+        self.charges.iter().map(|charge| charge.dollars).sum::<f64>() + self.ping_dollars()
+    }
+
+    /// Returns the input dollars of all pings.
+    pub(crate) fn ping_dollars(&self) -> f64 {
+        self.pings.iter().map(|charge| charge.dollars).sum()
     }
 
     /// Returns the tokens of all requests.
@@ -71,12 +78,13 @@ pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> Se
         ..model.cache
     };
     let untouched = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
-    let raw = follow_cache(track, &untouched, &ideal, keeping, CacheLosses::AsRecorded);
-    let shown = follow_cache(track, views, &ideal, keeping, CacheLosses::AsRecorded);
+    let follow = |views, rules| follow_cache(track, views, rules, keeping, CacheLosses::AsRecorded).requests;
+    let raw = follow(&untouched, &ideal);
+    let shown = follow(views, &ideal);
     let answers = match model.cache.landing {
         CacheLanding::UnitEnds => {
             let kept = CacheRules { landing: CacheLanding::UnitEnds, ..ideal };
-            let kept = follow_cache(track, &untouched, &kept, keeping, CacheLosses::AsRecorded);
+            let kept = follow(&untouched, &kept);
             kept.iter().zip(&raw).map(|(kept, raw)| kept.read - raw.read).collect()
         }
         _ => vec![Tokens::ZERO; raw.len()],
@@ -92,7 +100,7 @@ pub(crate) fn bill_freely(track: &Track<'_>, views: &Views, model: &Model) -> Se
         let CacheUse { tokens, written, .. } = line;
         RequestCharge { tokens, read, written, dollars, broke: false, rewritten: Tokens::ZERO }
     });
-    SegmentBill { charges: charges.collect() }
+    SegmentBill { charges: charges.collect(), pings: Vec::new() }
 }
 
 /// Returns the dollars of one more request that brings a block back: its whole input is read, the block is written and
@@ -113,7 +121,7 @@ const TOKENS_OF_A_CALL: f64 = 150.0;
 const REQUESTS_THAT_READ_IT: f64 = 10.0;
 
 /// Prices a ledger that was made with the rules of the model's cache.
-pub(crate) fn price_ledger(ledger: &[CacheUse], model: &Model, keeping: CacheLifetime) -> SegmentBill {
+pub(crate) fn price_ledger(ledger: &CacheLedger, model: &Model, keeping: CacheLifetime) -> SegmentBill {
     let charge = |line: &CacheUse| RequestCharge {
         tokens: line.tokens,
         read: line.read,
@@ -122,7 +130,8 @@ pub(crate) fn price_ledger(ledger: &[CacheUse], model: &Model, keeping: CacheLif
         broke: line.broke,
         rewritten: if line.broke { line.carried - line.read } else { Tokens::ZERO },
     };
-    SegmentBill { charges: ledger.iter().map(charge).collect() }
+    let charges = |lines: &[CacheUse]| lines.iter().map(charge).collect();
+    SegmentBill { charges: charges(&ledger.requests), pings: charges(&ledger.pings) }
 }
 
 /// Returns how long the client has its prefixes kept: for an hour if it was recorded so and the model sells that.

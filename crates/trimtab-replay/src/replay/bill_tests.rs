@@ -13,7 +13,7 @@ use super::{ShownBlock, Track, ViewChange, Views, bill_segment, ledger::CacheLos
 use crate::recording::{Segment, SegmentStart};
 
 /// A segment of a request of which the first `messages` were sent at each point, some seconds after the start.
-fn segment(request: &serde_json::Value, points: &[(usize, i64)]) -> Segment {
+pub(super) fn segment(request: &serde_json::Value, points: &[(usize, i64)]) -> Segment {
     let point = |&(messages, seconds): &(usize, i64)| Point {
         messages,
         at: Some(Millis(seconds * 1000)),
@@ -31,7 +31,7 @@ fn words(tokens: usize) -> String {
 }
 
 /// 8,000 tokens of a user, 100 of the model, 50 of the user.
-fn conversation() -> serde_json::Value {
+pub(super) fn conversation() -> serde_json::Value {
     serde_json::json!({"model": "m", "max_tokens": 1, "messages": [
         {"role": "user", "content": words(8000)},
         {"role": "assistant", "content": words(100)},
@@ -199,7 +199,7 @@ fn what_the_log_shows_to_be_lost_is_lost_for_every_view() {
         trimtab_core::session::CacheLifetime::Usual,
         CacheLosses::ByRulesAlone,
     );
-    assert_eq!(alone[1].read, Tokens(8007));
+    assert_eq!(alone.requests[1].read, Tokens(8007));
 }
 
 #[test]

@@ -1,15 +1,20 @@
-//! Who takes part in a replay. Takes what people write (`steady`, `recent(keep_last=5)`, `peer:mask(10)`, `oracle:block`)
-//! or the TOML of a policy; gives a contender with its name. Never reads a file.
+//! Who takes part in a replay. Takes what people write (`steady`, `recent(keep_last=5)`, `steady+keepalive`, `peer:mask(10)`,
+//! `oracle:block`) or the TOML of a policy; gives a contender with its name. Never reads a file.
 
 use trimtab_core::policy::{Policy, PolicyError, policies};
 
-use super::peers::{Rival, RivalRole, rivals};
+use super::{
+    keep_alive::KeepAliveTerms,
+    peers::{Rival, RivalRole, rivals},
+};
 
 /// A policy of ours, another tool's, or a bound that knows the future.
 #[derive(Debug, Clone)]
 pub struct Contender {
     name: String,
     pub(super) plays: ContenderKind,
+    /// Whether its cache is kept alive in pauses.
+    pub(super) keep_alive: Option<KeepAliveTerms>,
 }
 
 /// What a contender does.
@@ -68,7 +73,7 @@ pub enum ContenderError {
 pub fn contenders(knobs: KnobRange) -> Vec<Contender> {
     let ours = policies().filter_map(|(name, toml)| {
         let policy = Policy::from_toml(name, toml, &[]).ok()?;
-        Some(Contender { name: name.to_owned(), plays: ContenderKind::Policy(Box::new(policy)) })
+        Some(Contender::of_policy(name, policy))
     });
     let others = rivals().iter().flat_map(|rival| {
         let values = match knobs {
@@ -82,8 +87,13 @@ pub fn contenders(knobs: KnobRange) -> Vec<Contender> {
                 rival.name.to_owned()
             },
             plays: ContenderKind::Rival(rival, *value),
+            keep_alive: None,
         };
-        let plain = || Contender { name: rival.name.to_owned(), plays: ContenderKind::Rival(rival, 0.0) };
+        let plain = || Contender {
+            name: rival.name.to_owned(),
+            plays: ContenderKind::Rival(rival, 0.0),
+            keep_alive: None,
+        };
         if values.is_empty() { vec![plain()] } else { values.iter().map(named).collect() }
     });
     ours.chain(others).collect()
@@ -102,8 +112,13 @@ impl Contender {
     /// # Errors
     /// Says what there is, where nothing has that name, and what is expected in the brackets.
     pub fn parse(asked: &str) -> Result<Contender, ContenderError> {
-        let (name, inside) = split_name(asked)?;
+        let (policy, keep_alive) = split_keep_alive(asked);
+        let (name, inside) = split_name(policy)?;
         if let Some(rival) = rivals().iter().find(|rival| rival.name == name) {
+            if keep_alive.is_some() {
+                let what = format!("the cache is kept alive with policies only, and {name} is none");
+                return Err(ContenderError::Knob { asked: asked.to_owned(), what });
+            }
             return of_rival(asked, rival, inside);
         }
         let Some((_, toml)) = policies().find(|(shipped, _)| *shipped == name) else {
@@ -112,12 +127,17 @@ impl Contender {
         Contender::from_toml(asked, toml)
     }
 
+    fn of_policy(name: &str, policy: Policy) -> Contender {
+        Contender { name: name.to_owned(), plays: ContenderKind::Policy(Box::new(policy)), keep_alive: None }
+    }
+
     /// Makes a contender of a policy's TOML. `asked` is its name or file, with its settings in brackets.
     ///
     /// # Errors
     /// Says what is wrong with the policy or the settings.
     pub fn from_toml(asked: &str, toml: &str) -> Result<Contender, ContenderError> {
-        let (name, inside) = split_name(asked)?;
+        let (policy, keep_alive) = split_keep_alive(asked);
+        let (name, inside) = split_name(policy)?;
         let wrong = |what: String| ContenderError::Knob { asked: asked.to_owned(), what };
         let mut changed = Vec::new();
         for words in inside.unwrap_or_default().split(',').filter(|words| !words.trim().is_empty()) {
@@ -131,7 +151,7 @@ impl Contender {
             changed.push((setting.trim().to_owned(), value));
         }
         let policy = Policy::from_toml(name, toml, &changed)?;
-        Ok(Contender { name: asked.trim().to_owned(), plays: ContenderKind::Policy(Box::new(policy)) })
+        Ok(Contender { keep_alive, ..Contender::of_policy(asked.trim(), policy) })
     }
 
     /// Returns the name, with the parameter where one was given.
@@ -141,7 +161,9 @@ impl Contender {
 
     /// Returns the name without parameter and settings: contenders that share it lie on one curve.
     pub fn curve_name(&self) -> &str {
-        self.name.split('(').next().unwrap_or(&self.name)
+        // What keeps its cache alive is another curve.
+        let is_plain = self.keep_alive.is_none();
+        self.name.split('(').next().filter(|_| is_plain).unwrap_or(&self.name)
     }
 
     /// Returns what it does, in a sentence.
@@ -175,7 +197,7 @@ impl Contender {
     /// as much.
     pub(super) fn minds_prices(&self) -> bool {
         match &self.plays {
-            ContenderKind::Policy(policy) => policy.depends_on_prices(),
+            ContenderKind::Policy(policy) => self.keep_alive.is_some() || policy.depends_on_prices(),
             ContenderKind::Rival(rival, _) => rival.role == RivalRole::PaidPlan,
         }
     }
@@ -214,7 +236,22 @@ fn of_rival(asked: &str, rival: &'static Rival, inside: Option<&str>) -> Result<
             })?
         }
     };
-    Ok(Contender { name: asked.trim().to_owned(), plays: ContenderKind::Rival(rival, value) })
+    let plays = ContenderKind::Rival(rival, value);
+    Ok(Contender { name: asked.trim().to_owned(), plays, keep_alive: None })
+}
+
+/// Returns what is asked of a policy, without whether its cache is kept alive.
+pub fn policy_words(asked: &str) -> &str {
+    split_keep_alive(asked).0
+}
+
+/// Splits `policy+keepalive` and `policy+keepalive-wrap`.
+fn split_keep_alive(asked: &str) -> (&str, Option<KeepAliveTerms>) {
+    let asked = asked.trim();
+    let endings =
+        [("+keepalive", KeepAliveTerms::ByRuleAlone), ("+keepalive-wrap", KeepAliveTerms::UntilAgentEnds)];
+    let found = endings.into_iter().find_map(|(ending, known)| Some((asked.strip_suffix(ending)?, known)));
+    found.map_or((asked, None), |(policy, known)| (policy, Some(known)))
 }
 
 /// Splits `name(inside)`.
@@ -256,6 +293,23 @@ mod tests {
         for (name, value) in [("max_age", 2.0), ("small_tokens", 9.0)] {
             assert!(policy.settings.contains(&(name.to_owned(), value)), "{:?}", policy.settings);
         }
+    }
+
+    #[test]
+    fn a_policy_may_keep_its_cache_alive() {
+        for (asked, known) in [
+            ("steady", None),
+            ("steady+keepalive", Some(KeepAliveTerms::ByRuleAlone)),
+            ("recent(keep_last=5)+keepalive-wrap", Some(KeepAliveTerms::UntilAgentEnds)),
+        ] {
+            let contender = Contender::parse(asked).expect(asked);
+            assert_eq!((contender.name(), contender.keep_alive), (asked, known));
+        }
+        let wrong = Contender::parse("peer:mask(10)+keepalive").expect_err("no policy").to_string();
+        assert!(
+            wrong.ends_with("the cache is kept alive with policies only, and peer:mask is none"),
+            "{wrong}"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What every request of a segment reads from the cache and writes to it. Takes a track, its views and the rules of a cache;
-//! gives one line per request. Never prices anything.
+//! gives one line per request, and one per ping. Never prices anything.
 //!
 //! A request costs what changed since the one before: the path of pieces is kept up to the first block that is shown
 //! otherwise. A request without a time is taken as sent a minute after the one before it, on a warm cache. Another model is
@@ -8,7 +8,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use trimtab_core::{
-    BlockId, BlockKind, Role, Tokens,
+    BlockId, BlockKind, Millis, Role, Tokens,
     json::{narrow, widen},
     prices::{CacheLanding, CacheRules},
     session::CacheLifetime,
@@ -34,6 +34,13 @@ const MINUTE_MS: i64 = 60_000;
 /// Most markers that a request may carry where markers are set.
 const MAX_MARKERS: usize = 4;
 
+/// What the requests of a segment use of a cache, and the pings between them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct CacheLedger {
+    pub(crate) requests: Vec<CacheUse>,
+    pub(crate) pings: Vec<CacheUse>,
+}
+
 /// Follows the requests of a segment through a cache.
 pub(crate) fn follow_cache(
     track: &Track<'_>,
@@ -41,30 +48,90 @@ pub(crate) fn follow_cache(
     rules: &CacheRules,
     keeping: CacheLifetime,
     losses: CacheLosses,
-) -> Vec<CacheUse> {
-    let lifetime = match keeping {
-        CacheLifetime::Usual => rules.lifetime_ms,
-        CacheLifetime::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
-    };
-    let mut sender = PieceWriter::new(track, rules);
-    let mut caches: Vec<(Option<&str>, SimulatedCache)> = Vec::new();
-    let mut current = 0;
-    let mut at = 0;
-    let mut lines = Vec::with_capacity(track.requests.len());
-    for (number, request) in track.requests.iter().enumerate() {
-        at = request.at.map_or(at + MINUTE_MS, |at| at.0);
-        let model = request.model.as_deref();
-        let known = caches.iter().position(|(name, _)| *name == model || model.is_none());
-        let index = known.unwrap_or(caches.len());
-        if known.is_none() {
-            caches.push((model, SimulatedCache::new(*rules, lifetime)));
+) -> CacheLedger {
+    let mut follower = CacheFollower::new(track, *rules, keeping, losses);
+    let mut ledger = CacheLedger::default();
+    let mut pings = views.pings.iter().peekable();
+    for number in 0..track.requests.len() {
+        let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
+        ledger.requests.extend(follower.send_request(number, changes, views.markers.get(&number)));
+        while let Some(ping) = pings.next_if(|ping| ping.after == number) {
+            ledger.pings.extend(follower.send_ping(ping.at));
         }
-        let Some((_, cache)) = caches.get_mut(index) else { continue };
+    }
+    ledger
+}
+
+/// A cache that follows the requests of a segment, one after the other.
+pub(super) struct CacheFollower<'t, 'a> {
+    track: &'t Track<'a>,
+    rules: CacheRules,
+    lifetime_ms: i64,
+    losses: CacheLosses,
+    sender: PieceWriter<'t, 'a>,
+    caches: Vec<(Option<&'t str>, SimulatedCache)>,
+    current: usize,
+    at: i64,
+    /// The markers of the last request.
+    markers: Vec<usize>,
+}
+
+impl<'t, 'a> CacheFollower<'t, 'a> {
+    pub(super) fn new(
+        track: &'t Track<'a>,
+        rules: CacheRules,
+        keeping: CacheLifetime,
+        losses: CacheLosses,
+    ) -> CacheFollower<'t, 'a> {
+        CacheFollower {
+            track,
+            rules,
+            lifetime_ms: match keeping {
+                CacheLifetime::Usual => rules.lifetime_ms,
+                CacheLifetime::Hour => CacheRules::HOUR_MS.max(rules.lifetime_ms),
+            },
+            losses,
+            sender: PieceWriter::new(track, &rules),
+            caches: Vec::new(),
+            current: 0,
+            at: 0,
+            markers: Vec::new(),
+        }
+    }
+
+    /// Returns for how long the cache keeps what is in it.
+    pub(super) fn lifetime_ms(&self) -> i64 {
+        self.lifetime_ms
+    }
+
+    /// Returns when the last request was sent.
+    pub(super) fn last_request(&self) -> Millis {
+        Millis(self.at)
+    }
+
+    /// Sends the next request, with what it shows otherwise than the one before and the block after which we set a marker. Requests must
+    /// come in order.
+    pub(super) fn send_request(
+        &mut self,
+        number: usize,
+        changes: &[ViewChange],
+        marker: Option<&BlockId>,
+    ) -> Option<CacheUse> {
+        let request = self.track.requests.get(number)?;
+        self.at = request.at.map_or(self.at + MINUTE_MS, |at| at.0);
+        let at = self.at;
+        let model = request.model.as_deref();
+        let known = self.caches.iter().position(|(name, _)| *name == model || model.is_none());
+        let index = known.unwrap_or(self.caches.len());
+        if known.is_none() {
+            self.caches.push((model, SimulatedCache::new(self.rules, self.lifetime_ms)));
+        }
+        let (_, cache) = self.caches.get_mut(index)?;
+        let sender = &mut self.sender;
         if number == 0 {
             sender.warm_up(cache, at);
         }
-        let changes = views.changes.get(number).map_or(&[][..], Vec::as_slice);
-        if losses == CacheLosses::AsRecorded {
+        if self.losses == CacheLosses::AsRecorded {
             match request.found {
                 CacheFinding::AsRuled => {}
                 CacheFinding::Alive => sender.said_again(cache, request, at),
@@ -72,24 +139,31 @@ pub(crate) fn follow_cache(
                 CacheFinding::Nothing => cache.forget_beyond(0),
             }
         }
-        let earlier_end = if index == current { cache.len() } else { 0 };
+        let earlier_end = if index == self.current { cache.len() } else { 0 };
         let same = sender.advance_to(request, changes);
-        cache.keep_pieces(if index == current { cache.pieces_before(same) } else { 0 });
-        current = index;
+        cache.keep_pieces(if index == self.current { cache.pieces_before(same) } else { 0 });
+        self.current = index;
         sender.send_pieces(cache, request.blocks);
-        if rules.landing == CacheLanding::UnitEnds {
+        if self.rules.landing == CacheLanding::UnitEnds {
             sender.record_reply(cache, earlier_end);
         }
         let mut markers = sender.marker_places(cache, number);
-        if let Some(block) = views.markers.get(&number).filter(|_| markers.len() < MAX_MARKERS) {
+        if let Some(block) = marker.filter(|_| markers.len() < MAX_MARKERS) {
             markers.push(cache.pieces_before(block.0 + 1));
         }
-        let before = number.checked_sub(1).and_then(|before| track.requests.get(before));
+        let before = number.checked_sub(1).and_then(|before| self.track.requests.get(before));
         let carried = before.map_or(cache.len(), |before| cache.pieces_before(narrow(before.blocks)));
         let carried = cache.tokens(carried);
-        lines.push(CacheUse { carried, ..cache.send_request(at, &markers) });
+        let line = CacheUse { carried, ..cache.send_request(at, &markers) };
+        self.markers = markers;
+        Some(line)
     }
-    lines
+
+    /// Sends the last request once more, so that what is cached of it lives on.
+    pub(super) fn send_ping(&mut self, at: Millis) -> Option<CacheUse> {
+        let (_, cache) = self.caches.get_mut(self.current)?;
+        Some(cache.send_request(at.0, &self.markers))
+    }
 }
 
 /// Turns what is shown into pieces.

@@ -13,6 +13,7 @@ mod contender;
 mod fidelity;
 #[cfg(test)]
 mod guard_tests;
+mod keep_alive;
 mod ledger;
 mod log;
 mod oracle;
@@ -29,7 +30,7 @@ mod view;
 
 #[doc(hidden)]
 pub use bounds::{BoundCheck, check_bounds};
-pub use contender::{Contender, ContenderError, ContenderFamily, KnobRange, contenders};
+pub use contender::{Contender, ContenderError, ContenderFamily, KnobRange, contenders, policy_words};
 pub use fidelity::NeededShare;
 pub use report::{ScoreRow, SessionScores, pool_sessions};
 pub use score::{MissReport, Score, replay};
@@ -44,4 +45,4 @@ pub(crate) use oracle::{NeedKind, ResultNeed};
 pub(crate) use peers::PeerCase;
 pub use prediction::{Prediction, predicted_usage};
 pub(crate) use track::{Track, TrackedRequest};
-pub(crate) use view::{ShownBlock, ViewChange, Views, VisibleRequest};
+pub(crate) use view::{SentPing, ShownBlock, ViewChange, Views, VisibleRequest};

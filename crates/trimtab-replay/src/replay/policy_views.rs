@@ -4,13 +4,16 @@
 use std::time::Duration;
 
 use trimtab_core::{
-    Millis, Session, Settings, Tokens, Verdict,
+    Millis, Plan, Session, Settings, Tokens, Verdict,
     policy::{Markers, Policy},
     wire,
 };
 
 use super::{
-    ReplayTerms, ShownBlock, Track, ViewChange, Views, bill::cache_lifetime, score::RawCost,
+    ReplayTerms, SentPing, ShownBlock, Track, ViewChange, Views,
+    bill::cache_lifetime,
+    keep_alive::{KeepAliveTerms, PingPlayer},
+    score::RawCost,
     track::CacheFinding,
 };
 
@@ -33,9 +36,11 @@ pub(super) fn room_for(track: &Track<'_>, budget: Tokens) -> Tokens {
 pub(super) fn play_policy(
     track: &Track<'_>,
     policy: &Policy,
+    keep_alive: Option<KeepAliveTerms>,
     raw: &RawCost,
     terms: &ReplayTerms,
 ) -> PolicyViews {
+    let mut pinging = keep_alive.map(|known| PingPlayer::new(track, &raw.model, &raw.bill, known, terms));
     let recorded = track.requests.iter().find_map(|request| request.model.clone());
     // Where the log says what our counts are off by, room for their error is needless.
     let reported = track.requests.iter().any(|request| request.usage.is_some());
@@ -64,36 +69,50 @@ pub(super) fn play_policy(
         let began = (terms.clock)();
         let fitted = session.fit(bytes, now);
         played.times.push((terms.clock)().saturating_sub(began));
-        let Ok(fitted) = fitted else {
-            played.views.changes.push(Vec::new());
-            continue;
-        };
         shown.resize_with(request.blocks, ShownBlock::default);
         let mut changes = Vec::new();
-        for (decision, before) in fitted.plan.decisions().iter().zip(&mut shown) {
-            let text = decision.verdict.text();
-            let differs = match &*before {
-                ShownBlock::Whole => decision.verdict != Verdict::Keep,
-                ShownBlock::Gone => !decision.verdict.leaves_nothing(),
-                ShownBlock::Text { text: before, .. } => text != Some(before),
-            };
-            if differs {
-                let tokens = fitted.plan.tokens_of(decision.block).1;
-                *before = match (&decision.verdict, text) {
-                    (Verdict::Keep, _) => ShownBlock::Whole,
-                    (_, Some(text)) => ShownBlock::Text { text: text.clone(), tokens },
-                    (_, None) => ShownBlock::Gone,
-                };
-                changes.push(ViewChange { block: decision.block, shown: before.clone() });
-            }
+        if let Ok(fitted) = &fitted {
+            changes = shown_otherwise(&fitted.plan, &mut shown);
+            session.sent(fitted);
+            played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
         }
-        session.sent(&fitted);
         // The usage that a provider reports tells that; a recording's does.
         if matches!(request.found, CacheFinding::Nothing | CacheFinding::HeadOnly) {
             session.memory_mut().cache_was_lost();
         }
-        played.views.markers.extend(fitted.plan.marker().map(|block| (number, block)));
+        if let Some(pinging) = &mut pinging {
+            pinging.send_request(number, &changes, played.views.markers.get(&number));
+            let next = track.requests.get(number + 1);
+            let next = next.map(|next| next.at.unwrap_or(Millis(now.0 + UNTOLD_GAP)));
+            for at in pinging.send_pings(next) {
+                session.memory_mut().cache_was_read(at);
+                played.views.pings.push(SentPing { after: number, at });
+            }
+        }
         played.views.changes.push(changes);
     }
     played
+}
+
+/// Returns what a plan shows otherwise than was shown before, and notes it.
+fn shown_otherwise(plan: &Plan, shown: &mut [ShownBlock]) -> Vec<ViewChange> {
+    let mut changes = Vec::new();
+    for (decision, before) in plan.decisions().iter().zip(shown) {
+        let text = decision.verdict.text();
+        let differs = match &*before {
+            ShownBlock::Whole => decision.verdict != Verdict::Keep,
+            ShownBlock::Gone => !decision.verdict.leaves_nothing(),
+            ShownBlock::Text { text: before, .. } => text != Some(before),
+        };
+        if differs {
+            let tokens = plan.tokens_of(decision.block).1;
+            *before = match (&decision.verdict, text) {
+                (Verdict::Keep, _) => ShownBlock::Whole,
+                (_, Some(text)) => ShownBlock::Text { text: text.clone(), tokens },
+                (_, None) => ShownBlock::Gone,
+            };
+            changes.push(ViewChange { block: decision.block, shown: before.clone() });
+        }
+    }
+    changes
 }

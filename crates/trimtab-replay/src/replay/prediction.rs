@@ -38,5 +38,5 @@ pub fn predicted_usage(segment: &Segment, prediction: Prediction) -> Option<Vec<
     let keeping = cache_lifetime(&track, &model);
     let raw = Views::with_client_markers(vec![Vec::new(); track.requests.len()]);
     let ledger = follow_cache(&track, &raw, &model.cache, keeping, losses);
-    Some(ledger.iter().map(|line| usage_of(line, keeping)).collect())
+    Some(ledger.requests.iter().map(|line| usage_of(line, keeping)).collect())
 }

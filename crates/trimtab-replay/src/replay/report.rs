@@ -66,6 +66,10 @@ pub struct ScoreRow {
     pub net_cost: f64,
     /// The input cost in relation to the untrimmed sessions.
     pub cost_vs_raw: f64,
+    /// Requests that only kept the cache alive, per session; they are part of the cost.
+    pub pings: f64,
+    /// What they cost, in relation to the untrimmed sessions.
+    pub pings_vs_raw: f64,
     /// The same of the session where that is largest.
     pub worst_session_vs_raw: f64,
     /// Share of sessions that cost more than untrimmed.
@@ -218,6 +222,8 @@ fn score_row(
         raw_cost: sum.raw_dollars,
         net_cost: sum.dollars + sum.refetch_dollars,
         cost_vs_raw: sum.cost_vs_raw(),
+        pings: each(sum.pings),
+        pings_vs_raw: sum.ping_dollars / sum.raw_dollars.max(f64::MIN_POSITIVE),
         worst_session_vs_raw: worst.1.cost_vs_raw(),
         sessions_dearer: each(u64::try_from(dearer).unwrap_or(u64::MAX)),
         cache_breaks: each(sum.cache_breaks),

@@ -50,6 +50,10 @@ pub struct Score {
     pub dollars: f64,
     /// Input dollars, untrimmed.
     pub raw_dollars: f64,
+    /// Requests that only kept the cache alive; their dollars are among the input dollars, their tokens are not counted.
+    pub pings: u64,
+    /// What they cost.
+    pub ping_dollars: f64,
     /// What it would have cost to bring back what was missed.
     pub refetch_dollars: f64,
     /// Requests that read less of a live cache than was left there.
@@ -173,7 +177,7 @@ pub(super) struct RawCost {
     /// With a budget, it takes no more than that.
     pub(super) model: Model,
     pub(super) budget: Tokens,
-    bill: SegmentBill,
+    pub(super) bill: SegmentBill,
     sizes: Arc<[u64]>,
 }
 
@@ -256,7 +260,7 @@ pub(super) fn views_of(
     terms: &ReplayTerms,
 ) -> PolicyViews {
     match &contender.plays {
-        ContenderKind::Policy(policy) => play_policy(track, policy, raw, terms),
+        ContenderKind::Policy(policy) => play_policy(track, policy, contender.keep_alive, raw, terms),
         ContenderKind::Rival(rival, knob) => {
             let room = room_for(track, raw.budget);
             let case = PeerCase { track, knob: *knob, needs, room, model: &raw.model };
@@ -309,6 +313,8 @@ fn score_views(track: &Track<'_>, policy: &Arc<str>, raw: &RawCost, seen: &Conte
         raw_tokens: raw.bill.tokens(),
         dollars: bill.total_dollars(),
         raw_dollars: raw.bill.total_dollars(),
+        pings: count(bill.pings.len()),
+        ping_dollars: bill.ping_dollars(),
         refetch_dollars: again.sum(),
         cache_breaks: count(bill.charges.iter().filter(|charge| charge.broke).count()),
         cuts: count(cut_requests(track, &seen.views)),
@@ -384,6 +390,8 @@ impl Score {
         self.raw_tokens += other.raw_tokens;
         self.dollars += other.dollars;
         self.raw_dollars += other.raw_dollars;
+        self.pings += other.pings;
+        self.ping_dollars += other.ping_dollars;
         self.refetch_dollars += other.refetch_dollars;
         self.cache_breaks += other.cache_breaks;
         self.cuts += other.cuts;

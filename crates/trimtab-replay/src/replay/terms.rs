@@ -1,9 +1,9 @@
 //! How segments are replayed: [`ReplayTerms`], with the budgets ([`ReplayBudget`]) and how long caches live ([`CacheRetention`]).
 //! Takes what was asked for; decides nothing.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use trimtab_core::{Millis, RecallHint, Tokens};
+use trimtab_core::{Millis, RecallHint, Tokens, keep_alive::PauseTable};
 
 /// How a segment is replayed.
 #[derive(Debug, Clone)]
@@ -17,8 +17,10 @@ pub struct ReplayTerms {
     /// How notes say that what is hidden comes back: long commands cost tokens too.
     pub recall: RecallHint,
     /// When other conversations of the same recording made requests, for each of them: a server with few slots loses a
-    /// prefix to them. Only models with a number of slots look at it.
+    /// prefix to them, and the agent runs at least as long.
     pub others: Vec<Vec<Millis>>,
+    /// How long pauses last, for pings; the table that ships, where there is none.
+    pub pauses: Option<Arc<PauseTable>>,
 }
 
 /// How long a provider's cache is kept in a replay.
@@ -42,6 +44,7 @@ impl Default for ReplayTerms {
             kept: CacheRetention::default(),
             recall: RecallHint::default(),
             others: Vec::new(),
+            pauses: None,
         }
     }
 }

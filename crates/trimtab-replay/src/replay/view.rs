@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use trimtab_core::{BlockId, Tokens, json::widen};
+use trimtab_core::{BlockId, Millis, Tokens, json::widen};
 
 /// How a block is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,12 +30,22 @@ pub(crate) struct Views {
     pub(crate) changes: Vec<Vec<ViewChange>>,
     /// Requests with the block after which each carries a cache marker that the client did not set.
     pub(crate) markers: HashMap<usize, BlockId>,
+    /// The pings between requests, in the order in which they are sent.
+    pub(crate) pings: Vec<SentPing>,
+}
+
+/// The last request once more, so that what is cached of it lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentPing {
+    /// The request that was the last.
+    pub(crate) after: usize,
+    pub(crate) at: Millis,
 }
 
 impl Views {
     /// Returns views whose requests carry the client's cache markers and no others.
     pub(crate) fn with_client_markers(changes: Vec<Vec<ViewChange>>) -> Views {
-        Views { changes, markers: HashMap::new() }
+        Views { changes, ..Views::default() }
     }
 }
 

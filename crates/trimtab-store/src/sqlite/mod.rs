@@ -26,7 +26,7 @@ use std::{
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use trimtab_core::{ChainHash, History, Usage, memory::Wishes};
+use trimtab_core::{ChainHash, History, Millis, Usage, memory::Wishes};
 
 use crate::{
     Append, Appended, CheckedCounts, DiskUsage, ForgetOutcome, ForgetSelection, HoldingSession, NewWish,
@@ -240,6 +240,10 @@ impl Store for Sqlite {
 
     fn record_usage(&self, request: RequestId, usage: &Usage) -> Result<(), StoreError> {
         self.write_transaction(|writing| sessions::record_usage(&writing.transaction, request, usage))
+    }
+
+    fn record_ping(&self, request: RequestId, at: Millis, usage: &Usage) -> Result<(), StoreError> {
+        self.write_transaction(|writing| sessions::record_ping(&writing.transaction, request, at, usage))
     }
 
     fn record_refusal(&self, request: RequestId) -> Result<(), StoreError> {

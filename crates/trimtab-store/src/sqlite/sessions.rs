@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     DiskUsage, RequestId, RequestInfo, SessionId, SessionInfo, SessionPage, SessionPageQuery, StoreError,
-    StoredSummary,
+    StoredPing, StoredSummary,
     codec::{StoredKind, put_number, take_number},
     error::damage_error,
 };
@@ -107,7 +107,7 @@ fn with_sums(
     Ok(info)
 }
 
-const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan FROM request WHERE";
+const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan, pings FROM request WHERE";
 
 pub(super) fn list_requests(
     connection: &Connection,
@@ -145,15 +145,17 @@ pub(super) fn request_info(connection: &Connection, id: RequestId) -> Result<Req
 fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
     let same_blocks = row.get(10)?;
     let changes = read::read_changes(row.get::<_, Option<Vec<u8>>>(11)?.as_deref().unwrap_or_default());
+    let at = Millis(row.get(2)?);
     Ok(RequestInfo {
         id: RequestId(row.get(0)?),
         session: SessionId(row.get(1)?),
-        at: Millis(row.get(2)?),
+        at,
         format: format_named(&row.get::<_, String>(3)?)?,
         model: row.get(4)?,
         tokens_before: row.get(5)?,
         tokens_after: row.get(6)?,
         usage: usage_of(row.get(7)?),
+        pings: pings_of(at, row.get::<_, Option<Vec<u8>>>(12)?.as_deref().unwrap_or_default()),
         tip: ChainHash(row.get(8)?),
         base: row.get::<_, Option<i64>>(9)?.map(RequestId),
         same_blocks,
@@ -172,19 +174,56 @@ pub(super) fn record_usage(
     usage: &Usage,
 ) -> Result<(), StoreError> {
     let mut numbers = Vec::new();
-    for tokens in [usage.input, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.output] {
-        put_number(&mut numbers, tokens);
-    }
+    put_usage(&mut numbers, usage);
     let changed = transaction
         .prepare_cached("UPDATE request SET usage = ? WHERE id = ?")?
         .execute(params![numbers, request.0])?;
     if changed == 0 { Err(StoreError::UnknownRequest(request.0)) } else { Ok(()) }
 }
 
+pub(super) fn record_ping(
+    transaction: &Transaction<'_>,
+    request: RequestId,
+    at: Millis,
+    usage: &Usage,
+) -> Result<(), StoreError> {
+    let known = transaction
+        .prepare_cached("SELECT at, pings FROM request WHERE id = ?")?
+        .query_row([request.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?)));
+    let (sent, pings) = known.optional()?.ok_or(StoreError::UnknownRequest(request.0))?;
+    let mut numbers = pings.unwrap_or_default();
+    put_number(&mut numbers, u64::try_from(at.0.saturating_sub(sent)).unwrap_or_default());
+    put_usage(&mut numbers, usage);
+    transaction
+        .prepare_cached("UPDATE request SET pings = ? WHERE id = ?")?
+        .execute(params![numbers, request.0])?;
+    Ok(())
+}
+
+fn put_usage(numbers: &mut Vec<u8>, usage: &Usage) {
+    for tokens in [usage.input, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.output] {
+        put_number(numbers, tokens);
+    }
+}
+
+/// Reads the pings after a request, as far as they are whole.
+fn pings_of(sent: Millis, mut numbers: &[u8]) -> Vec<StoredPing> {
+    let mut pings = Vec::new();
+    while let Some(after) = take_number(&mut numbers)
+        && let Some(usage) = take_usage(&mut numbers)
+    {
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        pings.push(StoredPing { at: Millis(sent.0.saturating_add(after)), usage });
+    }
+    pings
+}
+
 fn usage_of(numbers: Option<Vec<u8>>) -> Option<Usage> {
-    let numbers = numbers?;
-    let mut rest = numbers.as_slice();
-    let mut next = || take_number(&mut rest);
+    take_usage(&mut numbers?.as_slice())
+}
+
+fn take_usage(rest: &mut &[u8]) -> Option<Usage> {
+    let mut next = || take_number(rest);
     Some(Usage {
         input: next()?,
         cache_read: next()?,

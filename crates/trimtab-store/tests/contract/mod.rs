@@ -245,6 +245,19 @@ pub(crate) fn usage_and_times_are_summed_for_each_session(store: &dyn Store) {
     assert_eq!(requests.iter().map(|request| request.at.0).collect::<Vec<_>>(), [100, 200]);
 }
 
+pub(crate) fn pings_are_kept_with_their_request_and_are_no_requests(store: &dyn Store) {
+    let kept = keep(store, &[user("Hi")], 100);
+    let usage = Usage { cache_read: 100_000, output: 1, ..Usage::default() };
+    let pings = [(100 + 280_000, usage), (100 + 560_000, Usage { input: 7, ..usage })];
+    for (at, usage) in pings {
+        store.record_ping(kept.request, Millis(at), &usage).unwrap();
+    }
+    let requests = store.requests(kept.session).unwrap();
+    let found: Vec<_> = requests[0].pings.iter().map(|ping| (ping.at.0, ping.usage)).collect();
+    assert_eq!((requests.len(), found.as_slice()), (1, &pings[..]));
+    assert_eq!(requests[0].usage, None, "what the request itself used is still unknown");
+}
+
 pub(crate) fn what_is_reported_again_takes_the_place_of_the_first_report(store: &dyn Store) {
     // A stream tells what was read in at its beginning and what was written at its end.
     let kept = keep(store, &[user("Hi")], 1);
@@ -382,6 +395,8 @@ pub(crate) fn what_is_not_there_is_named(store: &dyn Store) {
     let unknown =
         store.forget(&ForgetSelection::Sessions(vec![trimtab_store::SessionId(8)]), RunMode::Do).unwrap_err();
     assert!(fault(unknown).contains("no session s8"));
+    let ping = store.record_ping(trimtab_store::RequestId(77), Millis(0), &Usage::default()).unwrap_err();
+    assert!(matches!(ping, StoreError::UnknownRequest(77)));
     let usage = store.record_usage(trimtab_store::RequestId(77), &Usage::default()).unwrap_err();
     assert!(fault(usage).contains("no request 77"));
 }

@@ -4,10 +4,10 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum, builder::FalseyValueParser};
 
-use trimtab_core::Tokens;
+use trimtab_core::{Tokens, keep_alive::HOURLY_DOLLARS};
 
 use super::{FoldChoice, KeepLimitArgs, StorePathArgs, StoreViewArgs, human};
-use crate::proxy::log::LogLevel;
+use crate::proxy::{keep_alive::KeepAliveMode, log::LogLevel};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -209,6 +209,19 @@ pub(crate) struct FittingArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "TRIMTAB_SUMMARY_TIMEOUT")]
     pub(crate) summary_timeout: u64,
 
+    /// Keep the provider's cache of a conversation alive in pauses, by requests that read it with the smallest possible output, sent with
+    /// the agent's own key: never, or where that is expected to pay
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "off", env = "TRIMTAB_KEEP_ALIVE")]
+    pub(crate) keep_alive: KeepAliveMode,
+
+    /// The most US dollars that these requests may cost in an hour
+    #[arg(long, value_name = "DOLLARS", default_value_t = HOURLY_DOLLARS, env = "TRIMTAB_KEEP_ALIVE_DOLLARS", value_parser = parse_dollars)]
+    pub(crate) keep_alive_dollars: f64,
+
+    /// Send them as soon as they are planned, as if it were the time: for tests
+    #[arg(long, hide = true)]
+    pub(crate) keep_alive_at_once: bool,
+
     /// Ask the model why it makes each edit: edit tools get an optional argument `intent`, which the tools never
     /// receive
     #[arg(long, env = "TRIMTAB_INTENT", value_parser = FalseyValueParser::new())]
@@ -222,4 +235,11 @@ pub(crate) struct FittingArgs {
     /// The most sessions to remember
     #[arg(long, value_name = "N", default_value_t = 256, env = "TRIMTAB_SESSIONS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sessions: u32,
+}
+
+/// Reads an amount that may be spent.
+fn parse_dollars(words: &str) -> Result<f64, String> {
+    let dollars = words.trim_start_matches('$').parse::<f64>().ok();
+    let dollars = dollars.filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
+    dollars.ok_or_else(|| format!("{words:?} is no amount in dollars"))
 }

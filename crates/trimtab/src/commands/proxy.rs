@@ -20,6 +20,7 @@ use crate::{
     proxy::{
         self, ClientTls, Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource, UpstreamEntry,
         fold::SummarySettings,
+        keep_alive::{KeepAliveSettings, PingTiming},
         log::{LogLevel, ProxyLog},
         store_writer::StoreWriter,
     },
@@ -131,6 +132,11 @@ pub(super) fn proxy_options(
         },
         intent: fitting.intent,
         summaries: summary_settings(fitting, in_force.folding)?,
+        keep_alive: KeepAliveSettings {
+            mode: fitting.keep_alive,
+            hourly_dollars: fitting.keep_alive_dollars,
+            timing: if fitting.keep_alive_at_once { PingTiming::AtOnce } else { PingTiming::WhenDue },
+        },
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
         tls: None,

@@ -2,7 +2,7 @@
 //! nothing was, and one more for each kind of trouble. The provider's errors, late plans and errors of trimtab
 //! itself are listed separately.
 
-use trimtab_core::Tokens;
+use trimtab_core::{Tokens, keep_alive::KeepAliveTrial};
 
 use crate::{
     output::{self, group_thousands},
@@ -43,6 +43,7 @@ fn describe_sums(sums: &ProxySums, if_silent: &str) -> Vec<String> {
     } else {
         [Some(saved_words(sums)), usage_words(sums)].into_iter().flatten().collect()
     };
+    lines.extend(ping_words(sums));
     lines.extend(upstream_words(sums));
     if sums.late_plans > 0.5 {
         let plans = count_with_word(sums.late_plans, "plan was", "plans were");
@@ -123,6 +124,34 @@ fn usage_words(sums: &ProxySums) -> Option<String> {
         )
     })
 }
+
+/// Says how caches were kept alive.
+fn ping_words(sums: &ProxySums) -> Option<String> {
+    (sums.pings > 0.5).then(|| {
+        let pings = count_with_word(sums.pings, "ping", "pings");
+        format!(
+            "kept the provider's cache alive in pauses: {pings} for ${:.4}, part of what was spent",
+            sums.ping_dollars
+        )
+    })
+}
+
+/// Says what keeping caches alive would have saved, where that is worth a word.
+pub(super) fn propose_keep_alive(trial: &KeepAliveTrial) -> Option<String> {
+    (trial.net_dollars() >= WORTH_A_WORD).then(|| {
+        format!(
+            "keeping the provider's cache alive in pauses would have saved about ${:.2} here: {} for ${:.2} instead of ${:.2} for writing \
+             it again; `--keep-alive auto` turns it on",
+            trial.net_dollars(),
+            count_with_word(Tokens(trial.pings).to_float(), "ping", "pings"),
+            trial.ping_dollars,
+            trial.saved_dollars
+        )
+    })
+}
+
+/// The least US dollars for which keeping caches alive is proposed.
+const WORTH_A_WORD: f64 = 0.05;
 
 /// Says what the provider refused or did not answer.
 fn upstream_words(sums: &ProxySums) -> Option<String> {
@@ -248,6 +277,33 @@ mod tests {
                 "errors in trimtab: 1 error (plan: 1)",
             ],
         );
+    }
+
+    #[test]
+    fn pings_are_told_and_proposed_where_they_would_have_paid() {
+        let sums = ProxySums {
+            conversations: 1.0,
+            kept: 1.0,
+            pings: 2.0,
+            ping_dollars: 0.1,
+            ..ProxySums::default()
+        };
+        check(
+            &sums,
+            &[
+                "nothing was saved in 1 request: 1 request had nothing to trim yet",
+                "kept the provider's cache alive in pauses: 2 pings for $0.1000, part of what was spent",
+            ],
+        );
+        let trial = KeepAliveTrial { pings: 5, ping_dollars: 0.2, saved_dollars: 0.62 };
+        assert_eq!(
+            propose_keep_alive(&trial).as_deref(),
+            Some(
+                "keeping the provider's cache alive in pauses would have saved about $0.42 here: 5 pings for $0.20 instead of $0.62 for \
+                 writing it again; `--keep-alive auto` turns it on"
+            )
+        );
+        assert_eq!(propose_keep_alive(&KeepAliveTrial { saved_dollars: 0.21, ..trial }), None);
     }
 
     #[test]

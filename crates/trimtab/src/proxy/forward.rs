@@ -24,6 +24,7 @@ use super::{
     fold, guard,
     headers::{self, ClientHeaders},
     intents::IntentStripper,
+    keep_alive::PingSource,
     ledger::{self, UnsettledRequest},
     metrics::Metric,
     observed_answer::{AnswerReaders, ObservedAnswer},
@@ -229,7 +230,12 @@ async fn forward_conversation(
             .await;
         }
     };
+    let asks = prepared.session().filter(|_| !counts_only);
+    let turn = asks.map(|session| proxy.keep_alive.end_pause(session, proxy.planner.now()));
     let outgoing = envelope.pack(prepared.request.clone()).await.unwrap_or(unplanned);
+    // Subscriptions answer only requests that their agent makes.
+    let turn = turn.filter(|_| is_plain && server != "chatgpt");
+    let source = turn.map(|turn| PingSource::new(&proxy.keep_alive, turn, format, (&head, &outgoing)));
     proxy.metrics.record_overhead(started.elapsed());
     record_treatment(proxy, route, &prepared, started);
     let asked = Instant::now();
@@ -262,7 +268,8 @@ async fn forward_conversation(
     };
     let account = UnsettledRequest::for_conversation(
         proxy, route.endpoint, prepared.about, prepared.how, response.status, permit,
-    );
+    )
+    .with_pings(source.filter(|_| retried.is_none()));
     let reader = (!counts_only).then(|| UsageReader::new(format, route.wrapping, &response.headers));
     let offered = offered.filter(|_| !counts_only && response.status.is_success());
     let stripper = offered.zip(intents).and_then(|(offered, intents)| {

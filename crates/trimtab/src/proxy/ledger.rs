@@ -9,6 +9,7 @@ use trimtab_core::{Tokens, account::AccountedRequest};
 
 use super::{
     Proxy,
+    keep_alive::{self, PingSource},
     metrics::{Metric, float},
     observed_answer::AnswerEnd,
     prepared_request::{PlannedRequest, Treatment},
@@ -28,6 +29,8 @@ struct SentRequest {
     about: Option<PlannedRequest>,
     how: Treatment,
     good: bool,
+    /// What pings would be made of, where the conversation may be kept alive.
+    pinging: Option<PingSource>,
 }
 
 impl UnsettledRequest {
@@ -41,9 +44,18 @@ impl UnsettledRequest {
         permit: OwnedSemaphorePermit,
     ) -> UnsettledRequest {
         let answered = matches!(endpoint, RouteEndpoint::Answer(_));
+        let good = status.is_success();
         let sent =
-            answered.then(|| SentRequest { proxy: Arc::clone(proxy), about, how, good: status.is_success() });
+            answered.then(|| SentRequest { proxy: Arc::clone(proxy), about, how, good, pinging: None });
         UnsettledRequest { sent, _permit: permit }
+    }
+
+    /// Lets pings follow the request.
+    pub(super) fn with_pings(mut self, source: Option<PingSource>) -> UnsettledRequest {
+        if let Some(sent) = &mut self.sent {
+            sent.pinging = source;
+        }
+        self
     }
 
     /// Opens the account of a request about whose answer nothing is asked.
@@ -54,7 +66,7 @@ impl UnsettledRequest {
 
 /// Settles an account when the answer has ended.
 pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading: Option<UsageReading>) {
-    let Some(SentRequest { proxy, about, how, good }) = account.sent else { return };
+    let Some(SentRequest { proxy, about, how, good, pinging }) = account.sent else { return };
     let metrics = &proxy.metrics;
     if end == AnswerEnd::Broken {
         metrics.count(Metric::Left);
@@ -83,6 +95,10 @@ pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading:
     metrics.add(Metric::Spent, model.cost(usage));
     if how != Treatment::Observed && end == AnswerEnd::Whole {
         metrics.add(Metric::Saved, saved);
+    }
+    let changes_nothing = matches!(how, Treatment::Observed | Treatment::Raw);
+    if let Some(source) = pinging.filter(|_| good && end == AnswerEnd::Whole && !changes_nothing) {
+        keep_alive::begin_pause(&proxy, about, source, usage);
     }
 }
 

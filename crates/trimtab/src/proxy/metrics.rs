@@ -28,6 +28,8 @@ pub(crate) enum Metric {
     Saved,
     Summaries { result: &'static str },
     SummaryDollars,
+    Pings { result: &'static str },
+    PingDollars,
     Left,
 }
 
@@ -49,6 +51,8 @@ const TABLE: &[(&str, &str)] = &[
     ("trimtab_saved_dollars", "Dollars of input saved by estimate; falls where an edit cost more than it saved"),
     ("trimtab_summaries_total", "Summaries that were asked for in the background, by what came of it"),
     ("trimtab_summary_dollars_total", "Dollars that summaries cost; they are part of what was spent"),
+    ("trimtab_pings_total", "Requests that keep a provider's cache alive in pauses, by what came of them"),
+    ("trimtab_ping_dollars_total", "Dollars that they cost; they are part of what was spent"),
     ("trimtab_clients_left_total", "Clients that left before the end of an answer"),
 ];
 
@@ -73,6 +77,8 @@ impl Metric {
             Metric::Saved => ("trimtab_saved_dollars", vec![]),
             Metric::Summaries { result } => ("trimtab_summaries_total", vec![("result", result)]),
             Metric::SummaryDollars => ("trimtab_summary_dollars_total", vec![]),
+            Metric::Pings { result } => ("trimtab_pings_total", vec![("result", result)]),
+            Metric::PingDollars => ("trimtab_ping_dollars_total", vec![]),
             Metric::Left => ("trimtab_clients_left_total", vec![]),
         }
     }
@@ -121,6 +127,9 @@ pub(crate) struct ProxySums {
     pub(crate) spent: f64,
     pub(crate) saved: f64,
     pub(crate) overflows: f64,
+    /// Requests that kept a cache alive, and what they cost.
+    pub(crate) pings: f64,
+    pub(crate) ping_dollars: f64,
     /// How many requests had no good answer of a provider, by kind or status.
     pub(crate) upstream_errors: Vec<(String, f64)>,
     pub(crate) late_plans: f64,
@@ -202,6 +211,8 @@ impl Metrics {
                     sums.reported_input += amount;
                     sums.cache_read += if kind == "cache_read" { amount } else { 0.0 };
                 }
+                Metric::Pings { result } if result != "failed" => sums.pings += amount,
+                Metric::PingDollars => sums.ping_dollars += amount,
                 Metric::Spent => sums.spent += amount,
                 Metric::Saved => sums.saved += amount,
                 Metric::ReportedTokens { .. }
@@ -209,6 +220,7 @@ impl Metrics {
                 | Metric::Unreported
                 | Metric::Summaries { .. }
                 | Metric::SummaryDollars
+                | Metric::Pings { .. }
                 | Metric::Left => {}
             }
         }
@@ -312,6 +324,8 @@ mod tests {
             Metric::Saved,
             Metric::Summaries { result: text },
             Metric::SummaryDollars,
+            Metric::Pings { result: text },
+            Metric::PingDollars,
             Metric::Left,
         ];
         let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();

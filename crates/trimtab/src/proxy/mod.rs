@@ -14,6 +14,7 @@ mod forward_threads;
 pub(crate) mod guard;
 mod headers;
 mod intents;
+pub(crate) mod keep_alive;
 mod ledger;
 pub(crate) mod log;
 pub(crate) mod metrics;
@@ -61,7 +62,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
-use trimtab_core::{Policy, RecallHint, Tokens};
+use trimtab_core::{Policy, RecallHint, Tokens, keep_alive::KeepAliveTrial};
 
 use crate::page::{PageBody, PageOptions, PageServer};
 
@@ -70,6 +71,7 @@ use self::{
     fold::SummarySettings,
     forward_threads::ForwardThreads,
     intents::IntentCache,
+    keep_alive::{KeepAlive, KeepAliveSettings},
     log::ProxyLog,
     metrics::Metrics,
     observed_answer::ObservedAnswer,
@@ -131,6 +133,7 @@ pub(crate) struct ProxyOptions {
     /// Whether edit tools are offered an argument for what the edit is for.
     pub(crate) intent: bool,
     pub(crate) summaries: SummarySettings,
+    pub(crate) keep_alive: KeepAliveSettings,
     /// The project of requests that name none.
     pub(crate) project: Option<String>,
     pub(crate) time: TimeSource,
@@ -166,6 +169,7 @@ pub(crate) struct Proxy {
     client_http2: Option<Client<ProviderConnector, RequestBody>>,
     in_flight: Arc<Semaphore>,
     page: Option<Arc<PageServer>>,
+    pub(crate) keep_alive: Arc<KeepAlive>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Arc<ProxyLog>,
 }
@@ -224,6 +228,7 @@ impl Proxy {
             planner: Arc::new(planner),
             in_flight: Arc::new(Semaphore::new(asked.limits.in_flight)),
             page: shown.map(PageServer::new).transpose()?.map(Arc::new),
+            keep_alive: Arc::new(KeepAlive::new(asked.keep_alive)),
             metrics,
             log: Arc::new(log),
             config: Arc::new(ProxyConfig {
@@ -249,6 +254,11 @@ impl Proxy {
         }
     }
 
+    /// Returns what keeping caches alive would have brought where that is off, if all agents have ended now.
+    pub(crate) fn missed_keep_alive(&self) -> KeepAliveTrial {
+        self.keep_alive.trial(self.planner.now())
+    }
+
     /// Returns what was not kept, by reason.
     pub(crate) fn unkept_counts(&self) -> Vec<(UnkeptReason, u64)> {
         self.planner.sessions.unkept_counts()
@@ -265,6 +275,7 @@ impl Proxy {
             connector_http2: self.connector_http2.clone(),
             in_flight: Arc::clone(&self.in_flight),
             page: self.page.clone(),
+            keep_alive: Arc::clone(&self.keep_alive),
             metrics: Arc::clone(&self.metrics),
             log: Arc::clone(&self.log),
         }
@@ -350,6 +361,7 @@ pub(crate) async fn serve(
         };
         forward_threads.hand_over(connection, open.clone());
     }
+    proxy.keep_alive.stop();
     if let Some(page) = &proxy.page {
         page.stop();
     }

@@ -14,6 +14,7 @@ use trimtab_core::{Format, Memory, Policy, RecallHint, Settings, Tokens, fit};
 
 use super::{
     Proxy, body, guard,
+    keep_alive::KeepAliveMode,
     metrics::{Metric, float},
     planning::current_time,
     refusal::json_answer,
@@ -61,9 +62,15 @@ pub(crate) fn status_page(proxy: &Proxy, headers: &HeaderMap) -> Response<Bytes>
         let sums = proxy.metrics.sums();
         let less = if sums.raw > 0.0 { (sums.raw - sums.sent) / sums.raw * 100.0 } else { 0.0 };
         let (what, saved) = if sums.saved < 0.0 { ("lost", -sums.saved) } else { ("saved", sums.saved) };
+        let pings = match proxy.keep_alive.mode() {
+            KeepAliveMode::Off => String::new(),
+            KeepAliveMode::Auto => {
+                format!("pings     {} for ${:.2}\n", group_count(sums.pings), sums.ping_dollars)
+            }
+        };
         text += &format!(
             "\npolicy    {}{mode}\nrequests  {}\ntokens    {} came, {} were sent ({less:.1} % less)\ndollars   ${:.2} spent, about \
-             ${saved:.2} {what}\n\nJSON: /trimtab/health   Prometheus: /trimtab/metrics\n",
+             ${saved:.2} {what}\n{pings}\nJSON: /trimtab/health   Prometheus: /trimtab/metrics\n",
             proxy.planner.policy.name,
             group_count(sums.conversations),
             group_count(sums.raw),
@@ -81,6 +88,7 @@ fn error_answer(status: StatusCode, reason: &str) -> Response<Bytes> {
 }
 
 fn health_answer(proxy: &Proxy) -> Response<Bytes> {
+    let sums = proxy.metrics.sums();
     let body = json!({
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
@@ -88,6 +96,9 @@ fn health_answer(proxy: &Proxy) -> Response<Bytes> {
         "observe": proxy.planner.observe,
         "off": proxy.config.off,
         "sessions": proxy.planner.sessions.len(),
+        "keep_alive": proxy.keep_alive.mode() == KeepAliveMode::Auto,
+        "pings": sums.pings,
+        "ping_dollars": sums.ping_dollars,
     });
     json_answer(StatusCode::OK, &body)
 }

@@ -172,7 +172,7 @@ impl Planner {
     }
 
     /// Returns the time.
-    fn now(&self) -> Millis {
+    pub(crate) fn now(&self) -> Millis {
         match &self.time {
             TimeSource::System => current_time(),
             TimeSource::Scripted(time) => Millis(time.load(Ordering::Acquire)),

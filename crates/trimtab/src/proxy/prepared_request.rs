@@ -125,6 +125,12 @@ impl PreparedRequest {
         PreparedRequest { request: None, how: Treatment::Raw, fault: Some(fault), about: None, awaited: None }
     }
 
+    /// Returns the session that the request belongs to, where it is known.
+    pub(crate) fn session(&self) -> Option<&ProxySession> {
+        let planned = self.about.as_ref().map(|about| about.session.as_ref());
+        planned.or_else(|| self.awaited.as_ref().map(AwaitedAnswer::session))
+    }
+
     /// Notes that the provider took the request.
     pub(crate) fn record_acceptance(&mut self) {
         self.awaited = None;

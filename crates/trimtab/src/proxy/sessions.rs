@@ -153,6 +153,8 @@ struct ProxySessionState {
     kept_in: u64,
     /// Pins that came with requests and are not in the store yet.
     unkept_pins: Vec<Handle>,
+    /// The number of the latest request.
+    turn: u64,
     chain: Vec<ChainHash>,
     /// What the model said in the latest request.
     said: Vec<BlockHash>,
@@ -376,6 +378,21 @@ impl ProxySessions {
         saved
     }
 
+    /// Notes what a ping after a request used. Returns whether the provider still had what was cached.
+    pub(crate) fn record_ping(
+        &self,
+        about: &PlannedRequest,
+        model: &Model,
+        at: Millis,
+        usage: Usage,
+    ) -> bool {
+        let was_alive = lock_ignoring_poison(&about.session.state).known.state.learn_ping(model, at, usage);
+        if let Some((writer, name)) = self.keeping.store_writer().zip(about.kept_as) {
+            writer.record_ping(name, at, usage);
+        }
+        was_alive
+    }
+
     /// Notes that a provider refused a request that is kept.
     pub(crate) fn record_refusal(&self, kept_as: Option<KeptRequestId>) {
         if let Some((writer, name)) = self.keeping.store_writer().zip(kept_as) {
@@ -524,6 +541,23 @@ impl ProxySession {
     /// Returns what the session has cost since it is known here, and what it would have cost untouched.
     pub(crate) fn account(&self) -> SessionAccount {
         lock_ignoring_poison(&self.state).known.state.account.clone()
+    }
+
+    /// Returns a number that no other session of this process has.
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Notes that a request begins; returns its number.
+    pub(crate) fn begin_turn(&self) -> u64 {
+        let mut state = lock_ignoring_poison(&self.state);
+        state.turn += 1;
+        state.turn
+    }
+
+    /// Tells whether no request began after this one.
+    pub(crate) fn is_latest_turn(&self, turn: u64) -> bool {
+        lock_ignoring_poison(&self.state).turn == turn
     }
 
     fn learn_usage(&self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {

@@ -81,6 +81,7 @@ impl OpenStore {
 enum WriterMessage {
     Keep(Box<RequestToKeep>),
     Answered(KeptRequestId, Usage),
+    Pinged(KeptRequestId, Millis, Usage),
     Refused(KeptRequestId),
     IsKept(KeptRequestId, SyncSender<bool>),
     Summarized(Box<SummaryToKeep>),
@@ -182,6 +183,11 @@ impl StoreWriter {
     /// Notes what a provider reported for a request.
     pub(crate) fn record_usage(&self, name: KeptRequestId, usage: Usage) {
         self.send_report(WriterMessage::Answered(name, usage));
+    }
+
+    /// Notes what a ping after a request used.
+    pub(crate) fn record_ping(&self, name: KeptRequestId, at: Millis, usage: Usage) {
+        self.send_report(WriterMessage::Pinged(name, at, usage));
     }
 
     /// Notes that a provider refused a request.
@@ -316,6 +322,7 @@ fn write_queue(place: &OpenStore, words: &Receiver<WriterMessage>) {
         let bytes = match &word {
             WriterMessage::Keep(kept) => kept.history.bytes().len(),
             WriterMessage::Answered(..)
+            | WriterMessage::Pinged(..)
             | WriterMessage::Refused(_)
             | WriterMessage::IsKept(..)
             | WriterMessage::Summarized(_)
@@ -391,8 +398,14 @@ fn write_message(
             (!is_kept).then_some(UnkeptReason::Report)
         }
         WriterMessage::Answered(name, usage) => {
+            // It stays known by its name: pings may follow.
             let is_kept =
-                requests.remove(&name).is_some_and(|request| store.record_usage(request, &usage).is_ok());
+                requests.get(&name).is_some_and(|request| store.record_usage(*request, &usage).is_ok());
+            (!is_kept).then_some(UnkeptReason::Report)
+        }
+        WriterMessage::Pinged(name, at, usage) => {
+            let is_kept =
+                requests.get(&name).is_some_and(|request| store.record_ping(*request, at, &usage).is_ok());
             (!is_kept).then_some(UnkeptReason::Report)
         }
     }

@@ -90,6 +90,11 @@ impl AwaitedAnswer {
         AwaitedAnswer { session, number, is_refused: false }
     }
 
+    /// Returns the session whose request it is.
+    pub(crate) fn session(&self) -> &ProxySession {
+        &self.session
+    }
+
     /// Says that the provider did not take the request.
     pub(crate) fn refuse(mut self) {
         self.is_refused = true;

@@ -39,8 +39,12 @@ use super::{
 };
 use crate::{
     proxy::{
-        Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource, fold::SummarySettings, log::ProxyLog,
-        serve, store_writer::StoreWriter,
+        Proxy, ProxyLimits, ProxyOptions, SessionStorage, TimeSource,
+        fold::SummarySettings,
+        keep_alive::{KeepAliveMode, KeepAliveSettings, PingTiming},
+        log::ProxyLog,
+        serve,
+        store_writer::StoreWriter,
     },
     temporary::TemporaryFolder,
 };
@@ -197,6 +201,11 @@ fn proxy_options(
             model: None,
             key: None,
             limit: PLENTY,
+        },
+        keep_alive: KeepAliveSettings {
+            mode: KeepAliveMode::Off,
+            hourly_dollars: 0.0,
+            timing: PingTiming::WhenDue,
         },
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),

@@ -119,6 +119,8 @@ fn make_up_score(
         raw_tokens: Tokens(raw_tokens),
         dollars: dollars(tokens) * (1.0 + rewriting),
         raw_dollars: dollars(raw_tokens),
+        pings: 0,
+        ping_dollars: 0.0,
         refetch_dollars: dollars(raw_tokens) * missed * 0.3,
         cache_breaks: Tokens(u64::from(requests)).scale(*breaks).0,
         cuts: Tokens(u64::from(requests)).scale(*breaks * 1.2).0,

@@ -4,7 +4,7 @@
 use std::{collections::HashSet, fs};
 
 use anyhow::{Context, Result};
-use trimtab_replay::{Contender, KnobRange, ScoreRow, contenders};
+use trimtab_replay::{Contender, KnobRange, ScoreRow, contenders, policy_words};
 
 use super::ReplayResults;
 use crate::args::{PolicyChoice, ReplayArgs};
@@ -47,7 +47,8 @@ pub(super) fn contenders_for(asked: &ReplayArgs) -> Result<Vec<Contender>> {
         let contender = match policy {
             PolicyChoice::Known(contender) => contender.clone(),
             PolicyChoice::File(words) => {
-                let file = words.split('(').next().unwrap_or(words).trim_end();
+                let policy = policy_words(words);
+                let file = policy.split('(').next().unwrap_or(policy).trim_end();
                 let toml =
                     fs::read_to_string(file).with_context(|| format!("{file}: the policy cannot be read"))?;
                 Contender::from_toml(words, &toml)?

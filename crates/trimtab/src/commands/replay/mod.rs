@@ -19,8 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
-use trimtab_core::Model;
+use anyhow::{Context, Result, bail};
+use trimtab_core::{Model, keep_alive::PauseTable};
 use trimtab_replay::{Contender, ReplayBudget, ReplayTerms, ScoreRow, SessionScores, pool_sessions};
 
 use crate::{
@@ -92,6 +92,7 @@ pub(crate) fn run(asked: &ReplayArgs, out: &mut Output) -> Result<()> {
             budgets: asked_budgets(asked),
             clock: since_start,
             kept: asked.cache.into(),
+            pauses: asked_pauses(asked)?,
             ..ReplayTerms::default()
         },
         columns: models.len().max(1) * asked.budgets.len().max(1),
@@ -234,6 +235,16 @@ fn asked_budgets(asked: &ReplayArgs) -> Vec<ReplayBudget> {
         }
     }
     budgets
+}
+
+/// Returns the table by which pings are planned, where one is named.
+fn asked_pauses(asked: &ReplayArgs) -> Result<Option<Arc<PauseTable>>> {
+    let Some(file) = &asked.pauses else { return Ok(None) };
+    let tsv = fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
+    match PauseTable::read(&tsv) {
+        Ok(table) => Ok(Some(Arc::new(table))),
+        Err(reason) => bail!("{}: {reason}", file.display()),
+    }
 }
 
 /// Returns the files to replay, each once, and the folders that cannot be listed.

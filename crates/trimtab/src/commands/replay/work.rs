@@ -125,12 +125,13 @@ fn replay_file(file: &Path, task: &ReplayTask<'_>, curve: ReplayDetails) -> Resu
     drop(bytes);
     let mut paid = Vec::new();
     let segments = recording.segments.iter().enumerate();
-    let scores = segments.map(|(number, segment)| match task.prices {
-        ReplayPrices::Of(models) => {
-            let others = request_times_of_others(&recording.segments, number);
-            replay(segment, task.contenders, models, &ReplayTerms { others, ..task.terms.clone() })
+    let scores = segments.map(|(number, segment)| {
+        let others = request_times_of_others(&recording.segments, number);
+        let terms = ReplayTerms { others, ..task.terms.clone() };
+        match task.prices {
+            ReplayPrices::Of(models) => replay(segment, task.contenders, models, &terms),
+            ReplayPrices::Recorded(other) => replay_as_recorded(segment, (task, &terms), other, &mut paid),
         }
-        ReplayPrices::Recorded(other) => replay_as_recorded(segment, task, other, &mut paid),
     });
     let mut scores = SessionScores::from_segments(name.clone(), scores)
         .ok_or_else(|| unusable("holds no request: nothing was answered in it".to_owned()))?;
@@ -151,14 +152,14 @@ fn request_times_of_others(segments: &[Segment], number: usize) -> Vec<Vec<Milli
 /// Replays a segment at its own model's prices.
 fn replay_as_recorded(
     segment: &Segment,
-    task: &ReplayTask<'_>,
+    (task, terms): (&ReplayTask<'_>, &ReplayTerms),
     other: &Model,
     paid: &mut Vec<PaidModel>,
 ) -> Vec<Score> {
     let named = segment.points.iter().rev().find_map(|point| point.model.as_deref());
     let found = named.and_then(|name| prices::find_model(name).ok());
     let (model, is_recorded) = found.map_or_else(|| (other.clone(), false), |model| (model, true));
-    let mut scores = replay(segment, task.contenders, slice::from_ref(&model), &task.terms);
+    let mut scores = replay(segment, task.contenders, slice::from_ref(&model), terms);
     let all: Arc<str> = RECORDED.into();
     scores.iter_mut().for_each(|score| score.model = Arc::clone(&all));
     if !segment.points.is_empty() {

@@ -28,6 +28,9 @@ pub(super) struct UsageTotals {
     pub(super) dollars_saved: f64,
     /// What each thing that trimtab does has saved.
     pub(super) levers: BTreeMap<Lever, LeverSum>,
+    /// Requests of ours that kept a provider's cache alive in pauses, and what they cost: a part of what was spent.
+    pub(super) pings: u64,
+    pub(super) ping_dollars: f64,
     /// Requests that cost more than they would have untouched.
     pub(super) requests_dearer: u64,
 }
@@ -45,6 +48,8 @@ impl From<&SessionAccount> for UsageTotals {
             dollars_untouched: account.untouched_dollars,
             dollars_saved: account.balance(),
             levers: account.levers.clone(),
+            pings: account.pings,
+            ping_dollars: account.ping_dollars,
             requests_dearer: account.requests_dearer,
         }
     }

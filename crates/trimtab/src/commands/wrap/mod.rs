@@ -28,7 +28,7 @@ use self::{
 };
 use super::{
     proxy::{kept_in, mebibytes_to_bytes, proxy_options},
-    sums::say_sums,
+    sums::{propose_keep_alive, say_sums},
 };
 use crate::{
     args::WrapArgs,
@@ -87,6 +87,9 @@ pub(crate) fn run(asked: &WrapArgs, out: &mut Output) -> Result<()> {
             output::print_note(line);
         }
         say_sums(&proxy, agent.if_silent);
+        if let Some(proposal) = propose_keep_alive(&proxy.missed_keep_alive()) {
+            output::print_note(proposal);
+        }
         anyhow::Ok(code_of(status))
     })?;
     if code != 0 {
