@@ -68,7 +68,7 @@ mod tests {
         let settings = Settings::new(Policy::find_shipped("steady").unwrap()).with_budget(budget.map(Tokens));
         let bytes = request.to_string().into_bytes();
         let fitted = fit(bytes, &Memory::default(), &settings, Millis(0)).unwrap();
-        assert!(fitted.plan.floor().is_none(), "it fits: nothing is wrong yet");
+        assert!(fitted.plan.floor().is_none(), "{:?}: nothing is wrong yet", fitted.plan.floor());
         TightWindow::find(&fitted.history, &fitted.plan, fitted.budget)
     }
 
