@@ -18,6 +18,8 @@ use crate::{
 pub enum Lever {
     /// Blocks are hidden.
     Hiding,
+    /// Cache markers are set for a client that sets none.
+    Markers,
 }
 
 impl Lever {
@@ -25,6 +27,7 @@ impl Lever {
     pub fn word(self) -> &'static str {
         match self {
             Lever::Hiding => "hiding",
+            Lever::Markers => "markers",
         }
     }
 }
@@ -49,6 +52,17 @@ pub struct AccountedRequest {
     pub sent: Tokens,
     /// Whether it sent something otherwise than the request before, which broke the prefix that a cache may have.
     pub edited: bool,
+    /// Whether it carried cache markers that its client did not set: where a provider needs them, nothing would have been cached.
+    pub marked: bool,
+}
+
+/// How soon the requests of a session followed each other: while the cache of the one before lived, or later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReturnCounts {
+    /// While it lived.
+    pub in_time: u64,
+    /// Later.
+    pub late: u64,
 }
 
 /// What a session has cost so far, and what it would have cost untouched.
@@ -80,6 +94,7 @@ struct LastAccounted {
     /// What it left in the provider's cache, as reported.
     left: Tokens,
     lifetime_ms: i64,
+    returns: ReturnCounts,
 }
 
 impl SessionAccount {
@@ -91,7 +106,7 @@ impl SessionAccount {
     /// use trimtab_core::{Millis, Tokens, Usage, account::{AccountedRequest, SessionAccount}, find_model};
     /// let model = find_model("claude-opus-5")?;
     /// let mut account = SessionAccount::default();
-    /// let request = AccountedRequest { at: Millis(0), raw: Tokens(100_000), sent: Tokens(60_000), edited: false };
+    /// let request = AccountedRequest { at: Millis(0), raw: Tokens(100_000), sent: Tokens(60_000), edited: false, marked: false };
     /// let usage = Usage { cache_write: 60_000, ..Usage::default() };
     /// let saved = account.enter_request(Some(&model), request, usage);
     /// assert!((saved - model.prices.cache_write * 0.04).abs() < 1e-9); // 40,000 tokens were not written
@@ -99,19 +114,46 @@ impl SessionAccount {
     /// # Ok::<(), trimtab_core::prices::UnknownModel>(())
     /// ```
     pub fn enter_request(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
-        let untouched = self.untouched_usage(request, usage);
         let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
+        let brought_cache = request.marked && has_markers(&rules);
+        let untouched = match brought_cache {
+            true if request.raw == request.sent => uncached_usage(usage, Tokens(usage.total_input())),
+            true => uncached_usage(usage, request.raw.scale(count_correction(request, usage))),
+            false => self.untouched_usage(request, usage),
+        };
         self.last = Some(LastAccounted {
             at: request.at,
             raw: request.raw,
             left: left_in_cache(usage, &rules),
             lifetime_ms: lifetime_in_force(rules.lifetime_ms, usage, self.last.map(|last| last.lifetime_ms)),
+            returns: self.last.map_or_else(ReturnCounts::default, |last| last.returns_at(request.at)),
         });
-        self.enter_usages(model, usage, untouched)
+        if !brought_cache {
+            return self.enter_usages(model, usage, untouched);
+        }
+        // Without markers all tokens would have been read in at the plain price: hiding saves that price.
+        let unmarked = uncached_usage(usage, Tokens(usage.total_input()));
+        self.count_request(model, usage, untouched, &[(Lever::Hiding, unmarked), (Lever::Markers, usage)])
+    }
+
+    /// Returns how soon the session's requests followed each other, up to one that is made now.
+    pub fn returns_until(&self, now: Millis) -> ReturnCounts {
+        self.last.map_or_else(ReturnCounts::default, |last| last.returns_at(now))
     }
 
     /// Enters a request of which is known what it would have used untouched, as replay does. Returns the dollars that were saved.
     pub fn enter_usages(&mut self, model: Option<&Model>, usage: Usage, untouched: Usage) -> f64 {
+        self.count_request(model, usage, untouched, &[(Lever::Hiding, usage)])
+    }
+
+    /// Counts a request. Each lever comes with the usage that it leads to from that of the lever before, the first from `untouched`.
+    fn count_request(
+        &mut self,
+        model: Option<&Model>,
+        usage: Usage,
+        untouched: Usage,
+        levers: &[(Lever, Usage)],
+    ) -> f64 {
         self.requests += 1;
         self.usage = self.usage.plus(usage);
         let Some(model) = model else {
@@ -122,10 +164,14 @@ impl SessionAccount {
         self.paid_dollars += model.cost(usage);
         self.untouched_dollars += model.cost(usage) + saved;
         self.requests_dearer += u64::from(saved < 0.0);
-        if usage != untouched {
-            let sum = self.levers.entry(Lever::Hiding).or_default();
-            sum.requests += 1;
-            sum.saved_dollars += saved;
+        let mut before = untouched;
+        for (lever, after) in levers {
+            if before != *after {
+                let sum = self.levers.entry(*lever).or_default();
+                sum.requests += 1;
+                sum.saved_dollars += model.input_cost(before) - model.input_cost(*after);
+            }
+            before = *after;
         }
         saved
     }
@@ -169,11 +215,7 @@ impl SessionAccount {
         if request.raw == request.sent {
             return usage;
         }
-        let reported = Tokens(usage.total_input());
-        let correction = match request.sent {
-            Tokens::ZERO => 1.0,
-            sent => reported.to_float() / sent.to_float(),
-        };
+        let correction = count_correction(request, usage);
         let raw = request.raw.scale(correction).0;
         // What of the request before an untouched one would have found.
         let share = self.last.map_or(0.0, |last| last.share_found(request, usage));
@@ -191,7 +233,32 @@ impl SessionAccount {
     }
 }
 
+/// Returns by how much the provider's counts differ from ours, by what it reported for what was sent.
+fn count_correction(request: AccountedRequest, usage: Usage) -> f64 {
+    match request.sent {
+        Tokens::ZERO => 1.0,
+        sent => Tokens(usage.total_input()).to_float() / sent.to_float(),
+    }
+}
+
+/// Returns the usage of a request that is read in at the plain price.
+fn uncached_usage(usage: Usage, input: Tokens) -> Usage {
+    Usage { input: input.0, output: usage.output, ..Usage::default() }
+}
+
+/// Tells whether nothing is cached at a provider without a marker.
+fn has_markers(rules: &CacheRules) -> bool {
+    matches!(rules.landing, CacheLanding::Breakpoints { .. })
+}
+
 impl LastAccounted {
+    /// Counts a request that follows now.
+    fn returns_at(self, now: Millis) -> ReturnCounts {
+        let is_in_time = now.0.saturating_sub(self.at.0) < self.lifetime_ms;
+        let ReturnCounts { in_time, late } = self.returns;
+        ReturnCounts { in_time: in_time + u64::from(is_in_time), late: late + u64::from(!is_in_time) }
+    }
+
     /// Returns which share of the request before an untouched request would have found in the cache. Where nothing of ours broke the
     /// prefix, what the provider gave back tells: it would have given as much of an untouched one.
     fn share_found(self, request: AccountedRequest, usage: Usage) -> f64 {
@@ -207,7 +274,7 @@ impl LastAccounted {
 /// Returns what a request left in the provider's cache. Where markers are needed, that is what it read and wrote; a provider that caches
 /// by itself and reports no writes keeps all of it. A request without any of both tells what it could have left.
 pub(crate) fn left_in_cache(usage: Usage, rules: &CacheRules) -> Tokens {
-    let by_itself = !matches!(rules.landing, CacheLanding::Breakpoints { .. });
+    let by_itself = !has_markers(rules);
     match (usage.cache_read, usage.cache_write) {
         (0, 0) => Tokens(usage.total_input()),
         (_, 0) if by_itself => Tokens(usage.total_input()),

@@ -40,6 +40,7 @@
 //! | look up windows, prices and rules of caches; read reported usage | [`prices`], [`usage`] |
 //! | know what a session has cost, and what it would have cost untouched | [`account`] |
 //! | know why a request read less from the cache than it could have | [`misses`] |
+//! | let a provider's cache find a conversation whose client sets no marker | [`markers`] |
 //! | let a summary stand for the beginning of a conversation | [`summary`] |
 //! | keep what was sent, and wishes, across programs | [`memory`], [`session`] |
 //! | tell people and other programs what was done | [`plan`], [`report`], [`digest`] |
@@ -58,6 +59,7 @@ mod identity;
 pub mod intent;
 pub mod json;
 mod ledger;
+pub mod markers;
 pub mod memory;
 pub mod misses;
 pub mod notes;

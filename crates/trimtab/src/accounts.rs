@@ -39,6 +39,7 @@ pub(crate) fn price_requests(requests: &[RequestInfo]) -> Vec<SessionAccount> {
             raw: Tokens(request.tokens_before),
             sent: Tokens(request.tokens_after),
             edited: request.edited.is_some(),
+            marked: request.marked,
         };
         account.enter_request(model, entered, usage);
         all.push(account.take_sums());
@@ -104,6 +105,7 @@ mod tests {
             base: None,
             same_blocks: 0,
             edited,
+            marked: false,
         }
     }
 

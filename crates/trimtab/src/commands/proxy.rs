@@ -26,6 +26,7 @@ use crate::{
     settings::{
         self, SettingsFiles, in_force,
         keeping::{resolve_retention, resolve_secrets},
+        marking::resolve_markers,
     },
     store,
 };
@@ -131,6 +132,7 @@ pub(super) fn proxy_options(
         },
         intent: fitting.intent,
         summaries: summary_settings(fitting, in_force.folding)?,
+        markers: resolve_markers(fitting.markers, &files).0,
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
         tls: None,
@@ -152,6 +154,7 @@ fn page_options(fitting: &FittingArgs, whose: PageScope, recall: &RecallHint) ->
     };
     let (_, kept_rows) = resolve_retention(&fitting.keep, &files)?;
     let mut settings = in_force(&asked_settings(fitting), &files)?.rows;
+    settings.push(resolve_markers(fitting.markers, &files).1);
     settings.extend(kept_rows);
     Ok(Some(PageOptions {
         view: kept_in(fitting)?.map(|_| view),
