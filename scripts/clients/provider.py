@@ -37,6 +37,44 @@ SHELLS = {
 ENDS = {"final_answer": {"answer": DONE}}
 
 
+# Anthropic's cache: the most markers of a request, how many blocks each looks back, and what reads and writes cost of the plain price.
+MARKERS, LOOK_BACK = 4, 20
+READ, WRITE = 0.1, 1.25
+
+
+class MarkedCache:
+    """What is in a cache that needs markers, and what the requests so far have cost in tokens at the plain price."""
+
+    def __init__(self):
+        self.entries, self.cost, self.lock = set(), 0.0, threading.Lock()
+
+    def usage(self, request):
+        """Gives plain, read and written tokens of a request of Anthropic's."""
+        blocks, digest, total, ends = list(seen_blocks(request)), hashlib.sha256(), 0, []
+        for words, _ in blocks:
+            digest.update(words.encode())
+            total += len(words) // 4
+            ends.append((digest.hexdigest(), total))
+        marked = [place for place, (_, marker) in enumerate(blocks) if marker]
+        assert len(marked) <= MARKERS, f"{len(marked)} cache markers"
+        with self.lock:
+            near = (place for end in marked for place in range(max(0, end + 1 - LOOK_BACK), end + 1))
+            read = max((ends[place][1] for place in near if ends[place][0] in self.entries), default=0)
+            written = max((ends[place][1] for place in marked), default=0) - read if marked else 0
+            self.entries.update(ends[place][0] for place in marked)
+            self.cost += READ * read + WRITE * written + (total - read - written)
+        return total - read - written, read, written
+
+
+def seen_blocks(request):
+    """Lists what a request says with whether it is marked, in the provider's order: a text is a list of one block."""
+    contents = [("tools", request.get("tools") or []), ("system", request.get("system") or [])]
+    for role, content in contents + [(message["role"], message["content"]) for message in request["messages"]]:
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            plain = {name: value for name, value in block.items() if name != "cache_control"}
+            yield f"{role} {json.dumps(plain, sort_keys=True)}", bool(block.get("cache_control"))
+
+
 class Judge:
     """The checker, as a process that reads a request per line and answers with a list of faults."""
 
@@ -105,7 +143,8 @@ def anthropic_answer(number, calls, usage):
         {"type": "tool_use", "id": f"toolu_{number + index}", "name": name, "input": said} for index, (name, said) in enumerate(calls)
     ] or [{"type": "text", "text": DONE}]
     reason = "tool_use" if calls else "end_turn"
-    report = {"input_tokens": usage, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 9}
+    plain, read, written = usage
+    report = {"input_tokens": plain, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 9}
     whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "scripted", "content": blocks,
              "stop_reason": reason, "stop_sequence": None, "usage": report}
     start = whole | {"content": [], "stop_reason": None}
@@ -236,7 +275,8 @@ class Handler(BaseHTTPRequestHandler):
             calls = [last_call(request, self.server.end)]
         else:
             calls = [call_for(each, request) for each in ([number, number + 1] if number == PAIR else [number])]
-        whole, events = answer(number, [call for call in calls if call], len(body) // 4)
+        usage = self.server.cache.usage(request) if interface == "anthropic" else len(body) // 4
+        whole, events = answer(number, [call for call in calls if call], usage)
         if interface == "responses":
             self.server.histories[whole["id"]] = as_items(request) + whole["output"]
         if request.get("stream") or "streamGenerateContent" in path:
@@ -257,5 +297,6 @@ def serve(judge, end=None):
     """Starts the provider on a free loopback port and returns it. `judge` names the checker's program."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.came, server.sent, server.histories, server.judge, server.end = [], [], {}, Judge(judge), end
+    server.cache = MarkedCache()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -34,7 +34,8 @@ def messages(stream):
         else:
             answer = client.messages.create(**asked)
         if answer.stop_reason != "tool_use":
-            assert answer.usage.input_tokens > 0
+            usage = answer.usage
+            assert usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0
             return answer.content[0].text
         history.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in answer.content]})
         results = [

@@ -18,6 +18,8 @@ use crate::{
 pub enum Lever {
     /// Blocks are hidden.
     Hiding,
+    /// Cache markers are set for a client that sets none.
+    Markers,
     /// The provider's cache is kept alive while nobody speaks.
     KeepAlive,
 }
@@ -27,6 +29,7 @@ impl Lever {
     pub fn word(self) -> &'static str {
         match self {
             Lever::Hiding => "hiding",
+            Lever::Markers => "markers",
             Lever::KeepAlive => "keep-alive",
         }
     }
@@ -52,6 +55,17 @@ pub struct AccountedRequest {
     pub sent: Tokens,
     /// Whether it sent something otherwise than the request before, which broke the prefix that a cache may have.
     pub edited: bool,
+    /// Whether it carried cache markers that its client did not set: where a provider needs them, nothing would have been cached.
+    pub marked: bool,
+}
+
+/// How soon the requests of a session followed each other: while the cache of the one before lived, or later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReturnCounts {
+    /// While it lived.
+    pub in_time: u64,
+    /// Later.
+    pub late: u64,
 }
 
 /// What a session has cost so far, and what it would have cost untouched.
@@ -90,6 +104,7 @@ struct LastAccounted {
     /// What it left in the provider's cache, as reported.
     left: Tokens,
     lifetime_ms: i64,
+    returns: ReturnCounts,
 }
 
 impl SessionAccount {
@@ -101,7 +116,7 @@ impl SessionAccount {
     /// use trimtab_core::{Millis, Tokens, Usage, account::{AccountedRequest, SessionAccount}, find_model};
     /// let model = find_model("claude-opus-5")?;
     /// let mut account = SessionAccount::default();
-    /// let request = AccountedRequest { at: Millis(0), raw: Tokens(100_000), sent: Tokens(60_000), edited: false };
+    /// let request = AccountedRequest { at: Millis(0), raw: Tokens(100_000), sent: Tokens(60_000), edited: false, marked: false };
     /// let usage = Usage { cache_write: 60_000, ..Usage::default() };
     /// let saved = account.enter_request(Some(&model), request, usage);
     /// assert!((saved - model.prices.cache_write * 0.04).abs() < 1e-9); // 40,000 tokens were not written
@@ -110,39 +125,50 @@ impl SessionAccount {
     /// ```
     pub fn enter_request(&mut self, model: Option<&Model>, request: AccountedRequest, usage: Usage) -> f64 {
         let rules = model.map_or(CacheRules::COMMON, |model| model.cache);
-        let untouched = self.untouched_usage(request, usage, &rules);
+        let brought_cache = request.marked && has_markers(&rules);
+        let would_expire = self.expired_since(request.at).is_some();
+        let untouched = match brought_cache {
+            true if request.raw == request.sent => uncached_usage(usage, Tokens(usage.total_input())),
+            true => uncached_usage(usage, request.raw.scale(count_correction(request, usage))),
+            false => self.untouched_usage(request, usage, &rules),
+        };
         self.last = Some(LastAccounted {
             at: request.at,
             raw: request.raw,
             left: left_in_cache(usage, &rules),
             lifetime_ms: lifetime_in_force(rules.lifetime_ms, usage, self.last.map(|last| last.lifetime_ms)),
+            returns: self.last.map_or_else(ReturnCounts::default, |last| last.returns_at(request.at)),
         });
-        self.enter_usages(model, usage, untouched)
+        if !brought_cache {
+            return self.enter_usages(model, usage, untouched);
+        }
+        // Without markers all tokens would have been read in at the plain price: hiding saves that price.
+        let unmarked = uncached_usage(usage, Tokens(usage.total_input()));
+        // And without pings between them, what the request before marked would have been forgotten.
+        let hour = usage.cache_write_1h > 0;
+        let expired = if would_expire { as_expired(usage, 0, hour, &rules) } else { usage };
+        self.kept_alive = false;
+        let levers = [(Lever::Hiding, unmarked), (Lever::Markers, expired), (Lever::KeepAlive, usage)];
+        self.count_request(model, usage, untouched, &levers)
+    }
+
+    /// Returns how soon the session's requests followed each other, up to one that is made now.
+    pub fn returns_until(&self, now: Millis) -> ReturnCounts {
+        self.last.map_or_else(ReturnCounts::default, |last| last.returns_at(now))
     }
 
     /// Enters a request of which is known what it would have used untouched, as replay does. Returns the dollars that were saved.
     pub fn enter_usages(&mut self, model: Option<&Model>, usage: Usage, untouched: Usage) -> f64 {
         let kept_alive = std::mem::take(&mut self.kept_alive);
-        self.requests += 1;
-        self.usage = self.usage.plus(usage);
-        let Some(model) = model else {
-            self.requests_without_price += 1;
-            return 0.0;
-        };
-        let saved = model.input_cost(untouched) - model.input_cost(usage);
-        self.paid_dollars += model.cost(usage);
-        self.untouched_dollars += model.cost(usage) + saved;
-        self.requests_dearer += u64::from(saved < 0.0);
         // What was sent, as it would have been without the pings before it.
-        let expired = if kept_alive && usage.cache_read > untouched.cache_read {
-            let hour = usage.cache_write_1h > 0 || untouched.cache_write_1h > 0;
-            as_expired(usage, untouched.cache_read, hour, &model.cache)
-        } else {
-            usage
+        let expired = match model {
+            Some(model) if kept_alive && usage.cache_read > untouched.cache_read => {
+                let hour = usage.cache_write_1h > 0 || untouched.cache_write_1h > 0;
+                as_expired(usage, untouched.cache_read, hour, &model.cache)
+            }
+            Some(_) | None => usage,
         };
-        self.enter_lever(Lever::KeepAlive, model, expired, usage);
-        self.enter_lever(Lever::Hiding, model, untouched, expired);
-        saved
+        self.count_request(model, usage, untouched, &[(Lever::Hiding, expired), (Lever::KeepAlive, usage)])
     }
 
     /// Enters a ping: a request of ours that reads what is cached, so that it lives on.
@@ -155,12 +181,34 @@ impl SessionAccount {
         self.kept_alive = true;
     }
 
-    fn enter_lever(&mut self, lever: Lever, model: &Model, without: Usage, with: Usage) {
-        if without != with {
-            let sum = self.levers.entry(lever).or_default();
-            sum.requests += 1;
-            sum.saved_dollars += model.input_cost(without) - model.input_cost(with);
+    /// Counts a request. Each lever comes with the usage that it leads to from that of the lever before, the first from `untouched`.
+    fn count_request(
+        &mut self,
+        model: Option<&Model>,
+        usage: Usage,
+        untouched: Usage,
+        levers: &[(Lever, Usage)],
+    ) -> f64 {
+        self.requests += 1;
+        self.usage = self.usage.plus(usage);
+        let Some(model) = model else {
+            self.requests_without_price += 1;
+            return 0.0;
+        };
+        let saved = model.input_cost(untouched) - model.input_cost(usage);
+        self.paid_dollars += model.cost(usage);
+        self.untouched_dollars += model.cost(usage) + saved;
+        self.requests_dearer += u64::from(saved < 0.0);
+        let mut before = untouched;
+        for (lever, after) in levers {
+            if before != *after {
+                let sum = self.levers.entry(*lever).or_default();
+                sum.requests += 1;
+                sum.saved_dollars += model.input_cost(before) - model.input_cost(*after);
+            }
+            before = *after;
         }
+        saved
     }
 
     /// Adds another account: sessions of one project, projects of one machine.
@@ -205,12 +253,15 @@ impl SessionAccount {
         self.last.map(|last| last.lifetime_ms)
     }
 
+    /// Returns the request before, where only pings kept alive until now what it left in the cache.
+    fn expired_since(&self, now: Millis) -> Option<LastAccounted> {
+        let would_expire = |last: &LastAccounted| now.0.saturating_sub(last.at.0) >= last.lifetime_ms;
+        self.last.filter(|last| self.kept_alive && would_expire(last))
+    }
+
     /// Returns what the request would have used untouched.
     fn untouched_usage(&self, request: AccountedRequest, usage: Usage, rules: &CacheRules) -> Usage {
-        let would_expire = |last: &LastAccounted| {
-            self.kept_alive && request.at.0.saturating_sub(last.at.0) >= last.lifetime_ms
-        };
-        let expired = self.last.filter(would_expire);
+        let expired = self.expired_since(request.at);
         // Where only pings kept the cache alive, an untouched request would have found nothing.
         let usage = expired.map_or(usage, |last| {
             let hour = usage.cache_write_1h > 0 || last.lifetime_ms >= CacheRules::HOUR_MS;
@@ -219,11 +270,7 @@ impl SessionAccount {
         if request.raw == request.sent {
             return usage;
         }
-        let reported = Tokens(usage.total_input());
-        let correction = match request.sent {
-            Tokens::ZERO => 1.0,
-            sent => reported.to_float() / sent.to_float(),
-        };
+        let correction = count_correction(request, usage);
         let raw = request.raw.scale(correction).0;
         // What of the request before an untouched one would have found.
         let share = match expired {
@@ -244,7 +291,32 @@ impl SessionAccount {
     }
 }
 
+/// Returns by how much the provider's counts differ from ours, by what it reported for what was sent.
+fn count_correction(request: AccountedRequest, usage: Usage) -> f64 {
+    match request.sent {
+        Tokens::ZERO => 1.0,
+        sent => Tokens(usage.total_input()).to_float() / sent.to_float(),
+    }
+}
+
+/// Returns the usage of a request that is read in at the plain price.
+fn uncached_usage(usage: Usage, input: Tokens) -> Usage {
+    Usage { input: input.0, output: usage.output, ..Usage::default() }
+}
+
+/// Tells whether nothing is cached at a provider without a marker.
+fn has_markers(rules: &CacheRules) -> bool {
+    matches!(rules.landing, CacheLanding::Breakpoints { .. })
+}
+
 impl LastAccounted {
+    /// Counts a request that follows now.
+    fn returns_at(self, now: Millis) -> ReturnCounts {
+        let is_in_time = now.0.saturating_sub(self.at.0) < self.lifetime_ms;
+        let ReturnCounts { in_time, late } = self.returns;
+        ReturnCounts { in_time: in_time + u64::from(is_in_time), late: late + u64::from(!is_in_time) }
+    }
+
     /// Returns which share of the request before an untouched request would have found in the cache. Where nothing of ours broke the
     /// prefix, what the provider gave back tells: it would have given as much of an untouched one.
     fn share_found(self, request: AccountedRequest, usage: Usage) -> f64 {
@@ -273,7 +345,7 @@ pub(crate) fn as_expired(usage: Usage, left: u64, for_an_hour: bool, rules: &Cac
 /// Returns what a request left in the provider's cache. Where markers are needed, that is what it read and wrote; a provider that caches
 /// by itself and reports no writes keeps all of it. A request without any of both tells what it could have left.
 pub(crate) fn left_in_cache(usage: Usage, rules: &CacheRules) -> Tokens {
-    let by_itself = !matches!(rules.landing, CacheLanding::Breakpoints { .. });
+    let by_itself = !has_markers(rules);
     match (usage.cache_read, usage.cache_write) {
         (0, 0) => Tokens(usage.total_input()),
         (_, 0) if by_itself => Tokens(usage.total_input()),

@@ -41,6 +41,7 @@
 //! | know what a session has cost, and what it would have cost untouched | [`account`] |
 //! | keep the cache of an idle conversation alive where that pays | [`keep_alive`] |
 //! | know why a request read less from the cache than it could have | [`misses`] |
+//! | let a provider's cache find a conversation whose client sets no marker | [`markers`] |
 //! | let a summary stand for the beginning of a conversation | [`summary`] |
 //! | keep what was sent, and wishes, across programs | [`memory`], [`session`] |
 //! | tell people and other programs what was done | [`plan`], [`report`], [`digest`] |
@@ -60,6 +61,7 @@ pub mod intent;
 pub mod json;
 pub mod keep_alive;
 mod ledger;
+pub mod markers;
 pub mod memory;
 pub mod misses;
 pub mod notes;

@@ -12,6 +12,7 @@ mod checker;
 mod conversations;
 mod fitting;
 mod folding;
+mod marking;
 mod repairing;
 
 use std::borrow::Cow;

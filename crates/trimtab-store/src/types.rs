@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use trimtab_core::{
-    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, Usage, memory::UndoWhen,
-    parse_as, session::as_sent,
+    BlockId, ChainHash, Format, Handle, History, Memory, Millis, Plan, SentVerdict, Usage,
+    markers::{Insertion, write_insertions},
+    memory::UndoWhen,
+    parse_as,
+    session::as_sent,
 };
 
 use crate::{Secrets, StoreError, error::damage_error};
@@ -81,12 +84,20 @@ pub struct Append<'a> {
     pub known: &'a Recognized,
     /// When it is sent.
     pub at: Millis,
+    /// What is inserted after it was fitted.
+    pub added: &'a [Insertion],
 }
 
 impl<'a> Append<'a> {
     /// Names a request to keep.
     pub fn new(history: &'a History, plan: &'a Plan, known: &'a Recognized, at: Millis) -> Append<'a> {
-        Append { history, plan, known, at }
+        Append { history, plan, known, at, added: &[] }
+    }
+
+    /// Says what is inserted after it was fitted.
+    #[must_use]
+    pub fn with_added(self, added: &'a [Insertion]) -> Append<'a> {
+        Append { added, ..self }
     }
 }
 
@@ -242,6 +253,8 @@ pub struct RequestInfo {
     pub same_blocks: u32,
     /// The first of these that is sent otherwise than in that request.
     pub edited: Option<u32>,
+    /// Whether cache markers were set that its client did not set.
+    pub marked: bool,
 }
 
 /// A request of ours that kept the provider's cache alive.
@@ -264,6 +277,8 @@ pub struct StoredRequest {
     pub hidden: Vec<(u32, SentVerdict)>,
     /// The block after which a cache marker was added.
     pub marker: Option<BlockId>,
+    /// What was inserted after it was fitted.
+    pub added: Vec<Insertion>,
 }
 
 impl StoredRequest {
@@ -277,7 +292,7 @@ impl StoredRequest {
             parse_as(self.bytes.clone(), self.info.format).map_err(|fault| damage_error(what(), fault))?;
         let hidden: Vec<(BlockId, SentVerdict)> =
             self.hidden.iter().map(|(block, verdict)| (BlockId(*block), verdict.clone())).collect();
-        Ok(as_sent(&history, &hidden, self.marker))
+        Ok(write_insertions(&as_sent(&history, &hidden, self.marker), &self.added))
     }
 }
 

@@ -71,5 +71,6 @@ contract::contract! { empty:
     sent::the_history_of_verdicts_tells_what_each_request_hid
     sent::what_was_sent_comes_back_byte_for_byte
     sent::a_cache_marker_that_was_added_is_part_of_what_was_sent
+    sent::what_was_inserted_for_the_cache_is_part_of_what_was_sent
     sent::what_is_rewritten_stays_in_its_form_in_every_process_and_its_original_is_kept
 }

@@ -39,6 +39,7 @@ pub(crate) fn price_requests(requests: &[RequestInfo]) -> Vec<SessionAccount> {
             raw: Tokens(request.tokens_before),
             sent: Tokens(request.tokens_after),
             edited: request.edited.is_some(),
+            marked: request.marked,
         };
         account.enter_request(model, entered, usage);
         if let Some(model) = model {
@@ -114,6 +115,7 @@ mod tests {
             base: None,
             same_blocks: 0,
             edited,
+            marked: false,
         }
     }
 

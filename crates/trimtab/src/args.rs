@@ -24,7 +24,7 @@ pub(crate) use self::{
     groups::command,
     human::{Amount, parse_address, parse_long_age, parse_size, tokens_or_share},
     replay_choices::{CacheChoice, ReplayGroups},
-    serving::{FittingArgs, PageArgs, PageScope, ProxyArgs, WrapArgs},
+    serving::{FittingArgs, MarkerChoice, PageArgs, PageScope, ProxyArgs, WrapArgs},
     view::{KeepLimitArgs, StoreViewArgs},
     wishes::{PinArgs, RestoreArgs, SessionArgs, UndoArgs, UnpinArgs},
 };

@@ -2,6 +2,7 @@
 //! `config.toml`, in this order of strength; gives the policy with every setting resolved. Never writes a file.
 
 pub(crate) mod keeping;
+pub(crate) mod marking;
 
 use std::{
     fmt, io,

@@ -250,13 +250,26 @@ fn explain_request(
     } else {
         first_client_change(&old_history, &new_history).map_or(PrefixChange::Same, PrefixChange::ByClient)
     };
-    let markers = (info.format == Format::Anthropic).then(|| MarkerPlaces {
-        before: marker_places(&old_history, old.marker.map(|block| block.0)),
-        now: marker_places(&new_history, new.marker.map(|block| block.0)),
+    let markers = (info.format == Format::Anthropic).then(|| -> Result<MarkerPlaces> {
+        Ok(MarkerPlaces {
+            before: places_as_sent(&old, &old_history)?,
+            now: places_as_sent(&new, &new_history)?,
+        })
     });
+    let markers = markers.transpose()?;
     let messages = (old_history.messages().len(), new_history.messages().len());
     let left_out = reasoning_left_out(&new_history, messages.0, messages.1);
     Ok(explain_miss(&case(change, markers, left_out)))
+}
+
+/// Returns where a request set cache markers, those that its client did not set included.
+fn places_as_sent(request: &StoredRequest, history: &History) -> Result<Vec<usize>> {
+    if request.added.is_empty() {
+        return Ok(marker_places(history, request.marker.map(|block| block.0)));
+    }
+    let what = || format!("request {}", request.info.id.0);
+    let sent = parse_as(request.sent_bytes()?, request.info.format).with_context(what)?;
+    Ok(marker_places(&sent, None))
 }
 
 fn history_of(request: &StoredRequest) -> Result<History> {

@@ -10,6 +10,8 @@
     reason = "a test stops at the first thing that is wrong, in its helpers too"
 )]
 
+#[path = "proxy/cache.rs"]
+mod cache;
 #[path = "../../trimtab-core/tests/checker/mod.rs"]
 #[allow(dead_code, reason = "the laws use all of it, this only a part")]
 mod checker;
@@ -46,6 +48,8 @@ mod tls;
 mod told;
 #[path = "proxy/transparent.rs"]
 mod transparent;
+#[path = "proxy/unmarked.rs"]
+mod unmarked;
 #[path = "proxy/untouched.rs"]
 mod untouched;
 #[path = "proxy/upstream.rs"]

@@ -64,7 +64,7 @@ fn comments_are_about_now() {
 const CORE: &[&str] = &[
     "json", "units", "terminal", "notes", "history", "usage", "recall", "identity", "prices", "account",
     "keep_alive", "misses", "wire", "count", "facts", "files", "digest", "rewrite", "verdict", "policy",
-    "ledger", "render", "summary", "memory", "plan", "session", "intent", "report", "fuzzing",
+    "ledger", "render", "summary", "memory", "plan", "session", "intent", "markers", "report", "fuzzing",
 ];
 
 /// The modules of the instrument, in the same way. All of them stand below the library.

@@ -12,7 +12,7 @@ fn model() -> Model {
 }
 
 fn request(at: i64, raw: u64, sent: u64) -> AccountedRequest {
-    AccountedRequest { at: Millis(at), raw: Tokens(raw), sent: Tokens(sent), edited: false }
+    AccountedRequest { at: Millis(at), raw: Tokens(raw), sent: Tokens(sent), edited: false, marked: false }
 }
 
 fn edited(at: i64, raw: u64, sent: u64) -> AccountedRequest {
@@ -32,6 +32,48 @@ fn check(requests: &[(AccountedRequest, Usage)], paid: f64, banked: f64, dearer:
     let entries: f64 = account.levers.values().map(|sum| sum.saved_dollars).sum();
     assert!((entries - account.balance()).abs() < 1e-9, "entries add up to what is banked: {account:?}");
     account
+}
+
+#[test]
+fn markers_of_ours_are_repaid_by_the_first_read() {
+    let marked = |at: i64, raw: u64, sent: u64| AccountedRequest { marked: true, ..request(at, raw, sent) };
+    let written = Usage { cache_write: 100_000, ..Usage::default() };
+    // Written at 1.25 dollars instead of read in at 1: a quarter is paid ahead.
+    let account = check(&[(marked(0, 100_000, 100_000), written)], 1.25, -0.25, 1);
+    assert_eq!(account.levers.keys().copied().collect::<Vec<_>>(), [Lever::Markers]);
+    // 100,000 tokens read at .1 and 10,000 written at .125, instead of 1.1.
+    let read = Usage { cache_read: 100_000, cache_write: 10_000, ..Usage::default() };
+    let both = [(marked(0, 100_000, 100_000), written), (marked(1000, 110_000, 110_000), read)];
+    check(&both, 1.475, 0.625, 1);
+    // What is hidden on top is saved at the plain price.
+    let hidden = [(marked(0, 140_000, 100_000), written)];
+    let account = check(&hidden, 1.25, 0.15, 0);
+    let sums: Vec<f64> = account.levers.values().map(|sum| sum.saved_dollars).collect();
+    assert!((sums[0] - 0.4).abs() < 1e-9 && (sums[1] + 0.25).abs() < 1e-9, "{sums:?}");
+}
+
+#[test]
+fn markers_save_nothing_where_a_provider_caches_by_itself() {
+    let usage = Usage { cache_read: 50_000, input: 50_000, ..Usage::default() };
+    let marked = AccountedRequest { marked: true, ..request(0, 100_000, 100_000) };
+    let mut account = SessionAccount::default();
+    account.enter_request(Some(&find_model("gpt-5").expect("a model")), marked, usage);
+    assert!(account.levers.is_empty(), "{account:?}");
+}
+
+#[test]
+fn requests_are_counted_by_whether_the_cache_lived_until_them() {
+    let usage = Usage { cache_write: 1000, ..Usage::default() };
+    let hour = Usage { cache_write_1h: 1000, ..usage };
+    let mut account = SessionAccount::default();
+    assert_eq!(account.returns_until(Millis(5)), ReturnCounts::default());
+    for (at, usage) in [(0, usage), (299_999, usage), (600_000, hour), (4_199_999, hour)] {
+        account.enter_request(Some(&model()), request(at, 1000, 1000), usage);
+    }
+    assert_eq!(account.returns_until(Millis(4_200_000)), ReturnCounts { in_time: 3, late: 1 });
+    assert_eq!(account.returns_until(Millis(9_000_000)), ReturnCounts { in_time: 2, late: 2 });
+    account.take_sums();
+    assert_eq!(account.returns_until(Millis(4_200_000)), ReturnCounts { in_time: 3, late: 1 });
 }
 
 const FIRST: Usage = Usage { input: 0, cache_read: 0, cache_write: 95_000, cache_write_1h: 0, output: 0 };

@@ -10,7 +10,7 @@ use super::{
     rows::{ParsedRule, RuleRow, read_rules},
     source::{TomlSource, nearest_word, plain_value, unknown_key},
 };
-use crate::policy::Folding;
+use crate::policy::{Folding, Markers};
 
 /// What a file of the user's says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +25,8 @@ pub struct ConfigFile {
     pub budget: Option<(u64, usize)>,
     /// How a policy folds, with its line.
     pub fold: Option<(Folding, usize)>,
+    /// Whether cache markers are set for clients that set none, with its line.
+    pub markers: Option<(Markers, usize)>,
     /// How long conversations are kept, as written, with its line.
     pub keep_for: Option<(String, usize)>,
     /// How large the store may become, as written, with its line.
@@ -77,8 +79,8 @@ struct RuleFile {
 
 /// Keys beside the settings.
 const KEYS: &[&str] = &[
-    "policy", "model", "budget", "fold", "rule", "upstream", "keep_for", "keep_at_most", "show_secrets",
-    "secret_patterns",
+    "policy", "model", "budget", "fold", "markers", "rule", "upstream", "keep_for", "keep_at_most",
+    "show_secrets", "secret_patterns",
 ];
 
 /// Keys of an upstream.
@@ -145,6 +147,13 @@ impl ConfigFile {
                     let fold = Folding::ALL.into_iter().find(|fold| said == Some(fold.name()));
                     let names = Folding::ALL.map(|fold| format!("\"{}\"", fold.name())).join(", ");
                     config.fold = Some((fold.ok_or_else(|| wrong(format!("fold is one of {names}")))?, line));
+                }
+                "markers" => {
+                    let said = value.get_ref().as_str();
+                    let markers = Markers::ALL.into_iter().find(|markers| said == Some(markers.name()));
+                    let names = Markers::ALL.map(|markers| format!("\"{}\"", markers.name())).join(" or ");
+                    let markers = markers.ok_or_else(|| wrong(format!("markers is {names}")))?;
+                    config.markers = Some((markers, line));
                 }
                 "rule" => {
                     let file: RuleFile = toml::from_str(toml).map_err(|fault| source.toml_fault(&fault))?;
@@ -307,6 +316,8 @@ mod tests {
     fn how_a_policy_folds_is_one_of_three_words() {
         let config = ConfigFile::parse("t", "\nfold = 'ledger'\n").expect("a file");
         assert_eq!(config.fold, Some((Folding::Ledger, 2)));
+        let config = ConfigFile::parse("t", "markers = 'off'\n").expect("a file");
+        assert_eq!(config.markers, Some((Markers::AsTheyCame, 1)));
     }
 
     #[test]
@@ -374,6 +385,7 @@ mod tests {
             ("[ladder]\nkep_last = 5", "line 2: there is no key `kep_last`; did you mean `keep_last`?"),
             ("polcy = 'recent'", "line 1: there is no key `polcy`; did you mean `policy`?"),
             ("zzzzzzzzzzzz = 1", "line 1: there is no key `zzzzzzzzzzzz`; `trimtab policies` lists"),
+            ("markers = true", "line 1: markers is \"off\" or \"auto\""),
             ("fold = 'leger'", "line 1: fold is one of \"off\", \"summary\", \"ledger\""),
             ("keep_for = 30", "line 1: keep_for is a text: write keep_for ="),
             ("show_secrets = 'no'", "line 1: show_secrets is true or false"),

@@ -32,6 +32,20 @@ pub enum Markers {
     /// Those that it came with, and no other.
     #[default]
     AsTheyCame,
-    /// One more, where an edit would otherwise make the provider read what precedes it again.
+    /// One more, where an edit would otherwise make the provider read what precedes it again. The proxy also sets those that
+    /// [`markers`](crate::markers) chooses for clients that set none.
     OneMore,
+}
+
+impl Markers {
+    /// Every way there is.
+    pub const ALL: [Markers; 2] = [Markers::AsTheyCame, Markers::OneMore];
+
+    /// Returns the name by which people choose it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Markers::AsTheyCame => "off",
+            Markers::OneMore => "auto",
+        }
+    }
 }

@@ -65,7 +65,7 @@ impl AccountedRequest {
     /// Returns what the account of a session is to know of a plan that was sent at `at`.
     pub fn of_plan(plan: &Plan, at: Millis) -> AccountedRequest {
         let edited = plan.cache_break().is_some();
-        AccountedRequest { at, raw: plan.before(), sent: plan.after(), edited }
+        AccountedRequest { at, raw: plan.before(), sent: plan.after(), edited, marked: false }
     }
 }
 

@@ -8,6 +8,7 @@ use trimtab_core::{BlockKind, ChainHash, History, PartKind, SentVerdict, Verdict
 
 use super::{
     WriteTransaction,
+    added::pack_insertions,
     contents::{ContentReader, ContentWriter},
     read::{self, VerdictRows, WHOLE_AGAIN},
     recent::RecentRequest,
@@ -344,8 +345,8 @@ fn put_request(
     transaction
         .prepare_cached(
             "INSERT INTO request (session, at, format, model, bytes, tokens_before, tokens_after, base, front, back, \
-             parts, same_blocks, plan, tip, marker) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+             parts, same_blocks, plan, tip, marker, added) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             session,
@@ -363,6 +364,7 @@ fn put_request(
             (!delta.is_empty()).then_some(delta),
             tip,
             asked.plan.marker().map(|block| block.0),
+            (!asked.added.is_empty()).then(|| pack_insertions(asked.added)),
         ])?;
     let request = RequestId(transaction.last_insert_rowid());
     // Only a request that is continued as a whole counts as extended; one that was rewritten stays open.

@@ -1,6 +1,7 @@
 //! The store in one SQLite file. Takes and gives what [`Store`] says; writes ahead, commits durably, and lets any number of
 //! processes read and write at once.
 
+mod added;
 mod append;
 mod check;
 mod contents;

@@ -17,7 +17,7 @@ use crate::error::{BUSY_SECONDS, StoreError};
 const APPLICATION: i64 = 0x7474_6162;
 
 /// How a store of one version becomes one of the next. Only ever appended to.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("schema.sql"),
     include_str!("shorter-indexes.sql"),
     include_str!("spent.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("project.sql"),
     include_str!("refused.sql"),
     include_str!("pings.sql"),
+    include_str!("added.sql"),
 ];
 
 /// Statements kept ready: more than the program has.

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 use trimtab_core::{BlockId, Reason, SentVerdict, Verdict};
 
 use super::{
+    added::unpack_insertions,
     contents::{ContentReader, read_location},
     sessions,
 };
@@ -72,10 +73,13 @@ pub(super) fn read_request(connection: &Connection, id: RequestId) -> Result<Sto
     for (block, (verdict_id, _)) in read_verdicts(connection, id)? {
         hidden.push((block, read_verdict(connection, &mut contents, verdict_id)?));
     }
-    let marker = connection
-        .prepare_cached("SELECT marker FROM request WHERE id = ?")?
-        .query_row([id.0], |row| row.get::<_, Option<u32>>(0))?;
-    Ok(StoredRequest { info, bytes, hidden, marker: marker.map(BlockId) })
+    let (marker, added): (Option<u32>, Option<Vec<u8>>) = connection
+        .prepare_cached("SELECT marker, added FROM request WHERE id = ?")?
+        .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let added = added.map_or(Some(Vec::new()), |packed| unpack_insertions(&packed));
+    let added =
+        added.ok_or_else(|| damage_error(format!("request {}", id.0), "what was inserted into it"))?;
+    Ok(StoredRequest { info, bytes, hidden, marker: marker.map(BlockId), added })
 }
 
 /// How a request's bytes are made of its base and its own parts.

@@ -5,6 +5,7 @@ use trimtab_core::{ChainHash, Format, Millis, Usage};
 
 use super::{
     WriteTransaction,
+    added::has_cache_control,
     contents::{ContentReader, ContentWriter},
     read,
 };
@@ -107,7 +108,7 @@ fn with_sums(
     Ok(info)
 }
 
-const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan, pings FROM request WHERE";
+const REQUEST: &str = "SELECT id, session, at, format, model, tokens_before, tokens_after, usage, tip, base, same_blocks, plan, pings, added FROM request WHERE";
 
 pub(super) fn list_requests(
     connection: &Connection,
@@ -160,6 +161,7 @@ fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
         base: row.get::<_, Option<i64>>(9)?.map(RequestId),
         same_blocks,
         edited: changes.into_iter().map(|(block, _)| block).filter(|block| *block < same_blocks).min(),
+        marked: row.get::<_, Option<Vec<u8>>>(12)?.is_some_and(|packed| has_cache_control(&packed)),
     })
 }
 

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use trimtab_core::{
-    Policy, RewriteForm, SentVerdict, Settings, Tokens, Verdict, block_handle, parse,
+    Memory, Millis, Policy, RewriteForm, SentVerdict, Settings, Tokens, Verdict,
+    account::ReturnCounts,
+    block_handle, find_model, fit,
+    markers::{CacheFields, MarkerField, MarkerTerms, choose_fields},
+    parse,
     policy::{Folding, Markers},
 };
-use trimtab_store::{RequestId, SessionLabel, Store};
+use trimtab_store::{Append, Appended, RequestId, SessionLabel, Store};
 
 use crate::common::{Said, fit_and_keep, long, request, settings, tool, user, working};
 
@@ -59,6 +63,32 @@ pub(crate) fn a_cache_marker_that_was_added_is_part_of_what_was_sent(store: &dyn
         markers += usize::from(String::from_utf8(kept.fitted.request).unwrap().contains("cache_control"));
     }
     assert!(markers > 0, "a marker is added");
+}
+
+pub(crate) fn what_was_inserted_for_the_cache_is_part_of_what_was_sent(store: &dyn Store) {
+    let settings = settings("recent", 100_000);
+    let model = find_model("claude-opus-5").unwrap();
+    let accepts = CacheFields { marker: Some(MarkerField::CacheControl), key: true };
+    for (results, marked) in [(9, true), (10, false)] {
+        let fitted = fit(anthropic(results), &Memory::default(), &settings, Millis(0)).unwrap();
+        let sent = parse(fitted.request.clone()).unwrap();
+        let returns = ReturnCounts { in_time: 9, late: 0 };
+        let tokens = Tokens(9000);
+        let terms = MarkerTerms { accepts, model: Some(&model), tokens, returns, blocks_after_edit: None };
+        let added = choose_fields(&fitted.history, &sent, &terms);
+        assert!(added.markers() > 0 && added.insertions().len() > added.markers());
+        let known = store.recognize(&fitted.history, SessionLabel::default()).unwrap();
+        let append = Append::new(&fitted.history, &fitted.plan, &known, Millis(0));
+        let append = if marked { append.with_added(added.insertions()) } else { append };
+        let Appended::Stored { session, request } = store.append_request(&append).unwrap() else {
+            panic!("nobody else writes")
+        };
+        let stored = store.request(request).unwrap();
+        let expected = if marked { added.write_into(&fitted.request) } else { fitted.request };
+        assert!(stored.sent_bytes().unwrap() == expected, "{results} results");
+        assert!(stored.bytes == anthropic(results));
+        assert_eq!(store.requests(session).unwrap().last().map(|info| info.marked), Some(marked));
+    }
 }
 
 pub(crate) fn the_history_of_verdicts_tells_what_each_request_hid(store: &dyn Store) {

@@ -4,7 +4,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum, builder::FalseyValueParser};
 
-use trimtab_core::{Tokens, keep_alive::HOURLY_DOLLARS};
+use trimtab_core::{Tokens, keep_alive::HOURLY_DOLLARS, policy::Markers};
 
 use super::{FoldChoice, KeepLimitArgs, StorePathArgs, StoreViewArgs, human};
 use crate::proxy::{keep_alive::KeepAliveMode, log::LogLevel};
@@ -88,6 +88,24 @@ pub(crate) struct ProxyArgs {
     /// How much to log to stderr
     #[arg(long, value_name = "LEVEL", default_value = "normal", env = "TRIMTAB_LOG")]
     pub(crate) log: LogLevel,
+}
+
+/// Whether requests carry cache markers that their client did not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MarkerChoice {
+    /// Only those that the client sets
+    Off,
+    /// Where a provider caches nothing without them and the conversation is expected to go on
+    Auto,
+}
+
+impl MarkerChoice {
+    pub(crate) fn to_markers(self) -> Markers {
+        match self {
+            MarkerChoice::Off => Markers::AsTheyCame,
+            MarkerChoice::Auto => Markers::OneMore,
+        }
+    }
 }
 
 /// Whose sessions a proxy's page shows.
@@ -192,6 +210,11 @@ pub(crate) struct FittingArgs {
     /// [default: summary]
     #[arg(long, value_name = "HOW", value_enum, env = "TRIMTAB_FOLD")]
     pub(crate) fold: Option<FoldChoice>,
+
+    /// Set cache markers, and keys by which a cache finds a conversation, in requests of clients that set none and where they are expected
+    /// to pay [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum, env = "TRIMTAB_MARKERS")]
+    pub(crate) markers: Option<MarkerChoice>,
 
     /// The model that writes summaries [default: the session's own]
     #[arg(long, value_name = "NAME", env = "TRIMTAB_SUMMARY_MODEL")]

@@ -10,11 +10,12 @@ use serde::Serialize;
 use trimtab_core::report::SettingRow;
 
 use crate::{
-    args::{self, DoctorArgs, FoldChoice, KeepLimitArgs},
+    args::{self, DoctorArgs, FoldChoice, KeepLimitArgs, MarkerChoice},
     output::{Output, count_with_noun, wrapped_at},
     settings::{
         CommandLineSettings, SettingsFiles, SettingsInForce, in_force,
         keeping::{resolve_retention, resolve_secrets},
+        marking::resolve_markers,
     },
 };
 
@@ -128,6 +129,7 @@ fn check_settings(files: &SettingsFiles) -> Vec<DoctorCheck> {
         }
         Err(error) => checks.push(DoctorCheck::bad("settings", format!("{error:#}"), None)),
     }
+    checks.push(check_markers(files));
     checks.extend(check_retention(files));
     checks
 }
@@ -149,6 +151,18 @@ pub(crate) fn settings_in_force(files: &SettingsFiles) -> Result<SettingsInForce
         ..CommandLineSettings::default()
     };
     in_force(&asked, files)
+}
+
+/// Says whether cache markers are set for clients that set none.
+fn check_markers(files: &SettingsFiles) -> DoctorCheck {
+    let asked = std::env::var("TRIMTAB_MARKERS").ok();
+    match asked.map(|words| MarkerChoice::from_str(&words, false)).transpose() {
+        Ok(asked) => {
+            let (_, row) = resolve_markers(asked, files);
+            DoctorCheck::ok("setting", format!("{} = {} ({})", row.name, row.value, row.from))
+        }
+        Err(fault) => DoctorCheck::bad("settings", format!("TRIMTAB_MARKERS: {fault}"), None),
+    }
 }
 
 /// Lists what says how long conversations are kept, and whether the patterns of secrets can be read.

@@ -27,6 +27,7 @@ use crate::{
     settings::{
         self, SettingsFiles, in_force,
         keeping::{resolve_retention, resolve_secrets},
+        marking::resolve_markers,
     },
     store,
 };
@@ -137,6 +138,7 @@ pub(super) fn proxy_options(
             hourly_dollars: fitting.keep_alive_dollars,
             timing: if fitting.keep_alive_at_once { PingTiming::AtOnce } else { PingTiming::WhenDue },
         },
+        markers: resolve_markers(fitting.markers, &files).0,
         project: fitting.project.as_deref().and_then(project_named),
         time: TimeSource::System,
         tls: None,
@@ -158,6 +160,7 @@ fn page_options(fitting: &FittingArgs, whose: PageScope, recall: &RecallHint) ->
     };
     let (_, kept_rows) = resolve_retention(&fitting.keep, &files)?;
     let mut settings = in_force(&asked_settings(fitting), &files)?.rows;
+    settings.push(resolve_markers(fitting.markers, &files).1);
     settings.extend(kept_rows);
     Ok(Some(PageOptions {
         view: kept_in(fitting)?.map(|_| view),

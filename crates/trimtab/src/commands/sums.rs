@@ -88,7 +88,9 @@ fn saved_words(sums: &ProxySums) -> String {
     if whys.is_empty() {
         whys.push("no plan was ready".to_owned());
     }
-    format!("nothing was saved in {requests}: {}", whys.join("; "))
+    // Cache markers save dollars where no token is hidden.
+    let nothing = if sums.saved > 0.0 { "nothing was hidden" } else { "nothing was saved" };
+    format!("{nothing} in {requests}: {}", whys.join("; "))
 }
 
 fn passed_words((reason, count): &(String, f64)) -> String {
@@ -251,6 +253,10 @@ mod tests {
             &[
                 "nothing was saved in 2 requests: 2 requests had nothing to trim yet (the largest of 20,000 tokens fills 10.0 % of the window of m)",
             ],
+        );
+        let marked = ProxySums { saved: 0.25, ..sums.clone() };
+        assert!(
+            describe_sums(&marked, "")[0].starts_with("nothing was hidden in 2 requests: 2 requests had")
         );
         let sums = ProxySums { largest: Some(LargestRequest { fill: None, ..largest }), ..sums };
         assert!(

@@ -19,6 +19,7 @@ use crate::page;
 
 use super::{
     AnswerBody, Proxy, RequestBody, body,
+    cache_fields::accepted_fields,
     encoding::{DecodeError, RequestEncoding},
     envelope::{self, Envelope, Wrapping},
     fold, guard,
@@ -214,8 +215,9 @@ async fn forward_conversation(
         None => (plain, arrived.clone()),
     };
     let server = route.upstream.known_name();
-    let job =
-        PlanJob { body: plain, format, model: route.model.clone().or(model), counts_only, client, server };
+    let accepts = accepted_fields(route, format);
+    let model = route.model.clone().or(model);
+    let job = PlanJob { body: plain, format, model, counts_only, client, server, accepts };
     let mut prepared = match planning::prepare_in_time(&proxy.planner, job.clone()).await {
         Ok(prepared) => prepared,
         Err(reason) => {

@@ -107,7 +107,8 @@ pub(crate) fn settle_request(account: UnsettledRequest, end: AnswerEnd, reading:
 fn accounted_request(about: &PlannedRequest, how: Treatment, end: AnswerEnd) -> AccountedRequest {
     let sent = really_sent(about, how);
     let raw = if end == AnswerEnd::Whole { about.raw } else { sent };
-    AccountedRequest { at: about.at, raw, sent, edited: about.edited && how != Treatment::Observed }
+    let edited = about.edited && how != Treatment::Observed;
+    AccountedRequest { at: about.at, raw, sent, edited, marked: about.marked }
 }
 
 fn really_sent(about: &PlannedRequest, how: Treatment) -> Tokens {

@@ -3,6 +3,7 @@
 
 mod body;
 mod buffers;
+mod cache_fields;
 mod clock;
 mod connect;
 mod encoding;
@@ -62,7 +63,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
-use trimtab_core::{Policy, RecallHint, Tokens, keep_alive::KeepAliveTrial};
+use trimtab_core::{Policy, RecallHint, Tokens, keep_alive::KeepAliveTrial, policy::Markers};
 
 use crate::page::{PageBody, PageOptions, PageServer};
 
@@ -134,6 +135,8 @@ pub(crate) struct ProxyOptions {
     pub(crate) intent: bool,
     pub(crate) summaries: SummarySettings,
     pub(crate) keep_alive: KeepAliveSettings,
+    /// Whether requests may carry cache markers that their client did not set.
+    pub(crate) markers: Markers,
     /// The project of requests that name none.
     pub(crate) project: Option<String>,
     pub(crate) time: TimeSource,
@@ -209,6 +212,7 @@ impl Proxy {
         let sessions = ProxySessions::new(asked.sessions, asked.keeping);
         let planner = Planner::new(asked.policy, asked.budget, asked.observe, asked.plan_time, sessions)
             .with_folding(asked.summaries.folding)
+            .with_markers(asked.markers)
             .with_recall(asked.recall)
             .with_time(asked.time);
         let metrics: Arc<Metrics> = Arc::default();

@@ -18,7 +18,9 @@ use bytes::Bytes;
 use tokio::{sync::Semaphore, task::JoinHandle};
 use trimtab_core::{
     ChainHash, Format, History, Memory, Millis, Model, Plan, Policy, RecallHint, ResentRequest, Role,
-    SessionState, Settings, Tokens, Verdict, WarmState, chain, parse_as,
+    SessionState, Settings, Tokens, Verdict, WarmState, chain,
+    markers::{AddedFields, CacheFields},
+    parse_as,
     policy::{Folding, Markers},
     prices::server_model,
     report::TightWindow,
@@ -28,6 +30,7 @@ use trimtab_core::{
 
 use super::{
     buffers::BufferPool,
+    cache_fields::{PreparedFields, add_to_planned, add_to_unplanned},
     clock::WorkClock,
     fold::SummaryRequest,
     headers::ClientHeaders,
@@ -76,6 +79,7 @@ pub(crate) struct Planner {
     pub(crate) sessions: ProxySessions,
     pub(crate) at_once: Arc<Semaphore>,
     folding: Folding,
+    markers: Markers,
     recall: RecallHint,
     time: TimeSource,
     warm_cache: WarmCache,
@@ -106,6 +110,8 @@ pub(crate) struct PlanJob {
     pub(crate) client: Arc<ClientHeaders>,
     /// The server that answers, where it is one that is known by name.
     pub(crate) server: &'static str,
+    /// What it accepts for the sake of its cache.
+    pub(crate) accepts: CacheFields,
 }
 
 /// Who decides about a request first: its plan, or the clock; and how long it was planned for.
@@ -148,6 +154,7 @@ impl Planner {
             sessions,
             at_once,
             folding: Folding::Off,
+            markers: Markers::OneMore,
             recall: RecallHint::default(),
             time: TimeSource::default(),
             warm_cache: WarmCache::new(WARM_BYTES),
@@ -159,6 +166,19 @@ impl Planner {
     /// Lets steps fold, unless nothing is to be changed.
     pub(crate) fn with_folding(self, folding: Folding) -> Planner {
         Planner { folding: if self.observe { Folding::Off } else { folding }, ..self }
+    }
+
+    /// Says whether requests may carry cache markers that their client did not set.
+    pub(crate) fn with_markers(self, markers: Markers) -> Planner {
+        Planner { markers, ..self }
+    }
+
+    /// Returns what may be inserted into a request for the sake of its cache.
+    fn fields_to_add(&self, job: &PlanJob) -> CacheFields {
+        match self.markers {
+            Markers::AsTheyCame => CacheFields::default(),
+            Markers::OneMore => job.accepts,
+        }
     }
 
     /// Lets notes name a recall in another way.
@@ -285,8 +305,12 @@ pub(crate) async fn prepare_in_time(
         return Ok(PreparedRequest { how: Treatment::Observed, ..PreparedRequest::unchanged_because(fault) });
     }
     let how = if resent.keeps_all() { Treatment::Raw } else { Treatment::Resent };
-    let request = Bytes::from(std::mem::take(&mut resent.request));
-    let request = (how == Treatment::Resent).then_some(request);
+    let request = (how == Treatment::Resent).then(|| std::mem::take(&mut resent.request));
+    let model = planner.find_model(&model_name(&job, &resent.history));
+    let returns = found.session.known_now().state.account.returns_until(planner.now());
+    let accepts = planner.fields_to_add(&job);
+    let PreparedFields { request, .. } =
+        add_to_unplanned(accepts, model.as_ref(), returns, &resent.history, request);
     let prepared = PreparedRequest { request, how, ..PreparedRequest::unchanged_because(fault) };
     if job.counts_only {
         return Ok(prepared);
@@ -447,20 +471,25 @@ fn commit_draft(
     draft: DraftRequest,
     race: &PlanRace,
 ) -> Result<PreparedRequest, PlanFailure> {
-    let DraftRequest { planned, request, about, chain, passive, now } = draft;
+    let DraftRequest { planned, is_fitted, request, added, about, chain, passive, now } = draft;
     if !race.claim_decision(PlanRace::PLAN) {
         return Err(PlanFailure::Late);
     }
-    let how = match (planner.observe, &request) {
+    let how = match (planner.observe, is_fitted) {
         (true, _) => Treatment::Observed,
-        (false, None) => Treatment::Kept,
-        (false, Some(_)) => Treatment::Fitted,
+        (false, false) => Treatment::Kept,
+        (false, true) => Treatment::Fitted,
     };
     let mut about = if passive { about.as_sent_unchanged() } else { about };
     let mut awaited = None;
     if !job.counts_only && !passive {
         let plan = Arc::new(planned.plan);
-        let sending = RequestToSend::Planned { history: &planned.history, plan: &plan, client: &job.client };
+        let sending = RequestToSend::Planned {
+            history: &planned.history,
+            plan: &plan,
+            added: &added,
+            client: &job.client,
+        };
         let committed = planner.sessions.commit_request(&about.session, &chain, &sending, now);
         let committed = committed.map_err(|fault| PlanFailure::NotKept(format!("{fault:#}")))?;
         about.kept_as = committed.kept_as;
@@ -472,8 +501,12 @@ fn commit_draft(
 /// What is planned and not yet sent.
 struct DraftRequest {
     planned: PlannedFit,
+    /// Whether something is hidden.
+    is_fitted: bool,
     /// The bytes to send; none if the request is sent unchanged.
     request: Option<Bytes>,
+    /// What is inserted for the sake of the cache.
+    added: Arc<AddedFields>,
     about: PlannedRequest,
     chain: Vec<ChainHash>,
     /// Whether the request is left alone because the provider refused what was changed of its session.
@@ -500,7 +533,7 @@ fn plan_request(
     clock.pause_during(|| load_vocabulary(&model_name));
     warm.follow_request(&history, &model_name);
     let found = planner.sessions.find_session(&history, warm.chain());
-    let KnownSession { state: SessionState { memory, calibration, account: _ }, size_limit, refused } =
+    let KnownSession { state: SessionState { memory, calibration, account }, size_limit, refused } =
         found.session.known_now();
     let model = planner.find_model(&model_name);
     let window = model.as_ref().map(|model| model.request_budget(history.requested_output()));
@@ -509,7 +542,7 @@ fn plan_request(
         .with_format(job.format)
         .with_prices(model.clone().or_else(|| prices_of_server(job.server)))
         .with_budget(planner.budget)
-        .with_markers(Markers::OneMore)
+        .with_markers(planner.markers)
         .with_folding(planner.folding)
         .with_recall(planner.recall.clone());
     settings.at_most = [size_limit.most_for(&model_name), most].into_iter().flatten().min();
@@ -520,11 +553,23 @@ fn plan_request(
         .map_err(|fault| PlanFailure::NotFitted(fault.to_string()))?;
     let surely = planned.plan.before().scale(calibration.trusted_factor() * planned.exactness.guard());
     let raw_fits = window.is_none_or(|window| surely <= window);
-    let about =
-        PlannedRequest { raw_fits, at: now, ..planned_request(&planned, job, &found, model, model_name) };
-    let passive = refused && about.raw_fits;
-    let request = if planner.observe || passive { None } else { planned.write_warm(warm).map(Bytes::from) };
-    Ok(DraftRequest { planned, request, about, chain: warm.chain().to_vec(), passive, now })
+    let passive = refused && raw_fits;
+    let fitted = if planner.observe || passive { None } else { planned.write_warm(warm) };
+    let is_fitted = fitted.is_some();
+    let accepts =
+        if planner.observe || passive { CacheFields::default() } else { planner.fields_to_add(job) };
+    let returns = account.returns_until(now);
+    let PreparedFields { request, added } =
+        add_to_planned(accepts, model.as_ref(), returns, &planned.history, &planned.plan, fitted);
+    let about = PlannedRequest {
+        raw_fits,
+        at: now,
+        markers: added.markers(),
+        marked: added.has_cache_control(),
+        ..planned_request(&planned, job, &found, model, model_name)
+    };
+    let chain = warm.chain().to_vec();
+    Ok(DraftRequest { planned, is_fitted, request, added, about, chain, passive, now })
 }
 
 fn explain_unread(job: &PlanJob, fault: &trimtab_core::WireError) -> NoPlan {
@@ -555,6 +600,8 @@ fn planned_request(
         sent: plan.after(),
         at: Millis(0),
         edited: plan.cache_break().is_some(),
+        markers: 0,
+        marked: false,
         shortened: of(|verdict| verdict.text().is_some()),
         dropped: of(Verdict::leaves_nothing),
         budget: planned.budget,

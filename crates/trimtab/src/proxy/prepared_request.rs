@@ -69,6 +69,10 @@ pub(crate) struct PlannedRequest {
     pub(crate) at: Millis,
     /// Whether it sends something otherwise than the request before.
     pub(crate) edited: bool,
+    /// How many cache markers are set that its client did not set.
+    pub(crate) markers: usize,
+    /// Whether nothing would be cached without them.
+    pub(crate) marked: bool,
     pub(crate) shortened: usize,
     pub(crate) dropped: usize,
     /// What the request may count, where that is known.
@@ -154,7 +158,15 @@ impl PlannedRequest {
 
     /// Returns the same for a request that is sent unchanged after all.
     pub(crate) fn as_sent_unchanged(&self) -> PlannedRequest {
-        PlannedRequest { sent: self.raw, shortened: 0, dropped: 0, wanted: None, ..self.clone() }
+        PlannedRequest {
+            sent: self.raw,
+            markers: 0,
+            marked: false,
+            shortened: 0,
+            dropped: 0,
+            wanted: None,
+            ..self.clone()
+        }
     }
 }
 

@@ -53,6 +53,9 @@ pub(super) fn add_notice_headers(headers: &mut HeaderMap, said: ResponseNotes) {
     if about.shortened + about.dropped > 0 {
         say("x-trimtab-hidden", format!("{} shortened, {} dropped", about.shortened, about.dropped));
     }
+    if about.markers > 0 {
+        say("x-trimtab-markers", about.markers.to_string());
+    }
     let account = about.session.account();
     if account.requests > account.requests_without_price {
         say(

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use trimtab_core::{
     BlockHash, ChainHash, Decision, Handle, History, Memory, Millis, Model, Plan, ResentRequest, Role,
-    SessionAccount, SessionState, Tokens, Usage, Verdict, account::AccountedRequest,
+    SessionAccount, SessionState, Tokens, Usage, Verdict, account::AccountedRequest, markers::AddedFields,
 };
 
 use super::{
@@ -36,6 +36,8 @@ pub(crate) struct CommitRequest<'a> {
     pub(crate) history: &'a Arc<History>,
     /// What becomes of every block.
     pub(crate) plan: &'a Arc<Plan>,
+    /// What is inserted for the sake of the provider's cache.
+    pub(crate) added: &'a Arc<AddedFields>,
     /// What the client says in headers.
     pub(crate) client: &'a Arc<ClientHeaders>,
     /// When it is sent.
@@ -91,7 +93,12 @@ impl SessionStorage {
 
 /// What is sent.
 pub(crate) enum RequestToSend<'a> {
-    Planned { history: &'a Arc<History>, plan: &'a Arc<Plan>, client: &'a Arc<ClientHeaders> },
+    Planned {
+        history: &'a Arc<History>,
+        plan: &'a Arc<Plan>,
+        added: &'a Arc<AddedFields>,
+        client: &'a Arc<ClientHeaders>,
+    },
     Again(&'a Arc<ResentRequest>),
 }
 
@@ -233,14 +240,14 @@ impl ProxySessions {
     ) -> Result<CommitOutcome> {
         let kept_as = match sending {
             RequestToSend::Planned { .. } if matches!(self.keeping, SessionStorage::Nothing) => None,
-            RequestToSend::Planned { history, plan, client } => {
+            RequestToSend::Planned { history, plan, added, client } => {
                 let when = if self.must_keep_first(session, plan) {
                     KeepWhen::BeforeSending
                 } else {
                     KeepWhen::Later
                 };
-                let kept_as =
-                    self.keeping.keep_request(&CommitRequest { history, plan, client, now, when })?;
+                let commit = CommitRequest { history, plan, added, client, now, when };
+                let kept_as = self.keeping.keep_request(&commit)?;
                 // The file that it is kept in now may be another one.
                 lock_ignoring_poison(&session.state).kept_in = self.times_opened_again();
                 self.keep_pins(session, history, client);
@@ -742,8 +749,9 @@ mod tests {
         let chain = chain(&fitted.history);
         let session = sessions.find_session(&fitted.history, &chain).session;
         let plan = Arc::new(fitted.plan);
-        let client = Arc::default();
-        let sending = RequestToSend::Planned { history: &fitted.history, plan: &plan, client: &client };
+        let (added, client) = (Arc::default(), Arc::default());
+        let sending =
+            RequestToSend::Planned { history: &fitted.history, plan: &plan, added: &added, client: &client };
         assert!(sessions.commit_request(&session, &chain, &sending, Millis(0)).is_err());
         assert!(session.known_now().state.memory.is_empty());
     }

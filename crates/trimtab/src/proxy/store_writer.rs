@@ -16,7 +16,9 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use trimtab_core::{ChainHash, Handle, History, Memory, Millis, Plan, Usage, memory::Wishes};
+use trimtab_core::{
+    ChainHash, Handle, History, Memory, Millis, Plan, Usage, markers::AddedFields, memory::Wishes,
+};
 use trimtab_store::{
     Append, Appended, NewWish, RequestId, Retention, Sqlite, Store, StoreError, StoredSummary, WishKind,
 };
@@ -108,6 +110,7 @@ struct RequestToKeep {
     name: KeptRequestId,
     history: Arc<History>,
     plan: Arc<Plan>,
+    added: Arc<AddedFields>,
     client: Arc<ClientHeaders>,
     now: Millis,
     /// Who waits for it to be on disk.
@@ -145,8 +148,8 @@ impl StoreWriter {
         let name = KeptRequestId(self.next.fetch_add(1, Ordering::Relaxed));
         let (history, plan) = (Arc::clone(commit.history), Arc::clone(commit.plan));
         let bytes = history.bytes().len();
-        let client = Arc::clone(commit.client);
-        let kept = RequestToKeep { name, history, plan, client, now: commit.now, waiting: None };
+        let (added, client) = (Arc::clone(commit.added), Arc::clone(commit.client));
+        let kept = RequestToKeep { name, history, plan, added, client, now: commit.now, waiting: None };
         let queue = self.queue.as_ref().ok_or_else(stopped_error)?;
         match commit.when {
             KeepWhen::BeforeSending => {
@@ -439,10 +442,11 @@ fn write_pins(store: &Sqlite, asked: &PinRequest) -> Result<()> {
 }
 
 fn append_request(store: &Sqlite, kept: &RequestToKeep) -> Result<RequestId> {
-    let RequestToKeep { history, plan, client, now, .. } = kept;
+    let RequestToKeep { history, plan, added, client, now, .. } = kept;
     let known =
         client.with_label(history, |label| store.find_place(history, plan.chain().to_vec(), label))?;
-    match store.append_request(&Append::new(history, plan, &known, *now))? {
+    let append = Append::new(history, plan, &known, *now).with_added(added.insertions());
+    match store.append_request(&append)? {
         Appended::Stored { request, .. } => Ok(request),
         Appended::SaidBefore { .. } => bail!("another process just hid other parts of this conversation"),
     }

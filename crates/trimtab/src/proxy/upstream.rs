@@ -319,6 +319,11 @@ impl Upstream {
         PRESETS.iter().find(|preset| preset.name == self.name)
     }
 
+    /// Returns the host of its address.
+    pub(crate) fn host_name(&self) -> Option<&str> {
+        self.address.as_ref().map(|address| address.host().0)
+    }
+
     /// Tells whether the server is one of Azure's.
     pub(crate) fn is_azure(&self) -> bool {
         self.address.as_ref().is_some_and(|address| address.host().0.ends_with(".azure.com"))

@@ -11,7 +11,7 @@ pub(crate) fn output(number: usize, lines: usize) -> String {
         .collect()
 }
 
-/// A request for an answer of Anthropic's.
+/// A request for an answer of Anthropic's, of a client that sets a cache marker.
 pub(crate) fn anthropic(results: usize) -> Vec<u8> {
     let mut messages = vec![json!({"role": "user", "content": "Find the value."})];
     for number in 0..results {
@@ -24,8 +24,8 @@ pub(crate) fn anthropic(results: usize) -> Vec<u8> {
             {"type": "tool_result", "tool_use_id": id, "content": output(number, 120)},
         ]}));
     }
-    let tool =
-        json!({"name": "read_file", "description": "Reads a file", "input_schema": {"type": "object"}});
+    let tool = json!({"name": "read_file", "description": "Reads a file", "input_schema": {"type": "object"},
+        "cache_control": {"type": "ephemeral"}});
     bytes(
         &json!({"model": "claude-sonnet-4-5", "max_tokens": 1024, "system": "Be brief.", "tools": [tool], "messages": messages}),
     )

@@ -14,6 +14,7 @@ use crate::{
 fn marked(results: usize, markers: usize) -> Value {
     let marker = json!({"type": "ephemeral"});
     let mut request: Value = serde_json::from_slice(&anthropic(results)).unwrap();
+    request["tools"][0].as_object_mut().unwrap().remove("cache_control");
     request["system"] = json!([{"type": "text", "text": "Be brief."}]);
     let last = request["messages"].as_array().unwrap().len() - 1;
     let places = [

@@ -56,22 +56,28 @@ fn a_store_that_is_deleted_is_made_again_with_all_that_is_hidden() {
     assert!(recall_all(&upstream.last().body, &store) > 10);
 }
 
+/// The request of a client that sets no cache marker.
+fn unmarked(results: usize) -> Vec<u8> {
+    let request = String::from_utf8(anthropic(results)).unwrap();
+    request.replacen("\"cache_control\":{\"type\":\"ephemeral\"},", "", 1).into_bytes()
+}
+
 #[test]
 fn nothing_new_is_hidden_while_the_store_cannot_be_written_to() {
     let upstream = good();
-    let (_folder, store, mut proxy) = keeping(&upstream, &STEADY);
-    proxy.post("/v1/messages", &anthropic(5));
+    let (_folder, store, mut proxy) = keeping(&upstream, &[&STEADY[..], &["--markers", "off"]].concat());
+    proxy.post("/v1/messages", &unmarked(5));
     delete(&store);
     fs::write(&store, "something else").unwrap();
     // Enough for the policy to hide something.
-    let answer = proxy.post("/v1/messages", &anthropic(30));
+    let answer = proxy.post("/v1/messages", &unmarked(30));
     assert_eq!((answer.header("x-trimtab"), answer.header("x-trimtab-reason")), (Some("raw"), Some("keep")));
     assert_eq!(answer.header("x-trimtab-store"), Some("unavailable"));
-    assert_eq!(upstream.last().body, anthropic(30));
+    assert_eq!(upstream.last().body, unmarked(30));
     proxy.wait_for_words("Nothing new is hidden until it can");
     assert_eq!(fs::read(&store).unwrap(), b"something else", "what is no store is left alone");
     fs::remove_file(&store).unwrap();
-    let answer = proxy.post("/v1/messages", &anthropic(31));
+    let answer = proxy.post("/v1/messages", &unmarked(31));
     assert_eq!((answer.header("x-trimtab"), answer.header("x-trimtab-store")), (Some("fitted"), None));
     proxy.wait_for_words("can be written to again");
     stop(&mut proxy);

@@ -28,7 +28,7 @@ use tokio::{
 };
 use trimtab_core::{
     Format, Policy, RecallHint, SentVerdict, Tokens, Usage, block_handle, block_original, parse_as,
-    policy::Folding,
+    policy::{Folding, Markers},
 };
 use trimtab_replay::CacheSimulation;
 use trimtab_store::{Retention, SessionId, Sqlite, Store};
@@ -207,6 +207,7 @@ fn proxy_options(
             hourly_dollars: 0.0,
             timing: PingTiming::WhenDue,
         },
+        markers: Markers::OneMore,
         project: Some("demo".to_owned()),
         time: TimeSource::Scripted(time),
         tls: None,

@@ -23,6 +23,7 @@ fn conversation(runs: usize) -> Vec<u8> {
 fn job(runs: usize) -> PlanJob {
     let body = Arc::new(conversation(runs));
     PlanJob {
+        accepts: CacheFields::default(),
         body,
         format: Format::Chat,
         model: None,
