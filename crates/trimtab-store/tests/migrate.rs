@@ -61,7 +61,7 @@ fn a_store_of_the_first_version_is_brought_forward_with_all_it_holds() {
     assert!(error.contains("made by an older trimtab"), "reading changes nothing: {error}");
     assert_eq!(version(&path), 1);
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 7);
+    assert_eq!(version(&path), 8);
     holds_what_was_kept(&store);
 }
 
@@ -72,7 +72,7 @@ fn a_store_of_the_second_version_is_brought_forward_with_all_it_holds() {
     let second = include_str!("../src/sqlite/shorter-indexes.sql");
     make(&path, &format!("{}{second}PRAGMA user_version = 2;", include_str!("version-1.sql")));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 7);
+    assert_eq!(version(&path), 8);
     holds_what_was_kept(&store);
 }
 
@@ -83,7 +83,7 @@ fn a_store_of_the_third_version_is_brought_forward_and_takes_wishes() {
     let later = [include_str!("../src/sqlite/shorter-indexes.sql"), include_str!("../src/sqlite/spent.sql")];
     make(&path, &format!("{}{}PRAGMA user_version = 3;", include_str!("version-1.sql"), later.concat()));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!((version(&path), store.newest_wish().unwrap()), (7, 0));
+    assert_eq!((version(&path), store.newest_wish().unwrap()), (8, 0));
     holds_what_was_kept(&store);
     let stored = store.request(RequestId(12)).unwrap();
     let history = parse(stored.bytes).unwrap();
@@ -113,7 +113,7 @@ fn sessions_of_the_fourth_version_belong_to_no_project_until_they_go_on() {
     ];
     make(&path, &format!("{}{}PRAGMA user_version = 4;", include_str!("version-1.sql"), later.concat()));
     let store = Sqlite::open(&path).unwrap();
-    assert_eq!(version(&path), 7);
+    assert_eq!(version(&path), 8);
     assert!(store.sessions().unwrap().iter().all(|session| session.project.is_none()));
     holds_what_was_kept(&store);
 }

@@ -54,7 +54,7 @@ fn a_store_of_a_newer_program_is_left_as_it_is() {
     let before = fs::read(&path).unwrap();
     for opened in [Sqlite::open(&path), Sqlite::open_to_read(&path)] {
         let error = opened.unwrap_err().to_string();
-        assert!(error.contains("newer trimtab (schema 99; this one knows 6)"), "{error}");
+        assert!(error.contains("newer trimtab (schema 99; this one knows 8)"), "{error}");
         assert!(error.contains("Nothing was written"), "{error}");
     }
     assert!(fs::read(&path).unwrap() == before, "the file is as it was");

@@ -63,17 +63,19 @@ const KEY_DIGITS: usize = 32;
 /// Chooses what to insert into a request, given as its client sent it and as it is to be sent.
 ///
 /// ```
-/// use trimtab_core::{Tokens, account::ReturnCounts, find_model, markers::{CacheFields, MarkerField, MarkerTerms, choose_fields}, parse};
+/// use trimtab_core::{Tokens, account::ReturnCounts, find_model, markers::{CacheFields, MarkerField, MarkerTerms, choose_fields}, parse_as, Format};
 ///
 /// let accepts = CacheFields { marker: Some(MarkerField::CacheControl), key: false };
 /// let model = find_model("claude-opus-5")?;
 /// let returns = ReturnCounts::default();
 /// let terms = MarkerTerms { accepts, model: Some(&model), tokens: Tokens(9000), returns, blocks_after_edit: None };
-/// let request = parse(&br#"{"max_tokens":9,"tools":[{"name":"ls","input_schema":{}}],"messages":[{"role":"user","content":"Hi"}]}"#[..].to_vec())?;
+/// let text = "Look at the importer. ".repeat(100); // shorter ones are not cached
+/// let request = format!(r#"{{"max_tokens":9,"tools":[{{"name":"ls","input_schema":{{}}}}],"messages":[{{"role":"user","content":"{text}"}}]}}"#);
+/// let request = parse_as(request.into_bytes(), Format::Anthropic)?;
 /// let added = choose_fields(&request, &request, &terms);
 /// assert_eq!(added.markers(), 1);
 /// let sent = String::from_utf8(added.write_into(request.bytes()))?;
-/// assert!(sent.ends_with(r#""content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]}"#));
+/// assert!(sent.ends_with(r#","cache_control":{"type":"ephemeral"}}]}]}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn choose_fields(client: &History, sent: &History, terms: &MarkerTerms<'_>) -> AddedFields {

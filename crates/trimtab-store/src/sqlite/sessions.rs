@@ -161,7 +161,7 @@ fn info_from_row(row: &Row<'_>) -> Result<RequestInfo, StoreError> {
         base: row.get::<_, Option<i64>>(9)?.map(RequestId),
         same_blocks,
         edited: changes.into_iter().map(|(block, _)| block).filter(|block| *block < same_blocks).min(),
-        marked: row.get::<_, Option<Vec<u8>>>(12)?.is_some_and(|packed| has_cache_control(&packed)),
+        marked: row.get::<_, Option<Vec<u8>>>(13)?.is_some_and(|packed| has_cache_control(&packed)),
     })
 }
 
