@@ -371,7 +371,8 @@ fn is_needed_less(work: &Work<'_>, id: BlockId, limit: f64) -> bool {
     let end = BlockId(narrow(work.draft.decisions.len()));
     let decisions = work.is_first_fit().then_some(&work.draft.decisions);
     let moment = BlockMoment { facts: work.request.facts, index: work.request.index, end, decisions };
-    let tokens = work.tokens(id);
+    // What is written in fewer tokens is weighed by these.
+    let tokens = if work.verdict_of(id).shows_all() { work.tokens_now(id) } else { work.tokens(id) };
     let Some(features) = moment.features(id, work.latest_view(id), tokens) else { return false };
     let needs = &work.context.policy.needs;
     let pause = needs.weight("pause", if work.context.cache.long_pause { "hour" } else { "none" });

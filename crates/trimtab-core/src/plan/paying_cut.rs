@@ -25,8 +25,10 @@ const GUARD: f64 = 1.007;
 struct Pending<'a> {
     block: BlockId,
     reason: Reason,
-    /// What the step does with it.
+    /// What is done with it.
     act: &'a StepAction,
+    /// What the step says: where room is short, less is said of it.
+    act_of_step: &'a StepAction,
 }
 
 /// Hides what several steps would hide, from the place on where that pays; everything when the cache is cold. Estimates say
@@ -80,8 +82,14 @@ fn hide_pending(work: &mut Work<'_>, pending: &[Pending<'_>]) {
     let mut needed = newest_of_stale(work, pending);
     let mut going = pending.to_vec();
     spare_sources(work, &mut going, &needed);
+    let cold = work.context.cache.cold;
     for (at, next) in going.iter().enumerate() {
-        if work.context.cache.cold && is_cacheless(work, estimate_saving(work, next)) {
+        let mut next = next.clone();
+        // A longer note may leave enough for the cache.
+        if cold && is_cacheless(work, estimate_saving(work, &next)) {
+            next.act = next.act_of_step;
+        }
+        if cold && is_cacheless(work, estimate_saving(work, &next)) {
             needed = newest_of_stale(work, going.get(at + 1..).unwrap_or_default());
         } else if !needed.contains(&next.block) {
             work.apply_act(next.block, next.act, &next.reason);
@@ -120,6 +128,7 @@ fn what_may_pay<'a>(work: &Work<'a>) -> Vec<Pending<'a>> {
             block,
             reason,
             act: act_in(work, &step.act, block, is_short),
+            act_of_step: &step.act,
         }));
     }
     pending.sort_by_key(|pending| pending.block);
