@@ -238,7 +238,7 @@ fn pointed_at(work: &Work<'_>) -> HashSet<BlockId> {
     handles.flat_map(|handle| work.request.index.blocks_named(handle)).copied().collect()
 }
 
-/// Returns the last block that an earlier fit looked at, where only its notes tell of it. What it left whole, it left on purpose: what
+/// Returns the last block that an earlier fit looked at, where only its notes tell of it. It did not hide the rest on purpose: what
 /// it hid may have said where a command ran or what a call did, so that the rest now seems less needed than it is.
 fn looked_at_before(work: &Work<'_>) -> Option<BlockId> {
     work.request.index.last_looked_at().filter(|_| work.is_first_fit())

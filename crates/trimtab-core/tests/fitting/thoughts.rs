@@ -91,6 +91,6 @@ fn the_reasoning_of_the_latest_answer_stays_when_a_new_turn_begins() {
         .push(json!({"role": "assistant", "content": [thought, {"type": "text", "text": "All is done."}]}));
     messages.push(json!({"role": "user", "content": "Thank you. What is left?"}));
     let sent = fit_into(&all, 0.5, "claude-opus-5");
-    // The latest exchange stays whole as well.
+    // The latest exchange is kept as well.
     assert_eq!(names_sent(&sent, "Thought"), ["21", "22"]);
 }

@@ -72,7 +72,7 @@ pub struct Score {
     pub unmarked_stale: Tokens,
     /// Texts to be replaced that the agent still saw whole.
     pub edit_anchors: NeededShare,
-    /// The same, whatever had shown them: also the agent's own earlier calls and the person.
+    /// The same, whatever had shown them: also the agent's own earlier calls and the user.
     pub all_anchors: NeededShare,
     /// Lines of these texts.
     pub anchor_lines: NeededShare,
