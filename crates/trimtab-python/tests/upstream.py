@@ -19,7 +19,7 @@ def scripted():
     provider.CALLS, provider.PAIR = TURNS, None
     server = ThreadingHTTPServer(("127.0.0.1", 0), provider.Handler)
     server.came, server.sent, server.histories = [], [], {}
-    server.judge, server.end = checker.judge(), None
+    server.judge, server.end, server.cache = checker.judge(), None, provider.MarkedCache()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", server.came
